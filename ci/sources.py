@@ -96,7 +96,8 @@ REFUSED = """
 # Models on a device: above the kernels.
 ENGINE = within({
     "engine": """
-        rotation model token_sampler load_plan load_upload load pass prompt prompt_make
+        rotation model token_sampler share load_plan load_upload load
+        device_team pass_graphs pass prompt prompt_make
         session_pages session_steps decode_text worker_cuda
     """,
 })
@@ -105,7 +106,7 @@ ENGINE_TESTS = within({
     "engine": """
         token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
         worker_cuda_test session_sharing_test session_loss_test cache_test prompt_test load_test
-        text_replay_test
+        text_replay_test device_team_test device_loss_test
         engine_stage tiny_model host_model
     """,
 })

@@ -7,8 +7,10 @@
 #include "core/monotonic.h"
 #include "decoder/best.h"
 #include "decoder/rounded.h"
-#include "pass.h"
+#include "pass_graphs.h"
 #include "prompt.h"
+#include "share.h"
+#include "device_team.h"
 
 #include <stdlib.h>
 
@@ -21,6 +23,7 @@ enum {
     PROMPT_ROWS = 2048,
     PROMPT_FROM = 64,
     CHUNK = 512 << 10,
+    DEADLINE_MS = 60000,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
     ALIGNMENT = 256
 };
@@ -34,6 +37,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     if (l->positions == 0) l->positions = made_for < CONTEXT ? made_for : CONTEXT;
     l->sessions = options->sessions > 0 ? options->sessions : SESSIONS;
     l->rows = options->rows > 0 ? options->rows : ROWS;
+    l->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_MS;
     if (l->rows < l->sessions) l->rows = l->sessions;
     *chunk = options->chunk_bytes > 0 ? options->chunk_bytes : CHUNK;
     TOL_CHECK(l->positions <= made_for, TOL_INVALID_ARGUMENT,
@@ -52,6 +56,8 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     TOL_CHECK(*chunk >= ALIGNMENT, TOL_INVALID_ARGUMENT, "chunks of %zu bytes; at least %d", *chunk,
               ALIGNMENT);
     *chunk = *chunk / ALIGNMENT * ALIGNMENT;
+    TOL_CHECK(l->share.ranks == 1 || options->way != KN_WAY_RING, TOL_INVALID_ARGUMENT,
+              "columns do not go around a ring; they are exchanged directly or by flags");
 out:
     return status;
 }
@@ -67,7 +73,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &l->shape;
     struct loaded_scratch *scratch = &l->scratch;
-    const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size, l->cache};
+    const struct kn_paged_heads heads = loaded_heads(l);
     const size_t spans = (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
     const size_t rows = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
     void *zeros = NULL;
@@ -77,7 +83,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->qkv = take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
     scratch->attended = take(&at, l->rows * s->heads * s->head_size);
     scratch->activated = take(&at, l->rows * s->feed_forward);
-    scratch->logits = take(&at, l->sessions * s->vocabulary);
+    scratch->logits = take(&at, l->sessions * l->share.vocabulary_most);
     scratch->best = take(&at, l->sessions);
     scratch->keys = take(&at, kn_best_workspace(l->sessions) / sizeof(float));
     /* All sessions at their ends must fit; prompts are cut to what does. */
@@ -97,36 +103,108 @@ static tol_status make_scratch(struct tol_loaded *l) {
     zeros = calloc(1, scratch->tickets_bytes + 1);
     TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
     TOL_TRY(tol_buffer_write_at(scratch->buffer, scratch->tickets, zeros, scratch->tickets_bytes));
-    TOL_TRY(tol_buffer_create(l->context, 3 * rows, sizeof(int), &l->input));
+    TOL_TRY(tol_buffer_create(l->context, 3 * rows + 1, sizeof(int), &l->input));
     TOL_TRY(
         tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
-    TOL_TRY(tol_pinned_create(l->context, 3 * rows * sizeof(int), &l->sent));
-    TOL_TRY(tol_pinned_create(l->context, l->sessions * (s->vocabulary + 1) * sizeof(float),
-                              &l->received));
+    TOL_TRY(tol_pinned_create(l->context, (3 * rows + 1) * sizeof(int), &l->sent));
+    TOL_TRY(tol_pinned_create(l->context, loaded_received_bytes(l), &l->received));
 out:
     free(zeros);
     return status;
 }
 
 static tol_status load_weights(struct tol_loaded *l, const struct tol_model *model,
-                               const struct tol_load_options *options, size_t chunk) {
+                               const struct tol_load_options *options,
+                               struct loaded_pieces *pieces) {
     tol_status status = TOL_OK;
-    struct loaded_pieces pieces = {0};
-    size_t bytes = 0;
-    bool resident = false;
-    TOL_TRY(loaded_plan(l, model, chunk, &pieces, &bytes));
-    TOL_TRY(tol_buffer_create(l->context, bytes, 1, &l->weights));
-    loaded_place(l);
-    const uint64_t begin = tol_now_ns();
-    TOL_TRY(loaded_upload(l, model, &pieces, options));
-    l->read_ns = tol_now_ns() - begin;
+    TOL_TRY(loaded_upload(l, model, pieces, options));
     TOL_TRY(tol_buffer_write_at(l->weights, l->frequencies.address - tol_buffer_address(l->weights),
                                 tol_model_parts(model)->frequencies, l->frequencies.bytes));
-    if (options->verify) TOL_TRY(loaded_verify(l, &pieces));
+    if (options->verify) TOL_TRY(loaded_verify(l, pieces));
+out:
+    return status;
+}
+
+/* Plans the weights of all devices, then brings them there, one device after the other. */
+static tol_status load_all_weights(struct tol_loaded *l, const struct tol_model *model,
+                                   const struct tol_load_options *options, size_t chunk) {
+    tol_status status = TOL_OK;
+    struct loaded_pieces pieces[KN_COLLECTIVE_RANKS_MAX] = {{0}};
+    uint64_t all = 0;
+    bool resident = false;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        struct tol_loaded *part = l->team.part[i];
+        size_t bytes = 0;
+        TOL_TRY(loaded_plan(part, model, chunk, &pieces[i], &bytes));
+        TOL_TRY(tol_buffer_create(part->context, bytes, 1, &part->weights));
+        loaded_place(part);
+        pieces[i].before = all;
+        all += pieces[i].bytes;
+    }
+    const uint64_t begin = tol_now_ns();
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        pieces[i].all = all;
+        TOL_TRY(load_weights(l->team.part[i], model, options, &pieces[i]));
+    }
+    l->read_ns = tol_now_ns() - begin;
     TOL_TRY(tol_loaded_is_resident(l, &resident));
     TOL_CHECK(resident, TOL_NOT_RESIDENT, "the weights are not in the device's own memory");
 out:
-    free(pieces.list);
+    for (unsigned i = 0; i < l->share.ranks; i++) free(pieces[i].list);
+    return status;
+}
+
+/* A device's part, without weights and memory for passes. */
+static tol_status make_part(const struct tol_model *model, const struct tol_load_options *options,
+                            unsigned rank, struct tol_context *context, size_t *chunk,
+                            struct tol_loaded **made) {
+    tol_status status = TOL_OK;
+    struct tol_loaded *l = calloc(1, sizeof *l);
+    TOL_CHECK(l != NULL, TOL_OUT_OF_HOST_MEMORY, "a loaded model");
+    *made = l;
+    pthread_mutex_init(&l->lock, NULL);
+    l->context = context;
+    l->shape = *tol_model_shape(model);
+    l->share.ranks = 1;
+    l->team.part[0] = l;
+    l->shares = !options->alone;
+    TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "the context of device %u is NULL", rank);
+    TOL_TRY(loaded_share(&l->shape, rank, 1 + options->peer_count, &l->share));
+    TOL_TRY(read_options(l, options, chunk));
+    const struct kn_paged_heads heads = loaded_heads(l);
+    l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
+    l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);
+    l->layers = calloc(l->shape.layers, sizeof *l->layers);
+    if (rank == 0) l->slots = calloc(l->sessions, sizeof *l->slots);
+    TOL_CHECK(l->layers != NULL && (rank > 0 || l->slots != NULL), TOL_OUT_OF_HOST_MEMORY,
+              "%zu layers", l->shape.layers);
+    TOL_TRY(kn_kernels_create(context, &l->kernels));
+    status = tol_stream_create(context, NULL, &l->stream);
+out:
+    return status;
+}
+
+static tol_status make_pool(struct tol_loaded *l, size_t bytes) {
+    struct tol_pool_options pages;
+    tol_pool_default(tol_context_device(l->context), &pages);
+    pages.limit_bytes = bytes;
+    return tol_pool_create(l->context, &pages, &l->pool);
+}
+
+/* All memory for passes and pages, of all devices. */
+static tol_status make_room(struct tol_loaded *l, const struct tol_load_options *options) {
+    tol_status status = TOL_OK;
+    const size_t rows = options->prompt_rows > 0 ? options->prompt_rows : PROMPT_ROWS;
+    const size_t from = options->prompt_from > 0 ? options->prompt_from : PROMPT_FROM;
+    for (unsigned i = 0; i < l->share.ranks; i++) l->team.part[i]->prompt.from = from;
+    if (from <= l->positions) {
+        TOL_TRY(loaded_prompt_make(l, rows < l->positions ? rows : l->positions));
+    }
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        TOL_TRY(make_scratch(l->team.part[i]));
+        TOL_TRY(make_pool(l->team.part[i], options->cache_bytes / l->share.ranks));
+    }
+out:
     return status;
 }
 
@@ -139,34 +217,17 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     size_t chunk = 0;
     TOL_CHECK(model != NULL && context != NULL && loaded != NULL, TOL_INVALID_ARGUMENT,
               "loading needs a model and a context");
-    l = calloc(1, sizeof *l);
-    TOL_CHECK(l != NULL, TOL_OUT_OF_HOST_MEMORY, "a loaded model");
-    pthread_mutex_init(&l->lock, NULL);
-    l->context = context;
-    l->shape = *tol_model_shape(model);
-    l->shares = !wanted->alone;
-    TOL_TRY(read_options(l, wanted, &chunk));
-    const struct kn_paged_heads heads = {l->shape.heads, l->shape.kv_heads, l->shape.head_size,
-                                         l->cache};
-    l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
-    l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);
-    l->layers = calloc(l->shape.layers, sizeof *l->layers);
-    l->slots = calloc(l->sessions, sizeof *l->slots);
-    TOL_CHECK(l->layers != NULL && l->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu layers",
-              l->shape.layers);
-    TOL_TRY(kn_kernels_create(context, &l->kernels));
-    TOL_TRY(tol_stream_create(context, NULL, &l->stream));
-    TOL_TRY(load_weights(l, model, wanted, chunk));
-    const size_t prompt_rows = wanted->prompt_rows > 0 ? wanted->prompt_rows : PROMPT_ROWS;
-    l->prompt.from = wanted->prompt_from > 0 ? wanted->prompt_from : PROMPT_FROM;
-    if (l->prompt.from <= l->positions) {
-        TOL_TRY(loaded_prompt_make(l, prompt_rows < l->positions ? prompt_rows : l->positions));
+    TOL_CHECK(wanted->peer_count < KN_COLLECTIVE_RANKS_MAX &&
+                  (wanted->peer_count == 0 || wanted->peers != NULL),
+              TOL_INVALID_ARGUMENT, "%u further devices; at most %d", wanted->peer_count,
+              KN_COLLECTIVE_RANKS_MAX - 1);
+    TOL_TRY(make_part(model, wanted, 0, context, &chunk, &l));
+    for (unsigned i = 1; i < l->share.ranks; i++) {
+        TOL_TRY(make_part(model, wanted, i, wanted->peers[i - 1], &chunk, &l->team.part[i]));
     }
-    TOL_TRY(make_scratch(l));
-    struct tol_pool_options pages;
-    tol_pool_default(tol_context_device(context), &pages);
-    pages.limit_bytes = wanted->cache_bytes;
-    TOL_TRY(tol_pool_create(context, &pages, &l->pool));
+    TOL_TRY(loaded_team_join(l, wanted));
+    TOL_TRY(load_all_weights(l, model, wanted, chunk));
+    TOL_TRY(make_room(l, wanted));
     *loaded = l;
     l = NULL;
 out:
@@ -174,9 +235,8 @@ out:
     return status;
 }
 
-void tol_model_unload(struct tol_loaded *l) {
+static void end_part(struct tol_loaded *l) {
     if (l == NULL) return;
-    loaded_pass_end(l);
     loaded_prompt_end(l);
     tol_pool_destroy(l->pool);
     tol_buffer_destroy(l->scratch.buffer);
@@ -193,6 +253,14 @@ void tol_model_unload(struct tol_loaded *l) {
     free(l);
 }
 
+void tol_model_unload(struct tol_loaded *l) {
+    if (l == NULL) return;
+    loaded_graphs_end(l);
+    loaded_team_end(l);
+    for (unsigned i = 1; i < l->share.ranks; i++) end_part(l->team.part[i]);
+    end_part(l);
+}
+
 const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded) {
     return &loaded->shape;
 }
@@ -201,23 +269,26 @@ struct tol_context *tol_loaded_context(const struct tol_loaded *loaded) {
     return loaded->context;
 }
 
-static size_t prompt_bytes(const struct tol_loaded *l) {
-    return l->prompt.buffer != NULL ? tol_buffer_bytes(l->prompt.buffer) : 0;
+static uint64_t scratch_bytes(const struct tol_loaded *l) {
+    return tol_buffer_bytes(l->scratch.buffer) + tol_buffer_bytes(l->input) +
+           tol_buffer_bytes(l->tables) +
+           (l->prompt.buffer != NULL ? tol_buffer_bytes(l->prompt.buffer) : 0);
 }
 
 void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
     pthread_mutex_lock(&l->lock);
-    *stats = (struct tol_loaded_stats){.context = l->positions,
-                                       .weight_bytes = tol_buffer_bytes(l->weights),
+    *stats = (struct tol_loaded_stats){.devices = l->share.ranks,
+                                       .context = l->positions,
                                        .read_ns = l->read_ns,
-                                       .scratch_bytes =
-                                           tol_buffer_bytes(l->scratch.buffer) + prompt_bytes(l) +
-                                           tol_buffer_bytes(l->input) + tol_buffer_bytes(l->tables),
                                        .prompt_rows = l->prompt.rows,
-                                       .page_bytes = l->page_bytes,
+                                       .page_bytes = l->share.ranks * l->page_bytes,
                                        .pages = l->pages,
                                        .reused = l->reused,
                                        .passes = l->passes,
                                        .launched_graphs = l->launched_graphs};
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        stats->weight_bytes += tol_buffer_bytes(l->team.part[i]->weights);
+        stats->scratch_bytes += scratch_bytes(l->team.part[i]);
+    }
     pthread_mutex_unlock(&l->lock);
 }

@@ -189,7 +189,7 @@ static bool report(struct upload *u, bool is_last) {
     if (u->told != UINT64_MAX && now < u->next_ns && !is_last) return true;
     u->told = u->done;
     u->next_ns = now + REPORT_NS;
-    return u->options->progress(u->options->user, u->done, u->pieces->bytes);
+    return u->options->progress(u->options->user, u->pieces->before + u->done, u->pieces->all);
 }
 
 /* A full block; *ends: there is none, and there will be none. Waits if `idle`. */

@@ -15,6 +15,7 @@
 
 #include "model.h"
 
+#include "collective/collective.h"
 #include "decoder/paged.h"
 
 struct tol_loaded;
@@ -34,6 +35,14 @@ struct tol_load_options {
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;          /* sessions whose texts begin alike do not share pages */
+    /* Contexts of further devices that compute the model together with the first, for this call; up
+     * to 7. Each has its share of the heads, of the columns between gate and down, of the rows of
+     * every output matrix, and the keys and values of its heads; the embedding is on each. What a
+     * session gets is the same bits as on one device of this kind. */
+    struct tol_context *const *peers;
+    unsigned peer_count;
+    enum kn_collective_way way; /* how they exchange columns: KN_WAY_AUTO, _DIRECT or _FLAGS */
+    unsigned deadline_ms;       /* of a pass, which then fails with TOL_TIMEOUT; 0: 60000 */
     bool verify; /* compare checksums of what was read with those of what is on the device */
     /* Called by the thread that loads, after parts of the copies and at their end; false cancels.
      * NULL: none. */
@@ -45,7 +54,9 @@ struct tol_load_options {
  * Loads a model onto the context's device. options may be NULL. The caller unloads *loaded.
  * TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY. TOL_CANCELLED: by progress. TOL_UNREADABLE,
  * TOL_INVALID_FILE: the file changed. TOL_NOT_RESIDENT: a tensor is not in device memory.
- * TOL_MISMATCH: verify found different bytes. TOL_INVALID_ARGUMENT, TOL_POISONED, TOL_DRIVER_ERROR.
+ * TOL_MISMATCH: verify found different bytes. TOL_UNSUPPORTED: the model's shape cannot be shared
+ * by so many devices, they have different compute capabilities, or one cannot access the memory of
+ * another; the message says which. TOL_INVALID_ARGUMENT, TOL_POISONED, TOL_DRIVER_ERROR.
  */
 TOL_API tol_status tol_model_load(const struct tol_model *model, struct tol_context *context,
                                   const struct tol_load_options *options,
@@ -54,13 +65,15 @@ TOL_API tol_status tol_model_load(const struct tol_model *model, struct tol_cont
 /* Its sessions must have been destroyed. NULL is a no-op. */
 TOL_API void tol_model_unload(struct tol_loaded *loaded);
 
-/* The shape of its model. Valid until it is unloaded. */
+/* The shape of its model, and the first of its devices. Valid until it is unloaded. */
 TOL_API const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded);
 TOL_API struct tol_context *tol_loaded_context(const struct tol_loaded *loaded);
 
+/* Of all devices together. */
 struct tol_loaded_stats {
+    unsigned devices;
     size_t context;                   /* positions of a session */
-    uint64_t weight_bytes;            /* on the device */
+    uint64_t weight_bytes;            /* on the devices */
     uint64_t read_ns;                 /* that reading the file and copying it took */
     uint64_t scratch_bytes;           /* of passes, their input and the tables of pages */
     uint64_t prompt_rows;             /* of a pass of a long prompt; 0: there are none */

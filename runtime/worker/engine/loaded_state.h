@@ -7,6 +7,7 @@
 
 #include "loaded.h"
 
+#include "collective/collective.h"
 #include "decoder/linear.h"
 #include "decoder/paged.h"
 #include "kernel_set.h"
@@ -43,6 +44,28 @@ struct loaded_pieces {
     struct loaded_piece *list;
     size_t count, room;
     uint64_t bytes;
+    uint64_t before, all; /* of all devices: copied before these, and in all */
+};
+
+/* What of a model a device computes (share.h). Of a device alone: all of it. */
+struct loaded_share {
+    unsigned rank, ranks;
+    size_t heads, kv_heads, first_kv_head;
+    size_t feed_forward;            /* columns between gate and down */
+    size_t width;                   /* columns of x that its output matrices make */
+    size_t first_token, vocabulary; /* rows of the model's output matrix; the last devices can have
+                                      * fewer, or none */
+    size_t vocabulary_most;         /* of any device */
+};
+
+/* The devices that compute a model together; the first has it, and keeps the sessions. */
+struct loaded_team {
+    struct tol_loaded *part[KN_COLLECTIVE_RANKS_MAX]; /* as many as ranks */
+    struct kn_collective *collective;                 /* NULL: one device */
+    bool is_lost;                                     /* they no longer answer each other */
+    size_t number_at; /* in the input buffer, the word of this pass's first number */
+    int *best;        /* of all parts' logits, on the host */
+    float *logits;
 };
 
 /* Where each array of a pass begins in the scratch buffer, in bytes. */
@@ -69,11 +92,20 @@ struct loaded_prompt {
     struct prompt_powers *powers; /* a layer each */
 };
 
-struct loaded_graph; /* pass.c */
+/* What a pass leaves on the host, valid until the next one: for each wanted row. */
+struct loaded_outcome {
+    const int *best;     /* the token of the largest logit, the first of equal ones */
+    const float *logits; /* vocabulary a row; NULL if they are not wanted */
+};
+
+struct loaded_graph; /* pass_graphs.c */
 
 struct tol_loaded {
     struct tol_context *context;
-    struct tol_model_shape shape;
+    struct tol_model_shape shape; /* of the model; what this device computes of it is its share */
+    struct loaded_share share;
+    struct loaded_team team; /* of the first device alone */
+    unsigned deadline_ms;    /* of a pass */
     enum kn_cache cache;
     struct kn_kernels *kernels;
     struct tol_stream *stream;
@@ -82,15 +114,15 @@ struct tol_loaded {
     struct tol_buffer *weights;
     uint64_t read_ns; /* that reading and copying them took */
     struct loaded_layer *layers;
-    struct loaded_matrix embedding, output;
-    size_t output_norm; /* in the weights' buffer, in floats */
+    struct loaded_matrix embedding, output; /* output: of the share */
+    size_t output_norm;                     /* in the weights' buffer, in floats */
     struct kn_place frequencies;
 
     size_t positions, sessions, rows; /* the limits: of a session, at once, of a pass */
     size_t pages_max, page_bytes;     /* of a session; of a page */
     struct loaded_scratch scratch;
     struct loaded_prompt prompt;
-    struct tol_buffer *input;  /* of a pass: tokens, positions, slots */
+    struct tol_buffer *input;  /* of a pass: tokens, positions, slots, a number (device_team.h) */
     struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
     struct tol_pinned *sent, *received;
 

@@ -1,5 +1,5 @@
 /*
- * What is queued for a pass, and the graphs of passes.
+ * What is queued for a pass: stages on each device, and exchanges of columns between them.
  */
 #include "pass.h"
 
@@ -7,18 +7,11 @@
 #include "decoder/best.h"
 #include "decoder/rounded.h"
 #include "norm/norm.h"
+#include "pass_graphs.h"
+#include "share.h"
+#include "device_team.h"
 
-#include <stdlib.h>
-
-enum { INPUTS = 3, DEADLINE_MS = 60000, GRAPHS_MAX = 256 };
-
-/* A form of passes, and its graph from the second pass of this form on. */
-struct loaded_graph {
-    size_t rows, wanted, splits;
-    bool wants_logits;
-    struct tol_graph *graph;
-    struct tol_graph_exec *exec;
-};
+enum { INPUTS = 3 };
 
 static size_t splits_most(const struct tol_loaded *l) {
     return (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
@@ -31,26 +24,23 @@ static size_t splits_for(const struct tol_loaded *l, size_t position) {
     return splits < splits_most(l) ? splits : splits_most(l);
 }
 
-static struct kn_paged_heads heads_of(const struct tol_loaded *l) {
-    return (struct kn_paged_heads){l->shape.heads, l->shape.kv_heads, l->shape.head_size, l->cache};
-}
-
 size_t loaded_pass_room(const struct tol_loaded *l, size_t position) {
-    const struct kn_paged_heads shape = heads_of(l);
+    const struct kn_paged_heads shape = loaded_heads(l);
     const size_t each = kn_paged_workspace(&shape, 1, splits_for(l, position));
     const size_t fit = l->scratch.parts_bytes / each;
     return fit < l->rows ? fit : l->rows;
 }
 
-/* ---- what is queued ---- */
+/* ---- what is queued on a device ---- */
 
 struct work {
-    struct tol_loaded *l;
+    struct tol_loaded *l; /* of the device */
     struct tol_stream *stream;
     size_t rows, wanted, splits;
     bool wants_logits;
     struct kn_paged_rows batch;
-    size_t qkv_width, attended_width;
+    size_t qkv_width;      /* of the share */
+    size_t attended_width; /* of all heads */
 };
 
 static struct kn_place scratch_place(const struct work *w, size_t offset) {
@@ -69,6 +59,17 @@ static bool are_bytes(const struct work *w, const struct loaded_matrix *matrices
         if (!kn_linear_is_bytes(device, matrices[i].format)) return false;
     }
     return true;
+}
+
+/* Of an array that devices exchange, where the columns of this one begin. */
+static size_t own(const struct work *w, size_t offset, size_t columns) {
+    return offset + w->l->share.rank * columns * sizeof(float);
+}
+
+/* Whether a product may leave its rows rounded for the one behind it: what is exchanged between
+ * devices are floats. */
+static bool leaves_rounded(const struct work *w) {
+    return w->l->share.ranks == 1;
 }
 
 /* Rounded: into the place of split columns; else as floats. */
@@ -133,13 +134,18 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
     return kn_linear(w->l->kernels, w->stream, &product);
 }
 
-static tol_status queue_attention(struct work *w, const struct loaded_layer *layer, size_t index) {
+/* Whether attention leaves its rows rounded for the output matrix. */
+static bool rounds_attended(const struct work *w, const struct loaded_layer *layer) {
+    const struct kn_paged_heads heads = loaded_heads(w->l);
+    return leaves_rounded(w) && kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
+}
+
+static tol_status queue_attention(const struct work *w, const struct loaded_layer *layer) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *shape = &w->l->shape;
     const struct loaded_scratch *scratch = &w->l->scratch;
-    const struct kn_paged_heads heads = heads_of(w->l);
+    const struct kn_paged_heads heads = loaded_heads(w->l);
     size_t at = scratch->qkv;
-    w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
     TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
@@ -159,201 +165,228 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                                               .halves = shape->halves,
                                               .frequencies = w->l->frequencies,
                                               .magnitude = shape->magnitude}));
-    is_rounded = kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
-    TOL_TRY(kn_paged_attention(
+    is_rounded = rounds_attended(w, layer);
+    status = kn_paged_attention(
         w->l->kernels, w->stream,
-        &(struct kn_paged){.batch = w->batch,
-                           .shape = heads,
-                           .q = scratch_place(w, scratch->qkv),
-                           .out = scratch_place(w, scratch->attended),
-                           .q_stride = w->qkv_width,
-                           .out_stride = w->attended_width,
-                           .window = shape->window,
-                           .splits = w->splits,
-                           .rounded = is_rounded ? split_place(w) : (struct kn_place){0, 0},
-                           .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
-                                         scratch->parts_bytes}}));
-    status = queue_product(w, &layer->output, w->rows, scratch->attended,
-                           scratch_place(w, scratch->x), shape->width, true, is_rounded);
+        &(struct kn_paged){
+            .batch = w->batch,
+            .shape = heads,
+            .q = scratch_place(w, scratch->qkv),
+            .out = scratch_place(w, own(w, scratch->attended, heads.heads * heads.head_size)),
+            .q_stride = w->qkv_width,
+            .out_stride = w->attended_width,
+            .window = shape->window,
+            .splits = w->splits,
+            .rounded = is_rounded ? split_place(w) : (struct kn_place){0, 0},
+            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
+                          scratch->parts_bytes}});
 out:
     return status;
 }
 
-static tol_status queue_feed(const struct work *w, const struct loaded_layer *layer) {
+/* Adds to the share's columns of x. */
+static tol_status queue_output(const struct work *w, const struct loaded_layer *layer) {
+    const struct loaded_scratch *scratch = &w->l->scratch;
+    return queue_product(w, &layer->output, w->rows, scratch->attended,
+                         scratch_place(w, own(w, scratch->x, w->l->share.width)), w->l->shape.width,
+                         true, rounds_attended(w, layer));
+}
+
+/* Whether the gated product leaves its result rounded. */
+static bool rounds_fed(const struct work *w, const struct loaded_layer *layer) {
+    return leaves_rounded(w) && are_bytes(w, &layer->up, 1) && are_bytes(w, &layer->down, 1);
+}
+
+static tol_status queue_gated(const struct work *w, const struct loaded_layer *layer) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
+    const size_t columns = w->l->share.feed_forward;
     bool is_rounded = are_bytes(w, &layer->up, 1);
-    const bool rounds = is_rounded && are_bytes(w, &layer->down, 1);
     struct kn_linear gated =
-        product_of(w, &layer->up, w->rows, scratch->normed, scratch_place(w, scratch->activated),
-                   w->l->shape.feed_forward);
-    struct kn_linear down = product_of(w, &layer->down, w->rows, scratch->activated,
-                                       scratch_place(w, scratch->x), w->l->shape.width);
+        product_of(w, &layer->up, w->rows, scratch->normed,
+                   scratch_place(w, own(w, scratch->activated, columns)), w->l->shape.feed_forward);
     TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
     gated.gate = layer->gate.weights;
     gated.is_rounded = is_rounded;
-    down.adds = true;
-    if (rounds) {
+    if (rounds_fed(w, layer)) {
         gated.rounded = fed_place(w);
         gated.tickets =
             (struct kn_place){scratch_place(w, scratch->tickets).address, scratch->tickets_bytes};
+    }
+    status = kn_linear(w->l->kernels, w->stream, &gated);
+out:
+    return status;
+}
+
+static tol_status queue_down(const struct work *w, const struct loaded_layer *layer) {
+    const struct loaded_scratch *scratch = &w->l->scratch;
+    struct kn_linear down =
+        product_of(w, &layer->down, w->rows, scratch->activated,
+                   scratch_place(w, own(w, scratch->x, w->l->share.width)), w->l->shape.width);
+    down.adds = true;
+    if (rounds_fed(w, layer)) {
         down.workspace = fed_place(w);
         down.is_rounded = true;
     }
-    TOL_TRY(kn_linear(w->l->kernels, w->stream, &gated));
-    status = kn_linear(w->l->kernels, w->stream, &down);
-out:
-    return status;
+    return kn_linear(w->l->kernels, w->stream, &down);
 }
 
 /* The logits of the wanted rows, the largest of each, and what goes to the host. */
 static tol_status queue_logits(const struct work *w) {
     tol_status status = TOL_OK;
-    const struct loaded_scratch *scratch = &w->l->scratch;
-    const size_t vocabulary = w->l->shape.vocabulary;
-    bool is_rounded = are_bytes(w, &w->l->output, 1);
-    TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
-    TOL_TRY(queue_product(w, &w->l->output, w->wanted, scratch->normed,
-                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded));
-    TOL_TRY(kn_best(w->l->kernels, w->stream,
+    const struct tol_loaded *l = w->l;
+    const struct loaded_scratch *scratch = &l->scratch;
+    const size_t columns = l->share.vocabulary;
+    bool is_rounded = are_bytes(w, &l->output, 1);
+    if (columns == 0) return TOL_OK;
+    TOL_TRY(queue_norm(w, l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
+    TOL_TRY(queue_product(w, &l->output, w->wanted, scratch->normed,
+                          scratch_place(w, scratch->logits), columns, false, is_rounded));
+    TOL_TRY(kn_best(l->kernels, w->stream,
                     &(struct kn_best){.rows = w->wanted,
-                                      .columns = vocabulary,
+                                      .columns = columns,
                                       .in = scratch_place(w, scratch->logits),
-                                      .in_stride = vocabulary,
+                                      .in_stride = columns,
                                       .out = scratch_place(w, scratch->best),
                                       .workspace = scratch_place(w, scratch->keys)}));
-    TOL_TRY(tol_copy_to_host(w->stream, w->l->received, 0, scratch->buffer, scratch->best,
-                             w->wanted * sizeof(int)));
+    TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_best(l), scratch->buffer,
+                             scratch->best, w->wanted * sizeof(int)));
+    if (l->share.ranks > 1) {
+        TOL_TRY(tol_copy_to_host(w->stream, l->received, 0, scratch->buffer, scratch->keys,
+                                 kn_best_workspace(w->wanted)));
+    }
     if (w->wants_logits) {
-        status = tol_copy_to_host(w->stream, w->l->received, w->l->sessions * sizeof(int),
-                                  scratch->buffer, scratch->logits,
-                                  w->wanted * vocabulary * sizeof(float));
+        status =
+            tol_copy_to_host(w->stream, l->received, loaded_received_logits(l), scratch->buffer,
+                             scratch->logits, w->wanted * columns * sizeof(float));
     }
 out:
     return status;
 }
 
-static tol_status queue_all(struct work *w) {
+static tol_status queue_begin(const struct work *w) {
     tol_status status = TOL_OK;
-    struct tol_loaded *l = w->l;
-    TOL_TRY(tol_copy_to_device(w->stream, l->input, 0, l->sent, 0, INPUTS * w->rows * sizeof(int)));
-    TOL_TRY(kn_embed(l->kernels, w->stream,
-                     &(struct kn_embed){.format = l->embedding.format,
-                                        .rows = w->rows,
-                                        .columns = l->shape.width,
-                                        .table_rows = l->shape.vocabulary,
-                                        .table = l->embedding.weights,
-                                        .tokens = kn_place_of(l->input, 0),
-                                        .out = scratch_place(w, l->scratch.x),
-                                        .out_stride = l->shape.width}));
-    for (size_t i = 0; i < l->shape.layers; i++) {
-        TOL_TRY(queue_attention(w, &l->layers[i], i));
-        TOL_TRY(queue_feed(w, &l->layers[i]));
-    }
-    if (w->wanted > 0) TOL_TRY(queue_logits(w));
+    const struct tol_loaded *l = w->l;
+    const size_t number = l->share.ranks > 1 ? 1 : 0;
+    TOL_TRY(tol_copy_to_device(w->stream, l->input, 0, l->sent, 0,
+                               (INPUTS * w->rows + number) * sizeof(int)));
+    status = kn_embed(l->kernels, w->stream,
+                      &(struct kn_embed){.format = l->embedding.format,
+                                         .rows = w->rows,
+                                         .columns = l->shape.width,
+                                         .table_rows = l->shape.vocabulary,
+                                         .table = l->embedding.weights,
+                                         .tokens = kn_place_of(l->input, 0),
+                                         .out = scratch_place(w, l->scratch.x),
+                                         .out_stride = l->shape.width});
 out:
     return status;
 }
 
-/* ---- graphs ---- */
+/* ---- on all devices ---- */
 
-/* The entry of this form; *is_new: it was made now. NULL: there are too many forms, or no memory:
- * the pass is then queued as it is. */
-static struct loaded_graph *entry_of(struct tol_loaded *l, const struct work *w, bool *is_new) {
-    *is_new = false;
-    for (size_t i = 0; i < l->graph_count; i++) {
-        struct loaded_graph *g = &l->graphs[i];
-        if (g->rows == w->rows && g->wanted == w->wanted && g->splits == w->splits &&
-            g->wants_logits == w->wants_logits) {
-            return g;
-        }
-    }
-    if (l->graph_count == GRAPHS_MAX) return NULL;
-    if (l->graph_count == l->graph_room) {
-        const size_t room = l->graph_room > 0 ? 2 * l->graph_room : 16;
-        struct loaded_graph *grown = realloc(l->graphs, room * sizeof *grown);
-        if (grown == NULL) return NULL;
-        l->graphs = grown;
-        l->graph_room = room;
-    }
-    *is_new = true;
-    l->graphs[l->graph_count] = (struct loaded_graph){
-        .rows = w->rows, .wanted = w->wanted, .splits = w->splits, .wants_logits = w->wants_logits};
-    return &l->graphs[l->graph_count++];
-}
+/* A stage of a layer on all devices; then they exchange its columns, `each` of `columns`. */
+typedef tol_status stage(const struct work *w, const struct loaded_layer *layer);
 
-static tol_status capture(struct work *w, struct loaded_graph *entry) {
+static tol_status on_all(struct tol_loaded *l, const struct work *works, stage *queue, size_t layer,
+                         size_t out, size_t columns) {
     tol_status status = TOL_OK;
-    struct tol_graph *graph = NULL;
-    TOL_TRY(tol_graph_capture_begin(w->stream));
-    status = queue_all(w);
-    const tol_status ended = tol_graph_capture_end(w->stream, &graph);
-    if (status == TOL_OK) status = ended;
-    if (status == TOL_OK) status = tol_graph_instantiate(graph, &entry->exec);
-    if (status == TOL_OK) {
-        entry->graph = graph;
-        graph = NULL;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        TOL_TRY(queue(&works[i], &works[i].l->layers[layer]));
     }
+    status = loaded_team_exchange(
+        l, &(struct loaded_columns){.rows = works[0].rows,
+                                    .stride = columns * sizeof(float),
+                                    .part_bytes = columns / l->share.ranks * sizeof(float),
+                                    .out = out});
 out:
-    tol_graph_destroy(graph);
     return status;
 }
 
-/* Only passes whose rows are all wanted come again in the same form: those of steps. */
-static tol_status queue(struct work *w) {
+static tol_status queue_layer(struct tol_loaded *l, struct work *works, size_t layer) {
     tol_status status = TOL_OK;
-    bool is_new = false;
-    struct loaded_graph *entry = w->rows == w->wanted ? entry_of(w->l, w, &is_new) : NULL;
-    if (entry == NULL || is_new) return queue_all(w); /* loads the kernels, too */
-    if (entry->exec == NULL) TOL_TRY(capture(w, entry));
-    TOL_TRY(tol_graph_launch(entry->exec, w->stream));
-    w->l->launched_graphs++;
+    const struct loaded_scratch *scratch = &l->scratch;
+    const struct kn_paged_heads heads = loaded_heads(l);
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        works[i].batch.layer_at = layer * kn_paged_layer_bytes(&heads);
+    }
+    TOL_TRY(on_all(l, works, queue_attention, layer, scratch->attended, works->attended_width));
+    TOL_TRY(on_all(l, works, queue_output, layer, scratch->x, l->shape.width));
+    TOL_TRY(on_all(l, works, queue_gated, layer, scratch->activated, l->shape.feed_forward));
+    status = on_all(l, works, queue_down, layer, scratch->x, l->shape.width);
 out:
     return status;
 }
 
-void loaded_pass_end(struct tol_loaded *l) {
-    for (size_t i = 0; i < l->graph_count; i++) {
-        tol_graph_exec_destroy(l->graphs[i].exec);
-        tol_graph_destroy(l->graphs[i].graph);
+static struct work work_of(struct tol_loaded *l, const struct loaded_form *form) {
+    const size_t rows = form->rows, head = l->shape.head_size;
+    return (struct work){.l = l,
+                         .stream = l->stream,
+                         .rows = rows,
+                         .wanted = form->wanted,
+                         .splits = form->splits,
+                         .wants_logits = form->wants_logits,
+                         .batch = {.rows = rows,
+                                   .positions = kn_place_of(l->input, rows * sizeof(int)),
+                                   .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
+                                   .tables = kn_place_of(l->tables, 0),
+                                   .pages_max = l->pages_max},
+                         .qkv_width = (l->share.heads + 2 * l->share.kv_heads) * head,
+                         .attended_width = l->shape.heads * head};
+}
+
+static tol_status queue_all(struct tol_loaded *l, const struct loaded_form *form) {
+    tol_status status = TOL_OK;
+    struct work works[KN_COLLECTIVE_RANKS_MAX];
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        works[i] = work_of(l->team.part[i], form);
+        TOL_TRY(queue_begin(&works[i]));
     }
-    free(l->graphs);
-    l->graphs = NULL;
-    l->graph_count = l->graph_room = 0;
+    for (size_t i = 0; i < l->shape.layers; i++) TOL_TRY(queue_layer(l, works, i));
+    for (unsigned i = 0; i < l->share.ranks && form->wanted > 0; i++) {
+        TOL_TRY(queue_logits(&works[i]));
+    }
+out:
+    return status;
 }
 
 /* ---- a pass ---- */
 
 tol_status loaded_pass_send(struct tol_loaded *l, const struct loaded_pass *pass) {
     tol_status status = TOL_OK;
-    void *bytes = NULL;
-    TOL_TRY(tol_pinned_access(l->sent, &bytes));
-    int *inputs = bytes;
-    for (size_t i = 0; i < pass->count; i++) {
-        inputs[i] = pass->rows[i].token;
-        inputs[pass->count + i] = pass->rows[i].position;
-        inputs[2 * pass->count + i] = pass->rows[i].slot;
+    l->team.number_at = INPUTS * pass->count * sizeof(int);
+    for (unsigned part = 0; part < l->share.ranks; part++) {
+        void *bytes = NULL;
+        TOL_TRY(tol_pinned_access(l->team.part[part]->sent, &bytes));
+        int *inputs = bytes;
+        for (size_t i = 0; i < pass->count; i++) {
+            inputs[i] = pass->rows[i].token;
+            inputs[pass->count + i] = pass->rows[i].position;
+            inputs[2 * pass->count + i] = pass->rows[i].slot;
+        }
+        inputs[INPUTS * pass->count] = 0;
     }
 out:
     return status;
 }
 
 tol_status loaded_pass_queue_logits(struct tol_loaded *l, bool wants_logits) {
-    const struct work w = {
-        .l = l, .stream = l->stream, .rows = 1, .wanted = 1, .wants_logits = wants_logits};
-    return queue_logits(&w);
+    tol_status status = TOL_OK;
+    const struct loaded_form form = {.rows = 1, .wanted = 1, .wants_logits = wants_logits};
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct work w = work_of(l->team.part[i], &form);
+        TOL_TRY(queue_logits(&w));
+    }
+out:
+    return status;
 }
 
-tol_status loaded_pass_take(struct tol_loaded *l, bool wants_logits,
+tol_status loaded_pass_take(struct tol_loaded *l, size_t wanted, bool wants_logits,
                             struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
-    void *bytes = NULL;
-    TOL_TRY(tol_stream_synchronize_for(l->stream, DEADLINE_MS));
+    TOL_TRY(loaded_team_wait(l));
     l->passes++;
-    TOL_TRY(tol_pinned_access(l->received, &bytes));
-    outcome->best = bytes;
-    outcome->logits =
-        wants_logits ? (const float *)(void *)((char *)bytes + l->sessions * sizeof(int)) : NULL;
+    status = loaded_team_outcome(l, wanted, wants_logits, outcome);
 out:
     return status;
 }
@@ -362,27 +395,18 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
                            struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
     size_t position = 0;
-    const size_t rows = pass->count;
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < pass->count; i++) {
         if ((size_t)pass->rows[i].position > position) position = (size_t)pass->rows[i].position;
     }
-    struct work w = {.l = l,
-                     .stream = l->stream,
-                     .rows = rows,
-                     .wanted = pass->wanted,
-                     .splits = splits_for(l, position),
-                     .wants_logits = pass->wants_logits && pass->wanted > 0,
-                     .batch = {.rows = rows,
-                               .positions = kn_place_of(l->input, rows * sizeof(int)),
-                               .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
-                               .tables = kn_place_of(l->tables, 0),
-                               .pages_max = l->pages_max},
-                     .qkv_width = (l->shape.heads + 2 * l->shape.kv_heads) * l->shape.head_size,
-                     .attended_width = l->shape.heads * l->shape.head_size};
-    TOL_TRY(tol_context_check(l->context));
+    const struct loaded_form form = {.rows = pass->count,
+                                     .wanted = pass->wanted,
+                                     .splits = splits_for(l, position),
+                                     .wants_logits = pass->wants_logits && pass->wanted > 0};
+    TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
-    TOL_TRY(queue(&w));
-    status = loaded_pass_take(l, w.wants_logits, outcome);
+    status = loaded_graphs_queue(l, &form, queue_all);
+    if (status == TOL_OK) status = loaded_pass_take(l, form.wanted, form.wants_logits, outcome);
+    status = loaded_team_settle(l, status);
 out:
     return status;
 }

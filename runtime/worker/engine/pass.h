@@ -21,12 +21,6 @@ struct loaded_pass {
     bool wants_logits; /* and all logits of these rows */
 };
 
-/* What a pass leaves on the host, valid until the next one: for each wanted row. */
-struct loaded_outcome {
-    const int *best;     /* the token of the largest logit, the first of equal ones */
-    const float *logits; /* vocabulary a row; NULL if they are not wanted */
-};
-
 /* How many rows a pass can have if the largest position is this. */
 size_t loaded_pass_room(const struct tol_loaded *loaded, size_t position);
 
@@ -38,10 +32,7 @@ tol_status loaded_pass_run(struct tol_loaded *loaded, const struct loaded_pass *
  * the row at the beginning of the scratch buffer's x; waits, and takes what was copied. */
 tol_status loaded_pass_send(struct tol_loaded *loaded, const struct loaded_pass *pass);
 tol_status loaded_pass_queue_logits(struct tol_loaded *loaded, bool wants_logits);
-tol_status loaded_pass_take(struct tol_loaded *loaded, bool wants_logits,
+tol_status loaded_pass_take(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
                             struct loaded_outcome *outcome);
-
-/* Frees the graphs. */
-void loaded_pass_end(struct tol_loaded *loaded);
 
 #endif

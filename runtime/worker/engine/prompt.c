@@ -7,26 +7,30 @@
 #include "core/check.h"
 #include "decoder/halves.h"
 #include "gemm/gemm.h"
+#include "share.h"
+#include "device_team.h"
 
 #include <math.h>
 
 enum { MULTIPROCESSORS = 132 }; /* of an H200, as gemm counts them */
 
 struct prompt_work {
-    struct tol_loaded *l;
+    struct tol_loaded *l; /* of the device */
     const struct loaded_prompt *p;
     size_t rows, end; /* of the pass; positions that the session has then */
     size_t first;     /* rows before it are left out of what follows */
     struct kn_paged_rows batch;
-    size_t qkv_width, attended_width;
+    size_t qkv_width, own_width; /* of the share: q k and v; attended */
+    size_t attended_width;       /* of all heads */
 };
 
 static struct kn_place place(const struct prompt_work *w, size_t offset) {
     return kn_place_of(w->p->buffer, offset);
 }
 
-static struct kn_paged_heads heads_of(const struct tol_loaded *l) {
-    return (struct kn_paged_heads){l->shape.heads, l->shape.kv_heads, l->shape.head_size, l->cache};
+/* Where this device's columns of halves begin in rows of all. */
+static size_t own_halves(const struct prompt_work *w) {
+    return w->p->halves + w->l->share.rank * w->own_width * sizeof(uint16_t);
 }
 
 /* The part of the batch from w->first on. */
@@ -61,11 +65,19 @@ static const char *variant_for(const struct prompt_work *w, size_t rows, size_t 
     return wide_turns <= 0.52 * narrow_turns ? w->p->wide : w->p->narrow;
 }
 
+/* Where a product's n columns lie in the sums: from a column on, in rows of so many; and from which
+ * of its rows on a matrix is in the workspace. */
+struct sums {
+    size_t column, stride, weight_row;
+};
+
 /* sums = halves W^T * 2^-exponent, for the rows from w->first on, which lie at the beginning of
- * both, and the n rows of k elements in the workspace. */
-static tol_status queue_product(const struct prompt_work *w, size_t n, size_t k, int exponent) {
+ * both, and n rows of k elements in the workspace. */
+static tol_status queue_product(const struct prompt_work *w, size_t n, size_t k, int exponent,
+                                struct sums to) {
     const struct loaded_prompt *p = w->p;
-    const size_t rows = w->rows - w->first;
+    const size_t rows = w->rows - w->first, sums = p->sums / sizeof(float) + to.column;
+    const size_t weights = p->weights / sizeof(uint16_t) + to.weight_row * k;
     return kn_gemm(w->l->kernels, w->l->stream,
                    &(struct kn_gemm){.precision = KN_GEMM_F16,
                                      .c_type = KN_F32,
@@ -75,8 +87,8 @@ static tol_status queue_product(const struct prompt_work *w, size_t n, size_t k,
                                      .k = k,
                                      .alpha = ldexpf(1, -exponent),
                                      .a = {p->buffer, p->halves / sizeof(uint16_t), 0, 0},
-                                     .b = {p->buffer, p->weights / sizeof(uint16_t), 0, 0},
-                                     .c = {p->buffer, p->sums / sizeof(float), 0, 0},
+                                     .b = {p->buffer, weights, 0, 0},
+                                     .c = {p->buffer, sums, to.stride, 0},
                                      .variant = variant_for(w, rows, n)});
 }
 
@@ -120,14 +132,15 @@ static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_weights(w, &layer->qkv[i], powers->qkv, &at));
     }
-    TOL_TRY(queue_product(w, w->qkv_width, shape->width, powers->qkv + powers->attention_norm));
+    TOL_TRY(queue_product(w, w->qkv_width, shape->width, powers->qkv + powers->attention_norm,
+                          (struct sums){0, w->qkv_width, 0}));
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_bias(w, &layer->qkv[i], column, w->qkv_width));
         column += layer->qkv[i].rows;
     }
     status = kn_heads(w->l->kernels, w->l->stream,
                       &(struct kn_heads_ready){.batch = w->batch,
-                                               .shape = heads_of(w->l),
+                                               .shape = loaded_heads(w->l),
                                                .qkv = place(w, w->p->sums),
                                                .qkv_stride = w->qkv_width,
                                                .q_norm = layer->q_norm,
@@ -142,14 +155,16 @@ out:
 }
 
 /* Attention over pages, a part of the rows at a time, and its result as halves: for windows, and
- * heads of sizes that the other has no kernel for. */
+ * heads of sizes that the other has no kernel for. The halves of one of several devices are rows
+ * without gaps in place of q. */
 static tol_status queue_paged(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
-    const struct kn_paged_heads heads = heads_of(l);
-    const size_t row = w->qkv_width * sizeof(float), out = w->attended_width * sizeof(float);
+    const struct kn_paged_heads heads = loaded_heads(l);
+    const size_t row = w->qkv_width * sizeof(float), out = w->own_width * sizeof(float);
     const size_t attended = w->p->sums + w->rows * row;
     const size_t splits = (w->end - 1) / KN_PAGED_SPAN + 1;
+    const bool is_alone = l->share.ranks == 1;
     const size_t room = l->scratch.parts_bytes / kn_paged_workspace(&heads, 1, splits);
     for (size_t first = w->first; first < w->rows; first += room) {
         struct kn_paged_rows some = rest_of(w, first);
@@ -162,16 +177,16 @@ static tol_status queue_paged(const struct prompt_work *w) {
                 .q = place(w, w->p->sums + first * row),
                 .out = place(w, attended + (first - w->first) * out),
                 .q_stride = w->qkv_width,
-                .out_stride = w->attended_width,
+                .out_stride = w->own_width,
                 .window = l->shape.window,
                 .splits = splits,
                 .workspace = {tol_buffer_address(l->scratch.buffer) + l->scratch.parts,
                               l->scratch.parts_bytes}}));
     }
     status = kn_halves_rows(l->kernels, l->stream,
-                            &(struct kn_halves_rows){w->rows - w->first, w->attended_width,
-                                                     w->attended_width, place(w, attended),
-                                                     place(w, w->p->halves)});
+                            &(struct kn_halves_rows){w->rows - w->first, w->own_width, w->own_width,
+                                                     place(w, attended),
+                                                     place(w, is_alone ? w->p->halves : w->p->q)});
 out:
     return status;
 }
@@ -184,12 +199,12 @@ static tol_status queue_gathered(const struct prompt_work *w) {
     const size_t rows = w->rows - w->first, head = l->shape.head_size, half = sizeof(uint16_t);
     TOL_TRY(kn_halves_rows(
         l->kernels, l->stream,
-        &(struct kn_halves_rows){rows, w->attended_width, w->qkv_width,
+        &(struct kn_halves_rows){rows, w->own_width, w->qkv_width,
                                  place(w, p->sums + w->first * w->qkv_width * sizeof(float)),
                                  place(w, p->q)}));
     TOL_TRY(kn_halves_cache(l->kernels, l->stream,
                             &(struct kn_halves_cache){.batch = w->batch,
-                                                      .shape = heads_of(l),
+                                                      .shape = loaded_heads(l),
                                                       .positions = w->end,
                                                       .keys = place(w, p->keys),
                                                       .values = place(w, p->values)}));
@@ -197,79 +212,218 @@ static tol_status queue_gathered(const struct prompt_work *w) {
         l->kernels, l->stream,
         &(struct kn_attention){.type = KN_F16,
                                .batch = 1,
-                               .heads = l->shape.heads,
-                               .kv_heads = l->shape.kv_heads,
+                               .heads = l->share.heads,
+                               .kv_heads = l->share.kv_heads,
                                .q_length = rows,
                                .kv_length = w->end,
                                .head_size = head,
                                .causal = true,
-                               .q = {p->buffer, p->q / half, 0, head, w->attended_width},
+                               .q = {p->buffer, p->q / half, 0, head, w->own_width},
                                .k = {.buffer = p->buffer, .offset = p->keys / half},
                                .v = {.buffer = p->buffer, .offset = p->values / half},
-                               .out = {p->buffer, p->halves / half, 0, head, w->attended_width},
+                               .out = {p->buffer, own_halves(w) / half, 0, head, w->attended_width},
                                .variant = p->attention});
 out:
     return status;
 }
 
-/* ---- layers ---- */
+/* ---- stages of a layer on a device ---- */
 
-static tol_status queue_layer(struct prompt_work *w, size_t index, size_t wanted) {
+/* Up to the halves that attention leaves. */
+static tol_status queue_attention(struct prompt_work *w, size_t index, size_t wanted) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const struct loaded_layer *layer = &l->layers[index];
     const struct prompt_powers *powers = &w->p->powers[index];
-    const size_t width = l->shape.width, feed = l->shape.feed_forward;
-    const struct kn_paged_heads heads = heads_of(l);
-    size_t at = w->p->weights;
+    const struct kn_paged_heads heads = loaded_heads(l);
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     TOL_TRY(queue_norm(w, layer->attention_norm, powers->attention_norm, index > 0, index > 0));
     TOL_TRY(queue_heads(w, layer, powers));
     /* Behind the keys and values of the last layer, only the wanted row is of use. */
     if (index + 1 == l->shape.layers) w->first = w->rows - wanted;
     if (w->first == w->rows) return TOL_OK;
-    TOL_TRY(w->p->attention != NULL ? queue_gathered(w) : queue_paged(w));
-    TOL_TRY(queue_weights(w, &layer->output, powers->output, &at));
-    TOL_TRY(queue_product(w, width, w->attended_width, powers->output));
-    TOL_TRY(queue_bias(w, &layer->output, 0, width));
-    TOL_TRY(queue_norm(w, layer->feed_norm, powers->feed_norm, true, false));
-    at = w->p->weights;
-    TOL_TRY(queue_weights(w, &layer->gate, powers->gated, &at));
-    TOL_TRY(queue_weights(w, &layer->up, powers->gated, &at));
-    TOL_TRY(queue_product(w, 2 * feed, width, powers->gated + powers->feed_norm));
-    TOL_TRY(
-        kn_halves_gated(l->kernels, l->stream,
-                        &(struct kn_halves_gated){w->rows - w->first, feed, place(w, w->p->sums),
-                                                  place(w, w->p->halves), place(w, w->p->scales)}));
-    at = w->p->weights;
-    TOL_TRY(queue_weights(w, &layer->down, powers->down, &at));
-    status = queue_product(w, width, feed, powers->down);
+    status = w->p->attention != NULL ? queue_gathered(w) : queue_paged(w);
 out:
     return status;
 }
 
-static tol_status queue_all(struct prompt_work *w, size_t wanted, bool wants_logits) {
+/* The share's columns of what a matrix adds to x. */
+static tol_status queue_adds(const struct prompt_work *w, const struct loaded_matrix *matrix,
+                             int exponent) {
     tol_status status = TOL_OK;
-    struct tol_loaded *l = w->l;
-    const size_t width = l->shape.width;
-    TOL_TRY(tol_copy_to_device(l->stream, l->input, 0, l->sent, 0, 3 * w->rows * sizeof(int)));
-    TOL_TRY(kn_embed(l->kernels, l->stream,
-                     &(struct kn_embed){.format = l->embedding.format,
-                                        .rows = w->rows,
-                                        .columns = width,
-                                        .table_rows = l->shape.vocabulary,
-                                        .table = l->embedding.weights,
-                                        .tokens = kn_place_of(l->input, 0),
-                                        .out = place(w, w->p->x),
-                                        .out_stride = width}));
-    for (size_t i = 0; i < l->shape.layers; i++) TOL_TRY(queue_layer(w, i, wanted));
-    if (wanted == 0) return TOL_OK;
-    TOL_TRY(queue_norm(w, SIZE_MAX, 0, true, true));
-    TOL_TRY(tol_copy_on_device(l->stream, l->scratch.buffer, l->scratch.x, w->p->buffer,
-                               w->p->x + w->first * width * sizeof(float), width * sizeof(float)));
-    status = loaded_pass_queue_logits(l, wants_logits);
+    const struct loaded_share *share = &w->l->share;
+    const size_t width = w->l->shape.width, column = share->rank * share->width;
+    size_t at = w->p->weights;
+    TOL_TRY(queue_weights(w, matrix, exponent, &at));
+    TOL_TRY(queue_product(w, share->width, matrix->k, exponent, (struct sums){column, width, 0}));
+    status = queue_bias(w, matrix, column, width);
 out:
     return status;
+}
+
+static tol_status queue_output(struct prompt_work *w, size_t index, size_t wanted) {
+    (void)wanted;
+    return queue_adds(w, &w->l->layers[index].output, w->p->powers[index].output);
+}
+
+static tol_status queue_down(struct prompt_work *w, size_t index, size_t wanted) {
+    (void)wanted;
+    return queue_adds(w, &w->l->layers[index].down, w->p->powers[index].down);
+}
+
+/* The share's gates and factors, in rows of all gates and then all factors. */
+static tol_status queue_up(struct prompt_work *w, size_t index, size_t wanted) {
+    tol_status status = TOL_OK;
+    const struct tol_loaded *l = w->l;
+    const struct loaded_layer *layer = &l->layers[index];
+    const struct prompt_powers *powers = &w->p->powers[index];
+    const size_t width = l->shape.width, feed = l->shape.feed_forward, n = l->share.feed_forward;
+    const int exponent = powers->gated + powers->feed_norm;
+    const size_t column = l->share.rank * n;
+    size_t at = w->p->weights;
+    (void)wanted;
+    TOL_TRY(queue_norm(w, layer->feed_norm, powers->feed_norm, true, false));
+    TOL_TRY(queue_weights(w, &layer->gate, powers->gated, &at));
+    TOL_TRY(queue_weights(w, &layer->up, powers->gated, &at));
+    if (l->share.ranks == 1) {
+        return queue_product(w, 2 * n, width, exponent, (struct sums){0, 2 * n, 0});
+    }
+    TOL_TRY(queue_product(w, n, width, exponent, (struct sums){column, 2 * feed, 0}));
+    status = queue_product(w, n, width, exponent, (struct sums){feed + column, 2 * feed, n});
+out:
+    return status;
+}
+
+/* Every device makes all of the halves, since a row has one power of two. */
+static tol_status queue_gated(const struct prompt_work *w) {
+    return kn_halves_gated(w->l->kernels, w->l->stream,
+                           &(struct kn_halves_gated){w->rows - w->first, w->l->shape.feed_forward,
+                                                     place(w, w->p->sums), place(w, w->p->halves),
+                                                     place(w, w->p->scales)});
+}
+
+/* ---- on all devices ---- */
+
+struct prompt_works {
+    struct tol_loaded *l; /* the first device's */
+    size_t index, wanted; /* layer; rows wanted */
+    struct prompt_work each[KN_COLLECTIVE_RANKS_MAX];
+};
+
+typedef tol_status stage(struct prompt_work *w, size_t index, size_t wanted);
+
+static tol_status on_all(struct prompt_works *all, stage *queue) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < all->l->share.ranks; i++) {
+        TOL_TRY(queue(&all->each[i], all->index, all->wanted));
+    }
+out:
+    return status;
+}
+
+/* Exchanges columns of `element` bytes, from a column on, in rows of `stride`. */
+static tol_status exchange(const struct prompt_works *all, size_t element, size_t out,
+                           size_t column, size_t columns, size_t stride) {
+    const struct prompt_work *w = &all->each[0];
+    return loaded_team_exchange(
+        all->l, &(struct loaded_columns){.is_prompt = true,
+                                         .rows = w->rows - w->first,
+                                         .stride = stride * element,
+                                         .part_bytes = columns / all->l->share.ranks * element,
+                                         .out = out + column * element});
+}
+
+static tol_status exchange_attended(const struct prompt_works *all) {
+    const struct prompt_work *w = &all->each[0];
+    const size_t half = sizeof(uint16_t);
+    if (w->p->attention != NULL) {
+        return exchange(all, half, w->p->halves, 0, w->attended_width, w->attended_width);
+    }
+    return loaded_team_exchange(all->l, &(struct loaded_columns){.is_prompt = true,
+                                                                 .rows = w->rows - w->first,
+                                                                 .stride = w->attended_width * half,
+                                                                 .part_bytes = w->own_width * half,
+                                                                 .out = w->p->halves,
+                                                                 .in = w->p->q,
+                                                                 .in_stride = w->own_width * half});
+}
+
+static tol_status queue_layer(struct prompt_works *all) {
+    tol_status status = TOL_OK;
+    const size_t width = all->l->shape.width, feed = all->l->shape.feed_forward;
+    const size_t sums = all->l->prompt.sums, word = sizeof(float);
+    TOL_TRY(on_all(all, queue_attention));
+    if (all->each[0].first == all->each[0].rows) return TOL_OK;
+    TOL_TRY(exchange_attended(all));
+    TOL_TRY(on_all(all, queue_output));
+    TOL_TRY(exchange(all, word, sums, 0, width, width));
+    TOL_TRY(on_all(all, queue_up));
+    TOL_TRY(exchange(all, word, sums, 0, feed, 2 * feed));
+    TOL_TRY(exchange(all, word, sums, feed, feed, 2 * feed));
+    for (unsigned i = 0; i < all->l->share.ranks; i++) TOL_TRY(queue_gated(&all->each[i]));
+    TOL_TRY(on_all(all, queue_down));
+    status = exchange(all, word, sums, 0, width, width);
+out:
+    return status;
+}
+
+static tol_status queue_begin(const struct prompt_work *w) {
+    tol_status status = TOL_OK;
+    const struct tol_loaded *l = w->l;
+    TOL_TRY(tol_copy_to_device(l->stream, l->input, 0, l->sent, 0, 3 * w->rows * sizeof(int)));
+    status = kn_embed(l->kernels, l->stream,
+                      &(struct kn_embed){.format = l->embedding.format,
+                                         .rows = w->rows,
+                                         .columns = l->shape.width,
+                                         .table_rows = l->shape.vocabulary,
+                                         .table = l->embedding.weights,
+                                         .tokens = kn_place_of(l->input, 0),
+                                         .out = place(w, w->p->x),
+                                         .out_stride = l->shape.width});
+out:
+    return status;
+}
+
+/* Brings the wanted row to where logits are made from. */
+static tol_status queue_wanted(const struct prompt_work *w) {
+    tol_status status = TOL_OK;
+    const struct tol_loaded *l = w->l;
+    const size_t row = l->shape.width * sizeof(float);
+    TOL_TRY(queue_norm(w, SIZE_MAX, 0, true, true));
+    status = tol_copy_on_device(l->stream, l->scratch.buffer, l->scratch.x, w->p->buffer,
+                                w->p->x + w->first * row, row);
+out:
+    return status;
+}
+
+static tol_status queue_all(struct prompt_works *all, bool wants_logits) {
+    tol_status status = TOL_OK;
+    const unsigned ranks = all->l->share.ranks;
+    for (unsigned i = 0; i < ranks; i++) TOL_TRY(queue_begin(&all->each[i]));
+    for (all->index = 0; all->index < all->l->shape.layers; all->index++) {
+        TOL_TRY(queue_layer(all));
+    }
+    if (all->wanted == 0) return TOL_OK;
+    for (unsigned i = 0; i < ranks; i++) TOL_TRY(queue_wanted(&all->each[i]));
+    status = loaded_pass_queue_logits(all->l, wants_logits);
+out:
+    return status;
+}
+
+static struct prompt_work work_of(struct tol_loaded *l, size_t rows, size_t end) {
+    const size_t head = l->shape.head_size;
+    return (struct prompt_work){.l = l,
+                                .p = &l->prompt,
+                                .rows = rows,
+                                .end = end,
+                                .batch = {.rows = rows,
+                                          .positions = kn_place_of(l->input, rows * sizeof(int)),
+                                          .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
+                                          .tables = kn_place_of(l->tables, 0),
+                                          .pages_max = l->pages_max},
+                                .qkv_width = (l->share.heads + 2 * l->share.kv_heads) * head,
+                                .own_width = l->share.heads * head,
+                                .attended_width = l->shape.heads * head};
 }
 
 tol_status loaded_prompt_run(struct tol_loaded *l, const struct loaded_pass *pass,
@@ -277,22 +431,15 @@ tol_status loaded_prompt_run(struct tol_loaded *l, const struct loaded_pass *pas
     tol_status status = TOL_OK;
     const size_t rows = pass->count;
     const bool wants_logits = pass->wants_logits && pass->wanted > 0;
-    struct prompt_work w = {.l = l,
-                            .p = &l->prompt,
-                            .rows = rows,
-                            .end = (size_t)pass->rows[rows - 1].position + 1,
-                            .batch = {.rows = rows,
-                                      .positions = kn_place_of(l->input, rows * sizeof(int)),
-                                      .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
-                                      .tables = kn_place_of(l->tables, 0),
-                                      .pages_max = l->pages_max},
-                            .qkv_width =
-                                (l->shape.heads + 2 * l->shape.kv_heads) * l->shape.head_size,
-                            .attended_width = l->shape.heads * l->shape.head_size};
-    TOL_TRY(tol_context_check(l->context));
+    struct prompt_works all = {.l = l, .wanted = pass->wanted};
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        all.each[i] = work_of(l->team.part[i], rows, (size_t)pass->rows[rows - 1].position + 1);
+    }
+    TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
-    TOL_TRY(queue_all(&w, pass->wanted, wants_logits));
-    status = loaded_pass_take(l, wants_logits, outcome);
+    status = queue_all(&all, wants_logits);
+    if (status == TOL_OK) status = loaded_pass_take(l, pass->wanted, wants_logits, outcome);
+    status = loaded_team_settle(l, status);
 out:
     return status;
 }

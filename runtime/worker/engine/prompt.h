@@ -14,8 +14,9 @@
 
 #include "pass.h"
 
-/* Takes memory for passes of up to `rows` positions, or fewer if there is none, down to 256, and
- * learns the powers of two by which weights are scaled; the weights are on the device. If it can be
+/* Takes memory for passes of up to `rows` positions, or fewer if there is none, down to 256, on all
+ * of the model's devices, and learns the powers of two by which weights are scaled; the weights are
+ * there. If it can be
  * done with no memory, device or model, loaded->prompt.rows stays 0. TOL_DRIVER_ERROR,
  * TOL_POISONED, TOL_OUT_OF_HOST_MEMORY. */
 tol_status loaded_prompt_make(struct tol_loaded *loaded, size_t rows);
@@ -24,7 +25,7 @@ tol_status loaded_prompt_make(struct tol_loaded *loaded, size_t rows);
 tol_status loaded_prompt_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
                              struct loaded_outcome *outcome);
 
-/* Gives the memory back. */
+/* Gives a device's memory back. */
 void loaded_prompt_end(struct tol_loaded *loaded);
 
 #endif

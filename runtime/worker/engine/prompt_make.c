@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "decoder/halves.h"
 #include "gemm/gemm.h"
+#include "share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,16 +46,19 @@ static size_t take(size_t *at, size_t bytes) {
 /* Lays out the arrays for so many rows. Returns the bytes. */
 static size_t lay_out(const struct tol_loaded *l, struct loaded_prompt *p, size_t rows) {
     const struct tol_model_shape *s = &l->shape;
+    const struct loaded_share *own = &l->share;
     const size_t half = sizeof(uint16_t), attended = s->heads * s->head_size;
-    const size_t kv = s->kv_heads * s->head_size, qkv = attended + 2 * kv;
+    const size_t kv = own->kv_heads * s->head_size, heads = own->heads * s->head_size;
+    const size_t qkv = heads + 2 * kv;
     const size_t widest = larger(s->width, larger(s->feed_forward, attended));
-    const size_t sums = larger(2 * s->feed_forward, larger(s->width, qkv + attended));
-    const size_t matrix = larger(larger(2 * s->feed_forward, qkv) * s->width, attended * s->width);
+    const size_t sums = larger(2 * s->feed_forward, larger(s->width, qkv + heads));
+    const size_t matrix = larger(larger(2 * own->feed_forward, qkv) * s->width,
+                                 larger(attended, s->feed_forward) * own->width);
     size_t at = 0;
     p->rows = rows;
     p->x = take(&at, rows * s->width * sizeof(float));
     p->halves = take(&at, rows * widest * half);
-    p->q = take(&at, rows * attended * half);
+    p->q = take(&at, rows * heads * half);
     p->sums = take(&at, rows * sums * sizeof(float));
     p->scales = take(&at, larger(rows, s->layers * PEAKS) * sizeof(float));
     p->keys = take(&at, l->positions * kv * half);
@@ -72,7 +76,7 @@ static bool has_product(const struct tol_loaded *l, const char *variant) {
                                           .c_type = KN_F32,
                                           .transpose_b = true,
                                           .m = 1,
-                                          .n = l->shape.width,
+                                          .n = l->share.width,
                                           .k = l->shape.width,
                                           .alpha = 1,
                                           .a = {p->buffer, p->halves / sizeof(uint16_t), 0, 0},
@@ -84,14 +88,14 @@ static bool has_product(const struct tol_loaded *l, const char *variant) {
 
 static bool has_attention(const struct tol_loaded *l, const char *variant) {
     const struct loaded_prompt *p = &l->prompt;
-    const size_t half = sizeof(uint16_t), head = l->shape.head_size, row = l->shape.heads * head;
+    const size_t half = sizeof(uint16_t), head = l->shape.head_size, row = l->share.heads * head;
     const struct kn_variant *picked = NULL;
     return kn_attention_pick(
                l->kernels,
                &(struct kn_attention){.type = KN_F16,
                                       .batch = 1,
-                                      .heads = l->shape.heads,
-                                      .kv_heads = l->shape.kv_heads,
+                                      .heads = l->share.heads,
+                                      .kv_heads = l->share.kv_heads,
                                       .q_length = 1,
                                       .kv_length = 1,
                                       .head_size = head,
@@ -164,19 +168,21 @@ out:
     return status;
 }
 
-static tol_status learn_powers(struct tol_loaded *l) {
+/* Raises each peak to that of a device's weights. */
+static tol_status raise_peaks(struct tol_loaded *l, float *peaks, float *own, size_t count) {
     tol_status status = TOL_OK;
-    struct loaded_prompt *p = &l->prompt;
-    const size_t count = l->shape.layers * PEAKS;
-    const double longest = sqrt((double)l->shape.width); /* an element of a normed row, at most */
-    float *peaks = malloc(count * sizeof *peaks);
-    p->powers = calloc(l->shape.layers, sizeof *p->powers);
-    TOL_CHECK(peaks != NULL && p->powers != NULL, TOL_OUT_OF_HOST_MEMORY, "powers of %zu layers",
-              l->shape.layers);
     TOL_TRY(queue_peaks(l));
     TOL_TRY(tol_stream_synchronize(l->stream));
-    TOL_TRY(tol_buffer_read_at(p->buffer, p->scales, peaks, count * sizeof *peaks));
-    for (size_t i = 0; i < l->shape.layers; i++) {
+    TOL_TRY(tol_buffer_read_at(l->prompt.buffer, l->prompt.scales, own, count * sizeof *own));
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(own[i]) || own[i] > peaks[i]) peaks[i] = own[i];
+    }
+out:
+    return status;
+}
+
+static void set_powers(struct loaded_prompt *p, const float *peaks, size_t layers, double longest) {
+    for (size_t i = 0; i < layers; i++) {
         const float *peak = peaks + i * PEAKS;
         p->powers[i] =
             (struct prompt_powers){.qkv = kn_halves_exponent((double)peak[0]),
@@ -186,23 +192,69 @@ static tol_status learn_powers(struct tol_loaded *l) {
                                    .attention_norm = kn_halves_exponent(longest * (double)peak[4]),
                                    .feed_norm = kn_halves_exponent(longest * (double)peak[5])};
     }
+}
+
+/* Of whole matrices, whatever parts of them the devices have. */
+static tol_status learn_powers(struct tol_loaded *l) {
+    tol_status status = TOL_OK;
+    const size_t count = l->shape.layers * PEAKS;
+    const double longest = sqrt((double)l->shape.width); /* an element of a normed row, at most */
+    float *peaks = calloc(count, sizeof *peaks), *own = malloc(count * sizeof *own);
+    TOL_CHECK(peaks != NULL && own != NULL, TOL_OUT_OF_HOST_MEMORY, "powers of %zu layers",
+              l->shape.layers);
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        struct tol_loaded *part = l->team.part[i];
+        part->prompt.powers = calloc(l->shape.layers, sizeof *part->prompt.powers);
+        TOL_CHECK(part->prompt.powers != NULL, TOL_OUT_OF_HOST_MEMORY, "powers of %zu layers",
+                  l->shape.layers);
+        TOL_TRY(raise_peaks(part, peaks, own, count));
+    }
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        set_powers(&l->team.part[i]->prompt, peaks, l->shape.layers, longest);
+    }
 out:
     free(peaks);
+    free(own);
+    return status;
+}
+
+/* Takes a device's memory, for as many rows as there is room for. */
+static tol_status take_memory(struct tol_loaded *l, size_t rows) {
+    tol_status status = TOL_OK;
+    struct loaded_prompt *p = &l->prompt;
+    do {
+        status = tol_buffer_create(l->context, lay_out(l, p, rows), 1, &p->buffer);
+        rows /= 2;
+    } while (status == TOL_OUT_OF_DEVICE_MEMORY && rows >= ROWS_MIN);
+    return status;
+}
+
+/* All devices, or none: they have the same layout, for the rows of the one with least memory, and
+ * the same kernels. */
+static tol_status take_all(struct tol_loaded *l, size_t rows) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        struct tol_loaded *part = l->team.part[i];
+        TOL_TRY(take_memory(part, rows));
+        if (part->prompt.rows < rows) rows = part->prompt.rows;
+    }
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        struct tol_loaded *part = l->team.part[i];
+        (void)lay_out(part, &part->prompt, rows);
+        if (!choose(part)) return TOL_UNSUPPORTED;
+    }
+out:
     return status;
 }
 
 tol_status loaded_prompt_make(struct tol_loaded *l, size_t rows) {
     tol_status status = TOL_OK;
-    struct loaded_prompt *p = &l->prompt;
     if (rows == 0 || !serves(l)) return TOL_OK;
     if (tol_context_device(l->context)->compute_capability < 80) return TOL_OK;
-    do {
-        status = tol_buffer_create(l->context, lay_out(l, p, rows), 1, &p->buffer);
-        rows /= 2;
-    } while (status == TOL_OUT_OF_DEVICE_MEMORY && rows >= ROWS_MIN);
-    if (status == TOL_OK && choose(l)) return learn_powers(l);
-    loaded_prompt_end(l);
-    return status == TOL_OUT_OF_DEVICE_MEMORY ? TOL_OK : status;
+    status = take_all(l, rows);
+    if (status == TOL_OK) return learn_powers(l);
+    for (unsigned i = 0; i < l->share.ranks; i++) loaded_prompt_end(l->team.part[i]);
+    return status == TOL_OUT_OF_DEVICE_MEMORY || status == TOL_UNSUPPORTED ? TOL_OK : status;
 }
 
 void loaded_prompt_end(struct tol_loaded *l) {

@@ -9,39 +9,53 @@
 
 #include <stdlib.h>
 
-/* Enters a page as the session's next. */
+/* Enters a page as the session's next, in the tables of all devices. */
 static tol_status enter(struct tol_session *s, struct session_page *page) {
     tol_status status = TOL_OK;
-    struct tol_loaded *l = s->loaded;
-    const uint64_t address = tol_pool_address(l->pool, page->block);
+    const struct tol_loaded *l = s->loaded;
     const size_t entry = s->slot * l->pages_max + s->pages;
-    TOL_TRY(tol_copy_from_pageable(l->stream, l->tables, entry * sizeof address, &address,
-                                   sizeof address));
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct tol_loaded *part = l->team.part[i];
+        const uint64_t address = tol_pool_address(part->pool, page->block[i]);
+        TOL_TRY(tol_copy_from_pageable(part->stream, part->tables, entry * sizeof address, &address,
+                                       sizeof address));
+    }
     s->page[s->pages++] = page;
     page->users++;
 out:
     return status;
 }
 
+static void free_blocks(struct tol_loaded *l, struct session_page *page, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct tol_loaded *part = l->team.part[i];
+        (void)tol_pool_free(part->pool, page->block[i], part->stream);
+    }
+    free(page);
+}
+
 static void leave(struct tol_loaded *l, struct session_page *page) {
     if (page->users > 0 && --page->users > 0) return;
-    (void)tol_pool_free(l->pool, page->block, l->stream);
+    free_blocks(l, page, l->share.ranks);
     l->pages--;
-    free(page);
 }
 
 static tol_status add_page(struct tol_session *s) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = s->loaded;
-    struct session_page *page = calloc(1, sizeof *page);
+    unsigned count = 0;
+    struct session_page *page = calloc(1, sizeof *page + l->share.ranks * sizeof page->block[0]);
     TOL_CHECK(page != NULL, TOL_OUT_OF_HOST_MEMORY, "a page");
-    TOL_TRY(tol_pool_allocate(l->pool, l->page_bytes, l->stream, &page->block));
+    for (; count < l->share.ranks; count++) {
+        const struct tol_loaded *part = l->team.part[count];
+        TOL_TRY(tol_pool_allocate(part->pool, part->page_bytes, part->stream, &page->block[count]));
+    }
     l->pages++;
     status = enter(s, page);
     if (status != TOL_OK) leave(l, page);
     page = NULL;
 out:
-    free(page);
+    if (page != NULL) free_blocks(l, page, count);
     return status;
 }
 
@@ -126,31 +140,51 @@ out:
     return status;
 }
 
-tol_status tol_loaded_is_resident(struct tol_loaded *l, bool *resident) {
+static tol_status look_at_weights(struct tol_transfer *transfer, const struct tol_loaded *l,
+                                  bool *resident) {
     tol_status status = TOL_OK;
-    tol_auto_transfer struct tol_transfer *transfer = NULL;
-    bool all = true;
-    pthread_mutex_lock(&l->lock);
-    TOL_TRY(tol_transfer_create(l->context, NULL, &transfer));
-    TOL_TRY(look(transfer, tol_buffer_address(l->weights), tol_buffer_bytes(l->weights), &all));
-    TOL_TRY(look_at_matrix(transfer, &l->embedding, &all));
-    TOL_TRY(look_at_matrix(transfer, &l->output, &all));
+    TOL_TRY(look(transfer, tol_buffer_address(l->weights), tol_buffer_bytes(l->weights), resident));
+    TOL_TRY(look_at_matrix(transfer, &l->embedding, resident));
+    TOL_TRY(look_at_matrix(transfer, &l->output, resident));
     for (size_t i = 0; i < l->shape.layers; i++) {
         const struct loaded_layer *layer = &l->layers[i];
         for (size_t j = 0; j < layer->qkv_count; j++) {
-            TOL_TRY(look_at_matrix(transfer, &layer->qkv[j], &all));
+            TOL_TRY(look_at_matrix(transfer, &layer->qkv[j], resident));
         }
-        TOL_TRY(look_at_matrix(transfer, &layer->output, &all));
-        TOL_TRY(look_at_matrix(transfer, &layer->gate, &all));
-        TOL_TRY(look_at_matrix(transfer, &layer->up, &all));
-        TOL_TRY(look_at_matrix(transfer, &layer->down, &all));
+        TOL_TRY(look_at_matrix(transfer, &layer->output, resident));
+        TOL_TRY(look_at_matrix(transfer, &layer->gate, resident));
+        TOL_TRY(look_at_matrix(transfer, &layer->up, resident));
+        TOL_TRY(look_at_matrix(transfer, &layer->down, resident));
     }
-    for (size_t i = 0; i < l->sessions; i++) {
-        const struct tol_session *s = l->slots[i];
+out:
+    return status;
+}
+
+/* The pages of all sessions on a device, which is `rank` of them. */
+static tol_status look_at_pages(struct tol_transfer *transfer, const struct tol_loaded *first,
+                                unsigned rank, bool *resident) {
+    tol_status status = TOL_OK;
+    const struct tol_loaded *l = first->team.part[rank];
+    for (size_t i = 0; i < first->sessions; i++) {
+        const struct tol_session *s = first->slots[i];
         for (size_t page = 0; s != NULL && page < s->pages; page++) {
-            TOL_TRY(look(transfer, tol_pool_address(l->pool, s->page[page]->block), l->page_bytes,
-                         &all));
+            TOL_TRY(look(transfer, tol_pool_address(l->pool, s->page[page]->block[rank]),
+                         l->page_bytes, resident));
         }
+    }
+out:
+    return status;
+}
+
+tol_status tol_loaded_is_resident(struct tol_loaded *l, bool *resident) {
+    tol_status status = TOL_OK;
+    bool all = true;
+    pthread_mutex_lock(&l->lock);
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        tol_auto_transfer struct tol_transfer *transfer = NULL;
+        TOL_TRY(tol_transfer_create(l->team.part[i]->context, NULL, &transfer));
+        TOL_TRY(look_at_weights(transfer, l->team.part[i], &all));
+        TOL_TRY(look_at_pages(transfer, l, i, &all));
     }
     *resident = all;
 out:

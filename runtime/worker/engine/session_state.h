@@ -9,9 +9,9 @@
 /* The keys and values of 16 positions. Full pages may be of several sessions whose texts begin
  * alike; they are not written again. */
 struct session_page {
-    struct tol_block block;
     size_t users;
     unsigned made; /* by which ways its positions were computed: 1 << enum session_way each */
+    struct tol_block block[]; /* on each of the model's devices */
 };
 
 /* How a position is computed. Both give bits that depend on its session alone, but not the same. */

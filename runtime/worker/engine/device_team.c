@@ -1,0 +1,167 @@
+/*
+ * The devices of a model: joined, in step, and what comes of their parts.
+ */
+#include "device_team.h"
+
+#include "collective/gather_columns.h"
+#include "core/check.h"
+#include "decoder/best.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- joining ---- */
+
+tol_status loaded_team_join(struct tol_loaded *l, const struct tol_load_options *options) {
+    tol_status status = TOL_OK;
+    struct loaded_team *team = &l->team;
+    struct tol_context *contexts[KN_COLLECTIVE_RANKS_MAX];
+    const unsigned ranks = l->share.ranks;
+    const struct tol_device *first = tol_context_device(l->context);
+    if (ranks == 1) return TOL_OK;
+    for (unsigned i = 0; i < ranks; i++) {
+        contexts[i] = team->part[i]->context;
+        const struct tol_device *device = tol_context_device(contexts[i]);
+        TOL_CHECK(device->compute_capability == first->compute_capability, TOL_UNSUPPORTED,
+                  "devices %d and %d have compute capabilities %d and %d, whose results differ",
+                  first->ordinal, device->ordinal, first->compute_capability,
+                  device->compute_capability);
+    }
+    TOL_TRY(kn_collective_create(
+        contexts, ranks,
+        &(struct kn_collective_options){.way = options->way, .patience_ms = l->deadline_ms},
+        &team->collective));
+    team->best = calloc(l->sessions, sizeof *team->best);
+    team->logits = calloc(l->sessions * l->shape.vocabulary, sizeof *team->logits);
+    TOL_CHECK(team->best != NULL && team->logits != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "logits of %zu sessions", l->sessions);
+out:
+    return status;
+}
+
+void loaded_team_end(struct tol_loaded *l) {
+    kn_collective_destroy(l->team.collective);
+    free(l->team.best);
+    free(l->team.logits);
+}
+
+/* ---- in step ---- */
+
+tol_status loaded_team_exchange(struct tol_loaded *l, const struct loaded_columns *x) {
+    struct kn_columns_part parts[KN_COLLECTIVE_RANKS_MAX];
+    const struct kn_columns columns = {x->rows, x->part_bytes, x->stride};
+    if (l->share.ranks == 1) return TOL_OK;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct tol_loaded *part = l->team.part[i];
+        const struct tol_buffer *buffer = x->is_prompt ? part->prompt.buffer : part->scratch.buffer;
+        const bool in_place = x->in_stride == 0;
+        parts[i] = (struct kn_columns_part){
+            .in = kn_place_of(buffer, in_place ? x->out + i * x->part_bytes : x->in),
+            .in_stride = in_place ? x->stride : x->in_stride,
+            .out = kn_place_of(buffer, x->out),
+            .stream = part->stream,
+            .number = kn_place_of(part->input, l->team.number_at)};
+    }
+    return kn_gather_columns(l->team.collective, parts, &columns);
+}
+
+tol_status loaded_team_check(const struct tol_loaded *l) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        TOL_TRY(tol_context_check(l->team.part[i]->context));
+    }
+    TOL_CHECK(!l->team.is_lost, TOL_POISONED,
+              "the %u devices of the model no longer answer each other: unload it, and load it "
+              "again",
+              l->share.ranks);
+out:
+    return status;
+}
+
+tol_status loaded_team_wait(struct tol_loaded *l) {
+    tol_status status = TOL_OK;
+    if (l->share.ranks == 1) return tol_stream_synchronize_for(l->stream, l->deadline_ms);
+    status = kn_collective_wait(l->team.collective, l->deadline_ms);
+    if (status != TOL_OK) l->team.is_lost = true;
+    return status;
+}
+
+tol_status loaded_team_settle(struct tol_loaded *l, tol_status status) {
+    enum { TEXT_BYTES = 1024 };
+    char text[TEXT_BYTES] = "";
+    if (status == TOL_OK || l->share.ranks == 1 || l->team.is_lost) return status;
+    const int cuda = tol_message_cuda();
+    strncpy(text, tol_message(), sizeof text - 1);
+    (void)loaded_team_wait(l);
+    return tol_fail_again(status, cuda, text);
+}
+
+/* ---- what comes of it ---- */
+
+static size_t keys_bytes(const struct tol_loaded *l) {
+    return l->share.ranks > 1 ? kn_best_workspace(l->sessions) : 0;
+}
+
+size_t loaded_received_best(const struct tol_loaded *l) {
+    return keys_bytes(l);
+}
+
+size_t loaded_received_logits(const struct tol_loaded *l) {
+    return keys_bytes(l) + l->sessions * sizeof(int);
+}
+
+size_t loaded_received_bytes(const struct tol_loaded *l) {
+    return loaded_received_logits(l) + l->sessions * l->share.vocabulary_most * sizeof(float);
+}
+
+/* The token of the largest logit of a row: of equal ones the first device's, whose tokens are
+ * lower. */
+static int best_of(char *const *received, const struct tol_loaded *l, size_t row) {
+    uint32_t highest = 0;
+    int best = 0;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct loaded_share *share = &l->team.part[i]->share;
+        const int *tokens = (const int *)(void *)(received[i] + loaded_received_best(l));
+        if (share->vocabulary == 0) continue;
+        const uint32_t order = kn_best_order(received[i], row);
+        if (i > 0 && order <= highest) continue;
+        highest = order;
+        best = tokens[row] + (int)share->first_token;
+    }
+    return best;
+}
+
+static void join_logits(char *const *received, struct tol_loaded *l, size_t row) {
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct loaded_share *share = &l->team.part[i]->share;
+        const char *from = received[i] + loaded_received_logits(l);
+        const size_t bytes = share->vocabulary * sizeof(float);
+        if (bytes == 0) continue;
+        memcpy(l->team.logits + row * l->shape.vocabulary + share->first_token, from + row * bytes,
+               bytes);
+    }
+}
+
+tol_status loaded_team_outcome(struct tol_loaded *l, size_t wanted, bool wants_logits,
+                               struct loaded_outcome *outcome) {
+    tol_status status = TOL_OK;
+    char *received[KN_COLLECTIVE_RANKS_MAX] = {NULL};
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        void *bytes = NULL;
+        TOL_TRY(tol_pinned_access(l->team.part[i]->received, &bytes));
+        received[i] = bytes;
+    }
+    *outcome = (struct loaded_outcome){
+        .best = (const int *)(void *)(received[0] + loaded_received_best(l)),
+        .logits = (const float *)(void *)(received[0] + loaded_received_logits(l))};
+    if (l->share.ranks > 1) {
+        for (size_t row = 0; row < wanted; row++) {
+            l->team.best[row] = best_of(received, l, row);
+            if (wants_logits) join_logits(received, l, row);
+        }
+        *outcome = (struct loaded_outcome){.best = l->team.best, .logits = l->team.logits};
+    }
+    if (!wants_logits) outcome->logits = NULL;
+out:
+    return status;
+}
