@@ -133,6 +133,7 @@ COMMANDS = within({
     "program": """
         tollens command_run command_show command_gate command_export command_report command_threads
         command_replay command_model command_model_run command_model_bench model_gaps model_load
+        model_devices
         command_soft command_guard guard_options guard_results guard_probe model_guarded
     """,
 })

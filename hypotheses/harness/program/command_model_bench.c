@@ -12,6 +12,7 @@
 #include "files/hlog.h"
 #include "harness/clock.h"
 #include "harness/session.h"
+#include "model_devices.h"
 #include "model_gaps.h"
 #include "model_load.h"
 
@@ -33,6 +34,8 @@ static const char usage[] =
     "  -n N         tokens that each session writes; default 128\n"
     "  -r N         repetitions, after one that is left out; default 5\n"
     "  --device D   auto (default), cuda, cuda:N or soft\n"
+    "  --devices L  the devices of this list, such as 0,1, compute the model together\n"
+    "  --exchange W what they exchange goes by flags in memory, direct copies, or auto (default)\n"
     "  --cache TYPE keys and values as f16 (default) or q8_0\n"
     "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
     "  --json       an object a row\n"
@@ -41,9 +44,10 @@ static const char usage[] =
     "p50 and p99 are of the time to the first token (first), or between two tokens (tg). \"read\" "
     "is\n"
     "the bytes that a step reads, weights and keys and values, over its median time, and their\n"
-    "share of what the device's memory can do, if the driver says that. The last row has the\n"
-    "kernels of a token of one session, measured one by one, and how much of the median time\n"
-    "between two tokens no kernel ran; events add to kernels, so that is a lower bound.\n";
+    "share of what the devices' memory can do, if the driver says that. The last row, on one "
+    "device,\n"
+    "has the kernels of a token of one session, measured one by one, and how much of the median\n"
+    "time between two tokens no kernel ran; events add to kernels, so that is a lower bound.\n";
 
 struct bench {
     const char *path;
@@ -57,7 +61,8 @@ struct bench {
     enum hyp_device_kind kind;
     int ordinal;
     struct tol_driver *driver;
-    struct tol_context *context;
+    struct hyp_model_devices devices;
+    enum kn_collective_way way;
     struct tol_model *model;
     struct tol_loaded *loaded;
     struct hyp_model_load load;
@@ -90,6 +95,10 @@ static bool read_words(int count, char **words, struct bench *b) {
             }
         } else if ((value = value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &b->kind, &b->ordinal)) return false;
+        } else if ((value = value_of("--devices", count, words, &i)) != NULL) {
+            if (!hyp_model_devices_read(value, &b->devices)) return false;
+        } else if ((value = value_of("--exchange", count, words, &i)) != NULL) {
+            if (!hyp_model_way(value, &b->way)) return false;
         } else if ((value = value_of("--cache", count, words, &i)) != NULL) {
             if (!hyp_model_cache(value, &b->cache)) return false;
         } else if ((value = value_of("--out", count, words, &i)) != NULL) {
@@ -115,12 +124,13 @@ static tol_status open_all(struct bench *b) {
     uint32_t state = 1;
     tol_status status = tol_model_open(b->path, &b->model);
     if (status == TOL_OK) status = hyp_session_open(&kind, &b->driver);
-    if (status == TOL_OK) status = tol_context_create(b->driver, b->ordinal, &b->context);
+    struct tol_load_options options = {
+        .context = positions, .sessions = SESSIONS, .cache = b->cache, .way = b->way};
     if (status == TOL_OK) {
-        status = hyp_model_load(b->model, b->context,
-                                &(struct tol_load_options){
-                                    .context = positions, .sessions = SESSIONS, .cache = b->cache},
-                                &b->loaded, &b->load);
+        status = hyp_model_devices_open(&b->devices, b->driver, b->ordinal, &options);
+    }
+    if (status == TOL_OK) {
+        status = hyp_model_load(b->model, b->devices.contexts[0], &options, &b->loaded, &b->load);
     }
     if (status != TOL_OK) return status;
     b->words = calloc(positions, sizeof *b->words);
@@ -140,7 +150,7 @@ static void close_all(struct bench *b) {
     close_sessions(b);
     free(b->words);
     tol_model_unload(b->loaded);
-    tol_context_destroy(b->context);
+    hyp_model_devices_close(&b->devices);
     tol_driver_close(b->driver);
     tol_model_close(b->model);
 }
@@ -193,8 +203,9 @@ static double step_bytes(const struct bench *b, size_t sessions) {
     double bytes = (double)stats.weight_bytes;
     const struct tol_gguf *file = tol_model_file(b->model);
     const struct tol_gguf_tensor *table = tol_gguf_find_tensor(file, "token_embd.weight");
-    if (table != NULL && tol_gguf_find_tensor(file, "output.weight") != NULL) {
-        bytes -= (double)table->bytes;
+    if (table != NULL) { /* on each device; where it is the output matrix, each reads its share */
+        const bool is_output = tol_gguf_find_tensor(file, "output.weight") == NULL;
+        bytes -= (double)table->bytes * (stats.devices - (is_output ? 1 : 0));
     }
     const double positions = (double)b->tokens / 2 + 1;
     return bytes + (double)sessions * positions / 16 * (double)stats.page_bytes;
@@ -236,15 +247,16 @@ static tol_status time_steps(struct bench *b, size_t sessions, struct row *row) 
 
 /* ---- rows ---- */
 
-/* Bytes a second of the device's memory by its clock, two transfers a cycle; 0: not known. */
+/* Bytes a second of the devices' memory by its clock, two transfers a cycle; 0: not known. */
 static double peak_of(const struct bench *b) {
-    const struct tol_device *device = tol_context_device(b->context);
-    return 2e3 * (double)device->memory_clock_khz * (double)device->memory_bus_bits / 8;
+    const struct tol_device *device = tol_context_device(b->devices.contexts[0]);
+    return b->devices.count * 2e3 * (double)device->memory_clock_khz *
+           (double)device->memory_bus_bits / 8;
 }
 
 static json_t *line_of(const struct bench *b, const char *test) {
     return json_pack("{s:i, s:s, s:s, s:s}", "schema", 2, "model", b->path, "device",
-                     tol_context_device(b->context)->name, "test", test);
+                     hyp_model_devices_name(&b->devices), "test", test);
 }
 
 /* Prints an object or keeps it for bench.json. Takes it. */
@@ -302,7 +314,7 @@ static tol_status print_row(struct bench *b, const struct row *row) {
 /* The kernels of a token of one session, whose median time was p50. */
 static tol_status print_gaps(struct bench *b, double p50) {
     struct hyp_model_kernels kernels;
-    const tol_status status = hyp_model_kernels(b->path, b->kind, b->ordinal, &kernels);
+    const tol_status status = hyp_model_kernels(b->path, b->kind, b->devices.ordinals[0], &kernels);
     if (status != TOL_OK) return status;
     const double between = fmax(0, p50 - kernels.ns);
     json_t *line = line_of(b, "gaps");
@@ -339,7 +351,7 @@ static tol_status run_rows(struct bench *b) {
     tol_status status = time_prompt(b, &prompt, &first);
     if (!b->as_json) {
         printf("%s on %s\n%-14s %12s    %8s   %10s %10s\n", b->path,
-               tol_context_device(b->context)->name, "", "tokens/s", "", "p50 ms", "p99 ms");
+               hyp_model_devices_name(&b->devices), "", "tokens/s", "", "p50 ms", "p99 ms");
     }
     if (status == TOL_OK) status = print_load(b);
     if (status == TOL_OK) status = print_row(b, &prompt);
@@ -353,7 +365,7 @@ static tol_status run_rows(struct bench *b) {
         if (i == 0) p50 = (double)tol_hdr_percentile(row.times, 50);
         tol_hdr_free(row.times);
     }
-    return status == TOL_OK ? print_gaps(b, p50) : status;
+    return status == TOL_OK && b->devices.count == 1 ? print_gaps(b, p50) : status;
 }
 
 /* The rows, in a file that is there whole or not at all. */

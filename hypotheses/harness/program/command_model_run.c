@@ -6,6 +6,7 @@
  */
 #include "run/command.h"
 #include "decode_text.h"
+#include "model_devices.h"
 #include "model_gaps.h"
 #include "model_guarded.h"
 #include "files/atomic_file.h"
@@ -41,6 +42,8 @@ static const char usage[] =
     "on\n"
     "                  on another device from their last token; job N has the seed S + N - 1\n"
     "  --device D      auto (default), cuda, cuda:N or soft\n"
+    "  --devices LIST  the devices of this list, such as 0,1, compute the model together: each\n"
+    "                  has a share of its weights, and the text is the one that one device writes\n"
     "\n"
     "exit codes: 0 the text has ended, 2 it could not be written, 130 interrupted\n";
 
@@ -53,6 +56,7 @@ struct run_wish {
     bool as_json, is_guarded;
     enum hyp_device_kind kind;
     int ordinal;
+    struct hyp_model_devices devices;
 };
 
 static atomic_bool is_interrupted;
@@ -128,6 +132,8 @@ static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
         return hyp_model_cache(value, &wish->cache);
     } else if ((value = value_of("--device", count, words, at)) != NULL) {
         return hyp_session_device(value, &wish->kind, &wish->ordinal);
+    } else if ((value = value_of("--devices", count, words, at)) != NULL) {
+        return hyp_model_devices_read(value, &wish->devices);
     } else if (strcmp(words[*at], "--json") == 0) {
         wish->as_json = true;
     } else if (strcmp(words[*at], "--guarded") == 0) {
@@ -169,7 +175,6 @@ static bool read_words(int count, char **words, struct run_wish *wish) {
 struct model_run {
     struct run_wish wish;
     struct tol_driver *driver;
-    struct tol_context *context;
     struct tol_model *model;
     struct tol_tokenizer *tokenizer;
     struct tol_loaded *loaded;
@@ -197,7 +202,11 @@ static bool show_progress(void *user, uint64_t done, uint64_t total) {
 }
 
 static tol_status open_all(struct model_run *run) {
-    const struct run_wish *wish = &run->wish;
+    struct run_wish *wish = &run->wish;
+    struct tol_load_options options = {.context = (size_t)wish->context,
+                                       .sessions = (size_t)wish->sessions,
+                                       .cache = wish->cache,
+                                       .progress = show_progress};
     enum hyp_device_kind kind = wish->kind;
     const double begin = now_s();
     tol_status status = tol_model_open(wish->path, &run->model);
@@ -205,14 +214,11 @@ static tol_status open_all(struct model_run *run) {
         status = tol_tokenizer_create(tol_model_file(run->model), &run->tokenizer);
     }
     if (status == TOL_OK) status = hyp_session_open(&kind, &run->driver);
-    if (status == TOL_OK) status = tol_context_create(run->driver, wish->ordinal, &run->context);
     if (status == TOL_OK) {
-        status = tol_model_load(run->model, run->context,
-                                &(struct tol_load_options){.context = (size_t)wish->context,
-                                                           .sessions = (size_t)wish->sessions,
-                                                           .cache = wish->cache,
-                                                           .progress = show_progress},
-                                &run->loaded);
+        status = hyp_model_devices_open(&wish->devices, run->driver, wish->ordinal, &options);
+    }
+    if (status == TOL_OK) {
+        status = tol_model_load(run->model, wish->devices.contexts[0], &options, &run->loaded);
     }
     run->load_s = now_s() - begin;
     return status;
@@ -224,7 +230,7 @@ static void close_all(struct model_run *run) {
         free(run->written[i]);
     }
     tol_model_unload(run->loaded);
-    tol_context_destroy(run->context);
+    hyp_model_devices_close(&run->wish.devices);
     tol_driver_close(run->driver);
     tol_tokenizer_destroy(run->tokenizer);
     tol_model_close(run->model);
@@ -284,7 +290,7 @@ static const char *end_name(const struct tol_text_about *about) {
 }
 
 static void print_json(const struct model_run *run) {
-    const char *device = tol_context_device(run->context)->name;
+    const char *device = hyp_model_devices_name(&run->wish.devices);
     for (size_t i = 0; i < run->wish.sessions; i++) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
         json_t *line = json_pack(
@@ -313,7 +319,7 @@ static void print_text(const struct model_run *run) {
     if (!isatty(STDERR_FILENO)) return;
     fprintf(stderr, "%zu tokens of prompt in %.2f s, %zu tokens in %.2f s: %.1f a second, on %s\n",
             prompts, run->prompt_s, tokens, run->step_s, (double)tokens / run->step_s,
-            tol_context_device(run->context)->name);
+            hyp_model_devices_name(&run->wish.devices));
 }
 
 /* The exit code of a run that went through, whose texts may have failed. */
@@ -333,7 +339,7 @@ static int serve(const struct model_run *run) {
     const struct hyp_model_guarded model = {.loaded = run->loaded,
                                             .tokenizer = run->tokenizer,
                                             .path = wish->path,
-                                            .device = tol_context_device(run->context)->name,
+                                            .device = hyp_model_devices_name(&run->wish.devices),
                                             .text = wish->text,
                                             .cache = wish->cache == KN_CACHE_Q8_0 ? "q8_0" : "f16",
                                             .context = wish->context,
