@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from mutation.workshop import Tree, digest
 
 LIMIT_S = 600.0  # of one test, in the coverage build
 WRITE_S = 20.0
+HEAD_BYTES, COUNTERS = 16, 0x01a10000  # of a .gcda file
 Test = dict[str, Any]  # program, seconds, stamp, lines: {file: one bit a line, in hexadecimal}
 
 
@@ -37,6 +39,23 @@ def list_tests(tree: Tree, program: str) -> list[str]:
         elif name:
             found.append(f"{suite}/{name[1]}")
     return found
+
+
+def counts_something(data: bytes) -> bool:
+    """Whether a file of gcov's counts has one that is not 0. A program writes such a file for each
+    of its objects, and a test executes few of them: gcov is asked about these alone. After the head
+    come records of a tag, a length in bytes and the content; a negative length stands for as many
+    bytes that are all 0. Before GCC 12 lengths were in words: then all files count."""
+    if data[7:3:-1] < b"B2":
+        return True
+    at = HEAD_BYTES
+    while at + 8 <= len(data):
+        tag, length = struct.unpack_from("<Ii", data, at)
+        at += 8
+        if tag == COUNTERS and length > 0 and any(data[at:at + length]):
+            return True
+        at += max(length, 0)
+    return False
 
 
 class Map:
@@ -133,7 +152,8 @@ class Map:
             stamp = self._stamp([f"{self.tree.coverage}/{program}"])
             return {**test, "fails": outcome.verdict, "stamp": stamp}
         bits: dict[str, int] = {}
-        written = [str(path) for path in counts.rglob("*.gcda")]
+        written = [str(path) for path in counts.rglob("*.gcda")
+                   if counts_something(path.read_bytes())]
         if written:
             self._read(written, bits)
         test["lines"] = {file: f"{lines:x}" for file, lines in bits.items() if lines}

@@ -9,6 +9,7 @@ import queue
 import random
 import subprocess
 import threading
+import time
 from collections.abc import Iterable
 
 from mutation.lanes import open_lanes
@@ -22,7 +23,7 @@ from mutation.results import Log, Survivors, Verdict
 STATUSES = "runtime/include/tollens/status.def"
 BATCH_S = 2.0  # how much of the tests' time is started at once
 PATIENCE = 10  # times the time that a test took without a mutant, and the tree's patience
-KINDS = ("killed", "timeout", "same code", "refused", "survived")
+KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Draw:
     seed: int
     files: str  # as the user named them
     limit_s: float  # of tests for one mutant; 0 for all that execute the line
+    time_s: float = 0  # no mutant is begun when so much has passed; 0 for no end
 
 
 class Run:
@@ -40,6 +42,7 @@ class Run:
         self.limit_s = limit_s
         self.jobs = jobs
         self.lock = threading.Lock()  # of the log
+        self.end = float("inf")  # of the time in which mutants are begun
         status = tree.root / STATUSES
         self.operators = Operators(statuses(status.read_text() if status.exists() else ""))
         self.texts: dict[str, str] = {}
@@ -81,6 +84,8 @@ class Run:
         known = self.log.verdicts.get(mutant.key)
         if known and known.holds(file_stamp, self.stamp):
             return known
+        if time.monotonic() > self.end:
+            return Verdict("untried", "", 0.0, file_stamp, self.stamp)
         lane = self.free.get()
         try:
             kind, by, seconds = self._try(lane, mutant, text)
@@ -169,31 +174,13 @@ def commit(tree: Tree) -> str:
     return done.stdout.strip() or "unknown"
 
 
-def check(run: Run) -> int:
-    """Whether each argued entry is still a mutant of the sources."""
-    survivors = Survivors(run.out)
-    wrong = 0
-    keys: dict[str, set[str]] = {}
-    for key, entry in survivors.entries.items():
-        file = entry["file"]
-        if file not in keys:
-            there = file in run.tree.sources and (run.tree.root / file).exists()
-            keys[file] = {mutant.key for mutant in run.mutants([file])} if there else set()
-        if survivors.argument(key) and key not in keys[file]:
-            wrong += 1
-            say(f"{survivors.path}: {file}:{entry['line']}: what is argued to be equivalent is "
-                f"not there any more: {entry['before']}")
-    if not wrong:
-        argued = sum(1 for key in survivors.entries if survivors.argument(key))
-        say(f"mutate: {argued} arguments, all about lines that are there")
-    return 1 if wrong else 0
-
-
 def go(run: Run, files: list[str], draw: Draw) -> int:
     everything = run.mutants(files)
     sample = everything
     if draw.sample and draw.sample < len(everything):
         sample = random.Random(draw.seed).sample(everything, draw.sample)
+    if draw.time_s:
+        run.end = time.monotonic() + draw.time_s
     with contextlib.closing(Workshop(run.tree)) as workshop:
         run.prepare(workshop)
         with contextlib.closing(run):
@@ -206,6 +193,8 @@ def _say_all(run: Run, sample: list[Mutant], verdicts: Iterable[Verdict],
     argued = left = 0
     for number, (mutant, verdict) in enumerate(zip(sample, verdicts), 1):
         counts[verdict.kind] += 1
+        if verdict.kind == "untried":
+            continue
         run.survivors.note(mutant, verdict)
         argument = run.survivors.argument(mutant.key)
         say(f"{number:4}/{len(sample)} {verdict.kind:9} {mutant.file}:{mutant.line} "
@@ -236,8 +225,10 @@ def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) ->
         "of": len(everything), "limit_s": draw.limit_s, "commit": commit(run.tree),
         "date": datetime.date.today().isoformat(), "killed": dead,
         "same_code": counts["same code"], "refused": counts["refused"], "argued": argued,
-        "survived": left})
+        "survived": left, **({"untried": counts["untried"]} if counts["untried"] else {})})
     run.survivors.write()
+    if counts["untried"]:
+        say(f"the time is up: {counts['untried']} of {len(sample)} were not tried")
     judged = dead + left
     say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
         f"code, {counts['refused']} refused by the compiler, {argued} argued to be equivalent, "

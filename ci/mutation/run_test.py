@@ -12,9 +12,10 @@ import sys
 import tempfile
 import unittest
 
+from mutation.arguments import check
 from mutation.workshop import MutateError, Sanitizer, Tree, Workshop
 from mutation.results import Survivors
-from mutation.run import Draw, Run, check, go
+from mutation.run import Draw, Run, go
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -119,11 +120,11 @@ class ASmallTree(unittest.TestCase):
         self.out = self.root / "out"
 
     def run_all(self, tree: Tree | None = None, jobs: int = 1,
-                sample: int | None = None) -> tuple[int, str]:
+                sample: int | None = None, time_s: float = 0) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             code = go(Run(tree or self.tree, self.out, jobs=jobs), ["sum.c"],
-                      Draw(sample, 1, "", 0))
+                      Draw(sample, 1, "", 0, time_s))
         return code, said.getvalue()
 
     def verdict(self, said: str, line: int, operator: str) -> str:
@@ -198,6 +199,11 @@ class ASmallTree(unittest.TestCase):
         self.assertEqual((self.root / "sum.c").read_text(), PROGRAM)
 
     def test_an_interrupted_run_is_undone_and_goes_on(self) -> None:
+        # When the time is up, what was not tried is neither dead nor alive.
+        code, said = self.run_all(sample=9, time_s=1e-9)
+        self.assertEqual(code, 0, said)
+        self.assertIn("the time is up: 9 of 9 were not tried", said)
+        self.assertEqual(Survivors(self.out).runs[0]["untried"], 9)
         self.run_all()
         workshop = Workshop(self.tree)
         workshop.read_commands()
