@@ -265,6 +265,38 @@ Test(pool_mesh, freed_parts_of_shared_pages_stay_blocked) {
     test_end();
 }
 
+static bool keeps_a_page_less(struct comb *comb, struct tol_block block) {
+    const uint64_t mib = (tol_pool_address(comb->pool, block) - comb->random) / MIB;
+    return mib == 2 || mib >= 4;
+}
+
+/* Goal: where the second page of a handle is used and nobody's partner, it moves to a new page, and
+ * the handle goes. Handles have two pages under a limit of 1 GiB, and a large block takes that. */
+Test(pool_mesh, a_page_without_a_partner_moves_to_a_new_one) {
+    static struct comb comb;
+    struct tol_pool_options options;
+    struct tol_block most = {0};
+    make_halves(&options);
+    options.limit_bytes = 1024 * MIB;
+    options.first_count = 3;
+    options.first_bytes = 4 * MIB;
+    open_pool(&comb, &options);
+    while (comb.count < 12) cr_assert(add(&comb, MIB));
+    cr_assert_eq(stats_of(comb.pool).driver_allocations, 3);
+    comb.random = tol_pool_address(comb.pool, comb.blocks[0]);
+    thin(&comb, keeps_a_page_less);
+    cr_assert_eq(comb.count, 9);
+    MUST(tol_pool_allocate(comb.pool, 1010 * MIB, NULL, &most));
+    cr_assert_eq(stats_of(comb.pool).held, 1022 * MIB);
+    cr_assert(add(&comb, 4 * MIB), "%s", tol_message());
+    struct tol_pool_stats stats = stats_of(comb.pool);
+    cr_assert(stats.compactions == 1 && stats.held == 1024 * MIB, "%llu compactions, %llu held",
+              (unsigned long long)stats.compactions, (unsigned long long)stats.held);
+    MUST(tol_pool_free(comb.pool, most, NULL));
+    end_comb(&comb);
+    test_end();
+}
+
 static bool note_hold(void *user, bool begin) {
     int *holds = user;
     holds[begin]++;

@@ -110,6 +110,32 @@ Test(pool_stitch, pages_of_its_own_place_stay) {
     scene_end_test();
 }
 
+/* Goal: where an idle page parts the place of a block, what lies before it and what lies behind it
+ * are filled, without a byte from the driver. */
+Test(pool_stitch, both_gaps_around_an_idle_page_are_filled) {
+    static struct scene s;
+    scene_watch();
+    const struct tol_pool_options options = scene_options(16 * MIB, 32 * MIB);
+    scene_open(&s, &options);
+    for (int i = 0; i < 8; i++) MUST(scene_add(&s, 2 * MIB));
+    const CUdeviceptr third = tol_pool_address(s.pool, s.blocks[2]);
+    scene_drop(&s, 4, NULL);
+    scene_drop(&s, 2, NULL);
+    MUST(scene_add(&s, 4 * MIB)); /* takes the memory of the third and of the fifth page */
+    scene_drop(&s, 4, NULL);
+    scene_drop(&s, 2, NULL);
+    scene_drop(&s, 0, NULL);
+    const struct scene_calls before = scene_calls;
+    MUST(scene_add(&s, 6 * MIB));
+    cr_assert_eq(tol_pool_address(s.pool, s.blocks[s.count - 1]), third);
+    cr_assert(scene_calls.creates == before.creates && scene_calls.releases == before.releases &&
+                  scene_calls.maps == before.maps + 2 && scene_stats(&s).stitched == 4,
+              "%u made, %u released, %u mapped", scene_calls.creates - before.creates,
+              scene_calls.releases - before.releases, scene_calls.maps - before.maps);
+    scene_end(&s);
+    scene_end_test();
+}
+
 /* Goal: a handle that is larger than the block is given back for one that is made, and what the sum
  * lacks is made within the limit. */
 Test(pool_stitch, what_does_not_fit_is_given_back) {

@@ -81,6 +81,19 @@ Test(ptx_builder, a_kernel_does_what_it_says) {
     for (int i = 0; i < COUNT; i++) cr_assert_eq(data[i], (float)i - 14, "%d: %g", i, data[i]);
 }
 
+/* A block may have 1024 threads, and no more (ptx_mistakes). */
+Test(ptx_builder, a_kernel_of_the_largest_block_runs) {
+    enum { COUNT = 1024 };
+    static uint32_t data[COUNT];
+    struct tol_ptx *p = builder();
+    tol_ptx_kernel(p, "largest", COUNT);
+    tol_ptx_value at = place(p, tol_ptx_parameter(p, TOL_PTX_U64), sizeof data[0]);
+    tol_ptx_store(p, TOL_PTX_GLOBAL, at, 0, tol_ptx_special(p, TOL_PTX_TID_X));
+    tol_ptx_end(p);
+    run(p, "largest", 1, COUNT, data, sizeof data);
+    for (unsigned i = 0; i < COUNT; i++) cr_assert_eq(data[i], i, "%u: %u", i, data[i]);
+}
+
 /* Every form of every operation: the driver takes it. What they compute is the next tests'. */
 Test(ptx_builder, every_form_is_valid) {
     unsigned forms = 0;
