@@ -18,6 +18,8 @@ KERNELS = """
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
     collective/gather_columns
+    collective/collective_socket collective/collective_meeting collective/collective_window
+    collective/collective_link collective/collective_join
     decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
     decoder/linear decoder/best decoder/paged decoder/halves
 """.split()
@@ -58,7 +60,7 @@ KERNELS_BENCH = """
 """.split()
 
 # The program that compares collectives with NCCL's.
-COLLECTIVES_BENCH = ["collectives_bench", "nccl"]
+COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
@@ -83,4 +85,6 @@ KERNELS_TESTS = """
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test
     collective/gather_columns_test
+    collective/collective_ranks collective/collective_join_test
+    collective/collective_refuse_test
 """.split()

@@ -1,18 +1,22 @@
 /*
  * What collectives of all devices take, beside NCCL's in the same run where it is installed.
  *
- *     bench-collectives [--library PATH] [--json FILE] [--max MIB] [--turns N]
+ *     bench-collectives [--library PATH] [--json FILE] [--max MIB] [--turns N] [--processes]
  *
  * A row is a call and a size. `us` is the time of one call among several that are queued behind
  * each other, `alone` that of one call and its wait; GB/s are those of the bus: bytes * 2 (n - 1) /
  * n for all-reduce, (n - 1) / n for the others, in the time of a queued call. Turns of ours and of
  * NCCL's alternate, and numbers are medians. Bytes are of the larger buffer of a rank.
  *
+ * With --processes each row has another below it, of ranks that are processes (kn_collective_join),
+ * which are measured first: their times, and the time of one process divided by theirs.
+ *
  * The demand, for all-reduce of fp32: at least 0.9 of NCCL's rate from 16 MiB on, and at most half
  * its time up to 256 KiB. Exit code 1 if a GPU does not hold it, 3 if there is one device only.
  * Without NCCL nothing of that is judged. Each result of an all-reduce of fp32 is compared with the
  * sum, and a wrong one is exit code 1 too.
  */
+#include "bench/collectives_processes.h"
 #include "bench/nccl.h"
 #include "collective/collective.h"
 #include "core/any_driver.h"
@@ -21,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TURNS_MAX = 101, DEADLINE_MS = 60000, RANKS_MAX = KN_COLLECTIVE_RANKS_MAX };
 enum { RATE_FROM_BYTES = 16 << 20, TIME_UP_TO_BYTES = 256 << 10 };
@@ -30,7 +35,9 @@ static const char *const call_names[] = {"all-reduce", "reduce-scatter", "all-ga
 struct bench {
     struct tol_driver *driver;
     unsigned ranks, turns;
-    bool is_soft;
+    bool is_soft, has_processes;
+    struct kn_process_row others[KN_PROCESS_ROWS_MAX]; /* of processes */
+    size_t other_count;
     size_t max_bytes;
     const char *library, *json;
     struct tol_context *contexts[RANKS_MAX];
@@ -113,10 +120,14 @@ static double median(double *values, size_t count) {
     return values[count / 2];
 }
 
+static unsigned calls_of(const struct bench *b, size_t bytes) {
+    return bytes >= (size_t)256 << 20 ? 3 : b->is_soft ? 2 : 20;
+}
+
 static tol_status measure(struct bench *b, struct row *row) {
     double queued[2][TURNS_MAX], alone[2][TURNS_MAX];
     tol_status status = TOL_OK;
-    const unsigned calls = row->bytes >= (size_t)256 << 20 ? 3 : b->is_soft ? 2 : 20;
+    const unsigned calls = calls_of(b, row->bytes);
     const unsigned sides = b->nccl != NULL ? 2 : 1;
     for (unsigned turn = 0; turn < b->turns + 1 && status == TOL_OK; turn++) {
         for (unsigned i = 0; i < sides && status == TOL_OK; i++) {
@@ -203,6 +214,31 @@ static const char *judge(struct bench *b, const struct row *row) {
     return is_held ? "held" : "NOT held";
 }
 
+/* The row of processes, or NULL. */
+static const struct kn_process_row *find_other(const struct bench *b, const struct row *row) {
+    for (size_t i = 0; i < b->other_count; i++) {
+        const struct kn_process_row *other = &b->others[i];
+        if (other->call == row->call && other->type == row->type && other->bytes == row->bytes &&
+            other->us > 0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+static void show_other(struct bench *b, const struct row *row) {
+    const struct kn_process_row *other = find_other(b, row);
+    if (other == NULL) return;
+    printf("%-15s %-5s %11zu %10.2f %10.2f %9.2f  of one process: %.3f%s\n", "  processes",
+           kn_type_name(row->type), row->bytes, other->us, other->alone_us,
+           bus_gb_per_s(b, row, other->us), row->us[0] / other->us,
+           other->is_wrong ? ", and the result is WRONG" : "");
+    b->failures += other->is_wrong;
+    if (b->file == NULL) return;
+    fprintf(b->file, ", \"processes_us\": %.3f, \"processes_alone_us\": %.3f", other->us,
+            other->alone_us);
+}
+
 static void show(struct bench *b, const struct row *row) {
     const char *verdict = judge(b, row);
     printf("%-15s %-5s %11zu %10.2f %10.2f %9.2f", call_names[row->call], kn_type_name(row->type),
@@ -212,8 +248,11 @@ static void show(struct bench *b, const struct row *row) {
                bus_gb_per_s(b, row, row->us[1]), row->us[1] / row->us[0], verdict);
     }
     printf("\n");
-    fflush(stdout);
-    if (b->file == NULL) return;
+    if (b->file == NULL) {
+        show_other(b, row);
+        fflush(stdout);
+        return;
+    }
     fprintf(b->file,
             "%s    {\"call\": \"%s\", \"type\": \"%s\", \"bytes\": %zu, \"us\": %.3f, "
             "\"alone_us\": %.3f, \"bus_gb_per_s\": %.3f",
@@ -223,6 +262,8 @@ static void show(struct bench *b, const struct row *row) {
         fprintf(b->file, ", \"nccl_us\": %.3f, \"nccl_alone_us\": %.3f, \"of_nccl\": %.4f",
                 row->us[1], row->alone_us[1], row->us[1] / row->us[0]);
     }
+    show_other(b, row);
+    fflush(stdout);
     fprintf(b->file, "}");
 }
 
@@ -236,17 +277,44 @@ static tol_status try_row(struct bench *b, enum kn_nccl_call call, enum kn_type 
     return status;
 }
 
-static tol_status try_rows(struct bench *b) {
+static size_t list_rows(const struct bench *b, struct kn_process_row *rows) {
     static const size_t others[] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
-    tol_status status = TOL_OK;
-    for (size_t bytes = 64; bytes <= (size_t)1 << 30 && status == TOL_OK; bytes *= 4) {
-        status = try_row(b, KN_NCCL_ALL_REDUCE, KN_F32, bytes);
+    size_t count = 0;
+    for (size_t bytes = 64; bytes <= (size_t)1 << 30 && bytes <= b->max_bytes; bytes *= 4) {
+        rows[count++] = (struct kn_process_row){KN_NCCL_ALL_REDUCE, KN_F32, bytes, 0, 0, 0, false};
     }
-    for (size_t i = 0; i < 4 * 4 && status == TOL_OK; i++) {
-        const enum kn_nccl_call call = (enum kn_nccl_call)(i / 4);
-        status = try_row(b, call, KN_BF16, others[i % 4]);
+    for (size_t i = 0; i < 4 * 4; i++) {
+        if (others[i % 4] > b->max_bytes) continue;
+        rows[count++] = (struct kn_process_row){
+            (enum kn_nccl_call)(i / 4), KN_BF16, others[i % 4], 0, 0, 0, false};
+    }
+    for (size_t i = 0; i < count; i++) rows[i].calls = calls_of(b, rows[i].bytes);
+    return count;
+}
+
+static tol_status try_rows(struct bench *b) {
+    struct kn_process_row rows[KN_PROCESS_ROWS_MAX];
+    const size_t count = list_rows(b, rows);
+    tol_status status = TOL_OK;
+    for (size_t i = 0; i < count && status == TOL_OK; i++) {
+        status = try_row(b, rows[i].call, rows[i].type, rows[i].bytes);
     }
     return status;
+}
+
+/* Rows in processes; without the driver's answers, which may not be opened yet, for a GPU. */
+static bool try_processes(struct bench *b) {
+    char reason[600] = "";
+    struct bench chosen = *b;
+    chosen.is_soft = b->library != NULL || access("/dev/nvidiactl", F_OK) != 0;
+    if (chosen.max_bytes == 0) chosen.max_bytes = (size_t)(chosen.is_soft ? 1 : 1024) << 20;
+    b->other_count = list_rows(&chosen, b->others);
+    const unsigned turns = b->turns > 0 ? b->turns : chosen.is_soft ? 3 : 11;
+    if (kn_processes_measure(b->library, b->others, b->other_count, turns, reason, sizeof reason)) {
+        return true;
+    }
+    fprintf(stderr, "bench-collectives: %s\n", reason);
+    return false;
 }
 
 /* Other numbers of blocks, and a ring, for those who choose the defaults. */
@@ -260,6 +328,7 @@ static tol_status try_choices(struct bench *b) {
     tol_status status = TOL_OK;
     struct kn_nccl *nccl = b->nccl;
     b->nccl = NULL;
+    b->other_count = 0;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0] && status == TOL_OK; i++) {
         kn_collective_destroy(b->collective);
         b->collective = NULL;
@@ -315,6 +384,11 @@ static void close_devices(struct bench *b) {
 
 static bool read_options(struct bench *b, int argc, char **argv) {
     for (int i = 1; i < argc; i += 2) {
+        if (strcmp(argv[i], "--processes") == 0) {
+            b->has_processes = true;
+            i--;
+            continue;
+        }
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         const size_t number = value != NULL ? (size_t)strtoull(value, NULL, 10) : 0;
         if (value == NULL) return false;
@@ -355,10 +429,11 @@ int main(int argc, char **argv) {
     int code = 1;
     if (!read_options(&b, argc, argv)) {
         fprintf(stderr, "usage: bench-collectives [--library PATH] [--json FILE] [--max MIB] "
-                        "[--turns N]\n");
+                        "[--turns N] [--processes]\n");
         return 2;
     }
     setenv("TOLLENS_SOFT_DEVICES", "2", 0);
+    if (b.has_processes && !try_processes(&b)) return 1;
     tol_status status = open_devices(&b);
     if (status == TOL_OK && b.ranks < 2) {
         printf("there is one device only\n");

@@ -47,6 +47,10 @@ const char *kn_collective_way_name(enum kn_collective_way way) {
 
 /* ---- creating ---- */
 
+size_t kn_collective_inbox_bytes(const struct kn_collective *c) {
+    return (size_t)2 * c->ranks * KN_COLLECTIVE_SLOT_BYTES;
+}
+
 static tol_status enable(struct kn_collective *c, unsigned user, unsigned owner) {
     tol_status status = TOL_OK;
     struct tol_context *context = c->rank[user].context, *other = c->rank[owner].context;
@@ -76,13 +80,16 @@ out:
 static tol_status create_flags(struct kn_collective *c, struct kn_collective_rank *rank) {
     tol_status status = TOL_OK;
     const struct tol_driver_table *driver = tol_context_functions(rank->context);
-    const size_t bytes = (size_t)2 * c->ranks * KN_COLLECTIVE_SLOT_BYTES;
+    const size_t bytes = kn_collective_inbox_bytes(c);
     void *memory = NULL;
     for (int type = 0; type < KN_TYPES; type++) {
         TOL_TRY(kn_kernels_find(rank->kernels, &flags[type], &rank->flags[type]));
     }
-    TOL_TRY(tol_buffer_create(rank->context, bytes, 1, &rank->inbox));
-    TOL_TRY(tol_buffer_fill_at(rank->inbox, 0, 0, 1, bytes));
+    if (c->link == NULL) {
+        TOL_TRY(tol_buffer_create(rank->context, bytes, 1, &rank->inbox));
+        TOL_TRY(tol_buffer_fill_at(rank->inbox, 0, 0, 1, bytes));
+        rank->inbox_address = tol_buffer_address(rank->inbox);
+    }
     TOL_TRY(tol_context_bind(rank->context));
     TOL_CU(driver, cuMemHostAlloc,
            (&memory, sizeof *rank->status, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
@@ -93,8 +100,8 @@ out:
     return status;
 }
 
-static tol_status create_rank(struct kn_collective *c, unsigned index,
-                              struct tol_context *context) {
+tol_status kn_collective_create_rank(struct kn_collective *c, unsigned index,
+                                     struct tol_context *context) {
     tol_status status = TOL_OK;
     struct kn_collective_rank *rank = &c->rank[index];
     const struct tol_device *device = tol_context_device(context);
@@ -103,7 +110,7 @@ static tol_status create_rank(struct kn_collective *c, unsigned index,
     TOL_TRY(tol_context_create(tol_context_driver(context), device->ordinal, &rank->context));
     TOL_CHECK(rank->context == context, TOL_INVALID_ARGUMENT, "rank %u is not of this driver",
               index);
-    for (unsigned i = 0; i < index; i++) {
+    for (unsigned i = 0; i < index && c->link == NULL; i++) {
         TOL_CHECK(c->rank[i].context != context, TOL_INVALID_ARGUMENT,
                   "ranks %u and %u are one device, %d", i, index, device->ordinal);
     }
@@ -116,7 +123,7 @@ static tol_status create_rank(struct kn_collective *c, unsigned index,
         TOL_TRY(kn_kernels_find(rank->kernels, &columns[i], &rank->columns[i]));
     }
     TOL_TRY(tol_context_bind(context));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && c->link == NULL; i++) {
         TOL_CU(driver, cuEventCreate, (&rank->events[i], CU_EVENT_DISABLE_TIMING), "rank %u",
                index);
     }
@@ -125,30 +132,41 @@ out:
     return status;
 }
 
-tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ranks,
-                                const struct kn_collective_options *options,
-                                struct kn_collective **collective) {
+tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
+                                struct tol_context *context,
+                                const struct kn_collective_options *options) {
     tol_status status = TOL_OK;
-    struct kn_collective *c = NULL;
     const enum kn_collective_way way = options != NULL ? options->way : KN_WAY_AUTO;
-    TOL_CHECK(contexts != NULL && collective != NULL, TOL_INVALID_ARGUMENT,
-              "kn_collective_create: an argument is NULL");
     TOL_CHECK(ranks >= 2 && ranks <= KN_COLLECTIVE_RANKS_MAX, TOL_INVALID_ARGUMENT,
               "a collective of %u ranks; it has 2 to %d", ranks, KN_COLLECTIVE_RANKS_MAX);
     TOL_CHECK((unsigned)way < KN_WAYS, TOL_INVALID_ARGUMENT, "there is no way %d", (int)way);
-    for (unsigned i = 0; i < ranks; i++) {
-        TOL_CHECK(contexts[i] != NULL, TOL_INVALID_ARGUMENT, "the context of rank %u is NULL", i);
-    }
-    c = calloc(1, sizeof *c);
-    TOL_CHECK(c != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a collective");
+    TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "the context of rank 0 is NULL");
     c->way = way;
     c->ranks = ranks;
     c->blocks = options != NULL ? options->blocks : 0;
     c->patience_ms =
         options != NULL && options->patience_ms > 0 ? options->patience_ms : TOL_DEADLINE_MS;
     c->has_flags = way == KN_WAY_FLAGS ||
-                   (way == KN_WAY_AUTO && !tol_driver_is_soft(tol_context_driver(contexts[0])));
-    for (unsigned i = 0; i < ranks; i++) TOL_TRY(create_rank(c, i, contexts[i]));
+                   (way == KN_WAY_AUTO && !tol_driver_is_soft(tol_context_driver(context)));
+out:
+    return status;
+}
+
+tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ranks,
+                                const struct kn_collective_options *options,
+                                struct kn_collective **collective) {
+    tol_status status = TOL_OK;
+    struct kn_collective *c = NULL, chosen = {.ranks = 0};
+    TOL_CHECK(contexts != NULL && collective != NULL, TOL_INVALID_ARGUMENT,
+              "kn_collective_create: an argument is NULL");
+    TOL_TRY(kn_collective_choose(&chosen, ranks, contexts[0], options));
+    for (unsigned i = 0; i < ranks; i++) {
+        TOL_CHECK(contexts[i] != NULL, TOL_INVALID_ARGUMENT, "the context of rank %u is NULL", i);
+    }
+    c = calloc(1, sizeof *c);
+    TOL_CHECK(c != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a collective");
+    *c = chosen;
+    for (unsigned i = 0; i < ranks; i++) TOL_TRY(kn_collective_create_rank(c, i, contexts[i]));
     for (unsigned i = 0; i < ranks * ranks; i++) {
         if (i / ranks != i % ranks) TOL_TRY(enable(c, i / ranks, i % ranks));
     }
@@ -187,7 +205,11 @@ static void destroy_rank(struct kn_collective_rank *rank, bool is_done) {
 
 void kn_collective_destroy(struct kn_collective *c) {
     if (c == NULL) return;
-    const bool is_done = is_idle(c);
+    bool is_done = is_idle(c);
+    if (c->link != NULL) {
+        if (!is_done && kn_link_release(c, c->local)) is_done = is_idle(c);
+        kn_link_close(c, is_done);
+    }
     for (unsigned i = 0; i < c->ranks; i++) {
         if (c->rank[i].context != NULL) destroy_rank(&c->rank[i], is_done);
     }
@@ -203,6 +225,7 @@ unsigned kn_collective_ranks(const struct kn_collective *c) {
 tol_status kn_collective_record(struct kn_collective *c, unsigned rank, unsigned step) {
     tol_status status = TOL_OK;
     struct kn_collective_rank *r = &c->rank[rank];
+    if (c->link != NULL) return rank == c->local ? kn_link_record(c, step) : TOL_OK;
     TOL_TRY(tol_context_bind(r->context));
     TOL_CU(tol_context_functions(r->context), cuEventRecord,
            (r->events[step % 2], tol_stream_handle(r->stream)), "rank %u", rank);
@@ -214,6 +237,7 @@ tol_status kn_collective_follow(struct kn_collective *c, unsigned rank, unsigned
                                 unsigned step) {
     tol_status status = TOL_OK;
     struct kn_collective_rank *r = &c->rank[rank];
+    if (c->link != NULL) return rank == c->local ? kn_link_follow(c, other, step) : TOL_OK;
     TOL_TRY(tol_context_bind(r->context));
     TOL_CU(tol_context_functions(r->context), cuStreamWaitEvent,
            (tol_stream_handle(r->stream), c->rank[other].events[step % 2], 0),
@@ -239,6 +263,7 @@ out:
 static tol_status check_flags(const struct kn_collective *c) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < c->ranks && c->has_flags; i++) {
+        if (!kn_collective_is_here(c, i)) continue;
         const unsigned missing = *(volatile unsigned *)c->rank[i].status;
         TOL_CHECK(missing == 0, TOL_TIMEOUT,
                   "rank %u of a collective waited %u ms for rank %u, and gave up", i,
@@ -255,7 +280,8 @@ tol_status kn_collective_wait(struct kn_collective *c, unsigned deadline_ms) {
               "a collective failed before: destroy it and create another");
     unsigned left_ms = deadline_ms;
     c->is_broken = true;
-    for (unsigned i = 0; i < c->ranks; i++) {
+    if (c->link != NULL) TOL_TRY(kn_link_wait(c, deadline_ms));
+    for (unsigned i = 0; i < c->ranks && c->link == NULL; i++) {
         if (c->rank[i].stream == NULL) continue;
         const uint64_t begin_ns = tol_now_ns();
         TOL_TRY(tol_stream_synchronize_for(c->rank[i].stream, left_ms));

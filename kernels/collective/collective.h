@@ -1,6 +1,6 @@
 /*
- * Collective: all-reduce, reduce-scatter, all-gather and broadcast among devices of one process,
- * over peer memory.
+ * Collective: all-reduce, reduce-scatter, all-gather and broadcast among devices of one process, or
+ * of several, over peer memory.
  *
  * A rank is a context. A call queues the part of every rank on that rank's stream and returns
  * without waiting: the part begins when the streams of all ranks have come to it, and what is
@@ -61,6 +61,50 @@ struct kn_collective_options {
 TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ranks,
                                         const struct kn_collective_options *options,
                                         struct kn_collective **collective);
+
+/*
+ * The same among processes of one machine and one user, each a rank with a device of its
+ * own. Linux only.
+ *
+ * Rank 0 makes a socket at `path`, a file name that no other collective uses and that all ranks are
+ * given, and the others come to it; the order in which they start does not matter. All ranks have
+ * the same ranks, bytes and way. Each has `bytes` bytes of device memory that all others use
+ * (kn_collective_memory): inputs and outputs lie in it, and at the same place of it on all ranks,
+ * but for in of an all-gather and out of a reduce-scatter, which no other rank uses. In of a
+ * broadcast is named by every rank.
+ *
+ * The calls are those below, with one part, this rank's; all ranks make the same calls in the same
+ * order, and results are those of the form above, to the bit. Calls return without waiting for
+ * other processes. kn_collective_wait notices a process that ends within 50 ms (TOL_POISONED; with
+ * the way flags 600 ms), one that does not come by the deadline (TOL_TIMEOUT), that another rank
+ * gave up (TOL_POISONED), and that ranks made different calls (TOL_MISMATCH); the message names the
+ * rank. After any of them the collective is broken on all ranks, and streams go on, with results
+ * that are undefined. Without a wait, a stream waits for ever for a rank that does not come.
+ * Memory of a rank whose process has ended stays until the others have destroyed the collective.
+ *
+ * TOL_MISMATCH: rank 0 refused this rank; the message is its sentence: another version or number of
+ * ranks, bytes or ways, a rank that is there already, a device that is another rank's. TOL_TIMEOUT:
+ * not all ranks came within deadline_ms; the message of rank 0 names those who did not.
+ * TOL_POISONED: another rank ended or failed meanwhile. TOL_UNSUPPORTED: the driver cannot share
+ * memory. TOL_INVALID_ARGUMENT, TOL_UNWRITABLE: the path cannot be used, or is in use.
+ * TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY. The caller destroys the collective; that does
+ * not wait for other ranks.
+ */
+struct kn_collective_seat {
+    const char *path;
+    unsigned rank, ranks;
+    size_t bytes;
+    unsigned deadline_ms; /* 0: TOL_DEADLINE_MS */
+};
+
+TOL_API tol_status kn_collective_join(struct tol_context *context,
+                                      const struct kn_collective_seat *seat,
+                                      const struct kn_collective_options *options,
+                                      struct kn_collective **collective);
+
+/* This rank's memory that others use, as long as the collective lives; empty where all ranks are of
+ * this process. Its alignment is at least 256. */
+TOL_API struct kn_place kn_collective_memory(const struct kn_collective *collective);
 
 /* Waits for work in flight, for at most TOL_DEADLINE_MS a rank, and 100 ms where the collective has
  * failed. What a kernel that has not ended may still write is not freed. NULL is a no-op. */

@@ -3,7 +3,10 @@
  * sources and targets.
  */
 #include "collective/collective_state.h"
+#include "collective/collective_link.h"
 #include "core/check.h"
+
+#include <stdio.h>
 
 /* ---- checks ---- */
 
@@ -45,7 +48,8 @@ static tol_status check_part(const struct kn_collective *c, const struct call *c
     TOL_CHECK(tol_stream_context(part->stream) == c->rank[rank].context, TOL_WRONG_CONTEXT,
               "%s: the stream of rank %u is of another context", call->name, rank);
     TOL_TRY(check_place(call, "out", rank, part->out, call->out_count, type));
-    if (call->root != UINT32_MAX && call->root != rank) return TOL_OK;
+    /* In other processes in of the root is where each rank says its own is. */
+    if (call->root != UINT32_MAX && call->root != rank && c->link == NULL) return TOL_OK;
     TOL_TRY(check_place(call, "in", rank, part->in, call->in_count, type));
     TOL_CHECK(!kn_place_overlap(part->in, call->in_count * element, part->out,
                                 call->out_count * element) ||
@@ -55,10 +59,62 @@ out:
     return status;
 }
 
-/* Everything that can be refused is, before anything is queued. */
-static tol_status check(struct kn_collective *c, const struct call *call,
-                        const struct kn_collective_part *parts, enum kn_type type) {
+/* Where the same place is in the window of a rank. */
+static struct kn_place mirror(const struct kn_collective *c, struct kn_place place, unsigned rank) {
+    const struct kn_window *windows = c->link->windows;
+    return (struct kn_place){place.address - windows[c->local].address + windows[rank].address,
+                             place.bytes};
+}
+
+static tol_status check_shared(const struct kn_collective *c, const struct call *call,
+                               const char *which, struct kn_place place, size_t count,
+                               enum kn_type type) {
     tol_status status = TOL_OK;
+    const CUdeviceptr base = c->link->windows[c->local].address;
+    const size_t bytes = count * kn_type_bytes(type), all = c->link->bytes;
+    TOL_CHECK(place.address >= base && bytes <= all && place.address - base <= all - bytes,
+              TOL_INVALID_ARGUMENT,
+              "%s: %s of rank %u must be in the memory that the ranks share "
+              "(kn_collective_memory)",
+              call->name, which, c->local);
+out:
+    return status;
+}
+
+/* The parts of all ranks from that of this process: what others use is at the same place of their
+ * memory. And what others compare this call with. */
+static tol_status spread(struct kn_collective *c, const struct call *call,
+                         const struct kn_collective_part *own, size_t count, enum kn_type type,
+                         struct kn_collective_part *all) {
+    tol_status status = TOL_OK;
+    const bool has_in = call->in_count >= call->out_count,
+               has_out = call->out_count >= call->in_count;
+    const CUdeviceptr base = c->link->windows[c->local].address;
+    char text[80], in[24] = "", out_at[24] = "", root[24] = "";
+    if (has_in) TOL_TRY(check_shared(c, call, "in", own->in, call->in_count, type));
+    if (has_out) TOL_TRY(check_shared(c, call, "out", own->out, call->out_count, type));
+    for (unsigned i = 0; i < c->ranks; i++) {
+        all[i] = (struct kn_collective_part){.in = own->in, .out = own->out, .stream = own->stream};
+        if (has_in) all[i].in = mirror(c, own->in, i);
+        if (has_out) all[i].out = mirror(c, own->out, i);
+    }
+    if (has_in) snprintf(in, sizeof in, " %#llx", own->in.address - base);
+    if (has_out) snprintf(out_at, sizeof out_at, " to %#llx", own->out.address - base);
+    if (call->root != UINT32_MAX) snprintf(root, sizeof root, " root %u", call->root);
+    snprintf(text, sizeof text, "%.20s %zu %s%s%s%s", call->name, count, kn_type_name(type), root,
+             in, out_at);
+    kn_link_begin(c->link, text);
+out:
+    return status;
+}
+
+/* Everything that can be refused is, before anything is queued. *parts become those of all ranks,
+ * in `all` if there are others than this process has. */
+static tol_status check(struct kn_collective *c, const struct call *call,
+                        const struct kn_collective_part **given, size_t count, enum kn_type type,
+                        struct kn_collective_part *all) {
+    tol_status status = TOL_OK;
+    const struct kn_collective_part *parts = *given;
     TOL_CHECK(c != NULL && parts != NULL, TOL_INVALID_ARGUMENT, "%s: an argument is NULL",
               call->name);
     TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "%s: there is no type %d",
@@ -67,6 +123,13 @@ static tol_status check(struct kn_collective *c, const struct call *call,
               "%s: the collective failed before: destroy it and create another", call->name);
     TOL_CHECK(call->in_count <= SIZE_MAX / 8 && call->out_count <= SIZE_MAX / 8, TOL_OUT_OF_RANGE,
               "%s: so many elements are no size", call->name);
+    if (c->link != NULL) {
+        TOL_TRY(check_part(c, call, c->local, &parts[0], type));
+        if (count > 0) TOL_TRY(spread(c, call, &parts[0], count, type, all));
+        c->rank[c->local].stream = parts[0].stream;
+        *given = all;
+        return TOL_OK;
+    }
     for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(check_part(c, call, i, &parts[i], type));
     for (unsigned i = 0; i < c->ranks; i++) c->rank[i].stream = parts[i].stream;
 out:
@@ -92,7 +155,7 @@ tol_status kn_collective_launch(struct kn_collective *c, unsigned rank, enum kn_
                                 struct collective_direct *x) {
     const struct kn_collective_rank *r = &c->rank[rank];
     CUdeviceptr bits = 0;
-    if (x->count == 0) return TOL_OK;
+    if (x->count == 0 || !kn_collective_is_here(c, rank)) return TOL_OK;
     for (unsigned i = 0; i < x->source_count; i++) bits |= x->sources[i];
     for (unsigned i = 0; i < x->target_count; i++) bits |= x->targets[i];
     x->is_wide = bits % 16 == 0;
@@ -186,8 +249,9 @@ static bool fits_flags(const struct kn_collective *c, const struct kn_collective
 tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
                          size_t count, enum kn_type type) {
     tol_status status = TOL_OK;
+    struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_all_reduce", count, count, UINT32_MAX};
-    TOL_TRY(check(c, &call, parts, type));
+    TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_reduce(c, parts, count, type);
     if (fits_flags(c, parts, count, type)) return kn_flags_all_reduce(c, parts, count, type);
@@ -199,8 +263,9 @@ out:
 tol_status kn_reduce_scatter(struct kn_collective *c, const struct kn_collective_part *parts,
                              size_t count, enum kn_type type) {
     tol_status status = TOL_OK;
+    struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_reduce_scatter", all_of(c, count), count, UINT32_MAX};
-    TOL_TRY(check(c, &call, parts, type));
+    TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count > 0) status = go_direct(c, parts, count, type, 0, fill_reduce_scatter);
 out:
     return status;
@@ -209,8 +274,9 @@ out:
 tol_status kn_all_gather(struct kn_collective *c, const struct kn_collective_part *parts,
                          size_t count, enum kn_type type) {
     tol_status status = TOL_OK;
+    struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_all_gather", count, all_of(c, count), UINT32_MAX};
-    TOL_TRY(check(c, &call, parts, type));
+    TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_gather(c, parts, count, type);
     status = go_direct(c, parts, count, type, 0, fill_all_gather);
@@ -221,10 +287,11 @@ out:
 tol_status kn_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
                         unsigned root, size_t count, enum kn_type type) {
     tol_status status = TOL_OK;
+    struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_broadcast", count, count, root};
     TOL_CHECK(c != NULL && root < c->ranks, TOL_INVALID_ARGUMENT, "kn_broadcast: no rank is %u",
               root);
-    TOL_TRY(check(c, &call, parts, type));
+    TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_broadcast(c, parts, root, count, type);
     status = go_direct(c, parts, count, type, root, fill_broadcast);

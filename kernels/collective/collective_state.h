@@ -7,12 +7,15 @@
 #include "collective/collective.h"
 #include "collective/collective_arguments.h"
 
+struct kn_collective_link;
+
 struct kn_collective_rank {
     struct tol_context *context;
     struct kn_kernels *kernels;
     const struct tol_kernel *direct[KN_TYPES], *flags[KN_TYPES];
     const struct tol_kernel *columns[2]; /* direct; by flags */
     struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
+    CUdeviceptr inbox_address; /* the same, or a window's */
     unsigned *status;          /* host memory that the rank's kernels write */
     CUevent events[2];         /* of every second step */
     struct tol_stream *stream; /* of the latest call; NULL: none */
@@ -28,7 +31,24 @@ struct kn_collective {
     bool is_captured;  /* gathers of columns are for graphs (gather_columns.h) */
     unsigned captured; /* numbers that they need so far */
     struct kn_collective_rank rank[KN_COLLECTIVE_RANKS_MAX];
+    /* NULL: all ranks are of this process. Otherwise one is, `local`, and the others have an
+     * inbox_address alone. */
+    struct kn_collective_link *link;
+    unsigned local;
 };
+
+static inline bool kn_collective_is_here(const struct kn_collective *c, unsigned rank) {
+    return c->link == NULL || rank == c->local;
+}
+
+/* Prepares a rank of this process; but for link, way, ranks and blocks, *c is empty. */
+tol_status kn_collective_create_rank(struct kn_collective *c, unsigned index,
+                                     struct tol_context *context);
+size_t kn_collective_inbox_bytes(const struct kn_collective *c);
+/* What options say, and what they leave out. */
+tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
+                                struct tol_context *context,
+                                const struct kn_collective_options *options);
 
 enum { KN_COLLECTIVE_SLOT_BYTES = 2 * KN_COLLECTIVE_FLAGS_BYTES };
 
@@ -57,6 +77,16 @@ tol_status kn_ring_broadcast(struct kn_collective *collective,
 tol_status kn_flags_all_reduce(struct kn_collective *collective,
                                const struct kn_collective_part *parts, size_t count,
                                enum kn_type type);
+
+/* Of a collective with a link, for this rank: recording and following a step, and waiting, but for
+ * kernels that gave up. */
+tol_status kn_link_record(struct kn_collective *collective, unsigned step);
+tol_status kn_link_follow(struct kn_collective *collective, unsigned other, unsigned step);
+tol_status kn_link_wait(struct kn_collective *collective, unsigned deadline_ms);
+/* Lets the stream of this rank go, whatever the others do. true: it is idle. */
+bool kn_link_release(struct kn_collective *collective, unsigned lost);
+/* is_done: no work of this process uses the memory any more; otherwise it stays mapped. */
+void kn_link_close(struct kn_collective *collective, bool is_done);
 
 /* The chunk of a rank: of count elements, beginning at a multiple of 16 bytes. Chunks are equal but
  * for the last ones, which may be shorter or empty. */

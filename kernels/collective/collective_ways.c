@@ -128,7 +128,7 @@ out:
 /* The slot of a sender in the inbox of a rank, of the current epoch. */
 static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned sender) {
     const size_t index = (size_t)(c->epoch % 2) * c->ranks + sender;
-    return tol_buffer_address(c->rank[rank].inbox) + index * KN_COLLECTIVE_SLOT_BYTES;
+    return c->rank[rank].inbox_address + index * KN_COLLECTIVE_SLOT_BYTES;
 }
 
 tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
@@ -139,6 +139,7 @@ tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collecti
     if (++c->epoch == 0) c->epoch = 2;
     for (unsigned rank = 0; rank < c->ranks; rank++) {
         const struct kn_collective_rank *r = &c->rank[rank];
+        if (!kn_collective_is_here(c, rank)) continue;
         struct collective_flags x = {.in = parts[rank].in.address,
                                      .out = parts[rank].out.address,
                                      .inbox = slot(c, rank, 0),

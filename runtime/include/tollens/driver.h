@@ -27,6 +27,7 @@ typedef enum tol_feature {
     TOL_FEATURE_GRAPH,       /* graphs: capture, create, update, launch */
     TOL_FEATURE_LAUNCH_EX,   /* launches with attributes: cuLaunchKernelEx */
     TOL_FEATURE_TENSOR_MAP,  /* tensor maps: cuTensorMapEncodeTiled */
+    TOL_FEATURE_SHARING,     /* memory of other processes, and words that streams wait for */
     TOL_FEATURE_COUNT
 } tol_feature;
 
