@@ -13,7 +13,7 @@ from libraries import (
 from ninja_file import Ninja
 from program_parts import (
     ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
-    RUNTIME_BENCHES, SEAL_ARCHIVE, SOFT_ARCHIVES, TESTS_LIBS, WORKER_ARCHIVE)
+    LOCKED, RUNTIME_BENCHES, SEAL_ARCHIVE, SOFT_ARCHIVES, TESTS_LIBS, WORKER_ARCHIVE)
 from seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
 from soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
@@ -206,10 +206,11 @@ class Programs:
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
             self.program("test-runtime", [*runtime, *stub, ARCHIVE],
-                         f"{nvml} {guarded} $folder/libtollens-torch.so"),
-            self.program("test-soft", [*soft, *table, *stub],
+                         f"{nvml} {guarded} $folder/libtollens-torch.so",
+                         libs=f"{TESTS_LIBS} {LOCKED}"),
+            self.program("test-soft", [*soft, *table, "$folder/tests/test/test_locks.o", *stub],
                          f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
-                         libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
+                         libs=f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED}"),
             self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),

@@ -46,7 +46,8 @@ TORCH = within({"torch": "torch torch_arena torch_block torch_device torch_repor
 RUNTIME_TESTS = within({
     "test": """
         test_device test_death test_lives deadlock_test devices_test failure_test killed_test
-        versions_test null_test host_memory_test host_memory_out_test lives_test
+        versions_test null_test host_memory_test host_memory_out_test lives_test test_locks
+        locks_test
     """,
     "core": """
         status_test owner_lock_test driver_test deadline_test interpose_test device_test
