@@ -12,25 +12,40 @@
 
 /* ---- joining ---- */
 
+static tol_status check_kind(const struct tol_device *first, const struct tol_device *other) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(other->compute_capability == first->compute_capability, TOL_UNSUPPORTED,
+              "devices %d and %d have compute capabilities %d and %d, whose results differ",
+              first->ordinal, other->ordinal, first->compute_capability, other->compute_capability);
+out:
+    return status;
+}
+
+tol_status loaded_team_with(const struct tol_loaded *l, unsigned rank, struct tol_context *to,
+                            struct kn_collective **collective) {
+    tol_status status = TOL_OK;
+    struct tol_context *contexts[KN_COLLECTIVE_RANKS_MAX];
+    const unsigned ranks = l->share.ranks;
+    for (unsigned i = 0; i < ranks; i++) {
+        contexts[i] = i == rank ? to : l->team.part[i]->context;
+        TOL_TRY(check_kind(tol_context_device(l->context), tol_context_device(contexts[i])));
+    }
+    *collective = NULL;
+    if (ranks == 1) return TOL_OK;
+    status = kn_collective_create(
+        contexts, ranks,
+        &(struct kn_collective_options){.way = l->team.way, .patience_ms = l->deadline_ms},
+        collective);
+out:
+    return status;
+}
+
 tol_status loaded_team_join(struct tol_loaded *l, const struct tol_load_options *options) {
     tol_status status = TOL_OK;
     struct loaded_team *team = &l->team;
-    struct tol_context *contexts[KN_COLLECTIVE_RANKS_MAX];
-    const unsigned ranks = l->share.ranks;
-    const struct tol_device *first = tol_context_device(l->context);
-    if (ranks == 1) return TOL_OK;
-    for (unsigned i = 0; i < ranks; i++) {
-        contexts[i] = team->part[i]->context;
-        const struct tol_device *device = tol_context_device(contexts[i]);
-        TOL_CHECK(device->compute_capability == first->compute_capability, TOL_UNSUPPORTED,
-                  "devices %d and %d have compute capabilities %d and %d, whose results differ",
-                  first->ordinal, device->ordinal, first->compute_capability,
-                  device->compute_capability);
-    }
-    TOL_TRY(kn_collective_create(
-        contexts, ranks,
-        &(struct kn_collective_options){.way = options->way, .patience_ms = l->deadline_ms},
-        &team->collective));
+    team->way = options->way;
+    TOL_TRY(loaded_team_with(l, 0, l->context, &team->collective));
+    if (l->share.ranks == 1) return TOL_OK;
     team->best = calloc(l->sessions, sizeof *team->best);
     team->logits = calloc(l->sessions * l->shape.vocabulary, sizeof *team->logits);
     TOL_CHECK(team->best != NULL && team->logits != NULL, TOL_OUT_OF_HOST_MEMORY,

@@ -14,6 +14,10 @@
 
 /* Checks that the contexts can be a team, and joins them. part[] is filled. */
 tol_status loaded_team_join(struct tol_loaded *loaded, const struct tol_load_options *options);
+
+/* A collective in which `to` has a rank's place. Nothing changes yet. NULL for one device. */
+tol_status loaded_team_with(const struct tol_loaded *loaded, unsigned rank, struct tol_context *to,
+                            struct kn_collective **collective);
 void loaded_team_end(struct tol_loaded *loaded);
 
 /* Rows of an array in the buffers of all devices, in bytes. Each device has part_bytes of a row. */

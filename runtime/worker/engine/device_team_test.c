@@ -182,6 +182,27 @@ Test(device_team, long_prompts_over_pages_get_the_same_bits) {
     check_model(&m, 2, 8, "qwen2, window");
 }
 
+/* A file of any size that TOLLENS_TEST_MODEL names, on all devices that can share it. */
+Test(device_team, a_given_model_gets_the_same_bits, .timeout = 600) {
+    const char *path = getenv("TOLLENS_TEST_MODEL");
+    struct tol_model *model = NULL;
+    if (path == NULL) cr_skip_test("TOLLENS_TEST_MODEL names no model");
+    struct devices d = open_devices(2);
+    const struct tol_load_options options = {.sessions = SESSIONS, .context = 64, .prompt_from = 8};
+    MUST(tol_model_open(path, &model));
+    struct tol_loaded *loaded = load_on(&d, 1, model, options);
+    struct text one = write_text(loaded);
+    tol_model_unload(loaded);
+    loaded = load_on(&d, 2, model, options);
+    struct text two = write_text(loaded);
+    check_same(&one, &two, tol_model_shape(model)->vocabulary, path, 2);
+    tol_model_unload(loaded);
+    free(one.logits);
+    free(two.logits);
+    tol_model_close(model);
+    close_devices(&d);
+}
+
 /* The exchanges are in the graphs, which are launched for other tokens. The soft device runs
  * kernels of two devices at once where it has threads to spare. */
 Test(device_team, graphs_with_flags_get_the_same_bits) {

@@ -163,6 +163,7 @@ static tol_status make_part(const struct tol_model *model, const struct tol_load
     TOL_CHECK(l != NULL, TOL_OUT_OF_HOST_MEMORY, "a loaded model");
     *made = l;
     pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->moving, NULL);
     l->context = context;
     l->shape = *tol_model_shape(model);
     l->share.ranks = 1;
@@ -184,15 +185,19 @@ out:
     return status;
 }
 
-static tol_status make_pool(struct tol_loaded *l, size_t bytes) {
+tol_status loaded_make_room(struct tol_loaded *l) {
+    tol_status status = TOL_OK;
     struct tol_pool_options pages;
+    TOL_TRY(make_scratch(l));
     tol_pool_default(tol_context_device(l->context), &pages);
-    pages.limit_bytes = bytes;
-    return tol_pool_create(l->context, &pages, &l->pool);
+    pages.limit_bytes = l->cache_bytes;
+    status = tol_pool_create(l->context, &pages, &l->pool);
+out:
+    return status;
 }
 
 /* All memory for passes and pages, of all devices. */
-static tol_status make_room(struct tol_loaded *l, const struct tol_load_options *options) {
+static tol_status make_all_room(struct tol_loaded *l, const struct tol_load_options *options) {
     tol_status status = TOL_OK;
     const size_t rows = options->prompt_rows > 0 ? options->prompt_rows : PROMPT_ROWS;
     const size_t from = options->prompt_from > 0 ? options->prompt_from : PROMPT_FROM;
@@ -201,8 +206,8 @@ static tol_status make_room(struct tol_loaded *l, const struct tol_load_options 
         TOL_TRY(loaded_prompt_make(l, rows < l->positions ? rows : l->positions));
     }
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        TOL_TRY(make_scratch(l->team.part[i]));
-        TOL_TRY(make_pool(l->team.part[i], options->cache_bytes / l->share.ranks));
+        l->team.part[i]->cache_bytes = options->cache_bytes / l->share.ranks;
+        TOL_TRY(loaded_make_room(l->team.part[i]));
     }
 out:
     return status;
@@ -227,7 +232,7 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     }
     TOL_TRY(loaded_team_join(l, wanted));
     TOL_TRY(load_all_weights(l, model, wanted, chunk));
-    TOL_TRY(make_room(l, wanted));
+    TOL_TRY(make_all_room(l, wanted));
     *loaded = l;
     l = NULL;
 out:
@@ -235,7 +240,7 @@ out:
     return status;
 }
 
-static void end_part(struct tol_loaded *l) {
+void loaded_part_end(struct tol_loaded *l) {
     if (l == NULL) return;
     loaded_prompt_end(l);
     tol_pool_destroy(l->pool);
@@ -248,6 +253,7 @@ static void end_part(struct tol_loaded *l) {
     tol_stream_destroy(l->stream);
     kn_kernels_destroy(l->kernels);
     pthread_mutex_destroy(&l->lock);
+    pthread_mutex_destroy(&l->moving);
     free(l->layers);
     free(l->slots);
     free(l);
@@ -257,8 +263,8 @@ void tol_model_unload(struct tol_loaded *l) {
     if (l == NULL) return;
     loaded_graphs_end(l);
     loaded_team_end(l);
-    for (unsigned i = 1; i < l->share.ranks; i++) end_part(l->team.part[i]);
-    end_part(l);
+    for (unsigned i = 1; i < l->share.ranks; i++) loaded_part_end(l->team.part[i]);
+    loaded_part_end(l);
 }
 
 const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded) {

@@ -192,7 +192,7 @@ out:
 }
 
 static void move(struct kn_place *place, CUdeviceptr base) {
-    if (place->address != 0) place->address += base - 1;
+    if (place->address != 0) place->address += base;
 }
 
 static void move_matrix(struct loaded_matrix *matrix, CUdeviceptr base) {
@@ -201,7 +201,10 @@ static void move_matrix(struct loaded_matrix *matrix, CUdeviceptr base) {
 }
 
 void loaded_place(struct tol_loaded *loaded) {
-    const CUdeviceptr base = tol_buffer_address(loaded->weights);
+    loaded_rebase(loaded, tol_buffer_address(loaded->weights) - 1);
+}
+
+void loaded_rebase(struct tol_loaded *loaded, CUdeviceptr base) {
     for (size_t i = 0; i < loaded->shape.layers; i++) {
         struct loaded_layer *layer = &loaded->layers[i];
         for (size_t j = 0; j < layer->qkv_count; j++) move_matrix(&layer->qkv[j], base);

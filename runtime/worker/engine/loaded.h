@@ -65,7 +65,21 @@ TOL_API tol_status tol_model_load(const struct tol_model *model, struct tol_cont
 /* Its sessions must have been destroyed. NULL is a no-op. */
 TOL_API void tol_model_unload(struct tol_loaded *loaded);
 
-/* The shape of its model, and the first of its devices. Valid until it is unloaded. */
+/*
+ * Moves what a model has on one of its devices to another device, while its sessions decode:
+ * weights are copied while passes go on, keys and values between two passes. Sessions go on there,
+ * and get the same bits. device: 0 for the first or only one, 1 for the first of the peers, and so
+ * on. Once it has moved, the model needs `to`, and no longer the context that was there.
+ *
+ * On failure everything is where it was. TOL_INVALID_ARGUMENT: the model has no such device, or is
+ * on that of `to` already. TOL_UNSUPPORTED: `to` has another compute capability, or is no peer of
+ * the model's other devices. TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY, TOL_TIMEOUT,
+ * TOL_POISONED, TOL_DRIVER_ERROR.
+ */
+TOL_API tol_status tol_model_move(struct tol_loaded *loaded, unsigned device,
+                                  struct tol_context *to);
+
+/* The shape of its model, valid until it is unloaded; and the first of its devices. */
 TOL_API const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded);
 TOL_API struct tol_context *tol_loaded_context(const struct tol_loaded *loaded);
 

@@ -62,7 +62,8 @@ struct loaded_share {
 struct loaded_team {
     struct tol_loaded *part[KN_COLLECTIVE_RANKS_MAX]; /* as many as ranks */
     struct kn_collective *collective;                 /* NULL: one device */
-    bool is_lost;                                     /* they no longer answer each other */
+    enum kn_collective_way way;
+    bool is_lost;     /* they no longer answer each other */
     size_t number_at; /* in the input buffer, the word of this pass's first number */
     int *best;        /* of all parts' logits, on the host */
     float *logits;
@@ -125,8 +126,10 @@ struct tol_loaded {
     struct tol_buffer *input;  /* of a pass: tokens, positions, slots, a number (device_team.h) */
     struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
     struct tol_pinned *sent, *received;
+    size_t cache_bytes; /* the pool's limit */
 
-    pthread_mutex_t lock; /* passes, and all below */
+    pthread_mutex_t moving; /* a move, in which passes go on; taken before the lock */
+    pthread_mutex_t lock;   /* passes, and all below */
     struct tol_session **slots;
     size_t pages;    /* of all sessions, shared ones once */
     uint64_t reused; /* positions that sessions had from others, so far */
@@ -136,13 +139,18 @@ struct tol_loaded {
     uint64_t passes, launched_graphs;
 };
 
+/* Makes memory for the passes of a device, and its pool; and gives back all that a device has. */
+tol_status loaded_make_room(struct tol_loaded *part);
+void loaded_part_end(struct tol_loaded *part);
+
 /* Decides where each tensor goes: fills the matrices with offsets for addresses, and lists the
  * pieces. *bytes: of the buffer. */
 tol_status loaded_plan(struct tol_loaded *loaded, const struct tol_model *model, size_t chunk_bytes,
                        struct loaded_pieces *pieces, size_t *bytes);
 
-/* Adds the buffer's address to every place. */
+/* Adds the buffer's address to every place; or any number, modulo 2^64. */
 void loaded_place(struct tol_loaded *loaded);
+void loaded_rebase(struct tol_loaded *loaded, CUdeviceptr by);
 
 /* Reads all pieces and copies them. */
 tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *model,

@@ -25,6 +25,9 @@ tol_status loaded_prompt_make(struct tol_loaded *loaded, size_t rows);
 tol_status loaded_prompt_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
                              struct loaded_outcome *outcome);
 
+/* Makes for a device what another of its kind has. As loaded_prompt_make, but all or nothing. */
+tol_status loaded_prompt_copy(struct tol_loaded *to, const struct tol_loaded *from);
+
 /* Gives a device's memory back. */
 void loaded_prompt_end(struct tol_loaded *loaded);
 

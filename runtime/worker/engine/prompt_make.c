@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 256, ROWS_MIN = 256, PEAKS = 6 };
 
@@ -255,6 +256,24 @@ tol_status loaded_prompt_make(struct tol_loaded *l, size_t rows) {
     if (status == TOL_OK) return learn_powers(l);
     for (unsigned i = 0; i < l->share.ranks; i++) loaded_prompt_end(l->team.part[i]);
     return status == TOL_OUT_OF_DEVICE_MEMORY || status == TOL_UNSUPPORTED ? TOL_OK : status;
+}
+
+tol_status loaded_prompt_copy(struct tol_loaded *to, const struct tol_loaded *from) {
+    tol_status status = TOL_OK;
+    const size_t layers = from->shape.layers;
+    to->prompt.from = from->prompt.from;
+    if (from->prompt.rows == 0) return TOL_OK;
+    TOL_TRY(tol_buffer_create(to->context, lay_out(to, &to->prompt, from->prompt.rows), 1,
+                              &to->prompt.buffer));
+    TOL_CHECK(choose(to) && to->prompt.narrow == from->prompt.narrow &&
+                  to->prompt.attention == from->prompt.attention,
+              TOL_UNSUPPORTED, "device %d has other kernels for long prompts than device %d",
+              tol_context_device(to->context)->ordinal, tol_context_device(from->context)->ordinal);
+    to->prompt.powers = malloc(layers * sizeof *to->prompt.powers);
+    TOL_CHECK(to->prompt.powers != NULL, TOL_OUT_OF_HOST_MEMORY, "powers of %zu layers", layers);
+    memcpy(to->prompt.powers, from->prompt.powers, layers * sizeof *to->prompt.powers);
+out:
+    return status;
 }
 
 void loaded_prompt_end(struct tol_loaded *l) {

@@ -11,6 +11,8 @@
 struct session_page {
     size_t users;
     unsigned made; /* by which ways its positions were computed: 1 << enum session_way each */
+    struct tol_block there; /* where it moves to, while it moves */
+    bool moves;
     struct tol_block block[]; /* on each of the model's devices */
 };
 
