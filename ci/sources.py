@@ -9,7 +9,7 @@ def within(folders: dict[str, str]) -> list[str]:
 RUNTIME = within({
     "core": """
         status hdr library nvtx nvtx_marks driver interpose planted site device context
-        context_streams deadline retire outcome residence handles_valid owner_lock
+        context_streams deadline retire outcome residence handles_valid owner_lock numa numa_pages
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
@@ -30,7 +30,7 @@ RUNTIME = within({
         watch
     """,
     "transfer": """
-        retry numa team staging streamed pieces host_copy rows peer block_move transfer
+        retry team staging streamed pieces host_copy rows peer block_move transfer
     """,
     "vram": "sweep once vram_calls vram_handle",
     "worker": """
@@ -52,7 +52,7 @@ RUNTIME_TESTS = within({
     "core": """
         status_test owner_lock_test driver_test deadline_test interpose_test device_test
         context_test cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
-        nvtx_marks_test
+        nvtx_marks_test numa_test numa_pages_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
@@ -71,7 +71,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": """
-        retry_test numa_test transfer_test pieces_test bus_test streamed_test ramp_test
+        retry_test transfer_test pieces_test bus_test streamed_test ramp_test
     """,
     "vram": "vram_test vram_handle_test once_test",
     "torch": "torch_scene torch_test torch_graph_test torch_threads_test",

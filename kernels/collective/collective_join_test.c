@@ -205,8 +205,9 @@ Test(collective_join, a_process_that_is_killed_is_a_status) {
     static const enum kn_collective_way ways[] = {KN_WAY_DIRECT, KN_WAY_RING, KN_WAY_FLAGS};
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
     for (size_t i = 0; i < 3; i++) {
+        const unsigned ranks = i == 1 && !test_on_gpu() ? 3 : 2;
         way = ways[i];
-        ranks_end(ranks_run(i == 1 ? 3 : 2, run_killed, 1), i == 1 ? 3 : 2);
+        ranks_end(ranks_run(ranks, run_killed, 1), ranks);
     }
 }
 

@@ -9,6 +9,8 @@
 #include "core/check.h"
 #include "core/nvtx.h"
 #include "core/deadline.h"
+#include "core/numa.h"
+#include "core/numa_pages.h"
 #include "pinned_state.h"
 #include "tollens/health.h"
 
@@ -40,8 +42,11 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     pinned = calloc(1, sizeof *pinned);
     TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a pinned block of %zu bytes", sizeof *pinned);
+    pinned->node = tol_numa_node("/sys", context->device.pci_bus_id);
+    struct tol_numa_policy policy = tol_numa_prefer(pinned->node);
     CUresult answer =
         context->functions->cuMemHostAlloc(&pinned->data, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    tol_numa_restore(&policy);
     if (answer != CUDA_SUCCESS) {
         status = tol_context_fail(context, __FILE__, __LINE__, "cuMemHostAlloc", (int)answer,
                                   "pinning %zu bytes", bytes);
@@ -96,6 +101,21 @@ void tol_pinned_destroy(struct tol_pinned *pinned) {
 
 size_t tol_pinned_bytes(const struct tol_pinned *pinned) {
     return pinned->life.mark == TOL_ALIVE ? pinned->bytes : 0;
+}
+
+tol_status tol_pinned_nodes(const struct tol_pinned *pinned, struct tol_pinned_nodes *nodes) {
+    tol_status status = TOL_OK;
+    struct tol_numa_pages pages;
+    TOL_CHECK(pinned != NULL && nodes != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pinned_nodes: an argument is NULL");
+    TOL_TRY(tol_check_alive("pinned block", &pinned->life));
+    tol_numa_look(pinned->data, pinned->bytes, &pages);
+    *nodes = (struct tol_pinned_nodes){.wanted = pinned->node,
+                                       .found = tol_numa_found(&pages),
+                                       .pages = pages.asked,
+                                       .seen = pages.seen};
+out:
+    return status;
 }
 
 tol_status tol_pinned_access(struct tol_pinned *pinned, void **data) {

@@ -5,7 +5,8 @@
 
 #include "tollens/context.h"
 #include "core/deadline.h"
-#include "numa.h"
+#include "core/numa.h"
+#include "core/numa_pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,18 @@ void tol_stages_open(struct tol_stages *stages, struct tol_context *context, siz
                                   .node = tol_numa_node("/sys", context->device.pci_bus_id)};
     pthread_mutex_init(&stages->lock, NULL);
     pthread_cond_init(&stages->given, NULL);
+}
+
+int tol_stages_node(const struct tol_stages *stages) {
+    struct tol_numa_pages all = {.asked = 0}, pages;
+    for (const struct tol_stage *stage = stages->free; stage != NULL; stage = stage->next) {
+        tol_numa_look(stage->data, stages->block_bytes, &pages);
+        for (int node = 0; node < TOL_NUMA_NODES_MAX; node++) all.on[node] += pages.on[node];
+        all.seen += pages.seen;
+    }
+    /* Not all of a block need have been used. */
+    all.asked = all.seen;
+    return tol_numa_found(&all);
 }
 
 void tol_stages_close(struct tol_stages *stages) {

@@ -38,6 +38,10 @@ void tol_stages_open(struct tol_stages *stages, struct tol_context *context, siz
 /* Frees the blocks, except those that a copy still uses after TOL_DEADLINE_MS. */
 void tol_stages_close(struct tol_stages *stages);
 
+/* The NUMA node that those pages of free blocks are on that the kernel tells of; -1: it tells of
+ * none, or they are on several. The caller holds the lock. */
+int tol_stages_node(const struct tol_stages *stages);
+
 /* Takes a free block, a new one, or the next that is given back within deadline_ms. With 0 it does
  * not wait and returns TOL_NOT_READY, without a message, if there is none. */
 tol_status tol_stages_take(struct tol_stages *stages, unsigned deadline_ms,

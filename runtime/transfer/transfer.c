@@ -175,6 +175,7 @@ tol_status tol_transfer_stats(struct tol_transfer *transfer, struct tol_transfer
               "tol_transfer_stats: an argument is NULL");
     pthread_mutex_lock(&transfer->stages.lock);
     const uint64_t pinned = transfer->stages.count * (uint64_t)transfer->options.block_bytes;
+    const int found = tol_stages_node(&transfer->stages);
     pthread_mutex_unlock(&transfer->stages.lock);
     *stats = (struct tol_transfer_stats){
         .pinned_bytes = pinned,
@@ -183,6 +184,7 @@ tol_status tol_transfer_stats(struct tol_transfer *transfer, struct tol_transfer
         .peer_direct = atomic_load(&transfer->peer_direct),
         .peer_through_host = atomic_load(&transfer->peer_through_host),
         .numa_node = transfer->stages.node,
+        .numa_found = found,
     };
 out:
     return status;

@@ -19,7 +19,8 @@ extern "C" {
 
 struct tol_pinned;
 
-/* Allocates bytes of page-locked host memory. The content is undefined. The caller destroys it with
+/* Allocates bytes of page-locked host memory, asked for on the NUMA node nearest to the device. The
+ * content is undefined. The caller destroys it with
  * tol_pinned_destroy. TOL_INVALID_ARGUMENT: bytes is 0. TOL_OUT_OF_HOST_MEMORY. TOL_NOT_RESIDENT:
  * the context has device_memory_only (struct tol_context_options). */
 TOL_API tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
@@ -32,6 +33,16 @@ TOL_API void tol_pinned_destroy(struct tol_pinned *pinned);
 
 /* The size in bytes. */
 TOL_API size_t tol_pinned_bytes(const struct tol_pinned *pinned);
+
+/* On which NUMA node a block is, as the kernel tells page by page: nothing is claimed that was not
+ * seen. Memory that a driver maps itself, and pages that were not touched, need not be seen. */
+struct tol_pinned_nodes {
+    int wanted;         /* the node nearest to the device; -1: unknown, or there is one node only */
+    int found;          /* the node that all pages were seen on; -1: not all were, or on several */
+    size_t pages, seen; /* counts of pages: asked for (of a large block a sample), and seen */
+};
+TOL_API tol_status tol_pinned_nodes(const struct tol_pinned *pinned,
+                                    struct tol_pinned_nodes *nodes);
 
 /* Waits up to TOL_DEADLINE_MS until no copy uses the memory, then gets its host address. The host
  * may use the memory until the next copy is queued. TOL_TIMEOUT, or the error that ended a copy. */

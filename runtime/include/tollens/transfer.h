@@ -155,7 +155,8 @@ struct tol_transfer_stats {
     uint64_t pieces;                         /* count of pieces copied through them */
     uint64_t retries;                        /* count of repeated driver calls */
     uint64_t peer_direct, peer_through_host; /* counts of copies between devices */
-    int numa_node; /* of the device; -1: unknown, or the machine has only one node */
+    int numa_node;  /* of the device; -1: unknown, or the machine has only one node */
+    int numa_found; /* that pages of staging were seen on; -1: on several, or none was seen */
 };
 TOL_API tol_status tol_transfer_stats(struct tol_transfer *transfer,
                                       struct tol_transfer_stats *stats);
