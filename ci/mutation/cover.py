@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mutation.tests import run_tests
-from mutation.workshop import Tree, digest
+from mutation.workshop import MutateError, Tree, digest
 
 LIMIT_S = 600.0  # of one test, in the coverage build
 WRITE_S = 20.0
@@ -163,7 +163,10 @@ class Map:
         """What gcov says of some files: the lines executed, and those that have code."""
         done = subprocess.run([os.environ.get("GCOV", "gcov"), "--json-format", "--stdout",
                                *counts], cwd=self.tree.root, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=True)
+                              stderr=subprocess.PIPE, check=False)
+        # It also fails over a file that a killed child process left in parts, and reads the others.
+        if done.returncode != 0 and not done.stdout.strip():
+            raise MutateError(f"gcov fails: {done.stderr.decode(errors='replace')[-300:]}")
         for document in done.stdout.split(b"\n"):
             for part in json.loads(document)["files"] if document.strip() else ():
                 if part["file"].startswith("/"):
