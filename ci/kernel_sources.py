@@ -41,7 +41,7 @@ KERNEL_IMAGES = """
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
-    collective/collective_3_columns
+    collective/collective_3_columns collective/collective_4_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early

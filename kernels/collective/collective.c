@@ -10,6 +10,7 @@
 KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
+KN_IMAGES(collective_4_early);
 
 #define DIRECT(type)                                                                               \
     {                                                                                              \
@@ -27,7 +28,7 @@ static const struct kn_variant direct[KN_TYPES] = {
 static const struct kn_variant flags[KN_TYPES] = {
     [KN_F32] = FLAGS(f32), [KN_F16] = FLAGS(f16), [KN_BF16] = FLAGS(bf16)};
 
-static const struct kn_variant columns[2] = {
+static const struct kn_variant columns[3] = {
     {.name = "direct",
      .entry = "columns_direct",
      .images = kn_images_collective_3_columns,
@@ -37,6 +38,11 @@ static const struct kn_variant columns[2] = {
      .entry = "columns_flags",
      .images = kn_images_collective_3_columns,
      .compute_capability_min = 75,
+     .threads = COLLECTIVE_THREADS},
+    {.name = "early",
+     .entry = "columns_flags_early",
+     .images = kn_images_collective_4_early,
+     .compute_capability_min = 90,
      .threads = COLLECTIVE_THREADS},
 };
 
@@ -119,7 +125,8 @@ tol_status kn_collective_create_rank(struct kn_collective *c, unsigned index,
     for (int type = 0; type < KN_TYPES; type++) {
         TOL_TRY(kn_kernels_find(rank->kernels, &direct[type], &rank->direct[type]));
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
+        if (device->compute_capability < columns[i].compute_capability_min) continue;
         TOL_TRY(kn_kernels_find(rank->kernels, &columns[i], &rank->columns[i]));
     }
     TOL_TRY(tol_context_bind(context));

@@ -10,10 +10,7 @@
 // moves on.
 // Owner: thread t owns line t of the launch. Bound by: the latency of a link. Requires: at least
 // `count` threads; addresses, strides and columns of multiples of 8.
-#include "collective_arguments.h"
-#include "flags.cuh"
-
-typedef unsigned long long index_type;
+#include "columns.cuh"
 
 template <typename WORD>
 static __device__ void store_columns(const collective_columns &x, index_type thread,
@@ -38,24 +35,4 @@ extern "C" __global__ void columns_direct(collective_columns x) {
     }
 }
 
-extern "C" __global__ void columns_flags(collective_columns x) {
-    const index_type line = blockIdx.x * (index_type)blockDim.x + threadIdx.x;
-    if (line >= x.count) return;
-    const unsigned epoch = x.epoch + (x.epoch_at != 0 ? *(const unsigned *)x.epoch_at : 0);
-    const index_type row = (x.first + line) / x.row, at = (x.first + line) % x.row * 8;
-    const index_type half = (epoch & 1) * x.ranks * x.slot_bytes;
-    const index_type to = x.out[0] + row * x.out_stride + at;
-    const index_type own = *(const index_type *)(x.in + row * x.in_stride + at);
-    for (unsigned r = 0; r < x.ranks; r++) {
-        if (r != x.rank) send(x.outboxes[r] + half, line, own, epoch);
-    }
-    *(index_type *)(to + x.rank * x.part_bytes) = own;
-    const unsigned long long end_ns = now_ns() + x.patience_ns;
-    for (unsigned r = 0; r < x.ranks; r++) {
-        unsigned long long other;
-        if (r == x.rank) continue;
-        const index_type slot = x.inboxes + half + r * x.slot_bytes;
-        if (!receive(slot, line, r, epoch, x.status, end_ns, other)) return;
-        *(index_type *)(to + r * x.part_bytes) = other;
-    }
-}
+extern "C" __global__ void columns_flags(collective_columns x) { exchange_columns(x); }

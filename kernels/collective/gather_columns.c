@@ -51,6 +51,8 @@ static tol_status check(struct kn_collective *c, const struct kn_columns_part *p
     tol_status status = TOL_OK;
     TOL_CHECK(c != NULL && parts != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "gather columns: an argument is NULL");
+    TOL_CHECK(c->link == NULL, TOL_UNSUPPORTED,
+              "gather columns: the ranks are processes, and must be devices of one");
     TOL_CHECK(!c->is_broken, TOL_POISONED,
               "gather columns: the collective failed before: destroy it and create another");
     if (x->rows == 0 || x->part_bytes == 0) return TOL_OK;
@@ -78,8 +80,10 @@ static struct collective_columns arguments_of(const struct kn_collective *c, uns
 
 static tol_status launch(const struct kn_collective_rank *r, const struct tol_kernel *kernel,
                          uint64_t threads, struct collective_columns *x) {
-    return tol_launch(r->stream, kernel, tol_launch_linear(threads, COLLECTIVE_THREADS),
-                      (struct tol_arguments){1, (void *[]){x}, (const unsigned[]){sizeof *x}});
+    const struct tol_launch_shape shape = tol_launch_linear(threads, COLLECTIVE_THREADS);
+    const struct tol_arguments arguments = {1, (void *[]){x}, (const unsigned[]){sizeof *x}};
+    return kernel == r->columns[2] ? tol_launch_programmatic(r->stream, kernel, shape, arguments)
+                                   : tol_launch(r->stream, kernel, shape, arguments);
 }
 
 static tol_status go_direct(struct kn_collective *c, const struct kn_columns_part *parts,
@@ -139,7 +143,7 @@ static tol_status go_by_flags(struct kn_collective *c, const struct kn_columns_p
             x.row = row;
             x.slot_bytes = KN_COLLECTIVE_SLOT_BYTES;
             x.patience_ns = (uint64_t)c->patience_ms * 1000000u;
-            TOL_TRY(launch(r, r->columns[1], x.count, &x));
+            TOL_TRY(launch(r, r->columns[r->columns[2] != NULL ? 2 : 1], x.count, &x));
         }
     }
 out:

@@ -9,6 +9,7 @@
 KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
+KN_IMAGES(collective_4_early);
 
 #define VARIANTS(kind, file)                                                                       \
     static const struct kn_variant kind[KN_TYPES] = {[KN_F32] = {.name = #kind,                    \
@@ -38,6 +39,11 @@ static const struct kn_variant columns[] = {{.name = "columns direct",
                                              .entry = "columns_flags",
                                              .images = kn_images_collective_3_columns,
                                              .compute_capability_min = 75,
+                                             .threads = COLLECTIVE_THREADS},
+                                            {.name = "columns by flags, early",
+                                             .entry = "columns_flags_early",
+                                             .images = kn_images_collective_4_early,
+                                             .compute_capability_min = 90,
                                              .threads = COLLECTIVE_THREADS}};
 
 enum { COUNT = 1003, LINES = 500 }; /* of 8 bytes: all of COUNT floats but three */
@@ -149,4 +155,7 @@ void sweep_collective(struct sweep *sweep) {
     run_columns(sweep, &columns[0], false);
     run_columns(sweep, &columns[0], true);
     run_columns(sweep, &columns[1], false);
+    if (tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90) {
+        run_columns(sweep, &columns[2], false);
+    }
 }
