@@ -163,12 +163,21 @@ Test(device_team, qwen3_gets_the_same_bits) {
     check_model(&m, 2, SIZE_MAX, "qwen3");
 }
 
-/* One device rounds what a product hands to the next to bytes; several exchange it before that. */
-Test(device_team, blocks_of_256_get_the_same_bits) {
+/* Rows that are rounded to bytes are exchanged so where a share is whole chunks of 256, and before
+ * that where it is not. */
+static void check_blocks(size_t heads, size_t feed_forward, const char *what) {
     struct tiny_model m = stage_base;
-    m.width = 256, m.layers = 1, m.head_size = 64, m.feed_forward = 256;
+    m.width = 256, m.layers = 1, m.head_size = 64, m.heads = heads, m.feed_forward = feed_forward;
     m.type = TOL_TENSOR_Q4_K, m.v_type = m.embedding_type = TOL_TENSOR_Q6_K;
-    check_model(&m, 2, SIZE_MAX, "Q4_K");
+    check_model(&m, 2, SIZE_MAX, what);
+}
+
+Test(device_team, attended_rows_of_bytes_get_the_same_bits) {
+    check_blocks(8, 256, "attended as bytes, fed as floats");
+}
+
+Test(device_team, fed_rows_of_bytes_get_the_same_bits) {
+    check_blocks(4, 512, "attended as floats, fed as bytes");
 }
 
 Test(device_team, long_prompts_get_the_same_bits) {

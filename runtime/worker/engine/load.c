@@ -95,7 +95,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const size_t widest = s->feed_forward > attended ? s->feed_forward : attended;
     scratch->split_bytes = kn_linear_workspace(l->rows, widest > s->width ? widest : s->width);
     scratch->split = take(&at, scratch->split_bytes / sizeof(float));
-    scratch->fed_bytes = kn_rounded_bytes(l->rows, s->feed_forward);
+    scratch->fed_bytes = kn_rounded_bytes(l->rows, widest);
     scratch->fed = take(&at, scratch->fed_bytes / sizeof(float));
     scratch->tickets_bytes = kn_linear_tickets(l->rows, s->feed_forward);
     scratch->tickets = take(&at, scratch->tickets_bytes / sizeof(float));
@@ -103,6 +103,9 @@ static tol_status make_scratch(struct tol_loaded *l) {
     zeros = calloc(1, scratch->tickets_bytes + 1);
     TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
     TOL_TRY(tol_buffer_write_at(scratch->buffer, scratch->tickets, zeros, scratch->tickets_bytes));
+    if (l->share.ranks > 1) { /* whole tiles are exchanged, whatever of them has been written */
+        TOL_TRY(tol_buffer_fill_at(scratch->buffer, scratch->fed, 0, 1, scratch->fed_bytes));
+    }
     TOL_TRY(tol_buffer_create(l->context, 3 * rows + 1, sizeof(int), &l->input));
     TOL_TRY(
         tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));

@@ -66,12 +66,6 @@ static size_t own(const struct work *w, size_t offset, size_t columns) {
     return offset + w->l->share.rank * columns * sizeof(float);
 }
 
-/* Whether a product may leave its rows rounded for the one behind it: what is exchanged between
- * devices are floats. */
-static bool leaves_rounded(const struct work *w) {
-    return w->l->share.ranks == 1;
-}
-
 /* Rounded: into the place of split columns; else as floats. */
 static tol_status queue_norm(const struct work *w, size_t weight, size_t first, size_t rows,
                              bool *is_rounded) {
@@ -134,10 +128,16 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
     return kn_linear(w->l->kernels, w->stream, &product);
 }
 
-/* Whether attention leaves its rows rounded for the output matrix. */
+/* Where attention leaves its rows rounded: for the product behind, or to be exchanged. */
+static struct kn_place rounded_place(const struct work *w) {
+    return w->l->share.ranks == 1 ? split_place(w) : fed_place(w);
+}
+
+/* Whether attention leaves its rows rounded for the output matrix: the share's, as the product of
+ * one device would round them. */
 static bool rounds_attended(const struct work *w, const struct loaded_layer *layer) {
     const struct kn_paged_heads heads = loaded_heads(w->l);
-    return leaves_rounded(w) && kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
+    return kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
 }
 
 static tol_status queue_attention(const struct work *w, const struct loaded_layer *layer) {
@@ -177,7 +177,7 @@ static tol_status queue_attention(const struct work *w, const struct loaded_laye
             .out_stride = w->attended_width,
             .window = shape->window,
             .splits = w->splits,
-            .rounded = is_rounded ? split_place(w) : (struct kn_place){0, 0},
+            .rounded = is_rounded ? rounded_place(w) : (struct kn_place){0, 0},
             .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
                           scratch->parts_bytes}});
 out:
@@ -194,7 +194,9 @@ static tol_status queue_output(const struct work *w, const struct loaded_layer *
 
 /* Whether the gated product leaves its result rounded. */
 static bool rounds_fed(const struct work *w, const struct loaded_layer *layer) {
-    return leaves_rounded(w) && are_bytes(w, &layer->up, 1) && are_bytes(w, &layer->down, 1);
+    enum { CHUNK = 256 };
+    return w->l->share.feed_forward % CHUNK == 0 && are_bytes(w, &layer->up, 1) &&
+           are_bytes(w, &layer->down, 1);
 }
 
 static tol_status queue_gated(const struct work *w, const struct loaded_layer *layer) {
@@ -225,7 +227,7 @@ static tol_status queue_down(const struct work *w, const struct loaded_layer *la
                    scratch_place(w, own(w, scratch->x, w->l->share.width)), w->l->shape.width);
     down.adds = true;
     if (rounds_fed(w, layer)) {
-        down.workspace = fed_place(w);
+        if (w->l->share.ranks == 1) down.workspace = fed_place(w);
         down.is_rounded = true;
     }
     return kn_linear(w->l->kernels, w->stream, &down);
@@ -285,35 +287,61 @@ out:
 
 /* ---- on all devices ---- */
 
-/* A stage of a layer on all devices; then they exchange its columns, `each` of `columns`. */
+/* A stage of a layer on all devices. */
 typedef tol_status stage(const struct work *w, const struct loaded_layer *layer);
 
-static tol_status on_all(struct tol_loaded *l, const struct work *works, stage *queue, size_t layer,
-                         size_t out, size_t columns) {
+static tol_status on_all(struct tol_loaded *l, const struct work *works, stage *queue,
+                         size_t layer) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_TRY(queue(&works[i], &works[i].l->layers[layer]));
     }
-    status = loaded_team_exchange(
-        l, &(struct loaded_columns){.rows = works[0].rows,
-                                    .stride = columns * sizeof(float),
-                                    .part_bytes = columns / l->share.ranks * sizeof(float),
-                                    .out = out});
 out:
     return status;
 }
 
-static tol_status queue_layer(struct tol_loaded *l, struct work *works, size_t layer) {
+/* Exchanges columns of floats, in place. */
+static tol_status exchange(struct tol_loaded *l, const struct work *works, size_t out,
+                           size_t columns) {
+    return loaded_team_exchange(
+        l, &(struct loaded_columns){.rows = works[0].rows,
+                                    .stride = columns * sizeof(float),
+                                    .part_bytes = columns / l->share.ranks * sizeof(float),
+                                    .out = out});
+}
+
+/* Exchanges columns that are rounded to bytes, whose chunks lie tile by tile, from where stages
+ * leave them to where products expect them. */
+static tol_status exchange_rounded(struct tol_loaded *l, const struct work *works, size_t columns) {
+    const size_t part = kn_rounded_bytes(1, columns / l->share.ranks);
+    const size_t tiles = kn_rounded_bytes(works[0].rows, columns) / kn_rounded_bytes(1, columns);
+    return loaded_team_exchange(l, &(struct loaded_columns){.rows = tiles,
+                                                            .stride = l->share.ranks * part,
+                                                            .part_bytes = part,
+                                                            .out = l->scratch.split,
+                                                            .in = l->scratch.fed,
+                                                            .in_stride = part});
+}
+
+static tol_status queue_layer(struct tol_loaded *l, struct work *works, size_t index) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &l->scratch;
+    const struct loaded_layer *layer = &l->layers[index];
     const struct kn_paged_heads heads = loaded_heads(l);
+    const size_t attended = works->attended_width, feed = l->shape.feed_forward;
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        works[i].batch.layer_at = layer * kn_paged_layer_bytes(&heads);
+        works[i].batch.layer_at = index * kn_paged_layer_bytes(&heads);
     }
-    TOL_TRY(on_all(l, works, queue_attention, layer, scratch->attended, works->attended_width));
-    TOL_TRY(on_all(l, works, queue_output, layer, scratch->x, l->shape.width));
-    TOL_TRY(on_all(l, works, queue_gated, layer, scratch->activated, l->shape.feed_forward));
-    status = on_all(l, works, queue_down, layer, scratch->x, l->shape.width);
+    TOL_TRY(on_all(l, works, queue_attention, index));
+    TOL_TRY(rounds_attended(works, layer) ? exchange_rounded(l, works, attended)
+                                          : exchange(l, works, scratch->attended, attended));
+    TOL_TRY(on_all(l, works, queue_output, index));
+    TOL_TRY(exchange(l, works, scratch->x, l->shape.width));
+    TOL_TRY(on_all(l, works, queue_gated, index));
+    TOL_TRY(rounds_fed(works, layer) ? exchange_rounded(l, works, feed)
+                                     : exchange(l, works, scratch->activated, feed));
+    TOL_TRY(on_all(l, works, queue_down, index));
+    status = exchange(l, works, scratch->x, l->shape.width);
 out:
     return status;
 }
