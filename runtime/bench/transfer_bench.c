@@ -1,7 +1,8 @@
 /*
  * What a copy of ordinary memory reaches of the bandwidth of pinned memory: the runtime's copy in
  * pieces, the driver's own copy of the same memory, a copy of pinned memory, and one for which the
- * pages are registered and released again, turn by turn in one run, to the device and back.
+ * pages are registered and released again, in one run, to the device and back. The first three take
+ * turns.
  *
  *     bench-transfer [--library PATH] [--json FILE] [--max MIB] [--block KIB] [--first KIB]
  *                    [--threads N] [--spinners N] [--spin US] [--pack streamed|cached]
@@ -86,18 +87,30 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static tol_status measure(struct bench *b, struct row *row) {
+/* Ways FIRST up to LAST in turn. Registering takes turns of its own, since it lasts long enough for
+ * the runtime's threads to fall asleep. */
+static tol_status take_turns(struct bench *b, struct row *row, int first, int last, int turns,
+                             double seconds[WAYS][TURNS_MAX]) {
     tol_status status = TOL_OK;
-    double seconds[WAYS][TURNS_MAX];
-    int turns = row->bytes >= (size_t)256 << 20 ? 7 : row->bytes >= (size_t)16 << 20 ? 21 : 41;
+    const int ways = last - first;
     for (int turn = -2; turn < turns; turn++) {
-        for (int i = 0; i < WAYS; i++) {
-            enum way way = (enum way)((i + turn + 2) % WAYS);
+        for (int i = 0; i < ways; i++) {
+            enum way way = (enum way)(first + (i + turn + 2) % ways);
             double begin = now_s();
             TOL_TRY(copy_once(b, way, row->is_write, row->bytes));
             if (turn >= 0) seconds[way][turn] = now_s() - begin;
         }
     }
+out:
+    return status;
+}
+
+static tol_status measure(struct bench *b, struct row *row) {
+    tol_status status = TOL_OK;
+    static double seconds[WAYS][TURNS_MAX];
+    int turns = row->bytes >= (size_t)256 << 20 ? 7 : row->bytes >= (size_t)16 << 20 ? 21 : 41;
+    TOL_TRY(take_turns(b, row, PINNED, REGISTERED, turns, seconds));
+    TOL_TRY(take_turns(b, row, REGISTERED, WAYS, turns, seconds));
     for (int way = 0; way < WAYS; way++) {
         qsort(seconds[way], (size_t)turns, sizeof seconds[way][0], compare);
         row->gb_per_s[way] = (double)row->bytes / seconds[way][turns / 2] * 1e-9;
@@ -191,6 +204,17 @@ static void pack_cached(struct tol_transfer_options *o) {
 static void pack_streamed_all(struct tol_transfer_options *o) {
     o->streamed_bytes = 0;
 }
+static void streamed_64(struct tol_transfer_options *o) {
+    o->streamed_bytes = 64 * KIB;
+}
+static void streamed_64_whole(struct tol_transfer_options *o) {
+    o->streamed_bytes = 64 * KIB;
+    o->first_bytes = 0;
+}
+static void streamed_64_first_256(struct tol_transfer_options *o) {
+    o->streamed_bytes = 64 * KIB;
+    o->first_bytes = 256 * KIB;
+}
 static void unpack_streamed(struct tol_transfer_options *o) {
     o->unpack = TOL_TRANSFER_STREAMED;
 }
@@ -221,6 +245,9 @@ static const struct candidate candidates[] = {{"as they are", NULL},
                                               {"pack cached", pack_cached},
                                               {"unpack streamed", unpack_streamed},
                                               {"pack streamed, all", pack_streamed_all},
+                                              {"streamed from 64 KiB", streamed_64},
+                                              {"streamed, first 256 KiB", streamed_64_first_256},
+                                              {"streamed, first whole", streamed_64_whole},
                                               {"spin never", spin_never},
                                               {"spin 2 ms", spin_long},
                                               {"spin 2 ms, 7 threads", spin_many},

@@ -123,6 +123,7 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
                           .way = is_write ? transfer->options.pack : transfer->options.unpack};
     struct tol_pieces pieces = {.transfer = transfer,
                                 .helpers = helpers_for(transfer, bytes),
+                                .is_small = bytes < HELPER_BYTES,
                                 .copy = &range,
                                 .call = is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                 .pack = is_write ? pack_range : NULL,
@@ -270,6 +271,7 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
         }
         batch.first[pieces.count] = end;
         pieces.helpers = helpers_for(transfer, bytes);
+        pieces.is_small = bytes < HELPER_BYTES;
         if (bytes > 0) TOL_TRY(tol_pieces_run(&pieces));
         if (end < count) {
             const struct tol_transfer_item *item = &items[end++];

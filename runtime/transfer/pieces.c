@@ -34,6 +34,7 @@ struct piece_run {
     atomic_bool stopped;    /* something failed, or all is done */
     size_t queued;          /* pieces given to the driver, by the caller */
     size_t arrived;         /* of them that the device is done with */
+    bool has_stirred;
 };
 
 /* Between two looks at something that another thread or the device is to change: first at once,
@@ -213,6 +214,14 @@ static bool is_over(struct piece_run *run) {
     return run->pieces->pack != NULL || is_at(&run->unpacked, run->pieces->count);
 }
 
+/* While the device is at work and the caller is not, helpers are woken for the next small copy. */
+static void stir_once(struct piece_run *run) {
+    const struct tol_pieces *pieces = run->pieces;
+    if (!pieces->is_small || run->has_stirred || run->queued < pieces->count) return;
+    run->has_stirred = true;
+    tol_team_stir(&pieces->transfer->team, (unsigned)pieces->helpers);
+}
+
 static tol_status lead(struct piece_run *run) {
     tol_status status = TOL_OK;
     struct patience patience = {0};
@@ -229,6 +238,7 @@ static tol_status lead(struct piece_run *run) {
             continue;
         }
         if (patience.looks == 0 || is_patient(&patience)) TOL_TRY(check_headway(run, &patience));
+        stir_once(run);
         wait_a_little(&patience);
     }
 out:
@@ -301,7 +311,8 @@ tol_status tol_pieces_run(struct tol_pieces *pieces) {
     const size_t want = TOL_TRANSFER_BLOCKS;
     tol_status status = take_slots(run, want < pieces->count ? want : pieces->count);
     if (status == TOL_OK) {
-        tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, work, &share);
+        tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, pieces->is_small, work,
+                     &share);
         status = share.status;
         if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) {
             land(run, status);

@@ -26,7 +26,7 @@ Test(pieces, a_team_works_at_once_and_again, .timeout = 60) {
     tol_team_open(&team, 0, 0);
     for (int i = 0; i < 100; i++) {
         atomic_int count = 0;
-        tol_team_run(&team, 2, count_and_wait, &count);
+        tol_team_run(&team, 2, false, count_and_wait, &count);
         cr_assert_eq(atomic_load(&count), 3);
     }
     tol_team_close(&team);
@@ -38,10 +38,56 @@ Test(pieces, a_team_that_spins_works_at_once_and_again, .timeout = 60) {
     tol_team_open(&team, 1, 300000);
     for (int i = 0; i < 100; i++) {
         atomic_int count = 0;
-        tol_team_run(&team, 2, count_and_wait, &count);
+        tol_team_run(&team, 2, false, count_and_wait, &count);
         cr_assert_eq(atomic_load(&count), 3);
         if (i % 3 == 0) usleep(500);
     }
+    tol_team_close(&team);
+}
+
+static bool is_looking(struct tol_team *team) {
+    pthread_mutex_lock(&team->lock);
+    const bool result = team->spinning == 1;
+    pthread_mutex_unlock(&team->lock);
+    return result;
+}
+
+static void count_to_two(void *user) {
+    atomic_int *count = user;
+    atomic_fetch_add(count, 1);
+    while (atomic_load(count) < 2) usleep(100);
+}
+
+/* Nobody starts or wakes a thread for small work, and who looks for work gets it. */
+Test(pieces, small_work_is_shared_with_those_alone_that_are_awake, .timeout = 60) {
+    struct tol_team team;
+    tol_team_open(&team, 1, (uint64_t)3600 * 1000000000);
+    atomic_int count = 0;
+    tol_team_run(&team, 2, true, count_up, &count);
+    cr_assert(atomic_load(&count) == 1 && team.count == 0, "%d ran, %u were started",
+              atomic_load(&count), team.count);
+    tol_team_stir(&team, 3);
+    cr_assert_eq(team.count, 1, "as many are started as may look for work, not %u", team.count);
+    while (!is_looking(&team)) usleep(100);
+    atomic_store(&count, 0);
+    tol_team_run(&team, 2, true, count_to_two, &count);
+    cr_assert_eq(atomic_load(&count), 2);
+    tol_team_close(&team);
+}
+
+/* Who has looked in vain sleeps, and is woken by a stir. */
+Test(pieces, a_stir_wakes_who_sleeps, .timeout = 60) {
+    struct tol_team team;
+    tol_team_open(&team, 1, 1000);
+    tol_team_stir(&team, 1);
+    for (unsigned asleep = 0; asleep == 0; usleep(100)) {
+        pthread_mutex_lock(&team.lock);
+        asleep = team.sleeping;
+        team.spin_ns = asleep > 0 ? (uint64_t)3600 * 1000000000 : team.spin_ns;
+        pthread_mutex_unlock(&team.lock);
+    }
+    tol_team_stir(&team, 1);
+    while (!is_looking(&team)) usleep(100);
     tol_team_close(&team);
 }
 
@@ -49,7 +95,7 @@ Test(pieces, a_team_of_none_is_the_caller) {
     struct tol_team team;
     atomic_int count = 0;
     tol_team_open(&team, 0, 0);
-    tol_team_run(&team, 0, count_up, &count);
+    tol_team_run(&team, 0, false, count_up, &count);
     cr_assert_eq(atomic_load(&count), 1);
     cr_assert_eq(team.count, 0);
     tol_team_close(&team);
@@ -62,14 +108,14 @@ struct nest {
 
 static void run_inside(void *user) {
     struct nest *nest = user;
-    tol_team_run(nest->team, 4, count_up, &nest->inner);
+    tol_team_run(nest->team, 4, false, count_up, &nest->inner);
 }
 
 Test(pieces, a_team_at_work_leaves_others_to_themselves, .timeout = 60) {
     struct tol_team team;
     tol_team_open(&team, 0, 0);
     struct nest nest = {&team, 0};
-    tol_team_run(&team, 1, run_inside, &nest);
+    tol_team_run(&team, 1, false, run_inside, &nest);
     /* One or two were at it, the helper if it came in time; each was alone in its inner run. */
     cr_assert(atomic_load(&nest.inner) >= 1 && atomic_load(&nest.inner) <= 2);
     tol_team_close(&team);

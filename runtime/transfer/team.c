@@ -25,17 +25,23 @@ static bool has_work(const struct tol_team *team) {
            atomic_load_explicit(&team->is_ending, memory_order_relaxed);
 }
 
-/* Waits for work. The caller holds the lock, which is not held meanwhile. */
+/* Waits for work. The caller holds the lock, which is not held meanwhile. Who is woken without work
+ * looks for some again. */
 static void wait_for_work(struct tol_team *team) {
-    if (!has_work(team) && team->spinning < team->spinners) {
-        const uint64_t begin = tol_now_ns();
-        team->spinning++;
-        pthread_mutex_unlock(&team->lock);
-        while (!has_work(team) && tol_now_ns() - begin < team->spin_ns) look_away();
-        pthread_mutex_lock(&team->lock);
-        team->spinning--;
+    for (;;) {
+        if (!has_work(team) && team->spinning < team->spinners) {
+            const uint64_t begin = tol_now_ns();
+            team->spinning++;
+            pthread_mutex_unlock(&team->lock);
+            while (!has_work(team) && tol_now_ns() - begin < team->spin_ns) look_away();
+            pthread_mutex_lock(&team->lock);
+            team->spinning--;
+        }
+        if (has_work(team)) return;
+        team->sleeping++;
+        pthread_cond_wait(&team->wake, &team->lock);
+        team->sleeping--;
     }
-    while (!has_work(team)) pthread_cond_wait(&team->wake, &team->lock);
 }
 
 static void *help(void *argument) {
@@ -77,20 +83,38 @@ void tol_team_close(struct tol_team *team) {
     pthread_mutex_destroy(&team->lock);
 }
 
-void tol_team_run(struct tol_team *team, unsigned helpers, void (*work)(void *user), void *user) {
+/* So that there are count of them, if the system gives them. The caller holds the lock. */
+static void start(struct tol_team *team, unsigned count) {
+    while (team->count < count &&
+           pthread_create(&team->threads[team->count], NULL, help, team) == 0) {
+        team->count++;
+    }
+}
+
+static void wake(struct tol_team *team, unsigned count) {
+    for (unsigned i = 0; i < count && i < team->sleeping; i++) pthread_cond_signal(&team->wake);
+}
+
+/* Hands work out. The caller holds the lock, and the team is not busy. */
+static void offer(struct tol_team *team, unsigned helpers, bool is_small) {
+    if (!is_small) start(team, helpers);
+    const unsigned most = is_small ? team->spinning : team->count;
+    const unsigned wanted = helpers < most ? helpers : most;
+    const unsigned awake = team->spinning < wanted ? team->spinning : wanted;
+    team->wanted = wanted;
+    if (!is_small) wake(team, wanted - awake);
+}
+
+void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (*work)(void *user),
+                  void *user) {
     if (helpers > TOL_TEAM_THREADS) helpers = TOL_TEAM_THREADS;
     pthread_mutex_lock(&team->lock);
-    bool mine = helpers > 0 && !team->is_busy;
+    const bool mine = helpers > 0 && !team->is_busy;
     if (mine) {
         team->is_busy = true;
-        while (team->count < helpers &&
-               pthread_create(&team->threads[team->count], NULL, help, team) == 0) {
-            team->count++;
-        }
         team->work = work;
         team->user = user;
-        team->wanted = helpers < team->count ? helpers : team->count;
-        pthread_cond_broadcast(&team->wake);
+        offer(team, helpers, is_small);
     }
     pthread_mutex_unlock(&team->lock);
     work(user);
@@ -102,5 +126,14 @@ void tol_team_run(struct tol_team *team, unsigned helpers, void (*work)(void *us
     pthread_mutex_lock(&team->lock);
     while (team->running > 0) pthread_cond_wait(&team->done, &team->lock);
     team->is_busy = false;
+    pthread_mutex_unlock(&team->lock);
+}
+
+void tol_team_stir(struct tol_team *team, unsigned count) {
+    pthread_mutex_lock(&team->lock);
+    if (count > team->spinners) count = team->spinners;
+    start(team, count);
+    const unsigned awake = team->spinning + team->running;
+    if (awake < count) wake(team, count - awake);
     pthread_mutex_unlock(&team->lock);
 }

@@ -37,6 +37,7 @@ struct tol_pieces {
     size_t count;   /* of pieces */
     size_t parts;   /* of a piece, which threads pack or unpack side by side */
     size_t helpers; /* threads beside the caller's that are worth having */
+    bool is_small;  /* none of them is worth its waking; the first copy wakes them for the next */
     const void *copy;
     const char *call; /* the driver function that queue calls */
 
