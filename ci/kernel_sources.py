@@ -43,7 +43,7 @@ KERNEL_IMAGES = """
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
-    quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
+    quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide

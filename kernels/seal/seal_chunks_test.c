@@ -240,15 +240,18 @@ Test(seal_chunks, what_makes_no_sense_is_refused) {
 /* Key stream and plain bytes that a compiler puts on a stack are in device memory. */
 Test(seal_chunks, kernels_of_sealed_memory_have_no_stack) {
     static const char *const names[] = {
-        "seal_tags",       "seal_close_20",   "seal_close_12", "seal_close_8", "seal_open_20",
-        "seal_open_12",    "seal_open_8",     "seal_turn_20",  "seal_turn_12", "seal_turn_8",
-        "seal_product_20", "seal_product_12", "seal_product_8"};
+        "seal_tags",      "seal_close_20", "seal_close_12",   "seal_close_8",
+        "seal_open_20",   "seal_open_12",  "seal_open_8",     "seal_turn_20",
+        "seal_turn_12",   "seal_turn_8",   "seal_product_20", "seal_product_12",
+        "seal_product_8", "seal_early_20", "seal_early_12",   "seal_early_8"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct tol_module *module = NULL;
         struct tol_kernel *kernel = NULL;
         size_t bytes = 0;
-        char *text = test_fixture(
-            i < 10 ? "ptx/kernels/seal_1_chunks.ptx" : "ptx/kernels/seal_2_product.ptx", &bytes);
+        char *text = test_fixture(i < 10   ? "ptx/kernels/seal_1_chunks.ptx"
+                                  : i < 13 ? "ptx/kernels/seal_2_product.ptx"
+                                           : "ptx/kernels/seal_3_early.ptx",
+                                  &bytes);
         MUST(tol_module_load(test_context(), text, bytes, NULL, &module));
         MUST(tol_module_kernel(module, names[i], &kernel));
         const struct tol_kernel_properties properties = tol_kernel_properties(kernel);

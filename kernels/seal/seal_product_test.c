@@ -41,6 +41,7 @@ struct trial {
     enum kn_quant_blocks kind;
     float scale;
     uint64_t seed;
+    const char *variant;
 };
 
 /* The sum of a row with x rounded as the kernel rounds it, in double, and how far off it may be:
@@ -97,7 +98,8 @@ static void must_multiply(const struct trial *t) {
                                               .y = place_of(&of_y),
                                               .rounds = t->rounds,
                                               .first_unit = t->first_unit,
-                                              .stream = &secret};
+                                              .stream = &secret,
+                                              .variant = t->variant};
     MUST(kn_sealed_product(kernels, stream, &problem));
     MUST(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     MUST(kn_guarded_read(&of_y, y));
@@ -131,7 +133,8 @@ Test(sealed_product, it_stays_within_the_bound_of_the_plain_one) {
                                       .first_unit = i % 5 * 1000003u,
                                       .kind = i % 2 ? KN_BLOCKS_USUAL : KN_BLOCKS_ANY,
                                       .scale = 1,
-                                      .seed = i + 1});
+                                      .seed = i + 1,
+                                      .variant = (i + i / 12) % 2 ? "product" : NULL});
     }
 }
 
@@ -145,8 +148,8 @@ Test(sealed_product, rows_begin_at_whole_units) {
 /* More rows than a wave of the device has warps for, so that several lanes share none. */
 Test(sealed_product, many_rows_are_shared_out) {
     begin();
-    must_multiply(&(struct trial){9001, 1, 8, 0, KN_BLOCKS_USUAL, 1, 3});
-    must_multiply(&(struct trial){300, 13, 12, 7, KN_BLOCKS_USUAL, 1, 4});
+    must_multiply(&(struct trial){9001, 1, 8, 0, KN_BLOCKS_USUAL, 1, 3, NULL});
+    must_multiply(&(struct trial){300, 13, 12, 7, KN_BLOCKS_USUAL, 1, 4, NULL});
 }
 
 Test(sealed_product, what_makes_no_sense_is_refused) {

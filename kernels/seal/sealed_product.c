@@ -9,25 +9,34 @@
 #include "seal/sealed_product_arguments.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 KN_IMAGES(seal_2_product);
+KN_IMAGES(seal_3_early);
 
 enum {
-    THREADS_MAX = 512,
-    THREADS_MIN = 128,
+    WARPS_MAX = 16, /* of a block of threads */
+    LANES = 32,
     GROUP_BLOCKS = 4,
     SCHEDULERS = 4, /* of a multiprocessor */
     SHARED_BYTES_ALWAYS = 48 << 10
 };
 
-#define ROW(rounds)                                                                                \
+/* The key stream: 20, 12 or 8 rounds, and a kernel that may begin before the one in front of it has
+ * ended, where the device has that. */
+#define ROW(of, file, rounds, capability)                                                          \
     {                                                                                              \
-        .name = rounds, .entry = "seal_product_" rounds, .images = kn_images_seal_2_product,       \
-        .compute_capability_min = 75                                                               \
+        .name = #of, .entry = "seal_" #of "_" rounds, .images = kn_images_##file,                  \
+        .compute_capability_min = capability                                                       \
     }
+#define ROWS(rounds)                                                                               \
+    { ROW(early, seal_3_early, rounds, 90), ROW(product, seal_2_product, rounds, 75) }
 
-static const struct kn_variant rows_of[] = {ROW("20"), ROW("12"), ROW("8")};
+static const struct kn_variant rows_of[][2] = {ROWS("20"), ROWS("12"), ROWS("8")};
+static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
+                                            {"sealed product", rows_of[1], 2},
+                                            {"sealed product", rows_of[2], 2}};
 
 size_t kn_sealed_row_bytes(size_t k) {
     const size_t bytes = k / 256 * sizeof(struct kn_block_q4_k);
@@ -40,21 +49,50 @@ static size_t shared_bytes(size_t k) {
     return 5 * 16 * spaced;
 }
 
-/* How many lanes share a row: so that the slowest scheduler has the least to do. What is equal is
- * shared by more, which hides latencies better. */
-static uint32_t lanes_of(const struct kn_sealed_product *p, const struct tol_device *device) {
-    const uint64_t groups = (p->k / 256 + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
-    const uint64_t schedulers = (uint64_t)device->multiprocessors * SCHEDULERS;
-    uint64_t least = UINT64_MAX;
-    uint32_t best = 1;
-    for (uint32_t lanes = 1; lanes <= 32; lanes *= 2) {
-        const uint64_t warps = (p->rows * lanes + 31) / 32;
-        const uint64_t cost =
-            (warps + schedulers - 1) / schedulers * ((groups + lanes - 1) / lanes);
-        if (cost > least) continue;
-        least = cost;
-        best = lanes;
+/* How rows are shared out: block_rows to a block of threads, whose warps have 32 groups each; the
+ * groups of the last warps are cut in halves, each with a warp of its own. */
+struct shares {
+    unsigned blocks, block_rows, wholes, warps;
+    double cost; /* in units of 64 bytes that a lane decrypts */
+};
+
+/* A warp alone on its scheduler waits for its own instructions. Measured on an H100, as what
+ * rounding k elements of x costs. */
+static const double ALONE = 1.46, OF_TWO = 1.05, ELEMENTS_OF_A_UNIT = 12400;
+
+static double cost_of(unsigned wholes, unsigned halves) {
+    double most = 0;
+    for (unsigned i = 0; i < SCHEDULERS; i++) {
+        const unsigned whole = (wholes + SCHEDULERS - 1 - i) / SCHEDULERS;
+        const unsigned warps = (wholes + halves + SCHEDULERS - 1 - i) / SCHEDULERS;
+        const double units = 9.0 * whole + 5.0 * (warps - whole);
+        const double cost = units * (warps == 1 ? ALONE : warps == 2 ? OF_TWO : 1);
+        if (cost > most) most = cost;
     }
+    return most;
+}
+
+/* Blocks of threads come in waves, one to a multiprocessor. */
+static struct shares shares_of(const struct kn_sealed_product *p, const struct tol_device *device) {
+    const size_t groups = (p->k / 256 + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
+    const size_t processors = (size_t)device->multiprocessors;
+    const size_t rows_max = groups > 0 ? WARPS_MAX * LANES / groups : p->rows;
+    const size_t least = (p->rows + processors * rows_max - 1) / (processors * rows_max);
+    struct shares best = {.cost = INFINITY};
+    for (size_t waves = least; waves < least + 4; waves++) {
+        const size_t rows = (p->rows + waves * processors - 1) / (waves * processors);
+        const unsigned tasks = (unsigned)((rows * groups + LANES - 1) / LANES);
+        for (unsigned cut = 0; cut <= tasks && tasks + cut <= WARPS_MAX; cut++) {
+            struct shares one = {.blocks = (unsigned)((p->rows + rows - 1) / rows),
+                                 .block_rows = (unsigned)rows,
+                                 .wholes = tasks - cut,
+                                 .warps = tasks + cut};
+            one.cost =
+                (double)waves * (cost_of(one.wholes, 2 * cut) + (double)p->k / ELEMENTS_OF_A_UNIT);
+            if (one.cost < best.cost) best = one;
+        }
+    }
+    if (best.warps == 0) best.warps = 1;
     return best;
 }
 
@@ -107,8 +145,10 @@ out:
 static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                          const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    struct tol_context *context = kn_kernels_context(kernels);
+    const struct shares shares = shares_of(p, tol_context_device(context));
     struct sealed_product_arguments arguments = {
         .weights = p->weights.address,
         .x = p->x.address,
@@ -117,19 +157,22 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
         .k = (uint32_t)p->k,
         .blocks = (uint32_t)(p->k / 256),
         .row_units = (uint32_t)(kn_sealed_row_bytes(p->k) / SEAL_UNIT_BYTES),
-        .row_lanes = lanes_of(p, device),
+        .groups = (uint32_t)((p->k / 256 + GROUP_BLOCKS - 1) / GROUP_BLOCKS),
+        .block_rows = shares.block_rows,
+        .wholes = shares.wholes,
         .first_unit = p->first_unit,
         .stream = *p->stream};
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
-    const uint64_t threads = (uint64_t)p->rows * arguments.row_lanes;
-    unsigned block = THREADS_MAX;
-    while (block > THREADS_MIN && threads / block < (unsigned)device->multiprocessors) block /= 2;
-    const struct tol_launch_shape shape = {
-        (unsigned)((threads + block - 1) / block), 1, 1, block, 1, 1, (unsigned)shared_bytes(p->k)};
+    const size_t sums = 2 * sizeof(float) * shares.block_rows * arguments.groups,
+                 shared = shared_bytes(p->k) > sums ? shared_bytes(p->k) : sums;
+    const struct tol_launch_shape shape = {shares.blocks,   1, 1, shares.warps * LANES, 1, 1,
+                                           (unsigned)shared};
+    const struct tol_arguments passed = {1, &value, &bytes};
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
-    TOL_TRY(kn_kernels_find(kernels, &rows_of[width], &kernel));
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+    TOL_TRY(kn_kernels_pick(kernels, &tables[width], p->variant, p, &variant, &kernel));
+    status = variant == &rows_of[width][0] ? tol_launch_programmatic(stream, kernel, shape, passed)
+                                           : tol_launch(stream, kernel, shape, passed);
 out:
     explicit_bzero(&arguments, sizeof arguments);
     return status;

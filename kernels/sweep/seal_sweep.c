@@ -105,7 +105,7 @@ out:
 
 /* Blocks of zero quants and minimums of one: each row of y is -dmin times the sum of x, which is
  * whole numbers that rounding to bytes keeps. */
-static void run_product(struct sweep *sweep, unsigned rounds) {
+static void run_product(struct sweep *sweep, unsigned rounds, const char *variant) {
     enum { ROWS = 37, GROUPS = 6, K = GROUPS * 256, PITCH = 896 };
     tol_status status = TOL_OK;
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
@@ -115,7 +115,7 @@ static void run_product(struct sweep *sweep, unsigned rounds) {
     struct kn_guarded of_w = {0}, of_x = {0}, of_y = {0};
     struct secrets secrets;
     size_t touched = 0;
-    if (!sweep_begin(sweep, "sealed product, %u rounds", rounds)) return;
+    if (!sweep_begin(sweep, "sealed product, %u rounds, %s", rounds, variant)) return;
     draw(sweep, &secrets);
     double sum = 0;
     for (int i = 0; i < K; i++) {
@@ -146,7 +146,8 @@ static void run_product(struct sweep *sweep, unsigned rounds) {
         .y = {tol_buffer_address(of_y.buffer) + of_y.offset, of_y.bytes},
         .rounds = rounds,
         .first_unit = 5,
-        .stream = &secrets.from};
+        .stream = &secrets.from,
+        .variant = variant};
     TOL_TRY(kn_sealed_product(sweep->kernels, sweep->stream, &problem));
     TOL_TRY(tol_stream_synchronize_for(sweep->stream, KN_PATIENCE_MS));
     TOL_TRY(kn_guarded_read(&of_y, y));
@@ -159,10 +160,13 @@ out:
 
 void sweep_seal(struct sweep *sweep) {
     static const unsigned rounds[] = {20, 12, 8};
+    const bool has_early =
+        tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
     for (int i = 0; i < 3; i++) {
         for (enum kn_seal_how how = 0; how < KN_SEAL_HOWS; how++) {
             if (how != KN_SEAL_TAGS || i == 0) run_pass(sweep, how, rounds[i]);
         }
-        run_product(sweep, rounds[i]);
+        run_product(sweep, rounds[i], "product");
+        if (has_early) run_product(sweep, rounds[i], "early");
     }
 }
