@@ -9,7 +9,7 @@
 #include "tollens/stream.h"
 
 #define MIB ((size_t)1 << 20)
-enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
+enum { HOT_PAIRS = 20000, HOT_ROUNDS = 15, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
 
 /* "no caches" is the default profile without blocks that stay with their thread. */
 enum kind { DEFAULT, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
@@ -30,7 +30,7 @@ struct pool_bench {
     struct tol_context *context;
     bool is_json;
     int steps, pairs;
-    double grow_share;    /* of the default profile; below 0: as it is */
+    double grow_share; /* of the default profile; below 0: as it is */
 };
 extern struct pool_bench bench;
 
