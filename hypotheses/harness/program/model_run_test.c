@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 TestSuite(model_run, .init = program_begin, .fini = program_end);
@@ -56,8 +57,7 @@ Test(model_run, a_session_writes_what_it_writes_alone) {
 Test(model_run, a_stop_string_and_a_full_context_end_a_text) {
     json_t *line = run_json(RUN WORDS "-p 'one two' -n 20 --json > \"$D/a.json\"", "a.json");
     json_t *stopped = run_json(
-        RUN WORDS "-p 'one two' -n 20 --stop nothing --stop gech --json > \"$D/b.json\"",
-        "b.json");
+        RUN WORDS "-p 'one two' -n 20 --stop nothing --stop gech --json > \"$D/b.json\"", "b.json");
     const char *stop = strstr(text_of(line), "gech");
     cr_assert(stop != NULL, "%s", text_of(line));
     cr_assert_str_eq(json_string_value(json_object_get(stopped, "end")), "stop");
@@ -153,4 +153,34 @@ Test(model_run, the_cache_may_be_of_bytes) {
     REFUSED(MODEL "-p a --cache q4_0", "--cache must be f16 or q8_0, not 'q4_0'");
     cr_assert(program_shell("\"$T\" model bench " MODEL "--cache bf16") == 2 &&
               program_says("--cache must be f16 or q8_0"));
+}
+
+/* The text of one device, drawn by chance; and a bench without the kernels of one device. */
+Test(model_run, several_devices_write_the_text_of_one) {
+    static const char *const lists[] = {"0", "1,0"};
+    char *texts[2];
+    char command[400];
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "TOLLENS_SOFT_DEVICES=2 " RUN MODEL "-p abc -n 6 --temp 1 --devices %s --json "
+                 "> \"$D/%d\"",
+                 lists[i], i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+        json_t *line = program_json(i == 0 ? "0" : "1");
+        texts[i] = strdup(text_of(line));
+        const char *device = json_string_value(json_object_get(line, "device"));
+        cr_assert((strncmp(device, "2 of ", 5) == 0) == (i == 1), "%s", device);
+        json_decref(line);
+    }
+    cr_assert(texts[0][0] != '\0' && strcmp(texts[0], texts[1]) == 0, "%s, %s", texts[0], texts[1]);
+    free(texts[0]);
+    free(texts[1]);
+    cr_assert(program_shell("TOLLENS_SOFT_DEVICES=2 TOLLENS_DEVICE=soft \"$T\" model bench " MODEL
+                            "-p 2 -n 1 -r 1 --devices 0,1 --exchange direct --json > \"$D/rows\"; "
+                            "[ $(wc -l < \"$D/rows\") = 6 ] && grep -q '2 of ' \"$D/rows\"") == 0,
+              "%s", program_output);
+    REFUSED(MODEL "-p a --devices 0,0", "--devices must be numbers of different devices");
+    REFUSED(MODEL "-p a --devices 0,", "not '0,'");
+    cr_assert(program_shell("\"$T\" model bench " MODEL "--exchange ring") == 2 &&
+              program_says("--exchange must be auto, direct or flags, not 'ring'"));
 }
