@@ -36,8 +36,9 @@ __device__ inline void chacha_diagonals(uint32_t (&x)[16]) {
     }
 }
 
-// The block of key stream at a counter.
-template <int ROUNDS>
+// The block of key stream at a counter. UNROLL double rounds have code of their own: all of 20 take
+// 15 KB, and are a tenth faster on an H100.
+template <int ROUNDS, int UNROLL = 1>
 __device__ inline chacha_block chacha_at(const seal_stream &stream, uint32_t counter) {
     chacha_block block;
     uint32_t(&x)[16] = block.word;
@@ -51,7 +52,7 @@ __device__ inline chacha_block chacha_at(const seal_stream &stream, uint32_t cou
         for (int row = 0; row < 4; row++) x[4 * row + column] = stream.begun[4 * column - 4 + row];
     }
     chacha_diagonals(x);
-#pragma unroll 1
+#pragma unroll (UNROLL)
     for (int round = 2; round < ROUNDS; round += 2) {
         chacha_columns(x);
         chacha_diagonals(x);

@@ -198,7 +198,7 @@ __device__ inline float sum_of(const sealed_product_arguments &a, const sealed_i
         const uint8_t *at = group + (uint64_t)min(unit, last) * SEAL_UNIT_BYTES;
         if (!is_first) load_unit(data, at);
         const chacha_block key =
-            chacha_at<ROUNDS>(a.stream, a.first_unit + row_unit + group_unit + unit);
+            chacha_at<ROUNDS, ROUNDS / 2>(a.stream, a.first_unit + row_unit + group_unit + unit);
         if (is_first) {
             prepare.wait();
             load_unit(data, at);
@@ -241,6 +241,7 @@ __device__ inline void sealed_product(const sealed_product_arguments &a, PREPARE
     if (items == 0) return write_zeros(a, first_row, rows);
     const sealed_item item(a, first_row, items);
     const float sum = sum_of<ROUNDS>(a, item, staged_groups(shared, a.k), prepare);
+    prepare.leave();
     float *sums = (float *)shared;
     __syncthreads();
     if (item.index < items) {
