@@ -45,7 +45,7 @@ struct tol_transfer_options {
                          * usual size, so that the device begins early. 0: no smaller ones */
     enum tol_transfer_pack pack;   /* to the device */
     enum tol_transfer_pack unpack; /* from the device */
-    size_t streamed_bytes; /* smaller copies are cached ones, because the block stays in a cache */
+    size_t streamed_bytes; /* smaller copies are cached ones */
     unsigned threads;      /* host threads that copy, including the caller */
     unsigned spinners;     /* so many helper threads look for the next copy for spin_us before they
                             * sleep, because waking one takes as long as copying some 256 KiB */
