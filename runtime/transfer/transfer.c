@@ -12,9 +12,10 @@
 
 /* The device rests 3 us between two copies, a fiftieth of the 150 us that 8 MiB take. One thread
  * copies 6 GB/s and more with others, so 12 outrun PCI Express 5; smaller blocks, or one for each
- * thread, stay modified in the threads' caches, and a device reads from there at half the speed. So
- * from 64 KiB on stores bypass them. A first piece of 256 KiB: each further one costs 2.4 us on an
- * H100, and with one of 128 KiB copies of 256 KiB have 1.17 of the driver's speed instead of 1.32. */
+ * thread, stay modified in the threads' caches, and a device reads from there at half the speed: so
+ * stores bypass them from 64 KiB on. The first piece has 256 KiB, because each further one costs
+ * 2.4 us on an H100: with one of 128 KiB, copies of 256 KiB have 1.17 of the driver's speed instead
+ * of 1.32. */
 void tol_transfer_default(struct tol_transfer_options *options) {
     enum { THREADS_MAX = 12 };
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
