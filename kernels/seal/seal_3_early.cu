@@ -18,9 +18,7 @@ struct prepare_early {
         if (fills) let_next_begin();
         asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at)));
     }
-    __device__ inline void wait() {
-        wait_for_kernel_in_front();
-    }
+    __device__ inline void wait() { wait_for_kernel_in_front(); }
     __device__ inline void leave() {
         if (!fills) let_next_begin();
     }
@@ -29,7 +27,7 @@ struct prepare_early {
 #define SEALED(rounds)                                                                             \
     extern "C" __global__ void __launch_bounds__(512)                                              \
         seal_early_##rounds(sealed_product_arguments a) {                                          \
-        sealed_product<rounds>(a, prepare_early{blockDim.x > 256});                                                \
+        sealed_product<rounds>(a, prepare_early{blockDim.x > 256});                                \
     }
 
 SEALED(20)
