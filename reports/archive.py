@@ -71,7 +71,9 @@ class Archived:
         return io.TextIOWrapper(io.BytesIO(self.read_bytes()), encoding, errors, newline)
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        return self.open(encoding=encoding).read()
+        text = self.read_bytes().decode(encoding)
+        # As a text file's ends of lines are read.
+        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 Folder = pathlib.Path | Archived

@@ -5,9 +5,9 @@ Source: HdrHistogram by Gil Tene, and the encoding as HdrHistogram_py's ENCODING
 
 import base64
 import binascii
+import functools
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .archive import Folder
@@ -33,7 +33,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        return sum(count for _, count in self.buckets)
+        return sum([count for _, count in self.buckets])  # half the time of a generator
 
     @property
     def maximum(self) -> int:
@@ -71,30 +71,27 @@ class Histogram:
         return shares, values
 
 
-def zigzag_numbers(data: bytes) -> Iterator[int]:
-    """Decodes LEB128 numbers of at most nine bytes; the ninth byte carries eight bits."""
-    at = 0
-    while at < len(data):
-        if data[at] < 0x80:  # most are this small
-            yield (data[at] >> 1) ^ -(data[at] & 1)
-            at += 1
-            continue
-        value = shift = 0
-        for place in range(9):
-            if at >= len(data):
-                raise ValueError("a count is cut off")
-            byte = data[at]
-            at += 1
-            if place == 8:
-                value |= byte << shift
-                break
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                break
-        yield (value >> 1) ^ -(value & 1)
+def zigzag_number(data: bytes, at: int) -> tuple[int, int]:
+    """A LEB128 number of at most nine bytes, of which the ninth carries eight bits, and where it
+    ends."""
+    value = shift = 0
+    for place in range(9):
+        if at >= len(data):
+            raise ValueError("a count is cut off")
+        byte = data[at]
+        at += 1
+        if place == 8:
+            value |= byte << shift
+            break
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            break
+    return (value >> 1) ^ -(value & 1), at
 
 
+# Logs of one program have the same few buckets.
+@functools.lru_cache(maxsize=1 << 16)
 def highest_at(index: int, lowest: int, digits: int) -> int:
     """The largest value that an index counts."""
     unit = lowest.bit_length() - 1
@@ -143,7 +140,13 @@ def decode(text: str) -> Histogram:
         raise ValueError("this is not a V2 histogram")
     histogram = Histogram(lowest, highest, digits)
     index, end = 0, count_of_counts(lowest, highest, digits)
-    for number in zigzag_numbers(plain[HEADER.size:HEADER.size + length]):
+    data, at, size = plain[HEADER.size:HEADER.size + length], 0, length
+    while at < size:
+        number = data[at]
+        if number < 0x80:  # most are this small
+            number, at = (number >> 1) ^ -(number & 1), at + 1
+        else:
+            number, at = zigzag_number(data, at)
         if number > 0 and index < end:
             histogram.buckets.append((highest_at(index, lowest, digits), number))
         index += -number if number < 0 else 1

@@ -57,9 +57,10 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
         except OSError as error:
             raise ValueError(f"{folder / name} is missing or cannot be read "
                              f"({error.strerror}), though the run wrote it") from error
-        if len(data) != recorded.get("bytes") or f"{zlib.crc32(data):08x}" != recorded.get("crc32"):
+        crc = f"{zlib.crc32(data):08x}"
+        if len(data) != recorded.get("bytes") or crc != recorded.get("crc32"):
             raise ValueError(f"{folder / name} has changed since the run: it has {len(data)} bytes "
-                             f"with CRC {zlib.crc32(data):08x}, not {recorded.get('bytes')} with "
+                             f"with CRC {crc}, not {recorded.get('bytes')} with "
                              f"{recorded.get('crc32')}")
     return True
 

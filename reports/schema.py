@@ -6,6 +6,7 @@ An unknown keyword in the schema is an error, so a new keyword is never silently
 Python's jsonschema is installed, schema_test.py compares the results of both.
 """
 
+import functools
 import json
 import pathlib
 import re
@@ -58,8 +59,13 @@ def faults(data: Any, schema: dict[str, Any], where: str = "results.json") -> li
     return found
 
 
+@functools.cache
+def of_results() -> dict[str, Any]:
+    return dict(json.loads(RESULTS.read_text(encoding="utf-8")))
+
+
 def check_results(data: Any) -> list[str]:
-    return faults(data, json.loads(RESULTS.read_text(encoding="utf-8")))
+    return faults(data, of_results())
 
 
 def main(words: list[str]) -> int:

@@ -22,8 +22,15 @@ class Missing(ValueError):
 def read_file(path: str, left: int) -> bytes:
     """A regular file of at most so many bytes. It is opened without waiting: a pipe would."""
     place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(place, "rb") as file:
-        data = file.read(left + 1)
+    try:
+        # One byte more than it has, so that one that grows is noticed.
+        data = os.read(place, min(os.fstat(place).st_size, left) + 1)
+        while more := os.read(place, 1 << 16) if data else b"":
+            data += more
+            if len(data) > left:
+                break
+    finally:
+        os.close(place)
     if len(data) > left:
         raise ValueError(f"it has more than {archive.BYTES_MAX >> 20} MiB")
     return data

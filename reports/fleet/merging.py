@@ -47,17 +47,39 @@ def read(path: str) -> Answer:
         return None, {}, isinstance(error, fleet_files.Missing), plain(str(error))
 
 
-def add(sums: dict[GroupKey, Histogram], group: tuple[str, ...],
+class Sum:
+    """A sum of histograms that grows: sorted once, at the end."""
+
+    def __init__(self, lowest: int, highest: int, digits: int) -> None:
+        self.lowest, self.highest, self.digits = lowest, highest, digits
+        self.counts: dict[int, int] = {}
+
+    def check(self, one: Histogram) -> None:
+        """ValueError if its buckets are others."""
+        Histogram(self.lowest, self.highest, self.digits).merged(
+            Histogram(one.lowest, one.highest, one.digits))
+
+    def add(self, one: Histogram) -> None:
+        counts = self.counts
+        self.highest = max(self.highest, one.highest)
+        for value, count in one.buckets:
+            counts[value] = counts.get(value, 0) + count
+
+    def whole(self) -> Histogram:
+        return Histogram(self.lowest, self.highest, self.digits, sorted(self.counts.items()))
+
+
+def add(sums: dict[GroupKey, Sum], group: tuple[str, ...],
         series: dict[Key, Histogram]) -> None:
     """ValueError, and nothing is added, if a series has other buckets than before."""
-    added = {}
     for key, one in series.items():
-        whole = (group, key)
-        added[whole] = sums[whole].merged(one) if whole in sums else one
-    sums.update(added)
+        if (group, key) in sums:
+            sums[group, key].check(one)
+    for key, one in series.items():
+        sums.setdefault((group, key), Sum(one.lowest, one.highest, one.digits)).add(one)
 
 
-def accept(fleet: Fleet, run: Run, series: dict[Key, Histogram],
+def accept(fleet: Fleet, sums: dict[GroupKey, Sum], run: Run, series: dict[Key, Histogram],
            digests: dict[str, str], begun: dict[tuple[str, float], str]) -> None:
     if run.digest in digests:
         fleet.duplicates.append((run.path, digests[run.digest]))
@@ -68,7 +90,7 @@ def accept(fleet: Fleet, run: Run, series: dict[Key, Histogram],
                                         "has other files: one of them was changed"))
         return
     try:
-        add(fleet.histograms, run.group, series)
+        add(sums, run.group, series)
     except ValueError as error:
         fleet.refused.append((run.path, f"{run.path}: {error}"))
         return
@@ -102,13 +124,14 @@ def merge(paths: Sequence[str], jobs: int | None = None) -> Fleet:
     """Takes the same evidence once, in the order of the paths. ValueError: a process that reads
     was ended, for example because memory ran out."""
     fleet = Fleet()
+    sums: dict[GroupKey, Sum] = {}
     digests: dict[str, str] = {}
     begun: dict[tuple[str, float], str] = {}
     try:
         for path, answer in zip(paths, answers(paths, jobs or len(os.sched_getaffinity(0)))):
             run, series, is_missing, why = answer
             if run is not None:
-                accept(fleet, run, series, digests, begun)
+                accept(fleet, sums, run, series, digests, begun)
             elif is_missing:
                 fleet.missing.append(path)
             else:
@@ -116,6 +139,7 @@ def merge(paths: Sequence[str], jobs: int | None = None) -> Fleet:
     except BrokenProcessPool as error:
         raise ValueError("a process that reads evidence was ended; memory may have run "
                          "out") from error
+    fleet.histograms = {key: one.whole() for key, one in sums.items()}
     fleet.runs.sort(key=lambda run: (run.begin_s, run.path))
     return fleet
 
