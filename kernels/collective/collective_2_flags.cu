@@ -29,12 +29,11 @@ template <typename T> static __device__ void flags(const collective_flags &x) {
     for (unsigned r = 0; r < x.ranks; r++) {
         if (r != x.rank) send(x.outboxes[r], line, own.word, x.epoch);
     }
-    const unsigned long long end_ns = now_ns() + x.patience_ns;
     float sums[PIECE];
     for (unsigned r = 0; r < x.ranks; r++) {
         other.word = own.word;
-        if (r != x.rank && !receive(x.inbox + r * x.slot_bytes, line, r, x.epoch, x.status, end_ns,
-                                    other.word)) {
+        if (r != x.rank && !receive(x.inbox + r * x.slot_bytes, line, r, x.epoch, x.status,
+                                    x.patience_ns, other.word)) {
             return;
         }
 #pragma unroll

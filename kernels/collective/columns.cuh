@@ -24,12 +24,11 @@ static __device__ inline void exchange_columns(const collective_columns &x) {
         if (r != x.rank) send(x.outboxes[r] + half, line, own, epoch);
     }
     *(index_type *)(to + x.rank * x.part_bytes) = own;
-    const unsigned long long end_ns = now_ns() + x.patience_ns;
     for (unsigned r = 0; r < x.ranks; r++) {
         unsigned long long other;
         if (r == x.rank) continue;
         const index_type slot = x.inboxes + half + r * x.slot_bytes;
-        if (!receive(slot, line, r, epoch, x.status, end_ns, other)) return;
+        if (!receive(slot, line, r, epoch, x.status, x.patience_ns, other)) return;
         *(index_type *)(to + r * x.part_bytes) = other;
     }
 }

@@ -2,7 +2,10 @@
 // arrive whole, with 4 bytes of data and the number of the call above.
 #pragma once
 
-enum { LOOKS = 64 }; // between two looks at the clock
+// Looks at an inbox between two at the clock. The word that says that another thread gave up is in
+// the host's memory: thousands of threads that asked for it each time would fill the bus, and each
+// would wait for its turn long after its line had come.
+enum { LOOKS = 64, NS_BETWEEN_ASKING = 10000000 };
 
 static __device__ inline void store_pair(unsigned long long address, unsigned long long low,
                                          unsigned long long high) {
@@ -29,12 +32,14 @@ static __device__ inline void send(unsigned long long slot, unsigned long long l
     store_pair(slot + line * 16, (data & 0xffffffffu) | tag, data >> 32 | tag);
 }
 
-// The line of another rank from its slot, or false where it did not come: then `status` has which.
+// The line of another rank from its slot, or false where it did not come within patience_ns, or
+// where another thread gave up: then `status` has the rank that was missing.
 static __device__ bool receive(unsigned long long slot, unsigned long long line, unsigned sender,
                                unsigned epoch, unsigned long long status_at,
-                               unsigned long long end_ns, unsigned long long &data) {
+                               unsigned long long patience_ns, unsigned long long &data) {
     const unsigned long long address = slot + line * 16;
     volatile unsigned *status = (volatile unsigned *)status_at;
+    unsigned long long begin_ns = 0, asked_ns = 0;
     for (unsigned look = 1;; look++) {
         unsigned long long low, high;
         load_pair(address, low, high);
@@ -43,10 +48,14 @@ static __device__ bool receive(unsigned long long slot, unsigned long long line,
             return true;
         }
         if (look % LOOKS != 0) continue;
-        if (*status != 0) return false;
-        if (now_ns() >= end_ns) {
+        const unsigned long long now = now_ns();
+        if (begin_ns == 0) begin_ns = asked_ns = now;
+        if (now - begin_ns >= patience_ns) {
             *status = 1 + sender; // any of the missing ones will do
             return false;
         }
+        if (now - asked_ns < NS_BETWEEN_ASKING) continue;
+        asked_ns = now;
+        if (*status != 0) return false;
     }
 }

@@ -12,7 +12,7 @@
 
 TestSuite(model_move, .fini = test_end, .timeout = 120);
 
-enum { DEVICES = 3, PROMPT = 40, BEGINNING = 33, SESSIONS = 2, MOST = 400 };
+enum { DEVICES = 3, PROMPT = 40, BEGINNING = 33, SESSIONS = 2, MOST = 400, BEHIND = 3 };
 
 static struct {
     struct test_refusal refusal;
@@ -106,7 +106,7 @@ static void must_hold_nothing(struct tol_context *context) {
 
 struct writer {
     struct scene *s;
-    int drawn[MOST][SESSIONS];
+    int drawn[MOST + BEHIND][SESSIONS];
     size_t count;
     atomic_bool stops;
 };
@@ -131,7 +131,7 @@ static void move_under_load(struct scene *s, const unsigned (*way)[2], size_t mo
     }
     atomic_store(&w.stops, true);
     pthread_join(thread, NULL);
-    for (size_t i = 0; i < 3; i++) step(s, w.drawn[w.count++]); /* where it is now */
+    for (size_t i = 0; i < BEHIND; i++) step(s, w.drawn[w.count++]); /* where it is now */
     close_sessions(s);
     open_sessions(s);
     for (size_t i = 0; i < w.count; i++) {
