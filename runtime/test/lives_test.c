@@ -1,5 +1,5 @@
 /*
- * Which lives are lived, where not all are.
+ * Which lives are lived, and which trials are taken, where not all are.
  */
 #include "test_lives.h"
 
@@ -38,4 +38,23 @@ Test(lives, each_is_lived_unless_it_is_said_otherwise) {
     }
     setenv("TOLLENS_TEST_LIVES_ONE_IN", "11", 1);
     cr_assert(test_rounds(1) == 1 && test_rounds(10) == 2 && test_rounds(44) == 4);
+}
+
+/* A test's trials are counted from its first. */
+static void take_all_with(const char *one_in, const char *seed, unsigned first, unsigned every) {
+    static unsigned trial; /* test_takes_trial counts on too */
+    setenv("TOLLENS_TEST_ONE_IN", one_in, 1);
+    setenv("TOLLENS_TEST_SEED", seed, 1);
+    for (int i = 0; i < 21; i++, trial++) {
+        const bool expected = trial == 0 || trial % every == first;
+        cr_assert(test_takes_trial() == expected, "trial %u with one in %s, seed %s", trial, one_in,
+                  seed);
+    }
+}
+
+Test(lives, the_first_trial_is_taken_and_each_with_some_seed) {
+    take_all_with("7", "17", 3, 7);
+    take_all_with("7", "0", 0, 7);
+    take_all_with("1", "5", 0, 1);
+    take_all_with("0", "5", 0, 1);
 }

@@ -102,7 +102,8 @@ struct tol_kernel *test_kernel(const char *name) {
 
 bool test_takes_trial(void) {
     static unsigned long trials;
-    const char *text = getenv("TOLLENS_TEST_ONE_IN");
-    const unsigned long every = text != NULL ? strtoul(text, NULL, 10) : 1;
-    return trials++ % (every > 0 ? every : 1) == 0;
+    const char *one_in = getenv("TOLLENS_TEST_ONE_IN"), *seed = getenv("TOLLENS_TEST_SEED");
+    const unsigned long every = one_in != NULL ? strtoul(one_in, NULL, 10) : 1;
+    const unsigned long first = seed != NULL ? strtoul(seed, NULL, 10) : 0, trial = trials++;
+    return trial == 0 || every < 2 || trial % every == first % every;
 }

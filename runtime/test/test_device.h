@@ -36,8 +36,9 @@ char *test_ptx(const char *name);
 struct tol_kernel *test_kernel(const char *name);
 
 /* Whether to run the next trial of a table of shapes whose rows all go the same way through the
- * code. All are run, unless TOLLENS_TEST_ONE_IN says 7, say: then the first of every seven of a
- * test, for tools under which all would take minutes. A prime meets every column of a table. */
+ * code. All are run, unless TOLLENS_TEST_ONE_IN says 7, say: then the first of a test and one of
+ * every seven, as ci/check and tools that are slow want it. TOLLENS_TEST_SEED (0) says which of the
+ * seven, so that seven seeds in a row take all. A prime meets every column of a table. */
 bool test_takes_trial(void);
 
 /* The call must succeed; on failure its message is shown. */

@@ -8,6 +8,8 @@
  * are blocks, to bf16 where they are that. Random models magnify both. The bounds are about twice
  * what was found on 2026-11-23. Greedy tokens may part only where the record's own lead is less
  * than two such bounds.
+ *
+ * Each prompt, with the text behind it, is a trial (test_takes_trial).
  */
 #include "decode_session.h"
 
@@ -142,6 +144,14 @@ static void check_greedy(struct judge *judges, struct tol_session *session) {
     }
 }
 
+/* Goes past a prompt and the text behind it. */
+static void pass_over(struct record *record) {
+    const size_t positions = take_u32(record);
+    record->at += positions * (sizeof(uint16_t) + POSITION_BYTES);
+    const size_t tokens = take_u32(record);
+    record->at += tokens * (sizeof(uint16_t) + sizeof(float));
+}
+
 static char *open_record(struct judge *judge, const char *model, const char *ending) {
     char path[64];
     size_t bytes = 0;
@@ -152,10 +162,13 @@ static char *open_record(struct judge *judge, const char *model, const char *end
     return content;
 }
 
-/* The bounds, and how many greedy tokens must come before near-ties, for each record. */
-static void check_model(const char *name, double exact_bound, size_t exact_tokens,
+/* The bounds, and how many greedy tokens of all prompts must come before near-ties, for each
+ * record. Where some prompts are taken, models of other turns take others: the longest is slow. */
+static void check_model(const char *name, unsigned turn, double exact_bound, size_t exact_tokens,
                         double llama_bound, size_t llama_tokens) {
     char path[64];
+    size_t taken = 0;
+    while (turn-- > 0) (void)test_takes_trial();
     struct tol_model *model = NULL;
     struct tol_loaded *loaded = NULL;
     struct judge judges[RECORDS] = {{.bound = exact_bound}, {.bound = llama_bound}};
@@ -172,6 +185,11 @@ static void check_model(const char *name, double exact_bound, size_t exact_token
     cr_assert(take_u32(&judges[LLAMA].record) == prompts);
     for (size_t i = 0; i < prompts; i++) {
         struct tol_session *session = NULL;
+        if (!test_takes_trial()) {
+            for (int r = 0; r < RECORDS; r++) pass_over(&judges[r].record);
+            continue;
+        }
+        taken++;
         MUST(tol_session_create(loaded, &(struct tol_session_options){.keeps_logits = true},
                                 &session));
         check_prompt(judges, session, vocabulary);
@@ -186,27 +204,31 @@ static void check_model(const char *name, double exact_bound, size_t exact_token
         cr_assert(judge->positions > 0);
         free(contents[r]);
     }
-    cr_assert(judges[EXACT].tokens >= exact_tokens, "%zu tokens", judges[EXACT].tokens);
-    cr_assert(judges[LLAMA].tokens >= llama_tokens, "%zu tokens", judges[LLAMA].tokens);
+    /* A prompt may part early. */
+    if (taken == prompts) {
+        cr_assert(judges[EXACT].tokens >= exact_tokens, "%zu tokens", judges[EXACT].tokens);
+        cr_assert(judges[LLAMA].tokens >= llama_tokens, "%zu tokens", judges[LLAMA].tokens);
+    }
+    for (int r = 0; r < RECORDS; r++) cr_assert(judges[r].tokens + judges[r].ties >= taken);
     tol_model_unload(loaded);
     tol_model_close(model);
 }
 
 Test(llama_oracle, llama_f32) {
-    check_model("llama-f32", 4e-3, 340, 2e-3, 448);
+    check_model("llama-f32", 1, 4e-3, 340, 2e-3, 448);
 }
 Test(llama_oracle, llama_q4_k_m) {
-    check_model("llama-q4_k_m", 0.15, 40, 0.12, 60);
+    check_model("llama-q4_k_m", 2, 0.15, 40, 0.12, 60);
 }
 Test(llama_oracle, mistral_f16) {
-    check_model("mistral-f16", 4e-3, 340, 5e-3, 400);
+    check_model("mistral-f16", 3, 4e-3, 340, 5e-3, 400);
 }
 Test(llama_oracle, qwen2_q8_0) {
-    check_model("qwen2-q8_0", 4e-3, 340, 0.12, 90);
+    check_model("qwen2-q8_0", 4, 4e-3, 340, 0.12, 90);
 }
 Test(llama_oracle, qwen3_bf16) {
-    check_model("qwen3-bf16", 4e-3, 340, 0.05, 300);
+    check_model("qwen3-bf16", 5, 4e-3, 340, 0.05, 300);
 }
 Test(llama_oracle, qwen3_q5_k_m) {
-    check_model("qwen3-q5_k_m", 0.15, 40, 0.12, 40);
+    check_model("qwen3-q5_k_m", 6, 0.15, 40, 0.12, 40);
 }

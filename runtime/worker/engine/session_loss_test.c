@@ -3,7 +3,8 @@
  * are lost, sessions that are cancelled. After each the ledgers must be exact and the next session
  * right.
  *
- * TOLLENS_TEST_SESSIONS says how many sessions there are; 180 unless it does.
+ * TOLLENS_TEST_SESSIONS says how many sessions there are; unless it does 180, or fewer where not
+ * all lives are wanted (test_lives.h).
  */
 #include "engine_stage.h"
 
@@ -15,7 +16,7 @@
 
 TestSuite(session_loss, .fini = test_end);
 
-enum { TOKENS = 4, PROMPT = 20 };
+enum { TOKENS = 4, PROMPT = 20, USUAL = 180 };
 
 /* ---- a model on a context of its own, behind hooks ---- */
 
@@ -118,10 +119,10 @@ static void check_next(const struct place *p, uint64_t n, const int *expected) {
 static uint64_t lives_wanted(void) {
     const char *text = getenv("TOLLENS_TEST_SESSIONS");
     const uint64_t wanted = text != NULL ? strtoull(text, NULL, 10) : 0;
-    return wanted > 0 ? wanted : 180;
+    return wanted > 0 ? wanted : test_rounds(USUAL);
 }
 
-/* Each life has the next of its driver calls refused, or one further on where there are few lives;
+/* Each life has the next of its driver calls refused, or one further on the fewer lives there are;
  * when there is none, the next kind begins. */
 Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     struct place p;
@@ -129,7 +130,8 @@ Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     uint64_t refused = 0, cancelled = 0, whole = 0, deepest = 0, reopened = 0, nth = 1;
     unsigned kind = 0;
     size_t free_before = 0, free_after = 0;
-    const uint64_t lives = lives_wanted(), stride = lives < 1000 ? 3 : 1;
+    const uint64_t lives = lives_wanted(), usual = lives < USUAL ? 3 * USUAL / lives : 3;
+    const uint64_t stride = lives < 1000 ? usual : 1;
     MUST(tol_interpose_install(test_driver(),
                                &(struct tol_interpose_options){.before = before, .after = after}));
     begin(&p);
