@@ -13,7 +13,7 @@
 
 TestSuite(torch, .timeout = 60, .fini = test_end);
 
-enum { BYTES = 300 * TORCH_KIB, WRITES = 40 };
+enum { BYTES = 300 * TORCH_KIB, WRITES = 16 };
 
 static void fill(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream) {
     cr_assert_eq(torch_scene_driver()->cuMemsetD8Async(at, value, bytes, stream), CUDA_SUCCESS);
