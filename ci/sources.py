@@ -61,7 +61,7 @@ RUNTIME_TESTS = within({
     "pool": """
         spans_test pool_test pool_model_test pool_events_test pool_ask_test pool_trace_test
         pool_mesh_test pool_ladder_test pool_scene pool_stitch_test pool_reference_test
-        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test parked_test
+        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test parked_test pool_growth_test
         tickets_test pool_lowest_test
     """,
     "graph": "graph_test batch_test",

@@ -232,6 +232,13 @@ static uint32_t join(const struct tol_pages *pages, uint32_t first, uint64_t blo
     return count;
 }
 
+/* The pages without memory from the first one on, up to end. */
+static uint32_t gap_from(const struct tol_pages *pages, uint32_t first, uint32_t end) {
+    uint32_t count = 0;
+    while (first + count < end && pages->table[first + count] == 0) count++;
+    return count;
+}
+
 /* The pages of the handle that a page without memory would get. */
 static void next_handle(const struct tol_pages *pages, uint32_t page, uint32_t step,
                         uint32_t *first, uint32_t *count) {
@@ -276,6 +283,8 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
         made_first = made_end = page;
         while (made_end < end && pages->table[made_end] == 0) {
             uint32_t first = made_end, count = growth->run;
+            const uint32_t gap = gap_from(pages, made_end, end);
+            if (count > 0 && count < gap && gap <= growth->joined) count = gap;
             if (count <= growth->step || !is_empty(pages, first, count, limit)) {
                 next_handle(pages, made_end, growth->step, &first, &count);
                 if (count == 1) count = join(pages, first, begin + bytes, growth->joined);

@@ -198,7 +198,11 @@ uint64_t tol_pool_growth(const struct tol_pool *pool) {
 }
 
 /* How much to take at once. Handles are large at first, so that few driver calls serve many
- * blocks. */
+ * blocks. A handle costs a caller at least 30 us on an H100, whatever its size: so where handles
+ * are of a page and more, a block gets all that it lacks in one, its last page included, which the
+ * next block shares. A smaller pool would hold too much with that, since such a handle goes back
+ * only when both blocks are free: 1.059 of the bytes in use at the worst moment of a walk where it
+ * is 1.038. */
 static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct pool_place *place,
                                         uint64_t bytes) {
     const struct tol_pages *pages = &pool->pages;
