@@ -133,6 +133,7 @@ Test(api_texture_reference, a_surface_reference_is_written) {
     OK(cuModuleGetSurfRef(&cells, module, "cells"));
     REFUSED(cuSurfRefSetArray(cells, plain, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuSurfRefSetArray(cells, array, 1), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuSurfRefGetArray(&told, cells), CUDA_ERROR_INVALID_VALUE); /* as it was: unbound */
     OK(cuSurfRefSetArray(cells, array, 0));
     OK(cuSurfRefGetArray(&told, cells));
     cr_assert_eq(told, array);
