@@ -170,7 +170,9 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                            (unsigned)shared};
     const struct tol_arguments passed = {1, &value, &bytes};
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
-    TOL_TRY(kn_kernels_pick(kernels, &tables[width], p->variant, p, &variant, &kernel));
+    /* Blocks that leave room for others gained nothing by beginning early on an H100. */
+    const char *name = p->variant == NULL && shares.warps <= WARPS_MAX / 2 ? "product" : p->variant;
+    TOL_TRY(kn_kernels_pick(kernels, &tables[width], name, p, &variant, &kernel));
     status = variant == &rows_of[width][0] ? tol_launch_programmatic(stream, kernel, shape, passed)
                                            : tol_launch(stream, kernel, shape, passed);
 out:

@@ -22,7 +22,7 @@ struct kn_sealed_product {
     unsigned rounds;         /* 20, 12 or 8 */
     uint32_t first_unit;     /* the counter of the first unit of W */
     const struct seal_stream *stream;
-    const char *variant; /* "early" or "product"; NULL: the first that the device has */
+    const char *variant; /* "early" or "product"; NULL: the one that fits */
 };
 
 /* Without rows it does nothing; with k of 0, y becomes 0. TOL_INVALID_ARGUMENT, TOL_OUT_OF_RANGE,
