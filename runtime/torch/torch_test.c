@@ -13,7 +13,7 @@
 
 TestSuite(torch, .timeout = 60, .fini = test_end);
 
-enum { BYTES = 300 * TORCH_KIB, WRITES = 16 };
+enum { BYTES = 300 * TORCH_KIB, WRITES = 40, LARGE_WRITES = 16 };
 
 static void fill(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream) {
     cr_assert_eq(torch_scene_driver()->cuMemsetD8Async(at, value, bytes, stream), CUDA_SUCCESS);
@@ -21,7 +21,8 @@ static void fill(CUdeviceptr at, unsigned char value, size_t bytes, CUstream str
 
 /* Many writes of one value behind each other, so that a stream has work for a while. */
 static void fill_long(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream) {
-    for (int i = 0; i < WRITES; i++) fill(at, value, bytes, stream);
+    const int writes = bytes > TORCH_MIB ? LARGE_WRITES : WRITES;
+    for (int i = 0; i < writes; i++) fill(at, value, bytes, stream);
 }
 
 static unsigned char byte_at(CUdeviceptr at) {
