@@ -47,7 +47,8 @@ RUNTIME = Room(
         ("worker", "language models: files, tokenizers"),
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
-    homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
+    homes={"accesses": "core", "each": "core", "cuda_abi": "core", "pool_watch": "pool",
+           "graph": "graph",
            "trace": "trace", "vram": "vram", "torch": "torch", "cuda_abi_types": "core",
            "cuda_result": "core", "gguf_types": "worker", "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
@@ -56,8 +57,8 @@ RUNTIME = Room(
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md", without=("runtime/soft/cudart/",),
     paths=("runtime/soft/", "runtime/include/"),
-    outside=tuple(PUBLIC + name for name in ("cuda_abi.h", "cuda_abi_types.def", "driver.def",
-                                             "cuda_result.def")),
+    outside=tuple(PUBLIC + name for name in ("accesses.h", "cuda_abi.h", "cuda_abi_types.def",
+                                             "driver.def", "cuda_result.def")),
     floors=[
         ("base", "options, the arena, JSON, files, reports, the ABI's types and the lists of "
                  "functions"),

@@ -49,7 +49,7 @@ SOFT_API = within({
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order dependence task_fault usage trace_task
+        perform access_tell stream_order dependence task_fault usage trace_task
     """,
     "graph": """
         task_graph programmatic node_content graph_exec graph_update graph_call capture submit

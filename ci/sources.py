@@ -27,7 +27,7 @@ RUNTIME = within({
     """,
     "watch": """
         watch_alarm watch_baseline watch_blocks watch_calls watch_judge watch_kernels watch_rules
-        watch
+        watch_visit watch_graphs watch_shares watch_accesses watch
     """,
     "transfer": """
         retry team staging streamed pieces host_copy rows peer block_move transfer
@@ -69,7 +69,7 @@ RUNTIME_TESTS = within({
     "guard": "guard_machine_test guard_journal_test guard_jobs_test guard_test guard_walk_test "
              "guard_stress_test",
     "trace": "trace_test trace_clock_test",
-    "watch": "watch_test watch_rules_test watch_baseline_test",
+    "watch": "watch_test watch_ways_test watch_rules_test watch_baseline_test",
     "transfer": """
         retry_test transfer_test pieces_test bus_test streamed_test ramp_test
     """,

@@ -82,6 +82,8 @@ static tol_status open_library(const char *const *names, struct tol_driver **res
     TOL_TRY(fill_table(library, driver));
     TOL_TRY(check_and_init(driver));
     driver->is_soft = tol_library_has(library, "tollens_soft_device");
+    (void)tol_library_find(library, TOL_ACCESSES_NAME, &driver->tell_accesses,
+                           sizeof driver->tell_accesses);
     driver->functions = &driver->table;
 
     *result = driver;

@@ -4,6 +4,7 @@
 #ifndef TOLLENS_LIBCUDA_STATE_H
 #define TOLLENS_LIBCUDA_STATE_H
 
+#include "tollens/accesses.h"
 #include "tollens/driver.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ struct tol_driver {
     struct tol_driver_table table;            /* what the library exports */
     bool has[TOL_FEATURE_COUNT];
     int version;
+    tol_accesses_function tell_accesses; /* NULL: it cannot */
     bool is_soft; /* the library says that it is the soft device */
     atomic_int references;
     pthread_mutex_t lock;         /* guards contexts and their references */

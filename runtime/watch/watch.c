@@ -10,122 +10,96 @@
 
 #include <stdlib.h>
 
-enum { DEEDS_MAX = 32 }; /* blocks of one call; the rest of a launch's or a copy's is not seen */
-
-/* What a call does, block by block. */
-struct watch_visit {
-    struct tol_watch *watch;
-    struct watch_deed deed; /* what is the same for all */
-    unsigned count;
-    struct found {
-        struct watch_block *block;
-        enum watch_effect effect;
-        uint64_t bytes;
-    } found[DEEDS_MAX];
+/* The words of a launch's parameters; a kernel has at most WATCH_WORDS of them. */
+struct words {
+    uint64_t items[WATCH_WORDS];
+    size_t count;
 };
 
-static void find(struct watch_visit *visit, struct watch_block *block, enum watch_effect effect,
-                 uint64_t bytes) {
-    if (visit->count < DEEDS_MAX)
-        visit->found[visit->count++] = (struct found){block, effect, bytes};
+static void keep_word(uint64_t word, void *user) {
+    struct words *words = user;
+    if (words->count < WATCH_WORDS) words->items[words->count++] = word;
 }
 
-/* All blocks that a range of a copy touches. Rows with gaps count as if they were even. */
-static void find_use(struct watch_visit *visit, const struct watch_use *use) {
-    size_t index = 0;
-    const CUdeviceptr end = use->address + use->span;
-    if (use->span == 0) return;
-    struct watch_block *block = watch_block_from(visit->watch, use->address, &index);
-    for (; block != NULL && block->begin < end;
-         block = ++index < visit->watch->block_count ? visit->watch->blocks[index] : NULL) {
-        const CUdeviceptr first = use->address > block->begin ? use->address : block->begin,
-                          last = end < block->end ? end : block->end;
-        const uint64_t share = last - first;
-        find(visit, block, use->effect,
-             share == use->span
-                 ? use->bytes
-                 : (uint64_t)((double)use->bytes * (double)share / (double)use->span));
+static void find_launch(struct watch_visit *visit, const struct watch_launch *launch) {
+    struct words words;
+    words.count = 0;
+    struct watch_kernel *kernel = watch_kernel_find(visit->watch, launch->function);
+    if (!watch_kernel_words(kernel, launch, keep_word, &words)) {
+        atomic_fetch_add(&visit->watch->unread, 1);
     }
+    watch_visit_launch(visit, kernel, words.items, words.count);
 }
 
-static void find_word(uint64_t word, void *user) {
-    struct watch_visit *visit = user;
-    size_t index = 0;
-    struct watch_block *block = watch_block_from(visit->watch, word, &index);
-    if (block == NULL || block->begin > word) return;
-    for (unsigned i = 0; i < visit->count; i++) {
-        if (visit->found[i].block == block) return;
-    }
-    find(visit, block, WATCH_LAUNCHED, 0);
+/* What is queued in a stream that is captured is not done now, but by each launch of the graph. */
+static bool is_captured(const struct watch_visit *visit, CUstream stream) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return stream != NULL &&
+           atomic_load_explicit(&visit->watch->captures, memory_order_relaxed) > 0 &&
+           visit->driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Finds what the call uses. false: it is no copy, fill or launch. Under the lock. */
-static bool find_all(struct watch_visit *visit, const struct tol_interpose_call *call) {
+/* Finds what the call does. Under the lock. */
+static void find_all(struct watch_visit *visit, const struct tol_interpose_call *call) {
     struct watch_use uses[2];
     struct watch_launch launch;
     const unsigned count = watch_copies(call, uses, &visit->deed.stream);
-    for (unsigned i = 0; i < count; i++) find_use(visit, &uses[i]);
-    if (count > 0) return true;
-    if (!watch_launch_of(call, &launch)) return false;
-    visit->deed.is_launch = true;
-    visit->deed.stream = launch.stream;
-    visit->deed.kernel = watch_kernel_find(visit->watch, launch.function);
-    if (!watch_kernel_words(visit->deed.kernel, &launch, find_word, visit)) {
-        atomic_fetch_add(&visit->watch->unread, 1);
-    }
-    return true;
-}
-
-/* Applies the rules: to a launch as such, and to each block. true: one refuses. */
-static bool judge(struct watch_visit *visit) {
-    struct watch_deed deed = visit->deed;
-    bool is_refused = false;
-    if (deed.is_launch) {
-        deed.effect = WATCH_LAUNCHED;
-        is_refused = watch_judge(visit->watch, &deed);
-    }
-    for (unsigned i = 0; i < visit->count; i++) {
-        deed.block = visit->found[i].block;
-        deed.effect = visit->found[i].effect;
-        deed.bytes = visit->found[i].bytes;
-        is_refused = watch_judge(visit->watch, &deed) || is_refused;
-    }
-    return is_refused;
-}
-
-static void count(const struct watch_visit *visit, bool takes_back) {
-    for (unsigned i = 0; i < visit->count; i++) {
-        const struct found *found = &visit->found[i];
-        watch_count(found->block, found->effect, found->bytes, &visit->deed, takes_back);
+    visit->deed.call = call;
+    if (count > 0) {
+        if (is_captured(visit, visit->deed.stream)) return;
+        for (unsigned i = 0; i < count; i++) watch_visit_use(visit, &uses[i]);
+    } else if (call->index == TOL_DRIVER_INDEX_cuGraphLaunch) {
+        visit->deed.stream = *(CUstream const *)call->arguments[1];
+        if (is_captured(visit, visit->deed.stream)) return;
+        if (!watch_graph_visit(visit, *(CUgraphExec const *)call->arguments[0])) {
+            atomic_fetch_add(&visit->watch->unread, 1);
+        }
+    } else if (watch_launch_of(call, &launch)) {
+        visit->deed.stream = launch.stream;
+        if (!is_captured(visit, launch.stream)) find_launch(visit, &launch);
+    } else {
+        watch_share_visit(visit, call);
     }
 }
 
 static void before(struct tol_interpose_call *call, void *user) {
     struct tol_watch *watch = user;
+    struct watch_visit visit;
     if (!call->forward || !watch_is_seen(call->index)) return;
-    struct watch_visit visit = {.watch = watch, .deed.call = call};
+    watch_visit_begin(&visit, watch, call->driver);
     visit.deed.now_ns = watch->options.now_ns();
     pthread_rwlock_rdlock(&watch->lock);
-    bool is_refused = false;
-    if (find_all(&visit, call)) is_refused = watch->rule_count > 0 && judge(&visit);
-    if (!is_refused) count(&visit, false);
+    find_all(&visit, call);
+    const bool is_refused = watch->rule_count > 0 && watch_visit_judge(&visit);
+    if (!is_refused) watch_visit_count(&visit, false);
     pthread_rwlock_unlock(&watch->lock);
+    watch_visit_end(&visit);
     if (!is_refused) return;
     call->forward = false;
     call->result = CUDA_ERROR_NOT_PERMITTED;
 }
 
+static void note(struct tol_watch *watch, const struct tol_interpose_call *call) {
+    watch_kernel_note(watch, call);
+    watch_graph_note(watch, call);
+    watch_share_note(watch, call);
+}
+
 static void after(struct tol_interpose_call *call, void *user) {
     struct tol_watch *watch = user;
-    if (call->result == CUDA_SUCCESS) {
-        watch_kernel_note(watch, call);
+    struct watch_visit visit;
+    if (call->result == CUDA_SUCCESS || call->index == TOL_DRIVER_INDEX_cuStreamEndCapture) {
+        note(watch, call);
         return;
     }
     if (!call->forward || !watch_is_seen(call->index)) return;
-    struct watch_visit visit = {.watch = watch, .deed.call = call};
+    watch_visit_begin(&visit, watch, call->driver);
     pthread_rwlock_rdlock(&watch->lock);
-    if (find_all(&visit, call)) count(&visit, true);
+    find_all(&visit, call);
+    watch_visit_count(&visit, true);
     pthread_rwlock_unlock(&watch->lock);
+    watch_visit_end(&visit);
 }
 
 struct tol_interpose_options tol_watch_hooks(struct tol_watch *watch) {
@@ -162,14 +136,16 @@ out:
 
 void tol_watch_destroy(struct tol_watch *watch) {
     if (watch == NULL) return;
+    if (watch->teller != NULL) (void)watch->teller(NULL, NULL);
     for (size_t i = 0; i < watch->block_count; i++) free(watch->blocks[i]);
-    for (size_t i = 0; i < watch->kernel_room; i++) free(watch->kernels[i].bytes);
+    watch_kernels_free(watch);
+    watch_graphs_free(watch);
+    watch_shares_free(watch);
     for (size_t i = 0; i < watch->rule_count; i++) pthread_mutex_destroy(&watch->rules[i].lock);
     pthread_rwlock_destroy(&watch->lock);
     pthread_mutex_destroy(&watch->alarm_lock);
     free(watch->blocks);
     free(watch->ends);
-    free(watch->kernels);
     free(watch->modules);
     free(watch->rules);
     free(watch);
@@ -179,6 +155,10 @@ void tol_watch_close_modules(struct tol_watch *watch) {
     pthread_rwlock_wrlock(&watch->lock);
     watch->is_closed = true;
     pthread_rwlock_unlock(&watch->lock);
+}
+
+void tol_watch_close_kernels(struct tol_watch *watch) {
+    atomic_store(&watch->kernels_closed, true);
 }
 
 bool tol_watch_has_learned(struct tol_watch *watch) {

@@ -9,8 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *const kind_words[] = {"written_once", "no_read_back", "copy_out_limit",
-                                         "known_modules", "usual"};
+static const char *const kind_words[] = {"written_once",  "no_read_back", "copy_out_limit",
+                                         "known_modules", "usual",        "no_copy",
+                                         "no_share",      "known_kernels"};
 
 /* A string of JSON. Labels and names may have any bytes but quotes and backslashes in names. */
 static void write_text(FILE *file, const char *key, const char *text) {
@@ -31,6 +32,7 @@ static void write_line(FILE *file, const struct tol_watch_alarm *alarm) {
     write_text(file, "kind", kind_words[alarm->kind]);
     write_text(file, "block", alarm->label);
     write_text(file, "call", alarm->call);
+    write_text(file, "kernel", alarm->kernel);
     fprintf(file, "\"address\": %llu, \"bytes\": %llu, \"stream\": %llu, \"thread\": %llu, ",
             (unsigned long long)alarm->address, (unsigned long long)alarm->bytes,
             (unsigned long long)alarm->stream, (unsigned long long)alarm->thread);
@@ -53,6 +55,11 @@ static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
     pthread_mutex_unlock(&watch->alarm_lock);
 }
 
+static const char *kernel_of(const struct watch_deed *deed) {
+    if (deed->kernel_name != NULL) return deed->kernel_name;
+    return deed->kernel != NULL && deed->kernel->name != NULL ? deed->kernel->name : "";
+}
+
 void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
                  const struct watch_deed *deed, double value, double limit, const char *unit) {
     struct watch_block *block = deed->block;
@@ -60,7 +67,8 @@ void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
         .kind = rule->kind,
         .rule = rule->name,
         .label = block != NULL ? block->label : "",
-        .call = tol_driver_function_name(deed->call->index),
+        .call = deed->call != NULL ? tol_driver_function_name(deed->call->index) : "a kernel",
+        .kernel = kernel_of(deed),
         .address = block != NULL ? block->begin : 0,
         .bytes = block != NULL ? block->end - block->begin : 0,
         .stream = (uint64_t)(uintptr_t)deed->stream,
@@ -69,7 +77,7 @@ void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
         .limit = limit,
         .unit = unit,
         .time_ns = deed->now_ns,
-        .refused = rule->refuse,
+        .refused = rule->refuse && deed->call != NULL,
     };
     atomic_fetch_add(&watch->alarms, 1);
     if (block != NULL) atomic_fetch_add(&block->alarms, 1);

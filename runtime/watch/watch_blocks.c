@@ -56,17 +56,18 @@ static void add(_Atomic uint64_t *count, uint64_t more) {
     atomic_fetch_add_explicit(count, more, memory_order_relaxed);
 }
 
-void watch_count(struct watch_block *block, enum watch_effect effect, uint64_t bytes,
-                 const struct watch_deed *deed, bool takes_back) {
-    const uint64_t more = takes_back ? -bytes : bytes, one = takes_back ? UINT64_MAX : 1;
-    switch (effect) {
+void watch_count(const struct watch_deed *deed, bool takes_back) {
+    struct watch_block *block = deed->block;
+    const uint64_t more = takes_back ? -deed->bytes : deed->bytes,
+                   times = takes_back ? -deed->count : deed->count;
+    switch (deed->effect) {
     case WATCH_IN:
         add(&block->bytes_in, more);
-        add(&block->copies_in, one);
+        add(&block->copies_in, times);
         break;
     case WATCH_OUT:
         add(&block->bytes_out, more);
-        add(&block->copies_out, one);
+        add(&block->copies_out, times);
         break;
     case WATCH_WRITTEN:
         add(&block->bytes_written, more);
@@ -75,13 +76,23 @@ void watch_count(struct watch_block *block, enum watch_effect effect, uint64_t b
         add(&block->bytes_read, more);
         break;
     case WATCH_LAUNCHED:
-        add(&block->launches, one);
+        add(&block->launches, times);
+        break;
+    case WATCH_LOADED:
+        add(&block->bytes_loaded, more);
+        break;
+    case WATCH_STORED:
+        add(&block->bytes_stored, more);
+        break;
+    case WATCH_SHARED:
+        add(&block->shares, times);
         break;
     }
     if (takes_back) return;
     uint64_t none = atomic_load_explicit(&block->first_ns, memory_order_relaxed);
     if (none == 0) atomic_compare_exchange_strong(&block->first_ns, &none, deed->now_ns);
     atomic_store_explicit(&block->last_ns, deed->now_ns, memory_order_relaxed);
+    if (deed->call == NULL) return; /* whoever waits carries a kernel out */
     insert(&block->threads, this_thread());
     insert(&block->streams, (uint64_t)(uintptr_t)deed->stream);
 }
@@ -133,6 +144,7 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     watch->blocks[index] = block;
     watch->ends[index] = block->end;
     watch->block_count++;
+    atomic_fetch_add(&watch->generation, 1);
     block = NULL;
 out:
     if (is_locked) pthread_rwlock_unlock(&watch->lock);
@@ -148,6 +160,7 @@ tol_status tol_watch_drop(struct tol_watch *watch, CUdeviceptr address) {
     TOL_CHECK(block != NULL && block->begin == address, TOL_NOT_FOUND,
               "no watched block begins at %#llx", (unsigned long long)address);
     watch->block_count--;
+    atomic_fetch_add(&watch->generation, 1);
     memmove(watch->blocks + index, watch->blocks + index + 1,
             (watch->block_count - index) * sizeof *watch->blocks);
     memmove(watch->ends + index, watch->ends + index + 1,
@@ -169,6 +182,9 @@ static struct tol_watch_block describe(struct watch_block *block) {
         .bytes_written = atomic_load(&block->bytes_written),
         .bytes_read = atomic_load(&block->bytes_read),
         .launches = atomic_load(&block->launches),
+        .bytes_loaded = atomic_load(&block->bytes_loaded),
+        .bytes_stored = atomic_load(&block->bytes_stored),
+        .shares = atomic_load(&block->shares),
         .first_ns = atomic_load(&block->first_ns),
         .last_ns = atomic_load(&block->last_ns),
         .threads = size_of(&block->threads),

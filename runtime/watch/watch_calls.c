@@ -1,43 +1,92 @@
 /*
- * What a driver call does: which device ranges a copy or a fill uses, and what a launch launches.
+ * What a driver call does: which device ranges a copy or a fill uses, what a launch launches, and
+ * what of memory a call shares.
  */
 #include "watch_state.h"
 
 /* The value of the argument at this place. */
 #define ARGUMENT(type, place) (*(type const *)call->arguments[place])
 
+/* ---- copies and fills ------------------------------------------------------------------------ */
+
 static unsigned one(struct watch_use uses[2], enum watch_effect effect, CUdeviceptr address,
                     uint64_t bytes) {
-    uses[0] = (struct watch_use){effect, address, bytes, bytes};
+    uses[0] = (struct watch_use){effect, address, bytes, bytes, 0};
     return 1;
 }
 
 static unsigned two(struct watch_use uses[2], CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
-    uses[0] = (struct watch_use){WATCH_WRITTEN, to, bytes, bytes};
-    uses[1] = (struct watch_use){WATCH_READ, from, bytes, bytes};
+    uses[0] = (struct watch_use){WATCH_WRITTEN, to, bytes, bytes, from};
+    uses[1] = (struct watch_use){WATCH_READ, from, bytes, bytes, to};
     return 2;
 }
 
-/* Of a copy of rows: the device's side or sides. */
-static unsigned rows(struct watch_use uses[2], const CUDA_MEMCPY2D *copy) {
+/* Rows of one fill: width elements of so many bytes. */
+static unsigned fill(struct watch_use uses[2], CUdeviceptr to, uint64_t pitch, uint64_t width,
+                     uint64_t height) {
+    if (width * height == 0) return 0;
+    uses[0] =
+        (struct watch_use){WATCH_WRITTEN, to, width * height, (height - 1) * pitch + width, 0};
+    return 1;
+}
+
+/* An end of a copy of rows and layers. */
+struct end {
+    CUmemorytype kind;
+    CUdeviceptr address; /* of its first byte; 0: an array's or the host's */
+    uint64_t pitch, slice;
+};
+
+static struct end end_of(CUmemorytype kind, CUdeviceptr device, uint64_t pitch, uint64_t height,
+                         uint64_t x, uint64_t y, uint64_t z) {
+    const bool has_address = kind == CU_MEMORYTYPE_DEVICE || kind == CU_MEMORYTYPE_UNIFIED;
+    return (struct end){kind, has_address ? device + z * height * pitch + y * pitch + x : 0, pitch,
+                        height * pitch};
+}
+
+static unsigned box(struct watch_use uses[2], const struct end *to, const struct end *from,
+                    uint64_t width, uint64_t height, uint64_t depth) {
     unsigned count = 0;
-    const uint64_t bytes = copy->WidthInBytes * copy->Height;
+    const uint64_t bytes = width * height * depth;
     if (bytes == 0) return 0;
-    const bool to_device = copy->dstMemoryType == CU_MEMORYTYPE_DEVICE,
-               from_device = copy->srcMemoryType == CU_MEMORYTYPE_DEVICE;
-    if (to_device) {
-        uses[count++] =
-            (struct watch_use){from_device ? WATCH_WRITTEN : WATCH_IN,
-                               copy->dstDevice + copy->dstY * copy->dstPitch + copy->dstXInBytes,
-                               bytes, (copy->Height - 1) * copy->dstPitch + copy->WidthInBytes};
+    if (to->address != 0) {
+        uses[count++] = (struct watch_use){
+            from->kind == CU_MEMORYTYPE_HOST ? WATCH_IN : WATCH_WRITTEN, to->address, bytes,
+            (depth - 1) * to->slice + (height - 1) * to->pitch + width, from->address};
     }
-    if (from_device) {
-        uses[count++] =
-            (struct watch_use){to_device ? WATCH_READ : WATCH_OUT,
-                               copy->srcDevice + copy->srcY * copy->srcPitch + copy->srcXInBytes,
-                               bytes, (copy->Height - 1) * copy->srcPitch + copy->WidthInBytes};
+    if (from->address != 0) {
+        uses[count++] = (struct watch_use){
+            to->kind == CU_MEMORYTYPE_HOST ? WATCH_OUT : WATCH_READ, from->address, bytes,
+            (depth - 1) * from->slice + (height - 1) * from->pitch + width, to->address};
     }
     return count;
+}
+
+static unsigned rows(struct watch_use uses[2], const CUDA_MEMCPY2D *copy) {
+    const struct end to = end_of(copy->dstMemoryType, copy->dstDevice, copy->dstPitch, 0,
+                                 copy->dstXInBytes, copy->dstY, 0),
+                     from = end_of(copy->srcMemoryType, copy->srcDevice, copy->srcPitch, 0,
+                                   copy->srcXInBytes, copy->srcY, 0);
+    return box(uses, &to, &from, copy->WidthInBytes, copy->Height, 1);
+}
+
+/* Of CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER, which have the same members here. */
+#define LAYERS(uses, copy)                                                                         \
+    box(uses,                                                                                      \
+        &(struct end[]){end_of((copy)->dstMemoryType, (copy)->dstDevice, (copy)->dstPitch,         \
+                               (copy)->dstHeight, (copy)->dstXInBytes, (copy)->dstY,               \
+                               (copy)->dstZ)}[0],                                                  \
+        &(struct end[]){end_of((copy)->srcMemoryType, (copy)->srcDevice, (copy)->srcPitch,         \
+                               (copy)->srcHeight, (copy)->srcXInBytes, (copy)->srcY,               \
+                               (copy)->srcZ)}[0],                                                  \
+        (copy)->WidthInBytes, (copy)->Height, (copy)->Depth)
+
+unsigned watch_copy_of_node(const CUDA_MEMCPY3D *copy, struct watch_use uses[2]) {
+    return LAYERS(uses, copy);
+}
+
+unsigned watch_fill_of_node(const CUDA_MEMSET_NODE_PARAMS *node, struct watch_use uses[2]) {
+    return fill(uses, node->dst, node->pitch, node->width * node->elementSize, node->height);
 }
 
 unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use uses[2],
@@ -55,16 +104,33 @@ unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use us
     case TOL_DRIVER_INDEX_cuMemcpyDtoH_v2:
         return one(uses, WATCH_OUT, ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2:
+    case TOL_DRIVER_INDEX_cuMemcpyAsync:
         *stream = ARGUMENT(CUstream, 3);
         return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoD_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy:
         return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyPeerAsync:
         *stream = ARGUMENT(CUstream, 5);
         return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2), ARGUMENT(size_t, 4));
+    case TOL_DRIVER_INDEX_cuMemcpyPeer:
+        return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2), ARGUMENT(size_t, 4));
     case TOL_DRIVER_INDEX_cuMemcpy2DAsync_v2:
         *stream = ARGUMENT(CUstream, 1);
         return rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
+    case TOL_DRIVER_INDEX_cuMemcpy2D_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy2DUnaligned_v2:
+        return rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
+    case TOL_DRIVER_INDEX_cuMemcpy3DAsync_v2:
+        *stream = ARGUMENT(CUstream, 1);
+        return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D *, 0));
+    case TOL_DRIVER_INDEX_cuMemcpy3D_v2:
+        return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D *, 0));
+    case TOL_DRIVER_INDEX_cuMemcpy3DPeerAsync:
+        *stream = ARGUMENT(CUstream, 1);
+        return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D_PEER *, 0));
+    case TOL_DRIVER_INDEX_cuMemcpy3DPeer:
+        return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D_PEER *, 0));
     case TOL_DRIVER_INDEX_cuMemsetD8Async:
         *stream = ARGUMENT(CUstream, 3);
         return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
@@ -80,32 +146,87 @@ unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use us
         return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 2 * ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD32_v2:
         return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 4 * ARGUMENT(size_t, 2));
+    case TOL_DRIVER_INDEX_cuStreamWriteValue32_v2:
+        *stream = ARGUMENT(CUstream, 0);
+        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 1), 4);
+#define ROWS_OF(size)                                                                              \
+    fill(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 1), (size)*ARGUMENT(size_t, 3),          \
+         ARGUMENT(size_t, 4))
+    case TOL_DRIVER_INDEX_cuMemsetD2D8Async:
+        *stream = ARGUMENT(CUstream, 5);
+        return ROWS_OF(1);
+    case TOL_DRIVER_INDEX_cuMemsetD2D16Async:
+        *stream = ARGUMENT(CUstream, 5);
+        return ROWS_OF(2);
+    case TOL_DRIVER_INDEX_cuMemsetD2D32Async:
+        *stream = ARGUMENT(CUstream, 5);
+        return ROWS_OF(4);
+    case TOL_DRIVER_INDEX_cuMemsetD2D8_v2:
+        return ROWS_OF(1);
+    case TOL_DRIVER_INDEX_cuMemsetD2D16_v2:
+        return ROWS_OF(2);
+    case TOL_DRIVER_INDEX_cuMemsetD2D32_v2:
+        return ROWS_OF(4);
     default:
         return 0;
     }
 }
 
+bool watch_is_of_host(const struct tol_driver_table *driver, CUdeviceptr address) {
+    int kind = 0;
+    unsigned is_managed = 0;
+    if (driver->cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) !=
+            CUDA_SUCCESS ||
+        kind == CU_MEMORYTYPE_HOST) {
+        return true;
+    }
+    return driver->cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) ==
+               CUDA_SUCCESS &&
+           is_managed != 0;
+}
+
+/* ---- what is looked at ----------------------------------------------------------------------- */
+
 bool watch_is_seen(enum tol_driver_index index) {
     switch (index) {
+    case TOL_DRIVER_INDEX_cuMemcpy:
+    case TOL_DRIVER_INDEX_cuMemcpyAsync:
     case TOL_DRIVER_INDEX_cuMemcpyHtoD_v2:
     case TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2:
     case TOL_DRIVER_INDEX_cuMemcpyDtoH_v2:
     case TOL_DRIVER_INDEX_cuMemcpyDtoHAsync_v2:
     case TOL_DRIVER_INDEX_cuMemcpyDtoD_v2:
     case TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2:
+    case TOL_DRIVER_INDEX_cuMemcpyPeer:
     case TOL_DRIVER_INDEX_cuMemcpyPeerAsync:
+    case TOL_DRIVER_INDEX_cuMemcpy2D_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy2DUnaligned_v2:
     case TOL_DRIVER_INDEX_cuMemcpy2DAsync_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy3D_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy3DAsync_v2:
+    case TOL_DRIVER_INDEX_cuMemcpy3DPeer:
+    case TOL_DRIVER_INDEX_cuMemcpy3DPeerAsync:
     case TOL_DRIVER_INDEX_cuMemsetD8_v2:
     case TOL_DRIVER_INDEX_cuMemsetD16_v2:
     case TOL_DRIVER_INDEX_cuMemsetD32_v2:
     case TOL_DRIVER_INDEX_cuMemsetD8Async:
     case TOL_DRIVER_INDEX_cuMemsetD16Async:
     case TOL_DRIVER_INDEX_cuMemsetD32Async:
+    case TOL_DRIVER_INDEX_cuMemsetD2D8_v2:
+    case TOL_DRIVER_INDEX_cuMemsetD2D16_v2:
+    case TOL_DRIVER_INDEX_cuMemsetD2D32_v2:
+    case TOL_DRIVER_INDEX_cuMemsetD2D8Async:
+    case TOL_DRIVER_INDEX_cuMemsetD2D16Async:
+    case TOL_DRIVER_INDEX_cuMemsetD2D32Async:
+    case TOL_DRIVER_INDEX_cuStreamWriteValue32_v2:
     case TOL_DRIVER_INDEX_cuLaunchKernel:
     case TOL_DRIVER_INDEX_cuLaunchKernelEx:
-    case TOL_DRIVER_INDEX_cuGraphAddKernelNode_v2:
-    case TOL_DRIVER_INDEX_cuGraphKernelNodeSetParams_v2:
-    case TOL_DRIVER_INDEX_cuGraphExecKernelNodeSetParams_v2:
+    case TOL_DRIVER_INDEX_cuLaunchCooperativeKernel:
+    case TOL_DRIVER_INDEX_cuGraphLaunch:
+    case TOL_DRIVER_INDEX_cuIpcGetMemHandle:
+    case TOL_DRIVER_INDEX_cuMemRetainAllocationHandle:
+    case TOL_DRIVER_INDEX_cuMemExportToShareableHandle:
+    case TOL_DRIVER_INDEX_cuMemMap:
         return true;
     default:
         return false;
@@ -113,29 +234,21 @@ bool watch_is_seen(enum tol_driver_index index) {
 }
 
 bool watch_launch_of(const struct tol_interpose_call *call, struct watch_launch *launch) {
-    const CUDA_KERNEL_NODE_PARAMS *node;
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuLaunchKernel:
         *launch = (struct watch_launch){ARGUMENT(CUfunction, 0), ARGUMENT(CUstream, 8),
                                         ARGUMENT(void **, 9), ARGUMENT(void **, 10)};
+        return true;
+    case TOL_DRIVER_INDEX_cuLaunchCooperativeKernel:
+        *launch = (struct watch_launch){ARGUMENT(CUfunction, 0), ARGUMENT(CUstream, 8),
+                                        ARGUMENT(void **, 9), NULL};
         return true;
     case TOL_DRIVER_INDEX_cuLaunchKernelEx:
         *launch = (struct watch_launch){ARGUMENT(CUfunction, 1),
                                         ARGUMENT(const CUlaunchConfig *, 0)->hStream,
                                         ARGUMENT(void **, 2), ARGUMENT(void **, 3)};
         return true;
-    case TOL_DRIVER_INDEX_cuGraphAddKernelNode_v2:
-        node = ARGUMENT(const void *, 4);
-        break;
-    case TOL_DRIVER_INDEX_cuGraphKernelNodeSetParams_v2:
-        node = ARGUMENT(const void *, 1);
-        break;
-    case TOL_DRIVER_INDEX_cuGraphExecKernelNodeSetParams_v2:
-        node = ARGUMENT(const void *, 2);
-        break;
     default:
         return false;
     }
-    *launch = (struct watch_launch){node->func, NULL, node->kernelParams, node->extra};
-    return true;
 }

@@ -11,9 +11,12 @@ static bool broke(struct tol_watch *watch, const struct watch_rule *rule,
 
 static bool judge_write(struct tol_watch *watch, const struct watch_rule *rule,
                         const struct watch_deed *deed) {
-    if (deed->effect != WATCH_IN && deed->effect != WATCH_WRITTEN) return false;
+    if (deed->effect != WATCH_IN && deed->effect != WATCH_WRITTEN && deed->effect != WATCH_STORED) {
+        return false;
+    }
     const struct watch_block *block = deed->block;
-    const uint64_t before = atomic_load(&block->bytes_in) + atomic_load(&block->bytes_written),
+    const uint64_t before = atomic_load(&block->bytes_in) + atomic_load(&block->bytes_written) +
+                            atomic_load(&block->bytes_stored),
                    room = block->end - block->begin;
     if (before + deed->bytes <= room) return false;
     return broke(watch, rule, deed, (double)(before + deed->bytes), (double)room, "bytes");
@@ -48,10 +51,10 @@ static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
         "launches a window"};
     uint64_t seen = 0, limit = 0;
     const uint64_t add[WATCH_VALUES] = {
-        [WATCH_COPIES_OUT] = deed->effect == WATCH_OUT,
+        [WATCH_COPIES_OUT] = deed->effect == WATCH_OUT ? deed->count : 0,
         [WATCH_BYTES_OUT] = deed->effect == WATCH_OUT ? deed->bytes : 0,
         [WATCH_BYTES_IN] = deed->effect == WATCH_IN ? deed->bytes : 0,
-        [WATCH_LAUNCHES] = deed->effect == WATCH_LAUNCHED,
+        [WATCH_LAUNCHES] = deed->effect == WATCH_LAUNCHED ? deed->count : 0,
     };
     pthread_mutex_lock(&rule->lock);
     const enum watch_value value =
@@ -61,11 +64,36 @@ static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
     return broke(watch, rule, deed, (double)seen, (double)limit, units[value]);
 }
 
+static bool judge_copy(struct tol_watch *watch, const struct watch_rule *rule,
+                       const struct watch_deed *deed) {
+    if (deed->effect != WATCH_OUT && deed->effect != WATCH_READ) return false;
+    return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes copied");
+}
+
+/* A kernel that the watch does not know cannot be learned. */
+static bool judge_kernel(struct tol_watch *watch, const struct watch_rule *rule,
+                         const struct watch_deed *deed) {
+    const uint64_t bit = (uint64_t)1 << (rule - watch->rules);
+    if (deed->effect != WATCH_LAUNCHED && deed->effect != WATCH_LOADED) return false;
+    if (deed->kernel != NULL) {
+        if ((atomic_load(&deed->kernel->learned) & bit) != 0) return false;
+        if (!atomic_load(&watch->kernels_closed)) {
+            atomic_fetch_or(&deed->kernel->learned, bit);
+            return false;
+        }
+    } else if (!atomic_load(&watch->kernels_closed)) {
+        return false;
+    }
+    return deed->effect == WATCH_LOADED
+               ? broke(watch, rule, deed, (double)deed->bytes, 0, "bytes read by the kernel")
+               : broke(watch, rule, deed, (double)deed->count, 0, "launches with its address");
+}
+
 static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
                        const struct watch_deed *deed) {
     if (rule->kind == TOL_WATCH_KNOWN_MODULES) {
         if (deed->block != NULL || (deed->kernel != NULL && deed->kernel->is_known)) return false;
-        return broke(watch, rule, deed, 1, 0, "launches");
+        return broke(watch, rule, deed, (double)deed->count, 0, "launches");
     }
     if (deed->block == NULL || !watch_label_fits(rule->blocks, deed->block->label)) return false;
     switch (rule->kind) {
@@ -78,6 +106,13 @@ static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
         return judge_rate(watch, rule, deed);
     case TOL_WATCH_USUAL:
         return judge_usual(watch, rule, deed);
+    case TOL_WATCH_NO_COPY:
+        return judge_copy(watch, rule, deed);
+    case TOL_WATCH_NO_SHARE:
+        return deed->effect == WATCH_SHARED &&
+               broke(watch, rule, deed, (double)deed->bytes, 0, "bytes shared");
+    case TOL_WATCH_KNOWN_KERNELS:
+        return judge_kernel(watch, rule, deed);
     default:
         return false;
     }

@@ -29,9 +29,9 @@ static struct watch_kernel *entry_of(const struct tol_watch *watch, CUfunction f
     return &watch->kernels[at];
 }
 
-const struct watch_kernel *watch_kernel_find(const struct tol_watch *watch, CUfunction function) {
+struct watch_kernel *watch_kernel_find(const struct tol_watch *watch, CUfunction function) {
     if (watch->kernel_room == 0 || function == NULL) return NULL;
-    const struct watch_kernel *entry = entry_of(watch, function);
+    struct watch_kernel *entry = entry_of(watch, function);
     return entry->function != NULL ? entry : NULL;
 }
 
@@ -42,11 +42,13 @@ static bool rebuild(struct tol_watch *watch, size_t room, CUmodule without) {
     if (table == NULL) return false;
     watch->kernels = table;
     watch->kernel_room = room;
+    atomic_fetch_add(&watch->generation, 1);
     watch->kernel_count = 0;
     for (size_t i = 0; i < old_room; i++) {
         if (old[i].function == NULL) continue;
         if (without != NULL && old[i].module == without) {
             free(old[i].bytes);
+            free(old[i].name);
             continue;
         }
         *entry_of(watch, old[i].function) = old[i];
@@ -95,18 +97,34 @@ static bool is_known(const struct tol_watch *watch, CUmodule module) {
     return false;
 }
 
+/* A kernel that is looked up again keeps what was learned of it. */
 static void note_function(struct tol_watch *watch, CUfunction function, CUmodule module,
-                          const struct tol_driver_table *driver) {
+                          const char *name, const struct tol_driver_table *driver) {
     if (2 * (watch->kernel_count + 1) > watch->kernel_room &&
         !rebuild(watch, watch->kernel_room == 0 ? 256 : 2 * watch->kernel_room, NULL)) {
         return;
     }
     struct watch_kernel *entry = entry_of(watch, function);
+    const bool is_same = entry->function == function && entry->module == module;
     if (entry->function == NULL) watch->kernel_count++;
+    const uint64_t learned = is_same ? atomic_load(&entry->learned) : 0;
     free(entry->bytes);
-    *entry = (struct watch_kernel){
-        .function = function, .module = module, .is_known = is_known(watch, module)};
+    free(entry->name);
+    *entry = (struct watch_kernel){.function = function,
+                                   .module = module,
+                                   .name = strdup(name),
+                                   .is_known = is_known(watch, module),
+                                   .learned = learned};
+    atomic_fetch_add(&watch->generation, 1);
     read_parameters(entry, driver);
+}
+
+void watch_kernels_free(struct tol_watch *watch) {
+    for (size_t i = 0; i < watch->kernel_room; i++) {
+        free(watch->kernels[i].bytes);
+        free(watch->kernels[i].name);
+    }
+    free(watch->kernels);
 }
 
 static void forget(struct tol_watch *watch, CUmodule module) {
@@ -130,7 +148,8 @@ void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call 
     }
     pthread_rwlock_wrlock(&watch->lock);
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
-        note_function(watch, *ARGUMENT(CUfunction *, 0), ARGUMENT(CUmodule, 1), call->driver);
+        note_function(watch, *ARGUMENT(CUfunction *, 0), ARGUMENT(CUmodule, 1),
+                      ARGUMENT(const char *, 2), call->driver);
     } else if (call->index == TOL_DRIVER_INDEX_cuModuleUnload) {
         forget(watch, ARGUMENT(CUmodule, 0));
     } else {

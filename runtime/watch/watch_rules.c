@@ -16,9 +16,12 @@ static const struct {
              {"no_read_back", TOL_WATCH_NO_READ_BACK},
              {"copy_out_limit", TOL_WATCH_COPY_OUT_LIMIT},
              {"known_modules", TOL_WATCH_KNOWN_MODULES},
-             {"usual", TOL_WATCH_USUAL}};
+             {"usual", TOL_WATCH_USUAL},
+             {"no_copy", TOL_WATCH_NO_COPY},
+             {"no_share", TOL_WATCH_NO_SHARE},
+             {"known_kernels", TOL_WATCH_KNOWN_KERNELS}};
 
-enum { KINDS = sizeof kinds / sizeof kinds[0], LINE_BYTES = 512 };
+enum { KINDS = sizeof kinds / sizeof kinds[0], LINE_BYTES = 512, RULES_MAX = 64 };
 
 /* What the keys of a rule may set; each once. */
 enum key { KEY_NAME, KEY_BLOCKS, KEY_KIND, KEY_REFUSE, KEY_MB, KEY_FALSE, KEY_WINDOW, KEYS };
@@ -82,7 +85,7 @@ static tol_status read_kind(const struct reader *reader, char *text, enum tol_wa
     }
     TOL_FAIL(TOL_INVALID_FILE,
              "line %zu of the rules: \"%s\" is no kind; there are written_once, no_read_back, "
-             "copy_out_limit, known_modules and usual",
+             "copy_out_limit, known_modules, usual, no_copy, no_share and known_kernels",
              reader->line, word);
 out:
     return status;
@@ -138,6 +141,8 @@ out:
 static tol_status begin_rule(struct reader *reader) {
     tol_status status = TOL_OK;
     TOL_TRY(finish(reader));
+    TOL_CHECK(reader->count < RULES_MAX, TOL_INVALID_FILE,
+              "line %zu of the rules: more than %d rules", reader->line, RULES_MAX);
     struct watch_rule *more = realloc(reader->rules, (reader->count + 1) * sizeof *more);
     TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for %zu rules",
               reader->count + 1);

@@ -80,11 +80,11 @@ typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
 /* Enumerations in structures and behind pointers; their values are the flags above. */
-typedef int CUaccessProperty, CUgraphExecUpdateResult, CUlaunchAttributeID, CUmemAccess_flags,
-    CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationType,
-    CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUsynchronizationPolicy, CUtensorMapDataType, CUtensorMapFloatOOBfill,
-    CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle;
+typedef int CUaccessProperty, CUgraphExecUpdateResult, CUgraphNodeType, CUlaunchAttributeID,
+    CUmemAccess_flags, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
+    CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute,
+    CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy, CUtensorMapDataType,
+    CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle;
 
 #define CUDA_TYPE(name) name
 #include "cuda_abi_types.def"

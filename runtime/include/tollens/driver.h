@@ -28,6 +28,8 @@ typedef enum tol_feature {
     TOL_FEATURE_LAUNCH_EX,   /* launches with attributes: cuLaunchKernelEx */
     TOL_FEATURE_TENSOR_MAP,  /* tensor maps: cuTensorMapEncodeTiled */
     TOL_FEATURE_SHARING,     /* memory of other processes, and words that streams wait for */
+    TOL_FEATURE_OTHERS,      /* copies, fills, launches and shares that the runtime does not use */
+    TOL_FEATURE_GRAPH_NODES, /* what is in a graph: cuGraphMemcpyNodeGetParams and related calls */
     TOL_FEATURE_COUNT
 } tol_feature;
 

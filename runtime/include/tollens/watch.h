@@ -7,15 +7,21 @@
  * driver call is judged and counted before it is made; one that fails is taken back. A rule may
  * refuse: then the driver is not called, and the caller gets CUDA_ERROR_NOT_PERMITTED.
  *
- * What is seen. Copies, rows of copies, fills, and launches with the addresses among their
- * arguments: 8-byte words of the parameters, at multiples of 8, that lie in a block. A kernel node
- * of a graph counts once, when it is added, and not per launch of the graph. Not seen: addresses
- * that a kernel loads from memory, the accesses of a kernel itself, work of a driver below 12.4,
- * which does not tell the parameters of a kernel (counted in launches_unread), and calls of
- * contexts that were created before the watch was installed or by another library.
+ * What is seen. Copies, rows and layers of copies, fills, and launches with the addresses among
+ * their arguments: 8-byte words of the parameters, at multiples of 8, that lie in a block. A copy
+ * to memory of the host that has a device address, or to managed memory, is a copy to the host. A
+ * graph does what its nodes do, each time it is launched, and nothing while it is captured. Memory
+ * that is shared: handles of IPC, handles of physical memory, a second mapping. And with
+ * tol_watch_accesses what kernels access.
+ *
+ * Not seen: without tol_watch_accesses, addresses that a kernel loads from memory and the accesses
+ * of a kernel itself; the bodies of a graph's conditional nodes; graphs that a driver does not
+ * describe, and kernels of a driver below 12.4, which does not tell their parameters (both counted
+ * in launches_unread); calls of contexts that were created before the watch was installed, or by
+ * another library.
  *
  * Rules are text, a part of TOML: tables [[rule]] with keys that are strings, whole numbers,
- * decimals or booleans.
+ * decimals or booleans; at most 64 tables.
  *
  *     [[rule]]
  *     name = "weights are written once"
@@ -30,6 +36,10 @@
  *                        all blocks of the rule, with a burst of one second's bytes
  *     known_modules      a launch of a kernel whose module was loaded behind
  *                        tol_watch_close_modules, or before the watch was installed
+ *     no_copy            a copy from a block to anywhere
+ *     no_share           a handle of a block's memory for another process, or a second mapping
+ *     known_kernels      a launch of a kernel that gets a block's address, or a kernel that reads
+ *                        the block, and that did neither before tol_watch_close_kernels
  *     usual              a window of window_ms milliseconds (1000) in which the blocks of the rule
  *                        had more copies out, bytes out, bytes in or launches than in any of the
  *                        windows that were learned. false_alarms (0.01) is the chance that a window
@@ -64,7 +74,10 @@ enum tol_watch_kind {
     TOL_WATCH_NO_READ_BACK,
     TOL_WATCH_COPY_OUT_LIMIT,
     TOL_WATCH_KNOWN_MODULES,
-    TOL_WATCH_USUAL
+    TOL_WATCH_USUAL,
+    TOL_WATCH_NO_COPY,
+    TOL_WATCH_NO_SHARE,
+    TOL_WATCH_KNOWN_KERNELS
 };
 
 /* A broken rule. Texts and pointers are valid during the callback. */
@@ -72,7 +85,8 @@ struct tol_watch_alarm {
     enum tol_watch_kind kind;
     const char *rule;        /* its name */
     const char *label;       /* of the block; "" if the rule is not about one block */
-    const char *call;        /* the driver function, as exported */
+    const char *call;        /* the driver function, as exported; "a kernel": what it accessed */
+    const char *kernel;      /* of a launch, as its module names it; "" otherwise */
     uint64_t address, bytes; /* of the block that the call used; 0: not about one block */
     uint64_t stream;         /* the handle; 0: none, or the default stream */
     uint64_t thread;         /* the system's number of the calling thread */
@@ -102,8 +116,11 @@ struct tol_watch_block {
     uint64_t bytes_written;         /* by device copies and fills */
     uint64_t bytes_read;            /* by device copies */
     uint64_t launches;              /* that had an address in it among their arguments */
-    uint64_t first_ns, last_ns;     /* monotonic, of calls; 0: none */
-    unsigned threads, streams;      /* distinct ones; TOL_WATCH_MEMBERS means that many or more */
+    /* Bytes that kernels read and wrote, each byte once a kernel: see tol_watch_accesses. */
+    uint64_t bytes_loaded, bytes_stored;
+    uint64_t shares;            /* calls that gave its memory to a handle or to a second mapping */
+    uint64_t first_ns, last_ns; /* monotonic, of calls; 0: none */
+    unsigned threads, streams;  /* distinct ones; TOL_WATCH_MEMBERS means that many or more */
     uint64_t alarms;
 };
 
@@ -136,6 +153,18 @@ TOL_API tol_status tol_watch_drop(struct tol_watch *watch, CUdeviceptr address);
 
 /* Modules that are loaded from now on are unknown to rules of the kind known_modules. */
 TOL_API void tol_watch_close_modules(struct tol_watch *watch);
+
+/* Kernels that use a block of a rule of the kind known_kernels for the first time from now on are
+ * unknown to it. */
+TOL_API void tol_watch_close_kernels(struct tol_watch *watch);
+
+/*
+ * Has the driver tell which bytes each kernel that begins from now on reads and writes, until the
+ * watch is destroyed: counted, and judged when the kernel has ended. It costs time in each access.
+ * TOL_UNSUPPORTED: the driver cannot, as no driver of a GPU can; the soft device does.
+ * TOL_INVALID_ARGUMENT: a watch of this process has it already.
+ */
+TOL_API tol_status tol_watch_accesses(struct tol_watch *watch, struct tol_driver *driver);
 
 /* Whether each rule of the kind "usual" has learned all its windows. */
 TOL_API bool tol_watch_has_learned(struct tol_watch *watch);

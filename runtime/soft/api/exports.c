@@ -9,6 +9,7 @@
 #include "base/call_site.h"
 #include "driver/call.h"
 #include "entries.h"
+#include "queue/access_tell.h"
 #include "since.h"
 
 #define BODY(body, names, own_default)                                                             \
@@ -75,6 +76,12 @@ const int tollens_soft_device = 1;
 SOFT_VISIBLE void tollens_soft_call_site(const void *site);
 void tollens_soft_call_site(const void *site) {
     soft_call_site = site;
+}
+
+/* For watches: tollens/accesses.h. */
+SOFT_VISIBLE CUresult CUDAAPI tollens_soft_accesses(tol_accesses_hook hook, void *user);
+CUresult CUDAAPI tollens_soft_accesses(tol_accesses_hook hook, void *user) {
+    return soft_access_hook(hook, user);
 }
 
 /* What the runtime calls: a name that is not in functions.def does not compile. */

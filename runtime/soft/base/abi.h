@@ -28,9 +28,9 @@ typedef int CUaddress_mode, CUarray_format, CUfilter_mode, CUresourcetype, CUres
 typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinityType,
     CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache,
     CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
-    CUgraphMem_attribute, CUgraphNodeType, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption,
-    CUlimit, CUmem_advise, CUmem_range_attribute, CUmoduleLoadingMode, CUsharedconfig,
-    CUstreamAttrID, CUstreamBatchMemOpType;
+    CUgraphMem_attribute, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption, CUlimit,
+    CUmem_advise, CUmem_range_attribute, CUmoduleLoadingMode, CUsharedconfig, CUstreamAttrID,
+    CUstreamBatchMemOpType;
 
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
 typedef struct CUextMemory_st *CUexternalMemory;
@@ -57,10 +57,6 @@ typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
 typedef struct {
     char reserved[64];
 } SOFT_ABI(CUipcEventHandle);
-
-typedef struct {
-    char reserved[64];
-} SOFT_ABI(CUipcMemHandle);
 
 typedef struct {
     int maxThreadsPerBlock;
@@ -93,44 +89,6 @@ typedef struct {
 /* ---- arrays, textures, surfaces ---- */
 
 #include "abi_array.h"
-
-/* ---- copies ---- */
-
-typedef struct {
-    size_t srcXInBytes, srcY, srcZ, srcLOD;
-    CUmemorytype srcMemoryType;
-    const void *srcHost;
-    CUdeviceptr srcDevice;
-    CUarray srcArray;
-    void *reserved0;
-    size_t srcPitch, srcHeight;
-    size_t dstXInBytes, dstY, dstZ, dstLOD;
-    CUmemorytype dstMemoryType;
-    void *dstHost;
-    CUdeviceptr dstDevice;
-    CUarray dstArray;
-    void *reserved1;
-    size_t dstPitch, dstHeight;
-    size_t WidthInBytes, Height, Depth;
-} SOFT_ABI(CUDA_MEMCPY3D);
-
-typedef struct {
-    size_t srcXInBytes, srcY, srcZ, srcLOD;
-    CUmemorytype srcMemoryType;
-    const void *srcHost;
-    CUdeviceptr srcDevice;
-    CUarray srcArray;
-    CUcontext srcContext;
-    size_t srcPitch, srcHeight;
-    size_t dstXInBytes, dstY, dstZ, dstLOD;
-    CUmemorytype dstMemoryType;
-    void *dstHost;
-    CUdeviceptr dstDevice;
-    CUarray dstArray;
-    CUcontext dstContext;
-    size_t dstPitch, dstHeight;
-    size_t WidthInBytes, Height, Depth;
-} SOFT_ABI(CUDA_MEMCPY3D_PEER);
 
 /* ---- memory that is mapped, and pools ---- */
 
@@ -169,14 +127,6 @@ typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUkernelNodeAttrValue);
 typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUstreamAttrValue);
 
 /* ---- graphs ---- */
-
-typedef struct {
-    CUdeviceptr dst;
-    size_t pitch;
-    unsigned int value;
-    unsigned int elementSize;
-    size_t width, height;
-} SOFT_ABI(CUDA_MEMSET_NODE_PARAMS);
 
 typedef struct {
     CUdeviceptr dst;

@@ -82,6 +82,10 @@ void soft_access_note(struct soft_warp *warp, const struct soft_instruction *in,
     if (launch->touched == NULL && !is_compared) return;
     if (launch->touched != NULL) {
         soft_touched_add(launch->touched, touch, place->view.low, address, bytes);
+        if (launch->is_told && in->op == SOFT_OP_atom) { /* for an order its write says enough */
+            soft_touched_add(launch->touched, SOFT_TOUCH_STRONG_READ, place->view.low, address,
+                             bytes);
+        }
     }
     if (is_compared) {
         soft_prior_access(warp, in, lane, place->view.low, address, bytes, touch);

@@ -170,13 +170,13 @@ struct soft_warpgroup {
 };
 
 struct soft_cta {
-    struct soft_launch *launch; /* the one its frames are filled for */
-    struct soft_cta *next;      /* in a list of idle or parked ones */
+    struct soft_launch *launch;      /* the one its frames are filled for */
+    struct soft_cta *next;           /* in a list of idle or parked ones */
     uint32_t index[SOFT_CTA_VALUES]; /* %ctaid and so on */
-    uint64_t number;            /* the same as one number */
-    uint64_t dice;              /* 0: warps take turns in the usual order */
-    struct soft_cluster *cluster; /* NULL: it has one CTA */
-    uint32_t rank;                /* in that */
+    uint64_t number;                 /* the same as one number */
+    uint64_t dice;                   /* 0: warps take turns in the usual order */
+    struct soft_cluster *cluster;    /* NULL: it has one CTA */
+    uint32_t rank;                   /* in that */
     uint32_t warp_count;
     uint32_t warp_room; /* how many its memory has room for */
     uint32_t warps_alive;
@@ -188,17 +188,17 @@ struct soft_cta {
     struct soft_barrier barriers[SOFT_BARRIERS];
     uint32_t barriers_used; /* those that warps have come to, a bit each */
     bool multiplies;        /* a warp has begun a wgmma */
-    uint32_t blocked;   /* warps that wait for a barrier, a bit each */
-    bool cluster_begun; /* some threads have come to the barrier of the cluster */
-    bool cluster_met;   /* and some have passed it: the other CTAs have begun */
-    bool triggered;     /* a thread has executed griddepcontrol.launch_dependents */
-    bool waited;        /* some are behind a griddepcontrol.wait: prior.h */
+    uint32_t blocked;       /* warps that wait for a barrier, a bit each */
+    bool cluster_begun;     /* some threads have come to the barrier of the cluster */
+    bool cluster_met;       /* and some have passed it: the other CTAs have begun */
+    bool triggered;         /* a thread has executed griddepcontrol.launch_dependents */
+    bool waited;            /* some are behind a griddepcontrol.wait: prior.h */
     struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
-    uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
+    uint32_t idle; /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
-    struct soft_race_cta *race; /* NULL where races are not looked for */
-    struct soft_layouts *layouts; /* NULL: no boxes of tensors have come */
-    struct soft_inits *inits;     /* NULL: no mbarriers were initialised in a cluster */
+    struct soft_race_cta *race;            /* NULL where races are not looked for */
+    struct soft_layouts *layouts;          /* NULL: no boxes of tensors have come */
+    struct soft_inits *inits;              /* NULL: no mbarriers were initialised in a cluster */
     uint32_t cluster_phase, cluster_known; /* its barrier's openings: all, those waited for */
 };
 
@@ -238,7 +238,9 @@ struct soft_launch {
     unsigned noted_count;
     struct soft_race *race;       /* NULL where races are not looked for */
     struct soft_report report;    /* of the first failure */
-    struct soft_touched *touched; /* where the order of streams is checked; else NULL */
+    struct soft_touched *touched; /* where the order of streams is checked, or accesses are told;
+                                   * else NULL */
+    bool is_told;                 /* its accesses are, when it has ended */
     struct soft_launch *older;    /* in a list of free ones */
     /* Programmatic dependencies; see prior.h. All but waited stay as they are while it runs. */
     struct soft_prior *prior;                       /* what it accesses; NULL: that is not kept */

@@ -175,6 +175,33 @@ static uint64_t word(const struct page *page, enum soft_touch touch, int w) {
     return page->bits[touch] != NULL ? page->bits[touch][w] : 0;
 }
 
+static bool is_touched(const struct page *page, bool is_write, unsigned offset) {
+    const uint64_t bits = is_write ? word(page, SOFT_TOUCH_WRITE, (int)offset / 64) |
+                                         word(page, SOFT_TOUCH_STRONG_WRITE, (int)offset / 64)
+                                   : word(page, SOFT_TOUCH_READ, (int)offset / 64) |
+                                         word(page, SOFT_TOUCH_STRONG_READ, (int)offset / 64);
+    return (bits >> offset % 64 & 1) != 0;
+}
+
+void soft_touched_each(const struct soft_touched *touched,
+                       void (*visit)(uint64_t address, uint64_t bytes, bool is_write, void *data),
+                       void *data) {
+    for (size_t b = 0; b < touched->buckets; b++) {
+        for (const struct page *page = touched->pages[b]; page != NULL; page = page->next) {
+            for (unsigned i = 0; i < 2 * PAGE_BYTES;) {
+                const bool is_write = i >= PAGE_BYTES;
+                const unsigned begin = i % PAGE_BYTES;
+                unsigned end = begin;
+                while (end < PAGE_BYTES && is_touched(page, is_write, end)) end++;
+                if (end > begin) {
+                    visit((page->number << PAGE_SHIFT) + begin, end - begin, is_write, data);
+                }
+                i += end > begin ? end - begin : 1;
+            }
+        }
+    }
+}
+
 /* ---- conflicts ---- */
 
 static void widen(struct soft_conflict *found, uint64_t address, uint64_t bits, bool wrote,

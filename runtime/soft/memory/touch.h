@@ -36,6 +36,12 @@ void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint6
 bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch, uint64_t base,
                       uint64_t address, uint64_t bytes);
 
+/* Calls visit for each run of bytes that were read, and each of those that were written, none
+ * longer than a page. Not while others add some. */
+void soft_touched_each(const struct soft_touched *touched,
+                       void (*visit)(uint64_t address, uint64_t bytes, bool is_write, void *data),
+                       void *data);
+
 /* Whether host memory was written, or was read by strong accesses: the host and the operation may
  * have told each other something. Thread-safe. */
 bool soft_touched_told_host(struct soft_touched *touched);

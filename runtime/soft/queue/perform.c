@@ -3,6 +3,7 @@
  */
 #include "perform.h"
 
+#include "access_tell.h"
 #include "state/device_memory.h"
 #include "state/graph_memory.h"
 #include "grid/grid.h"
@@ -33,6 +34,7 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
     if (first) {
         soft_usage_launch(operation->task.is.kernel.function);
         soft_prior_begin(launch);
+        launch->is_told = soft_access_begin(launch);
     }
     operation->workers++;
     pthread_mutex_unlock(&soft_lock);
@@ -47,6 +49,13 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
     if (!over || operation->workers > 0) return;
     soft_prior_end(launch);
     struct soft_context *context = stream->context;
+    if (launch->is_told) {
+        operation->workers++;
+        pthread_mutex_unlock(&soft_lock);
+        soft_access_end(operation);
+        pthread_mutex_lock(&soft_lock);
+        operation->workers--;
+    }
     if (atomic_load(&launch->failed)) {
         /* Told before the error can be seen: who is given the code finds the report there. */
         operation->workers++;
