@@ -26,5 +26,6 @@ SEAL_BENCH = "kernel_bench alike seal_bench".split()
 MEMORY_CLAIMS = within({
     "memory": """
         memory_claims memory_faults seal_stage s1_nothing_stands_plain s1_changes_are_seen
+        watch_stage s2_ways_out s2_kernels_and_graphs s2_rates_and_work
     """,
 })

@@ -118,6 +118,19 @@ const struct hyp_fault memory_faults[] = {
      .sentence = "a second sealing is encrypted with the key stream of the first"},
     {.name = "manifest_changed",
      .sentence = "a number in the manifest of a packed file is another than was written"},
+    {.name = "watch_rule_lost", .sentence = "one of the rules is not there"},
+    {.name = "watch_copy_lost", .sentence = "the watch does not see one of the ways to copy"},
+    {.name = "watch_graph_lost", .sentence = "the watch does not see launches of graphs"},
+    {.name = "watch_kernel_lost",
+     .sentence = "the watch sees no launches of kernels, nor what they access"},
+    {.name = "watch_share_lost", .sentence = "the watch sees no handles and no mappings"},
+    {.name = "watch_limit_tenfold", .sentence = "the limit of copies is ten times what is asked"},
+    {.name = "watch_alarm_lost", .sentence = "every third alarm is lost"},
+    {.name = "watch_block_mistaken", .sentence = "alarms name another block"},
+    {.name = "watch_refusal_ignored",
+     .sentence = "what is refused is done, and the caller is told that it was not"},
+    {.name = "watch_false_alarm",
+     .sentence = "each asynchronous copy from the host raises an alarm"},
     {.name = NULL}};
 
 bool memory_fault_is(const struct hyp_attack *attack, const char *name) {
