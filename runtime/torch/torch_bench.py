@@ -116,15 +116,16 @@ def summary(results: list[dict], fits: list[dict], load: str, allocator: str) ->
     if not runs:
         return {}
     median, low, high = interval([ms for run in runs for ms in judged(run)])
-    fit = next((f["largest"] for f in fits if f.get("largest") is not None
-                and f["load"] == load and f["allocator"] == allocator), None)
+    fit = next((f for f in fits if f.get("largest") is not None
+                and f["load"] == load and f["allocator"] == allocator), {})
     return {"load": load, "allocator": allocator,
             "reserved": max(run["reserved"] for run in runs),
             "allocated": max(run["allocated"] for run in runs),
             "ratio": max(run["ratio"] for run in runs),
             "device_used": max(run["device_used"] for run in runs),
             "driver_calls": max(run["driver_calls"] for run in runs),
-            "ms": median, "ms_low": low, "ms_high": high, "largest": fit}
+            "ms": median, "ms_low": low, "ms_high": high, "largest": fit.get("largest"),
+            "is_within": fit.get("reserved", 0) <= fit.get("limit", 0)}
 
 
 def verdict(results: list[dict], rows: list[dict], load: str, ours: str) -> dict:
@@ -136,7 +137,9 @@ def verdict(results: list[dict], rows: list[dict], load: str, ours: str) -> dict
     fastest = min(others, key=lambda r: r["ms"])
     time_ratio, low, high = interval(step_ratios(results, load, ours, fastest["allocator"]))
     best_ratio = min(r["ratio"] for r in others)
-    best_fit = max((r["largest"] for r in others if r["largest"] is not None), default=None)
+    # cudaMallocAsync counts what is in use against the limit, and holds more.
+    best_fit = max((r["largest"] for r in others if r["largest"] is not None and r["is_within"]),
+                   default=None)
     return {"load": load, "allocator": ours, "ratio": own["ratio"], "best_ratio": best_ratio,
             "ratio_must": own["ratio"] <= best_ratio, "ratio_aim": own["ratio"] <= AIM_RATIO,
             "time": time_ratio, "time_low": low, "time_high": high,
@@ -195,7 +198,8 @@ def main() -> int:
     print_table(rows, verdicts)
     for fit in fits:
         print(f"{fit['load']:12} {fit['allocator']:14} of {given.limit / 2**30:.1f} GiB fits "
-              f"a scale of {fit.get('largest', 0):.3f} {fit.get('failure', '')}")
+              f"a scale of {fit.get('largest', 0):.3f}, {fit.get('reserved', 0) / 2**20:.0f} MiB "
+              f"held {fit.get('failure', '')}")
     if given.json:
         pathlib.Path(given.json).write_text(json.dumps(
             {"rows": rows, "verdicts": verdicts, "trials": results, "fits": fits}))
