@@ -35,10 +35,10 @@ RUNTIME = Room(
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
-        ("health ptx trace watch guard",
+        ("health ptx trace guard",
          "what lives, what leaks and what NVML reports; kernels written at run time; calls and "
-         "device work as a timeline; what happens to each block, with rules and alarms; worker "
-         "processes, one a device"),
+         "device work as a timeline; worker processes, one a device"),
+        ("watch", "what happens to each block, with rules and alarms"),
         ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),
@@ -48,9 +48,9 @@ RUNTIME = Room(
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
     homes={"accesses": "core", "each": "core", "cuda_abi": "core", "pool_watch": "pool",
-           "graph": "graph",
-           "trace": "trace", "vram": "vram", "torch": "torch", "cuda_abi_types": "core",
-           "cuda_result": "core", "gguf_types": "worker", "ptx_builder": "ptx"},
+           "graph": "graph", "trace": "trace", "vram": "vram", "torch": "torch",
+           "cuda_abi_types": "core", "cuda_result": "core", "gguf_types": "worker",
+           "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
     for_tests=("pool_scene", "torch_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 

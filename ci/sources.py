@@ -16,7 +16,8 @@ RUNTIME = within({
     "guard": "guard_machine guard_journal guard_frame guard_child guard_jobs guard_device "
              "guard_talk guard guard_worker",
     "trace": """
-        trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
+        trace_clock trace_context trace_run trace_read trace_note trace_mark trace_install
+        trace_write
     """,
     "objects": "stream event module memory pinned copy launch stream_pool pipeline host_function",
     "graph": "graph_capture graph_nodes graph_instance batch",

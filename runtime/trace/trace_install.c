@@ -71,6 +71,7 @@ void tol_trace_remove(struct tol_driver *driver) {
         free(tol_trace.contexts[i].begins);
         tol_trace.contexts[i] = (struct tol_trace_context){.handle = NULL};
     }
+    tol_trace_clear_marks();
     free(tol_trace.calls);
     tol_trace.calls = NULL;
     atomic_store(&tol_trace.context_count, 0);

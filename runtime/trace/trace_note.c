@@ -88,7 +88,7 @@ static void add_name(const struct tol_interpose_call *call) {
     pthread_mutex_unlock(&tol_trace.lock);
 }
 
-static unsigned number_of_thread(void) {
+unsigned tol_trace_thread(void) {
     if (own.number == 0) {
         own.number = atomic_fetch_add(&tol_trace.threads, 1) + 1;
         own.run = own.number <= TOL_TRACE_RUNS ? &tol_trace.runs[own.number - 1] : NULL;
@@ -250,7 +250,7 @@ static void before(struct tol_interpose_call *call, void *user) {
     own.current = NULL;
     own.place = NULL;
     own.joins = false;
-    (void)number_of_thread();
+    (void)tol_trace_thread();
     if (call->forward && work_of[call->index] != 0) {
         own.current = begin(call);
     } else {
@@ -327,7 +327,7 @@ static void note_call(const struct tol_interpose_call *call) {
     struct tol_trace_call *kept = &tol_trace.calls[at];
     kept->index = call->index;
     kept->result = call->result;
-    kept->thread = number_of_thread();
+    kept->thread = tol_trace_thread();
     kept->begin_ns = call->begin_ns;
     kept->end_ns = call->end_ns;
     atomic_store_explicit(&kept->is_whole, true, memory_order_release);

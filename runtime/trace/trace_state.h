@@ -97,6 +97,14 @@ struct tol_trace_name {
     char text[TOL_TRACE_NAME_BYTES];
 };
 
+/* A moment of tol_trace_mark. */
+struct tol_trace_moment {
+    uint64_t at_ns;
+    unsigned thread;
+    char *name, *arguments; /* a JSON object */
+    struct tol_trace_moment *next;
+};
+
 struct tol_trace {
     bool is_on;
     struct tol_trace_options options;
@@ -118,6 +126,14 @@ struct tol_trace {
 };
 
 extern struct tol_trace tol_trace;
+
+/* The number of the calling thread; its first call of the driver or mark gives it one. */
+unsigned tol_trace_thread(void);
+
+/* Calls use for each mark in the order they came. Returns how many were not kept. */
+size_t tol_trace_each_mark(void (*use)(const struct tol_trace_moment *moment, void *user),
+                           void *user);
+void tol_trace_clear_marks(void);
 
 /* The context that is current, if the trace has it; else NULL. */
 struct tol_trace_context *tol_trace_current(void);

@@ -95,6 +95,18 @@ static void put_operation(struct writer *w, const struct tol_trace_operation *op
     end(w);
 }
 
+static void put_mark(const struct tol_trace_moment *moment, void *user) {
+    struct writer *w = user;
+    next(w);
+    fputs("{\"name\":\"", w->file);
+    put_text(w->file, moment->name);
+    fprintf(w->file,
+            "\",\"cat\":\"mark\",\"ph\":\"i\",\"s\":\"t\",\"ts\":%.3f,\"pid\":%ld,\"tid\":%u,"
+            "\"args\":%s}",
+            us_of(w, (double)moment->at_ns), w->process, moment->thread, moment->arguments);
+    end(w);
+}
+
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -116,12 +128,13 @@ static void put_all(struct writer *w, const char *process) {
             if (context->operations[i].is_collected) put_operation(w, &context->operations[i]);
         }
     }
-    if (!stats.overflowed) return;
+    const size_t lost_marks = tol_trace_each_mark(put_mark, w);
+    if (!stats.overflowed && lost_marks == 0) return;
     next(w);
     fprintf(w->file,
             "{\"name\":\"the trace overflowed\",\"ph\":\"i\",\"s\":\"g\",\"ts\":0,\"pid\":%ld,"
-            "\"tid\":0,\"args\":{\"lost_calls\":%zu,\"lost_operations\":%zu}}",
-            w->process, stats.lost_calls, stats.lost_operations);
+            "\"tid\":0,\"args\":{\"lost_calls\":%zu,\"lost_operations\":%zu,\"lost_marks\":%zu}}",
+            w->process, stats.lost_calls, stats.lost_operations, lost_marks);
     end(w);
 }
 

@@ -1,10 +1,12 @@
 /*
- * An alarm: counted, kept as the first one's sentence, written as a line of JSON, shown to a tool
- * that listens for NVTX ranges, and handed to the callback.
+ * An alarm: counted, kept as the first one's sentence, written as a line of JSON and as a moment of
+ * the trace, shown to a tool that listens for NVTX ranges, and handed to the callback.
  */
 #include "core/nvtx.h"
+#include "tollens/trace.h"
 #include "watch_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,7 +42,24 @@ static void write_line(FILE *file, const struct tol_watch_alarm *alarm) {
     write_text(file, "unit", alarm->unit);
     fprintf(file, "\"time_ns\": %llu, \"refused\": %s}\n", (unsigned long long)alarm->time_ns,
             alarm->refused ? "true" : "false");
-    fflush(file);
+}
+
+/* Into the file of lines, and into the trace if there is one. */
+static void write_out(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (memory == NULL) return;
+    write_line(memory, alarm);
+    if (fclose(memory) == 0 && bytes > 0) {
+        if (watch->options.lines != NULL) {
+            fputs(text, watch->options.lines);
+            fflush(watch->options.lines);
+        }
+        text[bytes - 1] = '\0';
+        tol_trace_mark("alarm", text);
+    }
+    free(text);
 }
 
 static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
@@ -51,7 +70,7 @@ static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
                  alarm->call, alarm->label[0] != '\0' ? " on \"" : "", alarm->label,
                  alarm->label[0] != '\0' ? "\"" : "", alarm->value, alarm->unit, alarm->limit);
     }
-    if (watch->options.lines != NULL) write_line(watch->options.lines, alarm);
+    write_out(watch, alarm);
     pthread_mutex_unlock(&watch->alarm_lock);
 }
 

@@ -287,6 +287,11 @@ Test(watch, a_trace_sees_what_a_watch_below_it_refuses) {
     MUST(tol_trace_write(file, "test", false));
     fclose(file);
     cr_assert(strstr(text, "\"result\":800") != NULL, "%s", text);
+    const char *alarm = strstr(text, "{\"name\":\"alarm\",\"cat\":\"mark\",\"ph\":\"i\"");
+    cr_assert(alarm != NULL, "%s", text);
+    cr_assert(strstr(alarm, "\"args\":{\"rule\": \"stay\", \"kind\": \"no_read_back\", ") != NULL);
+    cr_assert(strstr(alarm, "\"block\": \"weights\"") != NULL && strstr(alarm, "true}}") != NULL);
+    cr_assert(strstr(alarm + 2, "\"name\":\"alarm\"") == NULL, "%s", text);
     free(text);
     tol_trace_remove(test_driver());
 }

@@ -102,6 +102,11 @@ struct tol_trace_stats {
 };
 TOL_API void tol_trace_stats(struct tol_trace_stats *stats);
 
+/* Adds a moment to the trace: an event of the phase "i" in the calling thread's row. arguments: a
+ * JSON object, which is written as it is; NULL: none. Both texts are copied. Without a trace it
+ * does nothing. The alarms of a watch (watch.h) are such moments. At most 65,536 are kept. */
+TOL_API void tol_trace_mark(const char *name, const char *arguments);
+
 /* Collects, then writes the trace to file as JSON. is_part false: a complete document. is_part
  * true: only the events, each followed by a comma, so that the events of several processes can form
  * one list. process is the name of this process. TOL_INVALID_ARGUMENT: there is no trace. */
