@@ -22,7 +22,7 @@ enum {
     ROWS_MAX = 4096,
     PROMPT_ROWS = 2048,
     PROMPT_FROM = 64,
-    CHUNK = 512 << 10,
+    CHUNK = 2 << 20,
     DEADLINE_MS = 60000,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
     ALIGNMENT = 256

@@ -2,11 +2,10 @@
  * Reads the pieces of a file and copies them to the device.
  *
  * Threads read pieces into pinned blocks, and the thread that loads queues their copies on one
- * stream, one behind the other, and takes blocks back in that order. So it alone calls the driver.
- * Threads that each copied and waited gave 33 to 36 GB/s on one host with an H100, and this 27 on
- * another: the two were not timed side by side. Blocks are small and few, since a machine pins
- * about a megabyte a millisecond there, and each is made when the thread that loads has nothing to
- * queue.
+ * stream, one behind the other, and takes blocks back in that order. So it alone asks the driver
+ * whether copies are done: many threads that ask keep each other from queueing. Each thread makes
+ * and frees its own blocks, two of them, while others read and copy, since a machine with an H100
+ * pins about three megabytes a millisecond.
  */
 #include "loaded_state.h"
 
@@ -20,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-    THREADS_MAX = 16,
-    BLOCKS_MAX = 24,
+    THREADS_MAX = 8, /* as fast as 16 on a machine with an H100, with less to pin */
+    BLOCKS_MAX = 2 * THREADS_MAX,
     COPIES_MAX = 8, /* in flight, before the thread that loads waits for the first */
     REPORT_NS = 50000000,
     DEADLINE_MS = 60000,
@@ -29,7 +28,7 @@ enum {
 };
 
 struct block {
-    struct tol_pinned *pinned;
+    struct tol_pinned *pinned; /* NULL: not made yet, or freed */
     void *bytes;
     struct loaded_piece *piece;
     struct block *next;
@@ -65,14 +64,15 @@ struct upload {
     /* Of the thread that loads: */
     struct tol_stream *stream;
     struct block blocks[BLOCKS_MAX];
-    size_t made, wanted, in_flight; /* blocks */
-    struct line copied;             /* blocks whose copies are queued */
+    size_t in_flight;             /* blocks */
+    struct line copied;           /* blocks whose copies are queued */
     uint64_t done, told, next_ns; /* bytes queued; that progress heard of; when it is next called */
     pthread_mutex_t lock;
     pthread_cond_t emptied, filled;
     /* Under the lock: */
     struct line empty, full;
-    size_t next; /* piece */
+    size_t made, wanted, freed; /* blocks */
+    size_t next;                /* piece */
     unsigned running;
     bool stops;
     tol_status status; /* the first failure of a thread that reads, and its words */
@@ -82,15 +82,18 @@ struct upload {
 
 /* ---- threads that read ---- */
 
-/* An empty block, with the piece that it is for. NULL: there is nothing more to read. */
+/* An empty block, or one that is not made yet, with the piece that it is for. NULL: there is
+ * nothing more to read. */
 static struct block *take(struct upload *u) {
     struct block *block = NULL;
     pthread_mutex_lock(&u->lock);
-    while (!u->stops && u->next < u->pieces->count && u->empty.first == NULL) {
+    while (!u->stops && u->next < u->pieces->count && u->empty.first == NULL &&
+           u->made == u->wanted) {
         pthread_cond_wait(&u->emptied, &u->lock);
     }
     if (!u->stops && u->next < u->pieces->count) {
         block = leave(&u->empty);
+        if (block == NULL) block = &u->blocks[u->made++];
         block->piece = &u->pieces->list[u->next++];
         if (u->next == u->pieces->count) pthread_cond_broadcast(&u->emptied);
     }
@@ -103,6 +106,10 @@ static tol_status read_pieces(struct upload *u) {
     struct block *block = NULL;
     while ((block = take(u)) != NULL) {
         struct loaded_piece *piece = block->piece;
+        if (block->pinned == NULL) {
+            TOL_TRY(tol_pinned_create(u->loaded->context, u->block_bytes, &block->pinned));
+            TOL_TRY(tol_pinned_access(block->pinned, &block->bytes));
+        }
         TOL_TRY(tol_gguf_read(u->file, piece->tensor, piece->from, block->bytes, piece->bytes));
         if (u->options->verify) piece->sum = kn_crc32c(block->bytes, piece->bytes, KN_CRC32C_BEST);
         pthread_mutex_lock(&u->lock);
@@ -114,8 +121,21 @@ out:
     return status;
 }
 
+/* A block that no piece needs any more. NULL: there will be none. */
+static struct block *take_spare(struct upload *u) {
+    pthread_mutex_lock(&u->lock);
+    while (!u->stops && u->empty.first == NULL && u->freed < u->made) {
+        pthread_cond_wait(&u->emptied, &u->lock);
+    }
+    struct block *block = u->stops ? NULL : leave(&u->empty);
+    if (block != NULL && ++u->freed == u->made) pthread_cond_broadcast(&u->emptied);
+    pthread_mutex_unlock(&u->lock);
+    return block;
+}
+
 static void *run(void *user) {
     struct upload *u = user;
+    struct block *spare = NULL;
     const tol_status status = read_pieces(u);
     pthread_mutex_lock(&u->lock);
     if (status != TOL_OK && u->status == TOL_OK) {
@@ -128,6 +148,10 @@ static void *run(void *user) {
     u->running--;
     pthread_cond_signal(&u->filled);
     pthread_mutex_unlock(&u->lock);
+    while ((spare = take_spare(u)) != NULL) {
+        tol_pinned_destroy(spare->pinned);
+        spare->pinned = NULL;
+    }
     return NULL;
 }
 
@@ -145,17 +169,6 @@ static void put_back(struct upload *u, struct block *block) {
     join(&u->empty, block);
     pthread_cond_signal(&u->emptied);
     pthread_mutex_unlock(&u->lock);
-}
-
-static tol_status make_block(struct upload *u) {
-    tol_status status = TOL_OK;
-    struct block *block = &u->blocks[u->made];
-    TOL_TRY(tol_pinned_create(u->loaded->context, u->block_bytes, &block->pinned));
-    u->made++;
-    TOL_TRY(tol_pinned_access(block->pinned, &block->bytes));
-    put_back(u, block);
-out:
-    return status;
 }
 
 /* Waits for the first of the copies, and gives its block to the threads. */
@@ -211,15 +224,13 @@ static tol_status copy_pieces(struct upload *u) {
     while (!ends) {
         TOL_CHECK(report(u, false), TOL_CANCELLED, "loading was cancelled after %llu of %llu bytes",
                   (unsigned long long)u->done, (unsigned long long)u->pieces->bytes);
-        const bool can_make = u->made < u->wanted;
-        struct block *block = take_full(u, !can_make && u->in_flight == 0, &ends);
+        struct block *block = take_full(u, u->in_flight == 0, &ends);
         if (block != NULL) {
             TOL_TRY(copy(u, block));
-        } else if (!ends && can_make) {
-            TOL_TRY(make_block(u));
-        } else if (!ends && u->in_flight > 0) {
+        } else if (u->in_flight > 0) {
             TOL_TRY(take_back(u));
         }
+        ends = ends && u->in_flight == 0;
     }
     TOL_TRY(tol_stream_synchronize_for(u->stream, DEADLINE_MS));
     TOL_CHECK(u->status != TOL_OK || report(u, true), TOL_CANCELLED,
@@ -249,7 +260,7 @@ static unsigned start(struct upload *u, pthread_t *threads, unsigned wanted) {
 
 static void end(struct upload *u) {
     tol_stream_destroy(u->stream);
-    for (size_t i = 0; i < u->made; i++) tol_pinned_destroy(u->blocks[i].pinned);
+    for (size_t i = 0; i < BLOCKS_MAX; i++) tol_pinned_destroy(u->blocks[i].pinned);
     pthread_mutex_destroy(&u->lock);
     pthread_cond_destroy(&u->emptied);
     pthread_cond_destroy(&u->filled);
@@ -271,7 +282,7 @@ tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *mode
         if (pieces->list[i].bytes > u.block_bytes) u.block_bytes = pieces->list[i].bytes;
     }
     const unsigned wanted = thread_count(options, pieces->count);
-    u.wanted = wanted + COPIES_MAX < pieces->count ? wanted + COPIES_MAX : pieces->count;
+    u.wanted = 2 * (size_t)wanted < pieces->count ? 2 * (size_t)wanted : pieces->count;
     const unsigned started = start(&u, threads, wanted);
     status = started > 0 ? copy_pieces(&u) : TOL_OUT_OF_HOST_MEMORY;
     stop(&u);

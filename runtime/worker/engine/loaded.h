@@ -30,8 +30,8 @@ struct tol_load_options {
      * compute capability 8.0, compute all prompts as steps. */
     size_t prompt_rows;
     size_t prompt_from;  /* tokens of a long prompt; 0: 64; SIZE_MAX: none is */
-    size_t chunk_bytes;  /* of a pinned block; 0: 512 KiB */
-    unsigned threads;    /* that read the file; 0: as many as processors, 16 at most */
+    size_t chunk_bytes;  /* of a pinned block; 0: 2 MiB */
+    unsigned threads;    /* that read the file; 0: as many as processors, 8 at most */
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;          /* sessions whose texts begin alike do not share pages */
