@@ -21,7 +21,8 @@ KERNELS = """
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join
     decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
-    decoder/linear decoder/best decoder/paged decoder/halves
+    decoder/linear decoder/linear_pair decoder/best decoder/paged decoder/paged_step
+    decoder/halves
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -47,10 +48,11 @@ KERNEL_IMAGES = """
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
-    decoder/linear_5_bytes decoder/linear_6_early decoder/rounded_1_warp decoder/rounded_2_early
+    decoder/linear_5_bytes decoder/linear_6_early decoder/linear_7_stay
+    decoder/rounded_1_warp decoder/rounded_2_early
     decoder/best_1_parts decoder/best_2_early decoder/embed_1_element decoder/heads_1_warp
     decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
-    decoder/paged_4_early
+    decoder/paged_4_early decoder/paged_5_step
     decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
 """.split()
 

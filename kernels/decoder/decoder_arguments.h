@@ -66,11 +66,24 @@ enum { LINEAR_STRIDE_Q4_K = 144, LINEAR_STRIDE_Q5_K = 176, LINEAR_STRIDE_Q6_K = 
     (LINEAR_BYTES_WARPS * (stages) *                                                               \
      ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_UNITS_AT : 0)))
 
+enum { LINEAR_STAY_COLUMNS = 4 }; /* at most, unless the variant is named */
+
+/* The same of a block that stays, which has the totals of two tiles beside its rings. */
+#define LINEAR_STAY_SHARED(stride)                                                                 \
+    (LINEAR_BYTES_SHARED(stride, 1, 1, LINEAR_BYTES_STAGES(stride)) +                              \
+     2 * LINEAR_BYTES_WARPS * (int)ROUNDED_COLUMNS * 16 * 4)
+
 /* Of the bytes kernels. The gated ones round y to bytes as well, where `rounded` is not 0: tickets
  * has an uint32 for each tile of columns and chunk of rows. */
 struct linear_bytes_arguments {
     struct linear_arguments linear;
     uint64_t rounded, tickets;
+};
+
+/* Of two products of the same x by blocks that stay; the first have the first one. */
+struct linear_pair_arguments {
+    struct linear_bytes_arguments of[2];
+    uint32_t first_blocks;
 };
 
 struct rounded_arguments {
@@ -129,6 +142,13 @@ struct paged_arguments {
     int32_t heads, kv_heads, head_size;
     int32_t window; /* a row sees so many positions, with its own; 0: all */
     int32_t splits;
+};
+
+/* Of both in one. Where splits is 1 the rows themselves go to paged.out. */
+struct paged_step_arguments {
+    struct heads_arguments heads;
+    struct paged_arguments paged;
+    uint32_t rounds; /* out is as rounded.cuh has it */
 };
 
 #endif

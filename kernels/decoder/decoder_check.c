@@ -61,5 +61,5 @@ tol_status kn_decoder_launch_early(struct kn_kernels *kernels, struct tol_stream
                                    const struct kn_variant *variant, struct tol_launch_shape shape,
                                    const void *argument, size_t bytes) {
     return launch(kernels, stream, variant, shape, argument, bytes,
-                  strcmp(variant->name, "early") == 0);
+                  strcmp(variant->name, "early") == 0 || strcmp(variant->name, "stay") == 0);
 }

@@ -4,7 +4,7 @@
 #include "early.cuh"
 #include "paged.cuh"
 
-enum { HEADS = 4, HEAD_ELEMENTS = 256 };
+enum { HEADS = 4, HEAD_ELEMENTS = 256 }; // warps that store heads
 
 // The elements that a lane has: pair i is two elements that are rotated, or two neighbours behind.
 __device__ inline int2 pair_of(const heads_arguments &x, int i) {
@@ -63,18 +63,14 @@ struct stored_bytes {
     }
 };
 
-template <class STORED> __device__ inline void heads_ready(const heads_arguments &x) {
-    const int head = blockIdx.x * HEADS + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const int row = blockIdx.y;
-    if (head >= x.heads + 2 * x.kv_heads) return wait_in_front();
+// Makes head `head` of a row ready: its lanes call take(i, value) for each element. A warp calls it.
+template <class TAKE>
+__device__ inline void make_ready(const heads_arguments &x, int head, int position,
+                                  const float *own, TAKE take) {
+    const int lane = threadIdx.x % WARP;
     const bool is_value = head >= x.heads + x.kv_heads;
-    const int position = ((const int *)x.cache.positions)[row];
-    const uint64_t page = head < x.heads ? 0 : pages_of(x.cache, row)[position / PAGE];
-    float *own = (float *)x.rows_at + row * x.row_stride + (uint64_t)head * x.head_size;
     const float *weight = (const float *)(is_value ? 0 : head < x.heads ? x.q_norm : x.k_norm);
     float scale = 1;
-    begin_early();
-    wait_in_front(); // positions, slots and pages were there before
     if (weight != nullptr) {
         float squares = 0;
         for (int i = lane; i < x.head_size; i += WARP) squares = fmaf(own[i], own[i], squares);
@@ -92,12 +88,24 @@ template <class STORED> __device__ inline void heads_ready(const heads_arguments
             b = a * sine + b * cosine;
             a = turned;
         }
-        if (head < x.heads) {
-            own[at.x] = a, own[at.y] = b;
-        } else {
-            STORED::element(x, head, position, page, at.x, a);
-            STORED::element(x, head, position, page, at.y, b);
-        }
+        take(at.x, a);
+        take(at.y, b);
     }
-    if (head >= x.heads) STORED::finish(x, head, position, page);
+}
+
+template <class STORED> __device__ inline void heads_ready(const heads_arguments &x) {
+    const int head = blockIdx.x * HEADS + threadIdx.x / WARP, row = blockIdx.y;
+    if (head >= x.heads + 2 * x.kv_heads) return wait_in_front();
+    const int position = ((const int *)x.cache.positions)[row];
+    const uint64_t page = head < x.heads ? 0 : pages_of(x.cache, row)[position / PAGE];
+    float *own = (float *)x.rows_at + row * x.row_stride + (uint64_t)head * x.head_size;
+    begin_early();
+    wait_in_front(); // positions, slots and pages were there before
+    if (head < x.heads) {
+        make_ready(x, head, position, own, [&](int i, float value) { own[i] = value; });
+    } else {
+        make_ready(x, head, position, own,
+                   [&](int i, float value) { STORED::element(x, head, position, page, i, value); });
+        STORED::finish(x, head, position, page);
+    }
 }

@@ -22,7 +22,8 @@ enum {
     TENSOR_COLUMNS = 8,
     WIDE_FROM = LINEAR_WIDE_COLUMNS / 2 + 1, /* columns: more than half of a tile */
     COLUMNS_MAX = 1 << 18,
-    EMBED_THREADS = 128
+    EMBED_THREADS = 128,
+    EMBED_BLOCKS = 64
 };
 
 static const char *tensor_refuses(const void *problem) {
@@ -169,6 +170,26 @@ out:
     return status;
 }
 
+static tol_status check_problem(const struct kn_linear *x) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_matrix("the matrix", x->format, x->weights, x->rows, x->k));
+    if (x->gate.address != 0) {
+        TOL_TRY(check_matrix("the gate", x->format, x->gate, x->rows, x->k));
+    }
+    TOL_TRY(check(x));
+    if (x->workspace.address != 0) TOL_TRY(check_workspace(x));
+out:
+    return status;
+}
+
+tol_status kn_linear_prepare(const struct kn_linear *x, struct linear_bytes_arguments *arguments) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_problem(x));
+    status = kn_linear_bytes_prepare(x, arguments);
+out:
+    return status;
+}
+
 /* As many warps a block as leave three quarters of the multiprocessors a block: warps of a block
  * share x, and shared memory limits a multiprocessor to two or three blocks. */
 static unsigned wide_warps(size_t tiles, size_t column_tiles, size_t multiprocessors) {
@@ -185,12 +206,7 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "linear needs kernels, a stream and a problem");
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    TOL_TRY(check_matrix("the matrix", x->format, x->weights, x->rows, x->k));
-    if (x->gate.address != 0) {
-        TOL_TRY(check_matrix("the gate", x->format, x->gate, x->rows, x->k));
-    }
-    TOL_TRY(check(x));
-    if (x->workspace.address != 0) TOL_TRY(check_workspace(x));
+    TOL_TRY(check_problem(x));
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     if (kn_linear_bytes_serves(device, x)) return kn_linear_bytes(kernels, stream, x);
     TOL_CHECK(!x->is_rounded, TOL_UNSUPPORTED, "linear: no variant takes a rounded x here");
@@ -249,10 +265,13 @@ tol_status kn_embed(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .out_stride = x->out_stride,
                                               .table_rows = (uint32_t)x->table_rows,
                                               .columns = (uint32_t)x->columns};
+    const size_t blocks = (x->columns + EMBED_THREADS - 1) / EMBED_THREADS; /* of a row */
     status = kn_decoder_launch(
         kernels, stream, &embeds[x->format],
-        (struct tol_launch_shape){(unsigned)x->rows, 1, 1, EMBED_THREADS, 1, 1, 0}, &arguments,
-        sizeof arguments);
+        (struct tol_launch_shape){(unsigned)x->rows,
+                                  (unsigned)(blocks < EMBED_BLOCKS ? blocks : EMBED_BLOCKS), 1,
+                                  EMBED_THREADS, 1, 1, 0},
+        &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -40,6 +40,11 @@ TOL_API size_t kn_linear_workspace(size_t columns, size_t k);
 TOL_API tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_linear *linear);
 
+/* Internal, for linear pair: checks a problem of rounded columns, and says what kernels are told
+ * of it. */
+tol_status kn_linear_prepare(const struct kn_linear *linear,
+                             struct linear_bytes_arguments *arguments);
+
 struct kn_embed {
     enum kn_weight_format format;
     size_t rows, columns, table_rows;

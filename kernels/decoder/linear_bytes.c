@@ -12,10 +12,18 @@
 
 KN_IMAGES(linear_5_bytes);
 KN_IMAGES(linear_6_early);
+KN_IMAGES(linear_7_stay);
 
 static const char *few_columns(const void *problem) {
     const struct kn_linear *x = problem;
     return x->columns <= ROUNDED_COLUMNS ? "there are few columns" : NULL;
+}
+
+static const char *parts_of_tiles(const void *problem) {
+    const struct kn_linear *x = problem;
+    const size_t rows = x->gate.address != 0 ? 8 : 16;
+    if (x->columns > ROUNDED_COLUMNS) return "there are more than 8 columns";
+    return x->rows % rows != 0 ? "there is a tile that has not all rows" : NULL;
 }
 
 /* tile: rows of W of a block, and columns. */
@@ -27,6 +35,15 @@ static const char *few_columns(const void *problem) {
         .shared_bytes = LINEAR_BYTES_SHARED(stride, tiles, columns, stages), .tile = {             \
             16 * (own),                                                                            \
             (columns)*ROUNDED_COLUMNS                                                              \
+        }                                                                                          \
+    }
+#define STAY(gated, format, stride, rows)                                                          \
+    {                                                                                              \
+        .name = "stay", .entry = "linear_stay_" gated #format, .images = kn_images_linear_7_stay,  \
+        .compute_capability_min = 90, .refuse = parts_of_tiles,                                    \
+        .threads = 32 * LINEAR_BYTES_WARPS, .shared_bytes = LINEAR_STAY_SHARED(stride), .tile = {  \
+            rows,                                                                                  \
+            ROUNDED_COLUMNS                                                                        \
         }                                                                                          \
     }
 #define PLAIN(name, capability, ending, file, format, stride)                                      \
@@ -41,23 +58,28 @@ static const char *few_columns(const void *problem) {
               1, 1, 2)
 #define BOTH(format, stride)                                                                       \
     {                                                                                              \
-        {PLAIN("early", 90, "_early", 6_early, format, stride),                                    \
+        {STAY("", format, stride, 16), PLAIN("early", 90, "_early", 6_early, format, stride),      \
          PLAIN("bytes", 80, "", 5_bytes, format, stride)},                                         \
         {                                                                                          \
-            GATED("early", 90, "_early", 6_early, format, stride),                                 \
+            STAY("gated_", format, stride, 8),                                                     \
+                GATED("early", 90, "_early", 6_early, format, stride),                             \
                 GATED("bytes", 80, "", 5_bytes, format, stride)                                    \
         }                                                                                          \
     }
 
-/* By format, and whether there is a gate. */
-enum { ROWS = 4 };
+/* By format, and whether there is a gate. Blocks that stay come first: for few columns, and more
+ * tiles than blocks, two of which a multiprocessor has. On an H100 a token of one session is
+ * written 6 % faster with them; alone such a kernel is slower, so not for the output matrix, which
+ * has thousands of tiles. */
+enum { ROWS = 5, BLOCKS_OF_ONE = 2, TILES_OF_BLOCK = 16 };
 static const struct kn_variant products[KN_WEIGHT_FORMATS][2][ROWS] = {
     [KN_WEIGHT_Q4_K] = BOTH(q4_k, LINEAR_STRIDE_Q4_K),
     [KN_WEIGHT_Q5_K] = BOTH(q5_k, LINEAR_STRIDE_Q5_K),
     [KN_WEIGHT_Q6_K] = BOTH(q6_k, LINEAR_STRIDE_Q6_K)};
 
 static bool is_ours(const char *name) {
-    return name == NULL || strcmp(name, "early") == 0 || strcmp(name, "bytes") == 0;
+    return name == NULL || strcmp(name, "stay") == 0 || strcmp(name, "early") == 0 ||
+           strcmp(name, "bytes") == 0;
 }
 
 size_t kn_linear_tickets(size_t columns, size_t rows) {
@@ -75,25 +97,19 @@ bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_lin
            kn_linear_is_bytes(device, x->format);
 }
 
-tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
-                           const struct kn_linear *x) {
+tol_status kn_linear_bytes_prepare(const struct kn_linear *x,
+                                   struct linear_bytes_arguments *arguments) {
     tol_status status = TOL_OK;
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    const struct kn_variants variants = {"linear", products[x->format][x->gate.address != 0], ROWS};
-    const struct kn_variant *variant = NULL;
-    TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
-    struct linear_bytes_arguments arguments = {.linear = {.weights = x->weights.address,
-                                                          .gate = x->gate.address,
-                                                          .y = x->y.address,
-                                                          .bias = x->bias.address,
-                                                          .split = x->workspace.address,
-                                                          .y_stride = x->y_stride,
-                                                          .rows = (uint32_t)x->rows,
-                                                          .columns = (uint32_t)x->columns,
-                                                          .k = (uint32_t)x->k,
-                                                          .adds = x->adds}};
-    const size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
-    const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
+    *arguments = (struct linear_bytes_arguments){.linear = {.weights = x->weights.address,
+                                                            .gate = x->gate.address,
+                                                            .y = x->y.address,
+                                                            .bias = x->bias.address,
+                                                            .split = x->workspace.address,
+                                                            .y_stride = x->y_stride,
+                                                            .rows = (uint32_t)x->rows,
+                                                            .columns = (uint32_t)x->columns,
+                                                            .k = (uint32_t)x->k,
+                                                            .adds = x->adds}};
     if (x->rounded.address != 0) {
         TOL_CHECK(x->gate.address != 0 && x->rows % LINEAR_CHUNK == 0, TOL_INVALID_ARGUMENT,
                   "linear: %zu rows %s gate cannot be rounded", x->rows,
@@ -101,9 +117,31 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
         TOL_TRY(kn_decoder_bytes("the rounded y", x->rounded, kn_rounded_bytes(x->columns, x->rows),
                                  16));
         TOL_TRY(kn_decoder_bytes("tickets", x->tickets, kn_linear_tickets(x->columns, x->rows), 4));
-        arguments.rounded = x->rounded.address;
-        arguments.tickets = x->tickets.address;
+        arguments->rounded = x->rounded.address;
+        arguments->tickets = x->tickets.address;
     }
+out:
+    return status;
+}
+
+tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_linear *x) {
+    tol_status status = TOL_OK;
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    const struct kn_variant *variants_of = products[x->format][x->gate.address != 0];
+    const size_t blocks = BLOCKS_OF_ONE * (size_t)device->multiprocessors;
+    const size_t tiles = x->rows / variants_of[0].tile[0];
+    const bool leaves = x->variant == NULL && (x->columns > LINEAR_STAY_COLUMNS ||
+                                               tiles <= blocks || tiles > TILES_OF_BLOCK * blocks);
+    const struct kn_variants variants = {"linear", variants_of + leaves, ROWS - leaves};
+    const struct kn_variant *variant = NULL;
+    TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
+    struct linear_bytes_arguments arguments;
+    TOL_TRY(kn_linear_bytes_prepare(x, &arguments));
+    const bool stays = variant == variants_of;
+    size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
+    if (stays && grid_x > blocks) grid_x = blocks;
+    const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
     if (!x->is_rounded) {
         TOL_TRY(kn_rounded(kernels, stream,
                            &(struct kn_rounded){.columns = x->columns,

@@ -115,8 +115,9 @@ static struct paged_cache cache_of(const struct kn_paged_rows *batch,
                                 .pages_max = (uint32_t)batch->pages_max};
 }
 
-static tol_status check_heads(const struct kn_heads_ready *x, size_t all) {
+static tol_status check_heads(const struct kn_heads_ready *x) {
     tol_status status = TOL_OK;
+    const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     const size_t head_bytes = x->shape.head_size * sizeof(float);
     TOL_TRY(check_batch(&x->batch, &x->shape));
     TOL_TRY(kn_decoder_rows("qkv", x->qkv, x->batch.rows, x->qkv_stride, all * x->shape.head_size,
@@ -133,29 +134,37 @@ out:
     return status;
 }
 
+tol_status kn_heads_prepare(const struct kn_heads_ready *x, struct heads_arguments *arguments) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_heads(x));
+    *arguments = (struct heads_arguments){.cache = cache_of(&x->batch, &x->shape),
+                                          .rows_at = x->qkv.address,
+                                          .row_stride = x->qkv_stride,
+                                          .q_norm = x->q_norm.address,
+                                          .k_norm = x->k_norm.address,
+                                          .frequencies = x->frequencies.address,
+                                          .epsilon = x->epsilon,
+                                          .magnitude = x->magnitude,
+                                          .heads = (int32_t)x->shape.heads,
+                                          .kv_heads = (int32_t)x->shape.kv_heads,
+                                          .head_size = (int32_t)x->shape.head_size,
+                                          .rotated = (int32_t)x->rotated,
+                                          .halves = x->halves};
+out:
+    return status;
+}
+
 tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
                     const struct kn_heads_ready *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "heads needs kernels, a stream and a problem");
     if (x->batch.rows == 0) return TOL_OK;
+    struct heads_arguments arguments;
+    TOL_TRY(kn_heads_prepare(x, &arguments));
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
-    TOL_TRY(check_heads(x, all));
     const struct kn_variant *variant = NULL;
     TOL_TRY(pick(kernels, heads_rows[x->shape.cache], x->variant, &variant));
-    const struct heads_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
-                                              .rows_at = x->qkv.address,
-                                              .row_stride = x->qkv_stride,
-                                              .q_norm = x->q_norm.address,
-                                              .k_norm = x->k_norm.address,
-                                              .frequencies = x->frequencies.address,
-                                              .epsilon = x->epsilon,
-                                              .magnitude = x->magnitude,
-                                              .heads = (int32_t)x->shape.heads,
-                                              .kv_heads = (int32_t)x->shape.kv_heads,
-                                              .head_size = (int32_t)x->shape.head_size,
-                                              .rotated = (int32_t)x->rotated,
-                                              .halves = x->halves};
     status = kn_decoder_launch_early(
         kernels, stream, variant,
         (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS), (unsigned)x->batch.rows, 1,
@@ -201,45 +210,62 @@ bool kn_paged_can_round(const struct kn_paged_heads *shape) {
     return shape->heads * shape->head_size % LINEAR_CHUNK == 0;
 }
 
+tol_status kn_paged_prepare(const struct kn_paged *x, struct paged_arguments *arguments) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_paged(x));
+    const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
+    *arguments = (struct paged_arguments){.cache = cache_of(&x->batch, &x->shape),
+                                          .q = x->q.address,
+                                          .out = x->rounded.address != 0 ? x->rounded.address
+                                                                         : x->out.address,
+                                          .q_stride = x->q_stride,
+                                          .out_stride = x->out_stride,
+                                          .parts = x->workspace.address,
+                                          .scale_log2 = scale * 1.44269504089f,
+                                          .heads = (int32_t)x->shape.heads,
+                                          .kv_heads = (int32_t)x->shape.kv_heads,
+                                          .head_size = (int32_t)x->shape.head_size,
+                                          .window = (int32_t)x->window,
+                                          .splits = (int32_t)x->splits};
+out:
+    return status;
+}
+
+tol_status kn_paged_merge(struct kn_kernels *kernels, struct tol_stream *stream,
+                          const struct kn_paged *x, const struct paged_arguments *arguments) {
+    tol_status status = TOL_OK;
+    const bool is_rounded = x->rounded.address != 0;
+    const struct kn_variant *merge = NULL;
+    TOL_TRY(pick(kernels, merge_rows[is_rounded], x->variant, &merge));
+    const size_t width = x->shape.heads * x->shape.head_size;
+    const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
+    status =
+        kn_decoder_launch_early(kernels, stream, merge,
+                                (struct tol_launch_shape){(unsigned)blocks, (unsigned)x->batch.rows,
+                                                          1, merge->threads, 1, 1, 0},
+                                arguments, sizeof *arguments);
+out:
+    return status;
+}
+
 tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,
                               const struct kn_paged *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "paged attention needs kernels, a stream and a problem");
     if (x->batch.rows == 0) return TOL_OK;
-    TOL_TRY(check_paged(x));
-    const bool is_rounded = x->rounded.address != 0;
-    const struct kn_variant *span = NULL, *merge = NULL;
+    struct paged_arguments arguments;
+    TOL_TRY(kn_paged_prepare(x, &arguments));
+    const struct kn_variant *span = NULL;
     TOL_TRY(pick(kernels, span_for(&x->shape), x->variant, &span));
-    TOL_TRY(pick(kernels, merge_rows[is_rounded], x->variant, &merge));
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const size_t times = (group + span->tile[0] - 1) / span->tile[0];
-    const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
-    const struct paged_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
-                                              .q = x->q.address,
-                                              .out =
-                                                  is_rounded ? x->rounded.address : x->out.address,
-                                              .q_stride = x->q_stride,
-                                              .out_stride = x->out_stride,
-                                              .parts = x->workspace.address,
-                                              .scale_log2 = scale * 1.44269504089f,
-                                              .heads = (int32_t)x->shape.heads,
-                                              .kv_heads = (int32_t)x->shape.kv_heads,
-                                              .head_size = (int32_t)x->shape.head_size,
-                                              .window = (int32_t)x->window,
-                                              .splits = (int32_t)x->splits};
-    const unsigned rows = (unsigned)x->batch.rows;
-    TOL_TRY(kn_decoder_launch_early(kernels, stream, span,
-                                    (struct tol_launch_shape){(unsigned)x->splits,
-                                                              (unsigned)(x->shape.kv_heads * times),
-                                                              rows, span->threads, 1, 1, 0},
-                                    &arguments, sizeof arguments));
-    const size_t width = x->shape.heads * x->shape.head_size;
-    const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
-    status = kn_decoder_launch_early(
-        kernels, stream, merge,
-        (struct tol_launch_shape){(unsigned)blocks, rows, 1, merge->threads, 1, 1, 0}, &arguments,
-        sizeof arguments);
+    TOL_TRY(kn_decoder_launch_early(
+        kernels, stream, span,
+        (struct tol_launch_shape){(unsigned)x->splits, (unsigned)(x->shape.kv_heads * times),
+                                  (unsigned)x->batch.rows, span->threads, 1, 1, 0},
+        &arguments, sizeof arguments));
+    status = kn_paged_merge(kernels, stream, x, &arguments);
 out:
     return status;
 }

@@ -94,11 +94,18 @@ TOL_API bool kn_paged_can_round(const struct kn_paged_heads *shape);
 
 TOL_API size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits);
 
-/* For the operations beside it that read keys and values: where they lie; the checks of both. */
+/* Internal, for the operations beside it: where keys and values lie, the checks of both, what the
+ * kernels are told of a problem that was checked, and the second kernel of paged attention. */
 struct paged_cache; /* decoder_arguments.h */
+struct heads_arguments;
+struct paged_arguments;
 void kn_paged_cache_of(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape,
                        struct paged_cache *cache);
 tol_status kn_paged_check(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape);
+tol_status kn_heads_prepare(const struct kn_heads_ready *heads, struct heads_arguments *arguments);
+tol_status kn_paged_prepare(const struct kn_paged *paged, struct paged_arguments *arguments);
+tol_status kn_paged_merge(struct kn_kernels *kernels, struct tol_stream *stream,
+                          const struct kn_paged *paged, const struct paged_arguments *arguments);
 
 /* Fails as kn_heads does. A position outside the spans is a read from anywhere. */
 TOL_API tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,

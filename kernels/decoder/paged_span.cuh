@@ -193,47 +193,85 @@ __device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &
     for (int i = 0; i < VALUE_PIECE * GROUP; i++) s.sums[i][threadIdx.x] = sums[i];
 }
 
-template <class CACHED, int GROUP> __device__ inline void span(const paged_arguments &x) {
-    __shared__ span_shared<GROUP> s;
-    const int row = blockIdx.z, shared_by = x.heads / x.kv_heads;
-    const int times = ceil_div(shared_by, GROUP), head = blockIdx.y / times;
-    const int first = head * shared_by + blockIdx.y % times * GROUP;
-    const int count = min(GROUP, (head + 1) * shared_by - first);
-    const int own = ((const int *)x.cache.positions)[row], base = blockIdx.x * PAGED_SPAN;
-    const int begin = max(base, x.window > 0 ? own - x.window + 1 : 0);
-    const int end = min(base + PAGED_SPAN, own + 1);
-    begin_early();
-    if (begin < end && threadIdx.x <= (unsigned)(end - 1 - base) / PAGE) {
-        s.pages[threadIdx.x] = pages_of(x.cache, row)[base / PAGE + threadIdx.x];
+// What a block owns: heads `first` on of q, `count` of them, that share head `head` of k and v, and
+// the positions from begin to end of the span at `base`, none if begin >= end. own: the row's.
+template <int GROUP> struct span_place {
+    int row, head, first, count, own, base, begin, end;
+
+    __device__ inline span_place(const paged_arguments &x) {
+        const int shared_by = x.heads / x.kv_heads, times = ceil_div(shared_by, GROUP);
+        row = blockIdx.z, head = blockIdx.y / times;
+        first = head * shared_by + blockIdx.y % times * GROUP;
+        count = min(GROUP, (head + 1) * shared_by - first);
+        own = ((const int *)x.cache.positions)[row], base = blockIdx.x * PAGED_SPAN;
+        begin = max(base, x.window > 0 ? own - x.window + 1 : 0);
+        end = min(base + PAGED_SPAN, own + 1);
     }
-    wait_in_front();          // positions, slots and pages were there before
-    if (begin >= end) return; // all threads: the merge leaves this span out
-    for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
-        const int g = i / x.head_size, at = i % x.head_size;
-        const float *q = (const float *)x.q + row * x.q_stride;
-        s.q[g][at] = g < count ? q[(uint64_t)(first + g) * x.head_size + at] * x.scale_log2 : 0;
+    __device__ inline bool is_empty() const { return begin >= end; }
+    // To shared memory: the addresses of the span's pages.
+    __device__ inline void load_pages(const paged_arguments &x, span_shared<GROUP> &s) const {
+        if (!is_empty() && threadIdx.x <= (unsigned)(end - 1 - base) / PAGE) {
+            s.pages[threadIdx.x] = pages_of(x.cache, row)[base / PAGE + threadIdx.x];
+        }
     }
+};
+
+// The sums of values of the teams, from q and the pages in shared memory. Begins and ends with what
+// all threads see.
+template <class CACHED, int GROUP>
+__device__ inline void attend(const paged_arguments &x, const span_place<GROUP> &p,
+                              span_shared<GROUP> &s) {
     __syncthreads(); // q and the pages are there
-    const int position = base + threadIdx.x % PAGED_SPAN;
-    const bool seen = position >= begin && position < end;
-    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x % PAGED_SPAN / PAGE] : 0, head, position,
-                         seen);
+    const int position = p.base + threadIdx.x % PAGED_SPAN;
+    const bool seen = position >= p.begin && position < p.end;
+    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x % PAGED_SPAN / PAGE] : 0, p.head,
+                         position, seen);
     __syncthreads(); // all scores are there
     weigh<GROUP>(s);
     __syncthreads(); // all weights are there
-    add_values<CACHED, GROUP>(s, x, head, begin, end, base);
+    add_values<CACHED, GROUP>(s, x, p.head, p.begin, p.end, p.base);
     __syncthreads(); // the sums of all teams are there
+}
+
+// Element `at` of head g of the block, not yet divided by the sum of weights.
+template <int GROUP>
+__device__ inline float attended(const paged_arguments &x, const span_shared<GROUP> &s, int g,
+                                 int at) {
     const int pieces = x.head_size / VALUE_PIECE, teams = THREADS / pieces;
+    float sum = 0;
+    for (int team = 0; team < teams; team++) {
+        sum += s.sums[VALUE_PIECE * g + at % VALUE_PIECE][team * pieces + at / VALUE_PIECE];
+    }
+    return sum;
+}
+
+// Leaves the block's part for the merge.
+template <int GROUP>
+__device__ inline void put_part(const paged_arguments &x, const span_place<GROUP> &p,
+                                const span_shared<GROUP> &s) {
     const uint64_t part_size = x.head_size + 2;
-    for (int i = threadIdx.x; i < count * x.head_size; i += THREADS) {
+    for (int i = threadIdx.x; i < p.count * x.head_size; i += THREADS) {
         const int g = i / x.head_size, at = i % x.head_size;
-        float *part = (float *)x.parts +
-                      (((uint64_t)row * x.heads + first + g) * x.splits + blockIdx.x) * part_size;
-        float sum = 0;
-        for (int team = 0; team < teams; team++) {
-            sum += s.sums[VALUE_PIECE * g + at % VALUE_PIECE][team * pieces + at / VALUE_PIECE];
-        }
-        part[at] = sum;
+        float *part =
+            (float *)x.parts +
+            (((uint64_t)p.row * x.heads + p.first + g) * x.splits + blockIdx.x) * part_size;
+        part[at] = attended(x, s, g, at);
         if (at == 0) part[x.head_size] = s.largest[g], part[x.head_size + 1] = s.total[g];
     }
+}
+
+template <class CACHED, int GROUP> __device__ inline void span(const paged_arguments &x) {
+    __shared__ span_shared<GROUP> s;
+    const span_place<GROUP> p(x);
+    begin_early();
+    p.load_pages(x, s);
+    wait_in_front();          // positions, slots and pages were there before
+    if (p.is_empty()) return; // all threads: the merge leaves this span out
+    for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
+        const int g = i / x.head_size, at = i % x.head_size;
+        const float *q = (const float *)x.q + p.row * x.q_stride;
+        s.q[g][at] = g < p.count ? q[(uint64_t)(p.first + g) * x.head_size + at] * x.scale_log2 : 0;
+    }
+    attend<CACHED, GROUP>(x, p, s);
+    put_part(x, p, s);
 }

@@ -2,7 +2,7 @@
  * heads and paged attention against the definition in double: sessions of several lengths in one
  * batch, pages in any order, groups, windows, both pairings, norms; and the same bits alone.
  */
-#include "decoder/paged.h"
+#include "decoder/paged_step.h"
 #include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
@@ -118,8 +118,42 @@ static void finish(struct stage *s) {
     free(s->pages), free(s->qkv), free(s->norms);
 }
 
+/* A step of the same rows: the same bits in the cache and in the result, as floats or rounded. */
+static void check_step(struct stage *s, struct tol_buffer *qkv, const float *rows_in,
+                       const struct kn_heads_ready *heads, const struct kn_paged *paged,
+                       const void *expected, size_t bytes) {
+    const size_t cache_bytes = SLOTS * s->pages_max * s->page_bytes;
+    struct kn_paged step = *paged;
+    struct kn_guarded result = {0};
+    size_t changed = 1;
+    uint8_t *caches = malloc(2 * cache_bytes + bytes), *got = caches + 2 * cache_bytes;
+    cr_assert(caches != NULL);
+    memset(got, 0, bytes); /* a rounded tile has places of rows that do not exist */
+    MUST(kn_guarded_create(test_context(), bytes, 16, &result));
+    MUST(kn_guarded_write(&result, got));
+    MUST(kn_guarded_read(&s->device, caches));
+    MUST(kn_guarded_write(&s->device, s->pages)); /* nothing is stored yet */
+    MUST(tol_buffer_write(qkv, rows_in, heads->batch.rows * width(s) * sizeof(float)));
+    struct kn_place *out = paged->rounded.address != 0 ? &step.rounded : &step.out;
+    *out = (struct kn_place){tol_buffer_address(result.buffer) + result.offset, bytes};
+    MUST(kn_paged_step(kernels, stream, heads, &step));
+    MUST(tol_stream_synchronize(stream));
+    MUST(kn_guarded_read(&result, got));
+    MUST(kn_guarded_check(&result, &changed));
+    cr_assert(changed == 0);
+    MUST(kn_guarded_read(&s->device, caches + cache_bytes));
+    MUST(kn_guarded_check(&s->device, &changed));
+    cr_assert(changed == 0);
+    cr_assert(memcmp(caches, caches + cache_bytes, cache_bytes) == 0);
+    cr_assert(memcmp(got, expected, bytes) == 0);
+    kn_guarded_destroy(&result);
+    free(caches);
+}
+
 /* Attention whose rows are rounded, against its rows rounded by the kernel for that. */
-static void check_rounded(const struct stage *s, const struct kn_paged *paged, const float *out) {
+static void check_rounded(struct stage *s, struct tol_buffer *qkv, const float *rows_in,
+                          const struct kn_heads_ready *heads, const struct kn_paged *paged,
+                          const float *out) {
     const size_t rows = paged->batch.rows, q_width = s->shape.heads * s->shape.head_size;
     const size_t bytes = kn_rounded_bytes(rows, q_width);
     struct kn_paged rounding = *paged;
@@ -154,6 +188,7 @@ static void check_rounded(const struct stage *s, const struct kn_paged *paged, c
         kn_guarded_destroy(&results[i]);
     }
     cr_assert(memcmp(got[0], got[1], bytes) == 0);
+    check_step(s, qkv, rows_in, heads, &rounding, got[0], bytes);
     free(zeros);
 }
 
@@ -170,6 +205,7 @@ static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, 
         if (s->positions[first + i] / 128 + 1 > splits) splits = s->positions[first + i] / 128 + 1;
     }
     splits += more_splits;
+    MUST(kn_guarded_write(&s->device, s->pages)); /* nothing is stored yet */
     MUST(tol_buffer_write(s->state, state, sizeof state));
     MUST(tol_buffer_create(test_context(), rows * width(s), 4, &qkv));
     MUST(tol_buffer_write(qkv, s->qkv + first * width(s), rows * width(s) * 4));
@@ -182,46 +218,40 @@ static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, 
                                         .tables = kn_place_of(s->tables, 0),
                                         .pages_max = s->pages_max,
                                         .layer_at = LAYER_AT};
+    const struct kn_place none = {0, 0};
     const size_t size = s->shape.head_size;
-    MUST(kn_heads(kernels, stream,
-                  &(struct kn_heads_ready){.batch = batch,
-                                           .shape = s->shape,
-                                           .qkv = kn_place_of(qkv, 0),
-                                           .qkv_stride = width(s),
-                                           .q_norm = s->normed ? kn_place_of(s->weights, 0)
-                                                               : (struct kn_place){0, 0},
-                                           .k_norm = s->normed ? kn_place_of(s->weights, size * 4)
-                                                               : (struct kn_place){0, 0},
-                                           .epsilon = 1e-5f,
-                                           .rotated = s->rotated,
-                                           .halves = s->halves,
-                                           .frequencies = kn_place_of(s->weights, 2 * size * 4),
-                                           .magnitude = s->magnitude}));
-    MUST(kn_paged_attention(
-        kernels, stream,
-        &(struct kn_paged){.batch = batch,
-                           .shape = s->shape,
-                           .q = kn_place_of(qkv, 0),
-                           .out = {tol_buffer_address(result.buffer) + result.offset, result.bytes},
-                           .q_stride = width(s),
-                           .out_stride = q_width,
-                           .window = s->window,
-                           .splits = splits,
-                           .workspace = kn_place_of(workspace, 0)}));
+    const struct kn_heads_ready heads = {.batch = batch,
+                                         .shape = s->shape,
+                                         .qkv = kn_place_of(qkv, 0),
+                                         .qkv_stride = width(s),
+                                         .q_norm = s->normed ? kn_place_of(s->weights, 0) : none,
+                                         .k_norm =
+                                             s->normed ? kn_place_of(s->weights, size * 4) : none,
+                                         .epsilon = 1e-5f,
+                                         .rotated = s->rotated,
+                                         .halves = s->halves,
+                                         .frequencies = kn_place_of(s->weights, 2 * size * 4),
+                                         .magnitude = s->magnitude};
+    const struct kn_paged paged = {
+        .batch = batch,
+        .shape = s->shape,
+        .q = kn_place_of(qkv, 0),
+        .out = {tol_buffer_address(result.buffer) + result.offset, result.bytes},
+        .q_stride = width(s),
+        .out_stride = q_width,
+        .window = s->window,
+        .splits = splits,
+        .workspace = kn_place_of(workspace, 0)};
+    const float *rows_in = s->qkv + first * width(s);
+    MUST(kn_heads(kernels, stream, &heads));
+    MUST(kn_paged_attention(kernels, stream, &paged));
     MUST(tol_stream_synchronize(stream));
     MUST(kn_guarded_read(&result, out));
     MUST(kn_guarded_check(&result, &changed));
     cr_assert(changed == 0);
+    check_rounded(s, qkv, rows_in, &heads, &paged, out);
+    check_step(s, qkv, rows_in, &heads, &paged, out, rows * q_width * sizeof(float));
     kn_guarded_destroy(&result);
-    check_rounded(s,
-                  &(struct kn_paged){.batch = batch,
-                                     .shape = s->shape,
-                                     .q = kn_place_of(qkv, 0),
-                                     .q_stride = width(s),
-                                     .window = s->window,
-                                     .splits = splits,
-                                     .workspace = kn_place_of(workspace, 0)},
-                  out);
 }
 
 /* The definition of heads: normed and rotated, in double. */
@@ -380,6 +410,10 @@ Test(paged, what_makes_no_sense_is_refused) {
     MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_INVALID_ARGUMENT, "65 elements of a head");
     heads.rotated = 64;
     MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_INVALID_ARGUMENT, "frequencies");
+    MUST_FAIL(kn_paged_step(kernels, stream, &heads, &good), TOL_INVALID_ARGUMENT,
+              "different rows");
     heads.rotated = 0, heads.qkv.bytes--;
     MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_OUT_OF_RANGE, "2 rows of qkv");
+    heads.qkv_stride = good.q_stride;
+    MUST_FAIL(kn_paged_step(kernels, stream, &heads, &good), TOL_INVALID_ARGUMENT, "512 elements");
 }

@@ -11,6 +11,7 @@
 #ifndef KN_KERNEL_SWEEP_H
 #define KN_KERNEL_SWEEP_H
 
+#include "decoder/paged.h"
 #include "deviation.h"
 #include "kernel_set.h"
 #include "rounds.h"
@@ -49,6 +50,8 @@ void sweep_checksum(struct sweep *sweep);
 void sweep_seal(struct sweep *sweep);
 void sweep_collective(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
+/* What a cache makes of element i of a value: in one of bytes, 32 share a scale. */
+double sweep_cached(const float *values, size_t i, enum kn_cache cache);
 /* Called by sweep_model: they are of its group. */
 void sweep_rounded(struct sweep *sweep);
 void sweep_halves(struct sweep *sweep);

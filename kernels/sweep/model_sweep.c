@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 3, COLUMNS = 5, K = 512, POSITIONS = 2 };
+enum { ROWS = 3, TILE = 16, COLUMNS = 5, K = 512, POSITIONS = 2 };
 
 static struct kn_place place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
@@ -40,20 +40,20 @@ struct product {
     double absolute; /* what is allowed if more than 1e-2, besides 1e-4 of the value */
 };
 
-static tol_status begin(struct sweep *sweep, enum kn_weight_format format, size_t columns,
-                        struct product *p) {
+static tol_status begin(struct sweep *sweep, enum kn_weight_format format, size_t rows,
+                        size_t columns, struct product *p) {
     tol_status status = TOL_OK;
-    const size_t bytes = ROWS * kn_weight_row_bytes(format, K);
+    const size_t bytes = rows * kn_weight_row_bytes(format, K);
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, K, 4, 0, 1, &p->x));
-    TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, ROWS, 2, 1, 0, &p->y));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, rows, 2, 1, 0, &p->y));
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), bytes, 1, &p->weights));
     p->bytes = malloc(bytes);
-    p->values = malloc(ROWS * K * sizeof *p->values);
+    p->values = malloc(rows * K * sizeof *p->values);
     p->oracle = calloc(columns * K, sizeof *p->oracle);
     TOL_CHECK(p->bytes != NULL && p->values != NULL && p->oracle != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%zu bytes", bytes);
     draw(sweep, format, p->bytes, bytes);
-    kn_weight_values(format, p->bytes, ROWS * K, p->values);
+    kn_weight_values(format, p->bytes, rows * K, p->values);
     status = tol_buffer_write(p->weights, p->bytes, bytes);
 out:
     return status;
@@ -80,16 +80,17 @@ static void finish(struct sweep *sweep, tol_status status, const struct sweep_ma
 static void run_linear(struct sweep *sweep, enum kn_weight_format format, const char *variant,
                        size_t columns, bool gated) {
     tol_status status = TOL_OK;
+    const size_t rows = strcmp(variant, "stay") == 0 ? TILE : ROWS; /* that takes whole tiles */
     struct product p = {0};
-    if (!sweep_begin(sweep, "linear %s %s %d x %zu%s", kn_weight_name(format), variant, ROWS,
+    if (!sweep_begin(sweep, "linear %s %s %zu x %zu%s", kn_weight_name(format), variant, rows,
                      columns, gated ? " gated" : "")) {
         return;
     }
-    TOL_TRY(begin(sweep, format, columns, &p));
+    TOL_TRY(begin(sweep, format, rows, columns, &p));
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), kn_linear_workspace(columns, K),
                               1, &p.workspace));
-    for (size_t i = 0; i < columns * ROWS; i++) {
-        const float *row = p.values + i % ROWS * K, *x = p.x.values + i / ROWS * K;
+    for (size_t i = 0; i < columns * rows; i++) {
+        const float *row = p.values + i % rows * K, *x = p.x.values + i / rows * K;
         double sum = 0, magnitude = 0;
         for (size_t k = 0; k < K; k++) {
             sum += (double)row[k] * (double)x[k];
@@ -98,15 +99,15 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
         /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times, and bytes are off by
          * 1/254 of the largest x; a gate multiplies the error of each sum by the other */
-        const double each = variant[0] == 'f'                        ? 0x1p-19
-                            : variant[0] == 'b' || variant[0] == 'e' ? 0x1p-4
-                                                                     : 0x1p-17;
+        const double each = variant[0] == 'f'                   ? 0x1p-19
+                            : strchr("bes", variant[0]) != NULL ? 0x1p-4
+                                                                : 0x1p-17;
         p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
     status = kn_linear(
         sweep->kernels, sweep->stream,
         &(struct kn_linear){.format = format,
-                            .rows = ROWS,
+                            .rows = rows,
                             .columns = columns,
                             .k = K,
                             .weights = kn_place_of(p.weights, 0),
@@ -126,7 +127,7 @@ static void run_embed(struct sweep *sweep, enum kn_weight_format format) {
     tol_status status = TOL_OK;
     struct product p = {0};
     if (!sweep_begin(sweep, "embed %s", kn_weight_name(format))) return;
-    TOL_TRY(begin(sweep, format, ROWS, &p));
+    TOL_TRY(begin(sweep, format, ROWS, ROWS, &p));
     TOL_TRY(sweep_ints(sweep, tokens, ROWS, &p.tokens));
     for (size_t i = 0; i < ROWS * K; i++) {
         p.oracle[i] = (double)p.values[(size_t)tokens[i / K] * K + i % K];
@@ -144,10 +145,9 @@ out:
     finish(sweep, status, &p.x, &p);
 }
 
-/* What the cache makes of an element of a value: 32 share a scale in one of bytes. */
-static double cached(const float *values, size_t i, enum kn_cache cache) {
+double sweep_cached(const float *values, size_t i, enum kn_cache cache) {
     float largest = 0;
-    if (cache == KN_CACHE_F16) return (double)values[i];
+    if (cache == KN_CACHE_F16) return (double)kn_f16_value(kn_f16_of(values[i]));
     for (size_t j = i / 32 * 32; j < i / 32 * 32 + 32; j++) {
         largest = fmaxf(largest, fabsf(values[j]));
     }
@@ -181,8 +181,8 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache, co
     TOL_CHECK(p.oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "an oracle");
     for (size_t i = 0; i < POSITIONS * group * size; i++) {
         const float *values = p.x.values + (group + 1) * size;
-        const double first = cached(values, i % size, cache);
-        const double second = cached(values + width, i % size, cache);
+        const double first = sweep_cached(values, i % size, cache);
+        const double second = sweep_cached(values + width, i % size, cache);
         p.oracle[i] = i < group * size ? first : (first + second) / 2;
     }
     for (size_t row = 0; row < POSITIONS; row++) {
@@ -234,6 +234,7 @@ void sweep_model(struct sweep *sweep) {
                 run_linear(sweep, format, "bytes", columns, gated == 1);
                 if (device->compute_capability < 90) continue;
                 run_linear(sweep, format, "early", columns, gated == 1);
+                if (!many) run_linear(sweep, format, "stay", columns, gated == 1);
             }
         }
         run_embed(sweep, format);

@@ -5,7 +5,8 @@
 #include "core/check.h"
 #include "decoder/best.h"
 #include "decoder/decoder_arguments.h"
-#include "decoder/paged.h"
+#include "decoder/linear_pair.h"
+#include "decoder/paged_step.h"
 #include "decoder/rounded.h"
 #include "row/argmax.h"
 #include "sweep_matrix.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 5, CHUNK = 256, ROWS = 3, LONG = 700, HEADS = 4, HEAD = 64 };
+enum { COLUMNS = 5, CHUNK = 256, ROWS = 3, LONG = 700 };
 
 static struct kn_place place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
@@ -133,18 +134,23 @@ out:
 
 /* ---- attention that rounds its rows ---------------------------------------------------------- */
 
-/* One position, which sees itself alone: its row is its value, whatever the score. */
-static void run_paged(struct sweep *sweep, const char *variant) {
+/* One position, which sees itself alone: its row is its value, whatever the score. "step" is the
+ * kernel that is heads and attention. */
+static void run_paged(struct sweep *sweep, const char *variant, size_t heads, enum kn_cache cache) {
     static const int numbers[2] = {0, 0}; /* the position and the slot */
     tol_status status = TOL_OK;
-    const struct kn_paged_heads shape = {HEADS, 1, HEAD, KN_CACHE_F16};
-    const size_t width = (HEADS + 2) * HEAD;
+    const bool is_step = strcmp(variant, "step") == 0;
+    const size_t size = CHUNK / heads, width = (heads + 2) * size;
+    const struct kn_paged_heads shape = {heads, 1, size, cache};
     struct sweep_matrix x = {0}, y = {0};
     struct tol_buffer *page = NULL, *table = NULL, *workspace = NULL, *out = NULL, *ints = NULL;
     struct tol_context *context = kn_kernels_context(sweep->kernels);
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
     double oracle[CHUNK];
-    if (!sweep_begin(sweep, "paged attention %s, rounded", variant)) return;
+    if (!sweep_begin(sweep, "paged attention %s of %zu heads, cache %d, rounded", variant, heads,
+                     (int)cache)) {
+        return;
+    }
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, width, 0, 0, 1, &x));
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, CHUNK, 0, 0, 0, &y));
     TOL_TRY(sweep_ints(sweep, numbers, 2, &ints));
@@ -155,31 +161,35 @@ static void run_paged(struct sweep *sweep, const char *variant) {
     const uint64_t address = tol_buffer_address(page);
     TOL_TRY(tol_buffer_write(table, &address, sizeof address));
     for (size_t i = 0; i < CHUNK; i++) {
-        oracle[i] = (double)kn_f16_value(kn_f16_of(x.values[(HEADS + 1) * HEAD + i % HEAD]));
+        oracle[i] = sweep_cached(x.values + (heads + 1) * size, i % size, cache);
     }
     const struct kn_paged_rows batch = {.rows = 1,
                                         .positions = kn_place_of(ints, 0),
                                         .slots = kn_place_of(ints, sizeof(int)),
                                         .tables = kn_place_of(table, 0),
                                         .pages_max = 1};
-    TOL_TRY(kn_heads(sweep->kernels, sweep->stream,
-                     &(struct kn_heads_ready){.batch = batch,
-                                              .shape = shape,
-                                              .qkv = place_of(&x),
-                                              .qkv_stride = width,
-                                              .magnitude = 1,
-                                              .variant = variant}));
-    TOL_TRY(kn_paged_attention(sweep->kernels, sweep->stream,
-                               &(struct kn_paged){.batch = batch,
-                                                  .shape = shape,
-                                                  .q = place_of(&x),
-                                                  .out = place_of(&y),
-                                                  .q_stride = width,
-                                                  .out_stride = CHUNK,
-                                                  .rounded = kn_place_of(out, 0),
-                                                  .splits = 1,
-                                                  .workspace = kn_place_of(workspace, 0),
-                                                  .variant = variant}));
+    const struct kn_heads_ready ready = {.batch = batch,
+                                         .shape = shape,
+                                         .qkv = place_of(&x),
+                                         .qkv_stride = width,
+                                         .magnitude = 1,
+                                         .variant = is_step ? NULL : variant};
+    const struct kn_paged paged = {.batch = batch,
+                                   .shape = shape,
+                                   .q = place_of(&x),
+                                   .out = place_of(&y),
+                                   .q_stride = width,
+                                   .out_stride = CHUNK,
+                                   .rounded = kn_place_of(out, 0),
+                                   .splits = 1,
+                                   .workspace = kn_place_of(workspace, 0),
+                                   .variant = is_step ? NULL : variant};
+    if (is_step) {
+        TOL_TRY(kn_paged_step(sweep->kernels, sweep->stream, &ready, &paged));
+    } else {
+        TOL_TRY(kn_heads(sweep->kernels, sweep->stream, &ready));
+        TOL_TRY(kn_paged_attention(sweep->kernels, sweep->stream, &paged));
+    }
     status = judge_tile(sweep, out, 1, oracle, &deviation);
 out:
     sweep_judge(sweep, status, &deviation, 0);
@@ -192,6 +202,61 @@ out:
     tol_buffer_destroy(ints);
 }
 
+/* ---- two products of one x ------------------------------------------------------------------- */
+
+/* Weights are zeros, so y is the bias; the bits of products are the tests'. */
+static void run_pair(struct sweep *sweep, enum kn_weight_format format) {
+    enum { TILE = 16 };
+    tol_status status = TOL_OK;
+    struct sweep_matrix x = {0}, y = {0}, bias = {0};
+    struct tol_buffer *weights = NULL, *workspace = NULL;
+    struct tol_context *context = kn_kernels_context(sweep->kernels);
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    const enum kn_weight_format formats[2] = {format, KN_WEIGHT_Q6_K};
+    double oracle[2 * TILE];
+    size_t touched = 0;
+    if (!sweep_begin(sweep, "linear pair %s q6_k", kn_weight_name(format))) return;
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, CHUNK, 0, 0, 1, &x));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * TILE, 0, 0, 1, &bias));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * TILE, 2, 1, 0, &y));
+    TOL_TRY(
+        tol_buffer_create(context, TILE * kn_weight_row_bytes(KN_WEIGHT_Q6_K, CHUNK), 1, &weights));
+    TOL_TRY(tol_buffer_fill_at(weights, 0, 0, 1, tol_buffer_bytes(weights)));
+    TOL_TRY(tol_buffer_create(context, kn_rounded_bytes(1, CHUNK), 1, &workspace));
+    TOL_TRY(kn_rounded(sweep->kernels, sweep->stream,
+                       &(struct kn_rounded){.columns = 1,
+                                            .k = CHUNK,
+                                            .x = place_of(&x),
+                                            .x_stride = x.stride,
+                                            .out = kn_place_of(workspace, 0)}));
+    struct kn_linear problems[2];
+    for (size_t i = 0; i < 2; i++) {
+        const size_t at = i * TILE * sizeof(float);
+        problems[i] =
+            (struct kn_linear){.format = formats[i],
+                               .rows = TILE,
+                               .columns = 1,
+                               .k = CHUNK,
+                               .weights = kn_place_of(weights, 0),
+                               .bias = {place_of(&bias).address + at, TILE * sizeof(float)},
+                               .y = {place_of(&y).address + at, TILE * sizeof(float)},
+                               .y_stride = TILE,
+                               .workspace = kn_place_of(workspace, 0),
+                               .is_rounded = true};
+    }
+    for (size_t i = 0; i < sizeof oracle / sizeof *oracle; i++) oracle[i] = (double)bias.values[i];
+    TOL_TRY(kn_linear_pair(sweep->kernels, sweep->stream, &problems[0], &problems[1]));
+    status =
+        sweep_matrix_judge(sweep, &y, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
+out:
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&x);
+    sweep_matrix_end(&y);
+    sweep_matrix_end(&bias);
+    tol_buffer_destroy(weights);
+    tol_buffer_destroy(workspace);
+}
+
 void sweep_rounded(struct sweep *sweep) {
     const bool has_early =
         tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
@@ -200,8 +265,15 @@ void sweep_rounded(struct sweep *sweep) {
         if (has_early) run_rounded(sweep, "early", norm == 1);
     }
     run_best(sweep, "parts");
-    run_paged(sweep, "plain");
+    run_paged(sweep, "plain", 4, KN_CACHE_F16);
     if (!has_early) return;
+    run_pair(sweep, KN_WEIGHT_Q4_K);
+    run_pair(sweep, KN_WEIGHT_Q5_K);
     run_best(sweep, "early");
-    run_paged(sweep, "early");
+    run_paged(sweep, "early", 4, KN_CACHE_F16);
+    for (size_t heads = 1; heads <= 8; heads *= 2) {
+        for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {
+            run_paged(sweep, "step", heads, cache);
+        }
+    }
 }

@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 #include "decoder/best.h"
+#include "decoder/linear_pair.h"
+#include "decoder/paged_step.h"
 #include "decoder/rounded.h"
 #include "norm/norm.h"
 #include "pass_graphs.h"
@@ -38,6 +40,7 @@ struct work {
     struct tol_stream *stream;
     size_t rows, wanted, splits;
     bool wants_logits;
+    bool apart; /* each row is of another session */
     struct kn_paged_rows batch;
     size_t qkv_width;      /* of the share */
     size_t attended_width; /* of all heads */
@@ -147,39 +150,46 @@ static tol_status queue_attention(const struct work *w, const struct loaded_laye
     const struct kn_paged_heads heads = loaded_heads(w->l);
     size_t at = scratch->qkv;
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
+    struct kn_linear products[QKV];
     TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
-        TOL_TRY(queue_product(w, &layer->qkv[i], w->rows, scratch->normed, scratch_place(w, at),
-                              w->qkv_width, false, is_rounded));
+        products[i] = product_of(w, &layer->qkv[i], w->rows, scratch->normed, scratch_place(w, at),
+                                 w->qkv_width);
+        products[i].is_rounded = is_rounded;
         at += layer->qkv[i].rows * sizeof(float);
     }
-    TOL_TRY(kn_heads(w->l->kernels, w->stream,
-                     &(struct kn_heads_ready){.batch = w->batch,
-                                              .shape = heads,
-                                              .qkv = scratch_place(w, scratch->qkv),
-                                              .qkv_stride = w->qkv_width,
-                                              .q_norm = layer->q_norm,
-                                              .k_norm = layer->k_norm,
-                                              .epsilon = shape->epsilon,
-                                              .rotated = shape->rotated,
-                                              .halves = shape->halves,
-                                              .frequencies = w->l->frequencies,
-                                              .magnitude = shape->magnitude}));
+    if (layer->qkv_count == 2) {
+        TOL_TRY(kn_linear_pair(w->l->kernels, w->stream, &products[0], &products[1]));
+    }
+    for (size_t i = 0; i < layer->qkv_count && layer->qkv_count != 2; i++) {
+        TOL_TRY(kn_linear(w->l->kernels, w->stream, &products[i]));
+    }
     is_rounded = rounds_attended(w, layer);
-    status = kn_paged_attention(
-        w->l->kernels, w->stream,
-        &(struct kn_paged){
-            .batch = w->batch,
-            .shape = heads,
-            .q = scratch_place(w, scratch->qkv),
-            .out = scratch_place(w, own(w, scratch->attended, heads.heads * heads.head_size)),
-            .q_stride = w->qkv_width,
-            .out_stride = w->attended_width,
-            .window = shape->window,
-            .splits = w->splits,
-            .rounded = is_rounded ? rounded_place(w) : (struct kn_place){0, 0},
-            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
-                          scratch->parts_bytes}});
+    const struct kn_heads_ready ready = {.batch = w->batch,
+                                         .shape = heads,
+                                         .qkv = scratch_place(w, scratch->qkv),
+                                         .qkv_stride = w->qkv_width,
+                                         .q_norm = layer->q_norm,
+                                         .k_norm = layer->k_norm,
+                                         .epsilon = shape->epsilon,
+                                         .rotated = shape->rotated,
+                                         .halves = shape->halves,
+                                         .frequencies = w->l->frequencies,
+                                         .magnitude = shape->magnitude};
+    const struct kn_paged paged = {
+        .batch = w->batch,
+        .shape = heads,
+        .q = scratch_place(w, scratch->qkv),
+        .out = scratch_place(w, own(w, scratch->attended, heads.heads * heads.head_size)),
+        .q_stride = w->qkv_width,
+        .out_stride = w->attended_width,
+        .window = shape->window,
+        .splits = w->splits,
+        .rounded = is_rounded ? rounded_place(w) : (struct kn_place){0, 0},
+        .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts, scratch->parts_bytes}};
+    if (w->apart) return kn_paged_step(w->l->kernels, w->stream, &ready, &paged);
+    TOL_TRY(kn_heads(w->l->kernels, w->stream, &ready));
+    status = kn_paged_attention(w->l->kernels, w->stream, &paged);
 out:
     return status;
 }
@@ -354,6 +364,7 @@ static struct work work_of(struct tol_loaded *l, const struct loaded_form *form)
                          .wanted = form->wanted,
                          .splits = form->splits,
                          .wants_logits = form->wants_logits,
+                         .apart = form->apart,
                          .batch = {.rows = rows,
                                    .positions = kn_place_of(l->input, rows * sizeof(int)),
                                    .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
@@ -419,6 +430,16 @@ out:
     return status;
 }
 
+/* Whether no two rows are of one session. Those of a prompt are neighbours, so that ends soon. */
+static bool are_apart(const struct loaded_pass *pass) {
+    for (size_t i = 1; i < pass->count; i++) {
+        for (size_t j = i; j-- > 0;) {
+            if (pass->rows[i].slot == pass->rows[j].slot) return false;
+        }
+    }
+    return true;
+}
+
 tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
                            struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
@@ -429,7 +450,8 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
     const struct loaded_form form = {.rows = pass->count,
                                      .wanted = pass->wanted,
                                      .splits = splits_for(l, position),
-                                     .wants_logits = pass->wants_logits && pass->wanted > 0};
+                                     .wants_logits = pass->wants_logits && pass->wanted > 0,
+                                     .apart = are_apart(pass)};
     TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
     status = loaded_graphs_queue(l, &form, queue_all);

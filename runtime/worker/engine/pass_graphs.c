@@ -27,7 +27,8 @@ static struct loaded_graph *entry_of(struct tol_loaded *l, const struct loaded_f
     for (size_t i = 0; i < l->graph_count; i++) {
         const struct loaded_form *other = &l->graphs[i].form;
         if (other->rows == form->rows && other->wanted == form->wanted &&
-            other->splits == form->splits && other->wants_logits == form->wants_logits) {
+            other->splits == form->splits && other->wants_logits == form->wants_logits &&
+            other->apart == form->apart) {
             return &l->graphs[i];
         }
     }

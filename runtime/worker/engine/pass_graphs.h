@@ -14,6 +14,7 @@
 struct loaded_form {
     size_t rows, wanted, splits;
     bool wants_logits;
+    bool apart; /* each row is of another session */
 };
 
 /* Queues the work of a form on the streams of all devices. */
