@@ -28,6 +28,12 @@ void memory_fault_at(struct tol_place place) {
     target.copies = 0;
 }
 
+CUresult memory_write(const struct tol_driver_table *cu, CUdeviceptr at, const void *bytes,
+                      size_t count) {
+    const CUresult result = cu->cuMemcpyHtoD_v2(at, bytes, count);
+    return result == CUDA_SUCCESS ? cu->cuStreamSynchronize(NULL) : result;
+}
+
 /* ---- a block left plain ---- */
 
 static void enlarge(struct tol_interpose_call *call, void *user) {
@@ -41,7 +47,7 @@ static void leave_plain(struct tol_interpose_call *call, void *user) {
     if (call->index != TOL_DRIVER_INDEX_cuMemAlloc_v2 || call->result != CUDA_SUCCESS) return;
     if (target.plain_bytes < PIECE) return;
     const CUdeviceptr end = *ARGUMENT(call, 0, CUdeviceptr *) + ARGUMENT(call, 1, size_t);
-    (void)call->driver->cuMemcpyHtoD_v2(end - PIECE, target.plain, PIECE);
+    (void)memory_write(call->driver, end - PIECE, target.plain, PIECE);
 }
 
 /* ---- changes ---- */
@@ -59,7 +65,7 @@ static void change_bit(struct tol_interpose_call *call, void *user) {
     const CUdeviceptr at = target.sealed.address + target.sealed.bytes / 2;
     (void)call->driver->cuMemcpyDtoH_v2(&byte, at, 1);
     byte ^= 8;
-    (void)call->driver->cuMemcpyHtoD_v2(at, &byte, 1);
+    (void)memory_write(call->driver, at, &byte, 1);
 }
 
 static void swap_chunks(struct tol_interpose_call *call, void *user) {
@@ -68,8 +74,8 @@ static void swap_chunks(struct tol_interpose_call *call, void *user) {
     if (!is_time(call) || target.sealed.bytes < sizeof chunks) return;
     const CUdeviceptr at = target.sealed.address;
     (void)call->driver->cuMemcpyDtoH_v2(chunks, at, sizeof chunks);
-    (void)call->driver->cuMemcpyHtoD_v2(at, chunks[1], CHUNK);
-    (void)call->driver->cuMemcpyHtoD_v2(at + CHUNK, chunks[0], CHUNK);
+    (void)memory_write(call->driver, at, chunks[1], CHUNK);
+    (void)memory_write(call->driver, at + CHUNK, chunks[0], CHUNK);
 }
 
 /* ---- a verification that sees nothing ---- */

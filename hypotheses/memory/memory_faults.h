@@ -21,4 +21,10 @@ void memory_fault_hooks(const struct hyp_attack *attack, struct tol_interpose_op
 void memory_fault_on(const void *plain, size_t bytes);
 void memory_fault_at(struct tol_place place);
 
+/* Copies to the device, and waits until the bytes are there: cuMemcpyHtoD from pageable memory may
+ * return before (CUDA Driver API, "API synchronization behavior"), and a stream of the runtime does
+ * not wait for the legacy one. */
+CUresult memory_write(const struct tol_driver_table *cu, CUdeviceptr at, const void *bytes,
+                      size_t count);
+
 #endif

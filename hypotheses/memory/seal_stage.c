@@ -156,7 +156,7 @@ bool seal_stage_peek(struct hyp_attack *attack, struct seal_stage *s, size_t off
 bool seal_stage_poke(struct hyp_attack *attack, struct seal_stage *s, size_t offset,
                      const void *bytes, size_t count) {
     const CUdeviceptr at = tol_sealed_place(s->sealed).address + offset;
-    return copied(attack, attack->raw->cuMemcpyHtoD_v2(at, bytes, count), "writing");
+    return copied(attack, memory_write(attack->raw, at, bytes, count), "writing");
 }
 
 bool seal_stage_read(struct hyp_attack *attack, struct seal_stage *s) {

@@ -161,7 +161,7 @@ bool watch_stage_unchanged(struct watch_stage *s, bool expected, const char *wha
     ok = ok && HYP_CHECK(s->attack, is_same == expected, "%s: the weights %s", what,
                          is_same ? "are as before" : "were changed");
     if (now != NULL && !is_same) {
-        (void)s->attack->raw->cuMemcpyHtoD_v2(at, s->content, s->bytes);
+        (void)memory_write(s->attack->raw, at, s->content, s->bytes);
     }
     free(now);
     return ok;
