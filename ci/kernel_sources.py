@@ -20,8 +20,8 @@ KERNELS = """
     collective/gather_columns
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join
-    decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
-    decoder/linear decoder/linear_pair decoder/best decoder/paged decoder/paged_step
+    decoder/weight_format decoder/decoder_check decoder/rounded linear/linear_bytes
+    linear/linear linear/linear_pair decoder/best decoder/paged decoder/paged_step
     decoder/halves
 """.split()
 
@@ -47,8 +47,8 @@ KERNEL_IMAGES = """
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
-    decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
-    decoder/linear_5_bytes decoder/linear_6_early decoder/linear_7_stay
+    linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
+    linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay
     decoder/rounded_1_warp decoder/rounded_2_early
     decoder/best_1_parts decoder/best_2_early decoder/embed_1_element decoder/heads_1_warp
     decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
@@ -81,8 +81,8 @@ KERNELS_TESTS = """
     attention/attention_call_test attention/attention_rows_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test decoder/rounded_test decoder/linear_rounded_test
+    bench/cublas_test linear/linear_test decoder/paged_test decoder/paged_bytes_test
+    decoder/halves_test decoder/rounded_test linear/linear_rounded_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

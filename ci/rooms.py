@@ -126,8 +126,9 @@ KERNELS = Room(
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum collective gemm measure norm quant softmax",
          "an operation each"),
-        ("decoder", "what a decoder of language models adds: products of weights in any format of "
-                    "its files, attention over pages"),
+        ("decoder", "what a decoder of language models adds: weights in any format of its files, "
+                    "rows rounded to bytes, attention over pages"),
+        ("linear", "a decoder's products: of weights in any format by a few columns"),
         ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",

@@ -3,7 +3,7 @@
  * and as many heads that share a key as each kernel takes.
  */
 #include "core/check.h"
-#include "decoder/linear.h"
+#include "linear/linear.h"
 #include "decoder/paged.h"
 #include "inputs.h"
 #include "sweep_matrix.h"

@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "decoder/best.h"
 #include "decoder/decoder_arguments.h"
-#include "decoder/linear_pair.h"
+#include "linear/linear_pair.h"
 #include "decoder/paged_step.h"
 #include "decoder/rounded.h"
 #include "row/argmax.h"

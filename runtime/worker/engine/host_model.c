@@ -3,7 +3,7 @@
  */
 #include "host_model.h"
 
-#include "decoder/linear.h"
+#include "linear/linear.h"
 #include "decoder/weight_format.h"
 #include "test/test_device.h"
 

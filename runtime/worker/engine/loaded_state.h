@@ -8,7 +8,7 @@
 #include "loaded.h"
 
 #include "collective/collective.h"
-#include "decoder/linear.h"
+#include "linear/linear.h"
 #include "decoder/paged.h"
 #include "kernel_set.h"
 

@@ -25,7 +25,7 @@
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H
 
-#include "decoder/linear_bytes.h"
+#include "linear/linear_bytes.h"
 
 /* The bytes of workspace that "wide" needs for a product of so many columns and elements of k. */
 TOL_API size_t kn_linear_workspace(size_t columns, size_t k);

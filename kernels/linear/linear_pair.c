@@ -1,7 +1,7 @@
 /*
  * The host's side of two products of the same x.
  */
-#include "decoder/linear_pair.h"
+#include "linear/linear_pair.h"
 
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"

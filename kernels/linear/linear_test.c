@@ -2,7 +2,7 @@
  * linear and embed: every format against the definition in double, columns alone and together, and
  * what is refused.
  */
-#include "decoder/linear.h"
+#include "linear/linear.h"
 #include "guarded.h"
 #include "inputs.h"
 #include "quant/quant_draw.h"

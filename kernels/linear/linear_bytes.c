@@ -1,7 +1,7 @@
 /*
  * The host's side of the products of bytes.
  */
-#include "decoder/linear_bytes.h"
+#include "linear/linear_bytes.h"
 
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"

@@ -1,7 +1,7 @@
 /*
  * Products that round their result to bytes, against the kernel for that, and what is refused.
  */
-#include "decoder/linear_pair.h"
+#include "linear/linear_pair.h"
 #include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"

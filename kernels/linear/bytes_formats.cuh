@@ -3,7 +3,7 @@
 // says how long its chunks are, and adds one to the totals of a tile of 16 rows.
 #pragma once
 
-#include "rounded.cuh"
+#include "../decoder/rounded.cuh"
 #include "split.cuh"
 
 #if __CUDA_ARCH__ >= 800

@@ -8,7 +8,7 @@
 #ifndef KN_LINEAR_PAIR_H
 #define KN_LINEAR_PAIR_H
 
-#include "decoder/linear.h"
+#include "linear/linear.h"
 
 /* Both read the same columns from the same workspace, or the same x. Fails as kn_linear does, and
  * with TOL_INVALID_ARGUMENT where they do not. Queues and waits for nothing. Thread-safe, as

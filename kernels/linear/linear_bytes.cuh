@@ -15,8 +15,8 @@
 #pragma once
 
 #include "bytes_formats.cuh"
-#include "early.cuh"
-#include "rounded.cuh"
+#include "../decoder/early.cuh"
+#include "../decoder/rounded.cuh"
 #include "split.cuh"
 
 #if __CUDA_ARCH__ >= 800

@@ -5,7 +5,7 @@
 #ifndef KN_LINEAR_BYTES_H
 #define KN_LINEAR_BYTES_H
 
-#include "decoder/linear_problem.h"
+#include "linear/linear_problem.h"
 
 /* Whether the products of a format are of x rounded to bytes on the device, if they have a
  * workspace and name no variant. */

@@ -1,7 +1,7 @@
 /*
  * The host's side of linear and embed.
  */
-#include "decoder/linear.h"
+#include "linear/linear.h"
 
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"

@@ -12,9 +12,9 @@
 // Q8_0 to 2; k whole blocks, or a multiple of 8.
 #pragma once
 
-#include "weights.cuh"
+#include "../decoder/weights.cuh"
 
-#include "decoder_arguments.h"
+#include "../decoder/decoder_arguments.h"
 
 enum { WARPS = 4, ROWS = 2 };
 

@@ -9,7 +9,7 @@
 // one fragment, which multiplies the sums of x.
 #pragma once
 
-#include "weights.cuh"
+#include "../decoder/weights.cuh"
 
 enum { SUBS = CHUNK / 32, ONE_2 = 0x3f803f80 }; // sub-blocks of a chunk; two ones in bfloat16
 

@@ -3,7 +3,7 @@
 // sub-block of both. What multiplies by these gives the same bits in any tile.
 #pragma once
 
-#include "decoder_arguments.h"
+#include "../decoder/decoder_arguments.h"
 
 #include "fragments.cuh"
 
