@@ -310,8 +310,11 @@ Test(guard_stress, a_guard_that_is_killed_and_started_again_answers_each_job_onc
     int deaths = 0, status = 0;
     for (; deaths < DEATHS; deaths++) {
         const pid_t id = start(&run);
-        usleep(60000 + 37000 * (unsigned)deaths);
-        if (waitpid(id, &status, WNOHANG) == id) break;
+        const uint64_t enough = run.jobs * (uint64_t)(deaths + 1) / (DEATHS + 2);
+        while (count_lines(answers_path) < enough && waitpid(id, &status, WNOHANG) == 0) {
+            usleep(1000);
+        }
+        if (kill(id, 0) != 0) break;
         kill(id, SIGKILL);
         cr_assert(waitpid(id, &status, 0) == id);
         check_orphans();
