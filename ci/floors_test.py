@@ -69,7 +69,7 @@ class Climbs(unittest.TestCase):
         header, source = "runtime/pool/planted.h", "runtime/graph/planted.c"
         found = list(plan(RUNTIME, {header: "", source: '#include "pool/planted.h"\n'}).climbs())
         self.assertEqual(len(found), 1, found)
-        self.assertIn("graph is on floor 3", found[0])
+        self.assertIn("graph is on floor 4", found[0])
 
     def test_a_folder_without_a_floor_is_found(self) -> None:
         source = "runtime/attic/planted.c"
