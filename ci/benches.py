@@ -19,11 +19,10 @@ Row = dict[str, Any]
 DIRECTIONS = ("h2d", "d2h")
 SIZES = (4096, 16384, 65536, 262144, 1048576)  # those of --max 1
 WAYS = ("pinned", "driver_pageable", "runtime_pageable", "registered")
-POOLS = ("pool, default", "pool, thread", "pool, no caches", "pool, tight", "pool, latency",
-         "cuMemAllocAsync")
+POOLS = ("pool, default", "pool, no caches", "pool, tight", "pool, latency", "cuMemAllocAsync")
 HOT_BYTES = (1024, 5 << 20, 20 << 20)
 WALKS = [("steady", name, 0) for name in POOLS] + [("growth", name, 0) for name in POOLS] + [
-    ("growth", name, think) for name in (POOLS[0], POOLS[1], POOLS[5]) for think in (5000, 50000)]
+    ("growth", name, think) for name in (POOLS[0], POOLS[4]) for think in (5000, 50000)]
 MAY_BE_0 = ("caller_handles", "driver_calls", "think_ns", "final", "worst")
 
 

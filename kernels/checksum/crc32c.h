@@ -27,7 +27,7 @@ TOL_API bool kn_crc32c_has_instruction(void);
 /* The checksum of two ranges one after the other, from theirs and the size of the second. */
 TOL_API uint32_t kn_crc32c_join(uint32_t first, uint32_t second, uint64_t second_bytes);
 
-/* Internal, for the device's part: the product of two polynomials, x to the power of bits, and
+/* For the device's part: the product of two polynomials, x to the power of bits, and
  * the remainder of a polynomial followed by a byte. */
 uint32_t kn_crc32c_multiply(uint32_t a, uint32_t b);
 uint32_t kn_crc32c_power(uint64_t bits);

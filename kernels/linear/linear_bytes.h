@@ -14,16 +14,16 @@ TOL_API bool kn_linear_is_bytes(const struct tol_device *device, enum kn_weight_
 /* The bytes of tickets that a product of so many columns and rows needs to round its result. */
 TOL_API size_t kn_linear_tickets(size_t columns, size_t rows);
 
-/* Internal to linear: whether one of the two computes this problem. It has a workspace and blocks
+/* For linear alone: whether one of the two computes this problem. It has a workspace and blocks
  * of 256, names one of them or none, and the device can. */
 bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_linear *linear);
 
-/* Internal to linear: what the kernels are told of a problem; it checks where y is rounded to. */
+/* For linear alone: what the kernels are told of a problem; it checks where y is rounded to. */
 struct linear_bytes_arguments; /* decoder_arguments.h */
 tol_status kn_linear_bytes_prepare(const struct kn_linear *linear,
                                    struct linear_bytes_arguments *arguments);
 
-/* Internal to linear: queues the product of a checked problem that it serves, and before it, unless
+/* For linear alone: queues the product of a checked problem that it serves, and before it, unless
  * x is rounded already, what rounds x into the workspace. */
 tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_linear *linear);

@@ -449,15 +449,13 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
     test_lives_end();
 }
 
-/* The features whose functions the runtime's calls do not call: collectives of processes do, and a
- * watch sees them. */
-static bool is_for_others(int index) {
-    static const tol_feature features[] = {
+/* What collectives of processes call, or a watch sees, and the runtime's own calls do not call. */
+static bool is_for_others(int i) {
+    static const tol_feature of[] = {
 #define TOL_DRIVER_FN(feature, name, parameters, names) TOL_FEATURE_##feature,
 #include "tollens/driver.def"
     };
-    return features[index] == TOL_FEATURE_SHARING || features[index] == TOL_FEATURE_OTHERS ||
-           features[index] == TOL_FEATURE_GRAPH_NODES;
+    return of[i] == TOL_FEATURE_SHARING || of[i] >= TOL_FEATURE_OTHERS;
 }
 
 /* The workload must call each driver function that the runtime calls. These are in the list for raw

@@ -192,7 +192,7 @@ Test(device_team, long_prompts_over_pages_get_the_same_bits) {
 }
 
 /* A file of any size that TOLLENS_TEST_MODEL names, on all devices that can share it. */
-Test(device_team, a_given_model_gets_the_same_bits, .timeout = 600) {
+Test(given_model, two_devices_give_the_same_bits, .fini = test_end, .timeout = 600) {
     const char *path = getenv("TOLLENS_TEST_MODEL");
     struct tol_model *model = NULL;
     if (path == NULL) cr_skip_test("TOLLENS_TEST_MODEL names no model");
