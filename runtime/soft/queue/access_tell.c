@@ -5,6 +5,7 @@
 
 #include "memory/touch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static struct {
@@ -12,7 +13,8 @@ static struct {
     pthread_cond_t idle;
     tol_accesses_hook hook;
     void *user;
-    unsigned calls; /* under way */
+    unsigned calls;        /* under way */
+    atomic_bool is_hooked; /* read without the lock */
 } tell = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
 
 CUresult soft_access_hook(tol_accesses_hook hook, void *user) {
@@ -23,6 +25,7 @@ CUresult soft_access_hook(tol_accesses_hook hook, void *user) {
     } else {
         tell.hook = hook;
         tell.user = user;
+        atomic_store(&tell.is_hooked, hook != NULL);
         while (tell.calls > 0) pthread_cond_wait(&tell.idle, &tell.lock);
     }
     pthread_mutex_unlock(&tell.lock);
@@ -30,9 +33,7 @@ CUresult soft_access_hook(tol_accesses_hook hook, void *user) {
 }
 
 bool soft_access_begin(struct soft_launch *launch) {
-    pthread_mutex_lock(&tell.lock);
-    const bool is_wanted = tell.hook != NULL;
-    pthread_mutex_unlock(&tell.lock);
+    const bool is_wanted = atomic_load(&tell.is_hooked);
     if (is_wanted && launch->touched == NULL) launch->touched = soft_touched_new();
     return is_wanted;
 }
