@@ -105,3 +105,20 @@ void test_refuse_after(const struct tol_interpose_call *call, struct test_refusa
     refusal->asked = about;
     pthread_mutex_unlock(&lock);
 }
+
+struct test_staged test_staged;
+
+static void before(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (test_staged.is_armed) test_refuse(call, &test_staged.refusal);
+}
+
+static void after(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (test_staged.is_armed) test_refuse_after(call, &test_staged.refusal);
+}
+
+void test_staged_install(struct tol_driver *driver) {
+    MUST(tol_interpose_install(driver,
+                               &(struct tol_interpose_options){.before = before, .after = after}));
+}

@@ -49,4 +49,13 @@ struct test_refusal {
 void test_refuse(struct tol_interpose_call *call, struct test_refusal *refusal);
 void test_refuse_after(const struct tol_interpose_call *call, struct test_refusal *refusal);
 
+/* A refusal that hooks make while it is armed. The program has one, for the test that runs. */
+extern struct test_staged {
+    struct test_refusal refusal;
+    bool is_armed;
+} test_staged;
+
+/* Installs the hooks that make it. */
+void test_staged_install(struct tol_driver *driver);
+
 #endif

@@ -15,21 +15,6 @@ TestSuite(device_loss, .fini = test_end, .timeout = 120);
 
 enum { DEVICES = 2, PROMPT = 12, TOKENS = 3 };
 
-static struct {
-    struct test_refusal refusal;
-    bool is_armed;
-} staged;
-
-static void before(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse(call, &staged.refusal);
-}
-
-static void after(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse_after(call, &staged.refusal);
-}
-
 struct scene {
     struct gguf_maker maker;
     struct tol_model *model;
@@ -74,8 +59,7 @@ static struct scene begin(void) {
 
 static struct scene begin_refusing(void) {
     setenv("TOLLENS_SOFT_DEVICES", "2", 1);
-    MUST(tol_interpose_install(test_driver(),
-                               &(struct tol_interpose_options){.before = before, .after = after}));
+    test_staged_install(test_driver());
     return begin();
 }
 
@@ -117,12 +101,12 @@ Test(device_loss, a_call_refused_while_loading_leaves_nothing) {
     unsigned refused = 0;
     struct scene s = begin_refusing();
     for (uint64_t nth = 1;; nth += STRIDE) {
-        staged.refusal = (struct test_refusal){
+        test_staged.refusal = (struct test_refusal){
             .nth = nth, .result = CUDA_ERROR_OUT_OF_MEMORY, .refused = TOL_DRIVER_FUNCTIONS};
-        staged.is_armed = true;
+        test_staged.is_armed = true;
         const tol_status status = load(&s, 0);
-        staged.is_armed = false;
-        const bool was_refused = staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
+        test_staged.is_armed = false;
+        const bool was_refused = test_staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
         cr_assert(was_refused || status == TOL_OK, "%s", tol_message());
         tol_model_unload(s.loaded);
         s.loaded = NULL;
@@ -147,12 +131,12 @@ Test(device_loss, a_call_refused_in_a_pass_ends_the_session_and_nothing_else) {
     MUST(load(&s, 0));
     MUST(live(&s, PROMPT, expected));
     for (uint64_t nth = 1;; nth += STRIDE) {
-        staged.refusal = (struct test_refusal){
+        test_staged.refusal = (struct test_refusal){
             .nth = nth, .result = CUDA_ERROR_INVALID_VALUE, .refused = TOL_DRIVER_FUNCTIONS};
-        staged.is_armed = true;
+        test_staged.is_armed = true;
         const tol_status status = live(&s, PROMPT, drawn);
-        staged.is_armed = false;
-        const bool was_refused = staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
+        test_staged.is_armed = false;
+        const bool was_refused = test_staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
         cr_assert(was_refused || status == TOL_OK, "%s", tol_message());
         refused += status != TOL_OK;
         if (!was_refused) break;

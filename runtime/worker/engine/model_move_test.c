@@ -14,21 +14,6 @@ TestSuite(model_move, .fini = test_end, .timeout = 120);
 
 enum { DEVICES = 3, PROMPT = 40, BEGINNING = 33, SESSIONS = 2, MOST = 400, BEHIND = 3 };
 
-static struct {
-    struct test_refusal refusal;
-    bool is_armed;
-} staged;
-
-static void before(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse(call, &staged.refusal);
-}
-
-static void after(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse_after(call, &staged.refusal);
-}
-
 struct scene {
     struct gguf_maker maker;
     struct tol_model *model;
@@ -174,8 +159,7 @@ Test(model_move, a_move_that_fails_leaves_it_where_it_was) {
     unsigned failed = 0;
     int expected[4][SESSIONS], drawn[SESSIONS];
     setenv("TOLLENS_SOFT_DEVICES", "3", 1);
-    MUST(tol_interpose_install(test_driver(),
-                               &(struct tol_interpose_options){.before = before, .after = after}));
+    test_staged_install(test_driver());
     struct scene s = begin(1, 2);
     open_sessions(&s);
     for (size_t i = 0; i < 4; i++) step(&s, expected[i]);
@@ -183,12 +167,12 @@ Test(model_move, a_move_that_fails_leaves_it_where_it_was) {
     for (uint64_t nth = 1;; nth += STRIDE) {
         open_sessions(&s);
         for (size_t i = 0; i < 2; i++) step(&s, drawn);
-        staged.refusal = (struct test_refusal){
+        test_staged.refusal = (struct test_refusal){
             .nth = nth, .result = CUDA_ERROR_INVALID_VALUE, .refused = TOL_DRIVER_FUNCTIONS};
-        staged.is_armed = true;
+        test_staged.is_armed = true;
         const tol_status status = tol_model_move(s.loaded, 0, s.contexts[1]);
-        staged.is_armed = false;
-        const bool was_refused = staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
+        test_staged.is_armed = false;
+        const bool was_refused = test_staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
         cr_assert(was_refused || status == TOL_OK, "%s", tol_message());
         const bool has_moved = tol_loaded_context(s.loaded) == s.contexts[1];
         cr_assert(has_moved == (status == TOL_OK));

@@ -20,21 +20,6 @@ enum { TOKENS = 4, PROMPT = 20, USUAL = 180 };
 
 /* ---- a model on a context of its own, behind hooks ---- */
 
-static struct {
-    struct test_refusal refusal;
-    bool is_armed;
-} staged;
-
-static void before(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse(call, &staged.refusal);
-}
-
-static void after(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (staged.is_armed) test_refuse_after(call, &staged.refusal);
-}
-
 struct place {
     struct gguf_maker maker;
     struct tol_context *context;
@@ -132,8 +117,7 @@ Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     size_t free_before = 0, free_after = 0;
     const uint64_t lives = lives_wanted(), usual = lives < USUAL ? 3 * USUAL / lives : 3;
     const uint64_t stride = lives < 1000 ? usual : 1;
-    MUST(tol_interpose_install(test_driver(),
-                               &(struct tol_interpose_options){.before = before, .after = after}));
+    test_staged_install(test_driver());
     begin(&p);
     MUST(live(&p, 1, expected));
     close_place(&p);
@@ -142,14 +126,14 @@ Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     tol_context_destroy(p.context);
     open_place(&p);
     for (uint64_t n = 1; n <= lives; n++) {
-        staged.refusal = (struct test_refusal){.nth = nth,
-                                               .result = n % 3 == 0 ? CUDA_ERROR_INVALID_VALUE
-                                                                    : CUDA_ERROR_OUT_OF_MEMORY,
-                                               .refused = TOL_DRIVER_FUNCTIONS};
-        staged.is_armed = true;
+        test_staged.refusal = (struct test_refusal){.nth = nth,
+                                                    .result = n % 3 == 0 ? CUDA_ERROR_INVALID_VALUE
+                                                                         : CUDA_ERROR_OUT_OF_MEMORY,
+                                                    .refused = TOL_DRIVER_FUNCTIONS};
+        test_staged.is_armed = true;
         const tol_status status = live(&p, kind, drawn);
-        staged.is_armed = false;
-        const bool was_refused = staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
+        test_staged.is_armed = false;
+        const bool was_refused = test_staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
         cr_assert(was_refused || status == TOL_OK || status == TOL_CANCELLED, "life %llu: %s",
                   (unsigned long long)n, tol_message());
         refused += was_refused;
