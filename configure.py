@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes build.ninja and, beside it, ci/libraries.ninja and ci/programs.ninja, which are committed
-and the same on every machine, and build/config.ninja, which says what differs by machine:
+"""Writes build.ninja, ci/building/libraries.ninja and ci/building/programs.ninja, which are
+committed and the same on every machine, and build/config.ninja, which says what differs by machine:
 compilers, libraries, what is missing.
 
     ./configure.py [--cc clang] [--check]
 
-Reads from top to bottom: the variants of the build; what each has; the files. The sources of each
-room are in ci/sources.py, and what is made of them in ci/libraries.py and ci/programs.py. Those
-parts are written once: build.ninja reads them for each variant, with its folder and its flags.
+Reads from top to bottom: the variants of the build; what each has; the files. In ci/building are
+the sources of each room (sources.py and others), and what is made of them (libraries.py,
+programs.py). Those parts are written once: build.ninja reads them for each variant, with its folder
+and its flags.
 """
 
 import argparse
@@ -18,16 +19,16 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
-import probe  # noqa: E402  (what this machine has)
-from libraries import (  # noqa: E402  (the runtime, the soft device, the kernels)
+from building import probe  # noqa: E402  (what this machine has)
+from building.libraries import (  # noqa: E402  (the runtime, the soft device, the kernels)
     COMMON, EXACT, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, write_core, write_images,
     write_libraries)
-from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
-from programs import (  # noqa: E402  (tollens, tests, tools)
+from building.ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
+from building.programs import (  # noqa: E402  (tollens, tests, tools)
     CLAIMS, FUZZ_LIBS, HARNESS_ROOM, KERNELS_LIBS, TESTS_LIBS, fuzz_name, write_programs)
-from rules import write_rules  # noqa: E402  (what each kind of file is made with)
-from soft_sources import BENCH, FUZZ, FUZZ_TARGETS, TABLE  # noqa: E402
-from sources import (  # noqa: E402
+from building.rules import write_rules  # noqa: E402  (what each kind of file is made with)
+from building.soft_sources import BENCH, FUZZ, FUZZ_TARGETS, TABLE  # noqa: E402
+from building.sources import (  # noqa: E402
     EXAMPLES, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, REFUSED)
 
 # ---- the variants ---------------------------------------------------------------------------
@@ -59,8 +60,7 @@ VARIANTS = {
 
 
 def write_variant(n: Ninja, name: str) -> str:
-    """Sets what ci/libraries.ninja and ci/programs.ninja ask for, and reads them. Returns the
-    folder."""
+    """Sets what libraries.ninja and programs.ninja ask for, and reads them. Returns the folder."""
     folder, flags, ldflags, levels = VARIANTS[name]
     # What runs 32 lanes at a time is large, without variables worth a debugger: -g1 has its lines.
     fast = flags.replace("-O2 -g", "-O3 -g1").replace("-O3 -g ", "-O3 -g1 ")
@@ -82,9 +82,9 @@ def write_variant(n: Ninja, name: str) -> str:
     n.variable("computes", {"asan": "-fno-sanitize=undefined"}.get(name, ""))
     higher = [part for level in levels[1:] for part in write_core(n, folder, level)]
     n.build(f"{folder}/soft-levels.a", "ar", " ".join(higher))
-    n.lines.append("subninja ci/libraries.ninja")
+    n.lines.append("subninja ci/building/libraries.ninja")
     if name not in ("tsan", "fuzz"):
-        n.lines.append("subninja ci/programs.ninja")
+        n.lines.append("subninja ci/building/programs.ninja")
     if higher:  # the others have no speed worth knowing
         parts = " ".join(f"{folder}/soft/{source}.o" for source in BENCH)
         n.build(f"{folder}/bench-soft", "exe", parts, libs=f"{SOFT_WHOLE} -lpthread -lm",
@@ -187,9 +187,9 @@ def write_ninja() -> str:
             "build/test-runtime --filter='reference_model/*'")
     n.build("ptx", "script", arguments="ci/ptx --write")
     n.build("install", "script", after="libs", arguments="ci/install")
-    n.build("build.ninja ci/libraries.ninja ci/programs.ninja", "configure",
-            needs="configure.py ci/libraries.py ci/ninja_file.py ci/probe.py ci/programs.py "
-            "ci/rules.py ci/seal_sources.py ci/soft_sources.py ci/sources.py")
+    n.build("build.ninja ci/building/libraries.ninja ci/building/programs.ninja", "configure",
+            needs=" ".join(["configure.py", *sorted(
+                f"ci/building/{path.name}" for path in (ROOT / "ci/building").glob("*.py"))]))
     n.lines.append("default dev")
     write_tsan(n)
     write_fuzz(n)
@@ -201,8 +201,8 @@ def write_ninja() -> str:
 
 # ---- the files --------------------------------------------------------------------------------
 
-WRITTEN = {"build.ninja": write_ninja, "ci/libraries.ninja": write_libraries,
-           "ci/programs.ninja": write_programs}
+WRITTEN = {"build.ninja": write_ninja, "ci/building/libraries.ninja": write_libraries,
+           "ci/building/programs.ninja": write_programs}
 
 
 def write_if_changed(name: str, text: str) -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-import kernel_sources
+from building import kernel_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOFT = ROOT / "build/libtollens-soft.so"

@@ -4,7 +4,7 @@ import os
 import pathlib
 import re
 
-import kernel_sources
+from building import kernel_sources
 
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 SUITE = re.compile(r"^Test\((\w+),", re.M)

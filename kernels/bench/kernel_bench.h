@@ -6,9 +6,10 @@
  *     static tol_status run(struct kn_bench *bench) { ... kn_bench_measure(bench, &row, ...); }
  *     KN_BENCH(softmax, run)
  *
- * Linking its object registers it (KERNELS_BENCH in ci/kernel_sources.py). Each row has a ceiling:
- * a copy on the device, measured first, if it is bound by memory; cuBLAS for a product of matrices,
- * if a library is found; or an earlier row. One thread. Internal: not installed.
+ * Linking its object registers it (KERNELS_BENCH in ci/building/kernel_sources.py). Each
+ * row has a ceiling: a copy on the device, measured first, if it is bound by memory; cuBLAS for a
+ * product of matrices, if a library is found; or an earlier row. One thread. Internal: not
+ * installed.
  */
 #ifndef KN_KERNEL_BENCH_H
 #define KN_KERNEL_BENCH_H

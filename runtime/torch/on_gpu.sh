@@ -21,7 +21,7 @@ done
 [ -n "$parts" ] || parts="tests marks bench"
 failed=0
 
-# The library, from its sources in ci/sources.py.
+# The library, from its sources in ci/building/sources.py.
 cat >build/on-gpu-objects/sources.py <<END
 import sys
 sys.path.insert(0, "ci")

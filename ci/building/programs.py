@@ -1,28 +1,29 @@
 """The programs: `tollens`, the tests, tools and benchmarks, for every variant of the build.
 
-Like the libraries they are described once, in ci/programs.ninja, with $folder for the variant's.
+Like the libraries they are described once, in programs.ninja beside this file, with $folder for
+the variant's.
 """
 
 import pathlib
 
-from claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
-from kernel_sources import COLLECTIVES_BENCH, KERNELS_BENCH, KERNELS_SWEEP, KERNELS_TESTS
-from libraries import (
+from building.claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
+from building.kernel_sources import COLLECTIVES_BENCH, KERNELS_BENCH, KERNELS_SWEEP, KERNELS_TESTS
+from building.libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
     compile_rule, hold)
-from ninja_file import Ninja
-from program_parts import (
+from building.ninja_file import Ninja
+from building.program_parts import (
     ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
     LOCKED, RUNTIME_BENCHES, SEAL_ARCHIVE, SOFT_ARCHIVES, TESTS_LIBS, WORKER_ARCHIVE)
-from seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
-from soft_sources import (
+from building.seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
+from building.soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
     SOFT_TESTS, TABLE, TABLE_TESTS)
-from sources import (
+from building.sources import (
     COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
     HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, RUNTIME, RUNTIME_TESTS)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def fuzz_name(target: str, prefix: str) -> str:
@@ -35,7 +36,7 @@ def uses_cuda_h(path: str) -> bool:
 
 
 class Programs:
-    """ci/programs.ninja as it is being written."""
+    """ci/building/programs.ninja as it is being written."""
 
     def __init__(self) -> None:
         self.n = Ninja()
@@ -237,7 +238,7 @@ class Programs:
 
 
 def write_programs() -> str:
-    """The text of ci/programs.ninja."""
+    """The text of ci/building/programs.ninja."""
     programs = Programs()
     harness = programs.write_harness()
     table = programs.write_soft_tools()

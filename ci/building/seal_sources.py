@@ -1,8 +1,8 @@
 """The sources of sealed memory, for configure.py: the library, its tests, its benchmark, the claims
-on it. Its kernels are with the others, in ci/sources.py.
+on it. Its kernels are with the others, in ci/building/sources.py.
 """
 
-from sources import within
+from building.sources import within
 
 # Sealed weights: above the kernels, beside the engine.
 SEAL = within({

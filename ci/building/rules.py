@@ -1,7 +1,7 @@
 """The rules of build.ninja: what each kind of file is made with."""
 
-from libraries import compile_rule
-from ninja_file import Ninja
+from building.libraries import compile_rule
+from building.ninja_file import Ninja
 
 
 def write_rules(n: Ninja) -> None:

@@ -2,7 +2,7 @@
 together.
 """
 
-from sources import within
+from building.sources import within
 
 SOFT = within({
     "base": "arena options json report tensor_map crew",

@@ -1,16 +1,16 @@
 """The libraries: the runtime, the soft device, the kernels; and the flags that all share.
 
-They are described once, in ci/libraries.ninja, for every variant of the build: each variant sets
-the variables that hold() names, and reads that file (see configure.py).
+They are described once, in libraries.ninja beside this file, for every variant of the build: each
+variant sets the variables that hold() names, and reads that file (see configure.py).
 """
 
 import pathlib
 
-from ninja_file import Ninja
-from seal_sources import SEAL
-from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
-from kernel_sources import KERNEL_IMAGES, KERNELS
-from sources import ENGINE, RUNTIME, TORCH
+from building.ninja_file import Ninja
+from building.seal_sources import SEAL
+from building.soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
+from building.kernel_sources import KERNEL_IMAGES, KERNELS
+from building.sources import ENGINE, RUNTIME, TORCH
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
@@ -93,7 +93,7 @@ def write_cudart(n: Ninja) -> None:
 
 
 def write_libraries() -> str:
-    """The text of ci/libraries.ninja."""
+    """The text of ci/building/libraries.ninja."""
     n = Ninja()
     n.comment("Written by configure.py; do not edit. Read once for each variant of the build.")
     hold(n)

@@ -1,6 +1,6 @@
 """The sources of plugins: claims that need more than the harness has."""
 
-from sources import within
+from building.sources import within
 
 # The claims on the worker: a plugin, since what they need is not in the harness.
 WORKER_CLAIMS = within({
