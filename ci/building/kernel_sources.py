@@ -72,7 +72,7 @@ KERNELS_SWEEP = """
 """.split()
 
 KERNELS_TESTS = """
-    variant_test kernel_set_test measure/read_words_test
+    kernel_scene variant_test kernel_set_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test

@@ -5,6 +5,7 @@
 #include "decoder/halves.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "number.h"
 #include "quant/quant_draw.h"
 
@@ -14,21 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(halves, .init = begin, .fini = end);
+TestSuite(halves, .init = kernel_scene_begin, .fini = kernel_scene_end);
 
 static struct tol_buffer *buffer_of(const void *bytes, size_t count) {
     struct tol_buffer *buffer = NULL;

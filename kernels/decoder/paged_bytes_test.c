@@ -4,6 +4,7 @@
  */
 #include "decoder/paged.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "number.h"
 
 #include "test/test_device.h"
@@ -11,16 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(paged_bytes, .fini = end);
+TestSuite(paged_bytes, .fini = kernel_scene_end);
 
 enum { ROWS = 150, HEADS = 6, KV = 2, ALL = HEADS + 2 * KV, PAGES = (ROWS + 15) / 16 };
 
@@ -152,8 +144,7 @@ static void run(struct trial *t, struct tol_buffer *qkv) {
 
 Test(paged_bytes, what_is_stored_is_q8_0_and_attention_is_over_it) {
     static const size_t sizes[] = {32, 64, 128, 256};
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
+    kernel_scene_begin();
     for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
         uint64_t random = 5 + n;
         if (!test_takes_trial()) continue;
@@ -180,8 +171,7 @@ Test(paged_bytes, heads_that_are_no_blocks_are_refused) {
     const struct kn_heads_ready ready = {.batch = {.rows = 1, .pages_max = 1},
                                          .shape = {4, 2, 48, KN_CACHE_Q8_0}};
     struct kn_heads_ready other = ready;
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
+    kernel_scene_begin();
     MUST_FAIL(kn_heads(kernels, stream, &ready), TOL_INVALID_ARGUMENT, "multiple of 32");
     other.shape.cache = KN_CACHES;
     MUST_FAIL(kn_heads(kernels, stream, &other), TOL_INVALID_ARGUMENT, "no kind of cache is 2");

@@ -6,6 +6,7 @@
 #include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "number.h"
 
 #include "test/test_device.h"
@@ -14,21 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(paged, .fini = end);
+TestSuite(paged, .fini = kernel_scene_end);
 
 enum { SLOTS = 3, LAYER_AT = 64 };
 
@@ -335,7 +322,7 @@ static void check(struct stage s) {
 }
 
 Test(paged, attention_is_the_definition_for_sessions_of_any_length) {
-    begin();
+    kernel_scene_begin();
     check((struct stage){
         .shape = {4, 2, 64}, .rotated = 64, .positions = {0, 15, 300}, .magnitude = 1});
     check((struct stage){.shape = {8, 1, 32},
@@ -357,7 +344,7 @@ Test(paged, attention_is_the_definition_for_sessions_of_any_length) {
 }
 
 Test(paged, a_window_hides_what_is_before_it) {
-    begin();
+    kernel_scene_begin();
     check((struct stage){.shape = {2, 2, 128},
                          .rotated = 128,
                          .positions = {7, 260, 40},
@@ -387,7 +374,7 @@ Test(paged, what_makes_no_sense_is_refused) {
                                   .out_stride = 256,
                                   .splits = 1,
                                   .workspace = {0x40000, 2 * 4 * 66 * 4}};
-    begin();
+    kernel_scene_begin();
     REFUSED(p.shape.kv_heads = 3, TOL_INVALID_ARGUMENT, "4 heads of q cannot share 3");
     REFUSED(p.shape.head_size = 60, TOL_INVALID_ARGUMENT, "heads have 60 elements");
     REFUSED(p.shape.head_size = 264, TOL_INVALID_ARGUMENT, "heads have 264 elements");

@@ -6,6 +6,7 @@
 #include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "row/argmax.h"
 
 #include "test/test_device.h"
@@ -14,22 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(rounded, .fini = end);
-TestSuite(best, .fini = end);
+TestSuite(rounded, .fini = kernel_scene_end);
+TestSuite(best, .fini = kernel_scene_end);
 
 static struct kn_place place(const struct kn_guarded *g) {
     return (struct kn_place){tol_buffer_address(g->buffer) + g->offset, g->bytes};
@@ -128,7 +115,7 @@ static void try(size_t columns, size_t k, bool has_norm, const char *variant) {
 }
 
 Test(rounded, columns_are_within_half_a_scale_and_sums_are_of_the_bytes) {
-    begin();
+    kernel_scene_begin();
     const bool has_early = tol_context_device(test_context())->compute_capability >= 90;
     for (int norm = 0; norm < 2; norm++) {
         try(1, 256, norm, "warp");
@@ -140,7 +127,7 @@ Test(rounded, columns_are_within_half_a_scale_and_sums_are_of_the_bytes) {
 Test(rounded, what_is_no_number_stays_in_its_chunk_and_little_becomes_nothing) {
     enum { K = 512 };
     float x[2 * K];
-    begin();
+    kernel_scene_begin();
     for (size_t i = 0; i < 2 * K; i++) x[i] = (float)(i % 9) * 0x1p-104f;
     x[K + 3] = NAN;
     x[K + 300] = INFINITY;
@@ -188,7 +175,7 @@ static void try_best(size_t rows, size_t columns, const float *values, const cha
 Test(best, it_is_the_first_of_the_largest) {
     static const size_t lengths[] = {1, 31, 257, 24577, 60001};
     static float values[3 * 60001];
-    begin();
+    kernel_scene_begin();
     const bool has_early = tol_context_device(test_context())->compute_capability >= 90;
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
         const size_t n = lengths[l];
@@ -222,7 +209,7 @@ Test(rounded, what_makes_no_sense_is_refused) {
                                  .workspace = {0x30000, 1 << 20}};
     struct kn_rounded p;
     struct kn_best b;
-    begin();
+    kernel_scene_begin();
     cr_assert(kn_rounded_bytes(9, 512) == 4 * ROUNDED_CHUNK);
 #define ROUNDED(change, status, text)                                                              \
     REFUSED(kn_rounded(kernels, stream, &p), (p = good, change), status, text)

@@ -5,6 +5,7 @@
 #include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "number.h"
 #include "quant/quant_draw.h"
 
@@ -13,21 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(linear_rounded, .fini = end);
+TestSuite(linear_rounded, .fini = kernel_scene_end);
 
 /* A gated product that rounds its result, against the kernel for that, twice: tickets are zeros
  * again. */
@@ -90,7 +77,7 @@ static void try_rounded(enum kn_weight_format format, const char *variant, size_
 }
 
 Test(linear_rounded, a_gated_product_rounds_its_result) {
-    begin();
+    kernel_scene_begin();
     const int capability = tol_context_device(test_context())->compute_capability;
     if (capability >= 80) try_rounded(KN_WEIGHT_Q4_K, "bytes", 11);
     if (capability >= 80) try_rounded(KN_WEIGHT_Q6_K, "bytes", 2);
@@ -237,7 +224,7 @@ static void try_pair(enum kn_weight_format format, size_t first_tiles, size_t se
 }
 
 Test(linear_rounded, a_pair_is_its_two_products) {
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     if (test_takes_trial()) try_pair(KN_WEIGHT_Q4_K, 70, 13, 1); /* more tiles than blocks */
     if (test_takes_trial()) try_pair(KN_WEIGHT_Q5_K, 5, 2, 4);
@@ -247,7 +234,7 @@ Test(linear_rounded, a_pair_is_its_two_products) {
 }
 
 Test(linear_rounded, blocks_that_stay_give_the_same_bits) {
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 90) return;
     for (int gated = 0; gated < 2; gated++) {
         if (test_takes_trial()) try_stay(KN_WEIGHT_Q4_K, 3, 512, gated); /* six warps have none */
@@ -271,7 +258,7 @@ Test(linear_rounded, what_makes_no_sense_is_refused) {
                           .workspace = {0x500000, 1 << 20},
                           .rounded = {0x700000, 2560},
                           .tickets = {0x800000, 3}};
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     MUST_FAIL(kn_linear(kernels, stream, &p), TOL_OUT_OF_RANGE, "tickets needs 4");
     p.tickets.bytes = 4, p.rounded.bytes--;

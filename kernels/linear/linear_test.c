@@ -5,6 +5,7 @@
 #include "linear/linear.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "quant/quant_draw.h"
 
 #include "test/test_device.h"
@@ -13,21 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(linear, .fini = end);
+TestSuite(linear, .fini = kernel_scene_end);
 
 /* Weights of a format, of some 0.01 to 1. */
 static uint8_t *draw(enum kn_weight_format format, size_t rows, size_t k, uint64_t *state) {
@@ -292,7 +279,7 @@ static void try_wide(enum kn_weight_format format, size_t rows, size_t columns, 
 }
 
 Test(linear, products_are_the_definition_and_the_same_beside_others) {
-    begin();
+    kernel_scene_begin();
     for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
         const size_t grain = kn_weight_grain(format);
         if (test_takes_trial()) try(format, "fma", 9, 5, grain > 32 ? 512 : 352);
@@ -303,7 +290,7 @@ Test(linear, products_are_the_definition_and_the_same_beside_others) {
 /* Rows and columns that fill no tile, several passes of x, chunks for some of the warps only, a
  * last chunk that is cut, and rows of Q6_K at no multiple of 4. */
 Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     for (enum kn_weight_format format = KN_WEIGHT_Q8_0; format < KN_WEIGHT_FORMATS; format++) {
         const size_t grain = kn_weight_grain(format);
@@ -317,7 +304,7 @@ Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
 /* Rows and columns that fill no tile, one tile of columns and several, shares without a chunk and
  * rings that are filled again, and rows of Q6_K at no multiple of 16. */
 Test(linear, products_of_bytes_are_the_definition_and_the_same_beside_others) {
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     for (enum kn_weight_format format = KN_WEIGHT_Q4_K; format < KN_WEIGHT_FORMATS; format++) {
         if (test_takes_trial()) try_bytes(format, 21, 3, 2304);
@@ -331,7 +318,7 @@ Test(linear, products_of_bytes_are_the_definition_and_the_same_beside_others) {
 /* Rows that fill no warp, several warps and tiles of columns, shares of k without a chunk, and a
  * last chunk that is cut. */
 Test(linear, wide_products_are_those_of_tensor_bit_for_bit) {
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     for (enum kn_weight_format format = KN_WEIGHT_Q8_0; format < KN_WEIGHT_FORMATS; format++) {
         const size_t grain = kn_weight_grain(format);
@@ -348,7 +335,7 @@ Test(linear, a_tensor_product_of_whole_numbers_is_exact) {
     uint8_t blocks[ROWS * 144] = {0};
     float x[K], y[ROWS] = {0}, values[K];
     tol_auto_buffer struct tol_buffer *weights = NULL, *in = NULL, *out = NULL;
-    begin();
+    kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
     for (int r = 0; r < ROWS; r++) {
         const uint16_t d[2] = {kn_f16_of(1), kn_f16_of(2)};
@@ -386,7 +373,7 @@ Test(linear, a_tensor_product_of_whole_numbers_is_exact) {
 Test(linear, embedded_rows_are_the_tables_bit_for_bit) {
     enum { ROWS = 5, TABLE = 6 };
     static const int tokens[ROWS] = {5, 0, -1, 6, 3};
-    begin();
+    kernel_scene_begin();
     for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
         const size_t k = kn_weight_grain(format) > 32 ? 512 : 96;
         const size_t bytes = TABLE * kn_weight_row_bytes(format, k);
@@ -466,7 +453,7 @@ Test(linear, what_makes_no_sense_is_refused) {
                                    .y = {0x30000, 60},
                                    .x_stride = 512,
                                    .y_stride = 5};
-    begin();
+    kernel_scene_begin();
     REFUSED(p.format = KN_WEIGHT_FORMATS, TOL_INVALID_ARGUMENT, "no format 7");
     REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "500 elements, no multiple of 256");
     REFUSED(p.k = 0, TOL_INVALID_ARGUMENT, "0 elements");

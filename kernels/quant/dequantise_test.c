@@ -7,6 +7,7 @@
 #include "deviation.h"
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "quant_draw.h"
 #include "test/test_device.h"
 
@@ -15,21 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(dequantise, .fini = end);
+TestSuite(dequantise, .fini = kernel_scene_end);
 
 struct run {
     enum kn_quant quant;
@@ -87,7 +74,7 @@ Test(dequantise, every_variant_gives_the_same_bits_for_all_kinds_of_blocks) {
     static const size_t counts[] = {1, 3, 8, 61};
     static const char *const variants[] = {"wide", "naive", NULL};
     char *blocks = malloc(61 * 210), what[160];
-    begin();
+    kernel_scene_begin();
     for (int turn = 0; turn < 3 * 2 * 3 * KN_BLOCKS_KINDS; turn++) {
         uint64_t state = (uint64_t)turn + 1;
         const struct run run = {.quant = (enum kn_quant)(turn % 3),
@@ -107,7 +94,7 @@ Test(dequantise, every_variant_gives_the_same_bits_for_all_kinds_of_blocks) {
 
 /* Specification 004: Q4_K as llama.cpp. */
 Test(dequantise, milestone_10_q4_k_is_llama_cpps) {
-    begin();
+    kernel_scene_begin();
     for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
         char name[64];
         size_t bytes = 0, value_bytes = 0;
@@ -140,7 +127,7 @@ Test(dequantise, milestone_10_q4_k_is_llama_cpps) {
 Test(dequantise, places_may_be_less_aligned) {
     char blocks[4 * 210];
     uint64_t state = 11;
-    begin();
+    kernel_scene_begin();
     for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
         kn_quant_draw(quant, KN_BLOCKS_ANY, &state, 4, blocks);
         for (enum kn_type type = KN_F32; type <= KN_F16; type++) {
@@ -168,7 +155,7 @@ static struct kn_dequantise good(void) {
     } while (0)
 
 Test(dequantise, what_cannot_be_done_is_refused) {
-    begin();
+    kernel_scene_begin();
     REFUSED(p.quant = KN_QUANTS, TOL_INVALID_ARGUMENT, "no quantisation 3");
     REFUSED(p.type = KN_BF16, TOL_INVALID_ARGUMENT, "not bf16");
     REFUSED(p.count = 511, TOL_INVALID_ARGUMENT, "511 elements are no whole blocks of q4_k");

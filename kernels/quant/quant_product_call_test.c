@@ -2,24 +2,11 @@
  * What a call of the product refuses, and what it does with nothing.
  */
 #include "quant_product.h"
+#include "kernel_scene.h"
 
 #include "test/test_device.h"
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(quant_product_call, .fini = end);
+TestSuite(quant_product_call, .fini = kernel_scene_end);
 
 /* One that would do: 5 rows, 3 columns; at addresses that nobody reads. */
 static struct kn_quant_product good(void) {
@@ -42,7 +29,7 @@ static struct kn_quant_product good(void) {
     } while (0)
 
 Test(quant_product_call, what_makes_no_sense_is_refused) {
-    begin();
+    kernel_scene_begin();
     REFUSED(p.quant = KN_QUANTS, TOL_INVALID_ARGUMENT, "no quantisation 3");
     REFUSED(p.arithmetic = KN_QUANT_ARITHMETICS, TOL_INVALID_ARGUMENT, "arithmetic 3");
     REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "k is 500, no whole blocks of q4_k, which have 256");
@@ -71,7 +58,7 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
 }
 
 Test(quant_product_call, short_and_misaligned_places_are_refused) {
-    begin();
+    kernel_scene_begin();
     REFUSED(p.weights.bytes--, TOL_OUT_OF_RANGE, "5 rows of 288 bytes do not fit 1439");
     REFUSED(p.x.bytes--, TOL_OUT_OF_RANGE, "3 columns of x of 512 elements");
     REFUSED(p.x_stride = 513, TOL_OUT_OF_RANGE, "513 apart, do not fit 6144 bytes");
@@ -101,7 +88,7 @@ Test(quant_product_call, short_and_misaligned_places_are_refused) {
 Test(quant_product_call, nothing_is_a_product_as_well) {
     tol_auto_buffer struct tol_buffer *y = NULL;
     float values[15];
-    begin();
+    kernel_scene_begin();
     MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 0, .columns = 9}));
     MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 9, .columns = 0}));
     MUST(tol_buffer_create(test_context(), 15, sizeof(float), &y));

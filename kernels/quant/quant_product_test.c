@@ -3,6 +3,7 @@
  * kinds of blocks, within the bound that it declares; NaN and infinities; strides and alignment.
  */
 #include "quant_product_trial.h"
+#include "kernel_scene.h"
 
 #include "test/test_device.h"
 
@@ -10,21 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    stream = NULL, kernels = NULL;
-    test_end();
-}
-TestSuite(quant_product, .fini = end);
+TestSuite(quant_product, .fini = kernel_scene_end);
 
 static struct kn_quant_finding find(const struct kn_quant_trial *trial) {
     struct kn_quant_finding finding;
@@ -60,7 +47,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static void check_shapes(enum kn_quant_arithmetic arithmetic, const char *variant) {
     static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
                                                          KN_CANCEL, KN_LARGE};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < SHAPES * KN_QUANTS; i++) {
         struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
                                        .arithmetic = arithmetic,
@@ -97,7 +84,7 @@ Test(quant_product, those_that_round_x_themselves_stay_within_their_bound) {
                                       {1, 1}, {3, 8}, {37, 9}, {33, 24}, {17, 25}, {2, 153}};
     static const enum kn_distribution distributions[] = {
         KN_NORMAL, KN_UNIFORM, KN_SPARSE, KN_CANCEL, KN_LARGE, KN_TINY, KN_DENORMAL};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < 6 * 7; i++) {
         const char *variant = variants[i / 7];
         const size_t blocks = sizes[i % 6][1];
@@ -118,7 +105,7 @@ Test(quant_product, those_that_round_x_themselves_stay_within_their_bound) {
  * behind the first; an odd number of them. */
 Test(quant_product, rings_go_round) {
     static const size_t sizes[][2] = {/* rows, blocks of 256 */ {4229, 1}, {4513, 3}, {21, 90}};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < 3; i++) {
         check(&(struct kn_quant_trial){.quant = KN_Q4_K,
                                        .arithmetic = KN_QUANT_Q8_1,
@@ -137,7 +124,7 @@ Test(quant_product, odd_numbers_stay_within_the_bounds) {
     static const enum kn_quant_blocks kinds[] = {KN_BLOCKS_USUAL, KN_BLOCKS_SUBNORMAL,
                                                  KN_BLOCKS_EXTREME};
     static const enum kn_distribution distributions[] = {KN_TINY, KN_DENORMAL, KN_NORMAL};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < 54; i++) {
         struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
                                        .arithmetic = i / 3 % 2 == 0 ? KN_QUANT_F32 : KN_QUANT_Q8_1,
@@ -155,7 +142,7 @@ Test(quant_product, odd_numbers_stay_within_the_bounds) {
 /* A NaN or an infinity in one column reaches all of its y and no other column's. */
 Test(quant_product, what_is_no_number_stays_in_its_column) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < 3 * KN_QUANTS * KN_QUANT_ARITHMETICS * 2; i++) {
         const enum kn_quant_arithmetic arithmetic =
             (enum kn_quant_arithmetic)(i / 9 % KN_QUANT_ARITHMETICS);
@@ -179,7 +166,7 @@ Test(quant_product, what_is_no_number_stays_in_its_column) {
 /* Where wide loads cannot be made another variant is taken, and gaps stay as they are. */
 Test(quant_product, columns_may_be_apart_and_odd) {
     static const size_t skews[][3] = {{0, 0, 4}, {0, 4, 0}, {2, 0, 12}, {6, 8, 8}};
-    begin();
+    kernel_scene_begin();
     for (unsigned i = 0; i < 4 * KN_QUANTS * 2; i++) {
         struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
                                        .arithmetic = KN_QUANT_F32,

@@ -6,6 +6,7 @@
 
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "seal/chacha.h"
 #include "seal/tagger.h"
 #include "test/test_device.h"
@@ -13,16 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
 static struct seal_stream keys[2];
 static struct seal_tagger taggers[2];
 static uint64_t seed = 5;
 
 static void begin(void) {
     uint8_t key[32], nonce[12], point[16];
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
+    kernel_scene_begin();
     for (int i = 0; i < 2; i++) {
         for (size_t j = 0; j < 32; j++) key[j] = (uint8_t)kn_random(&seed);
         for (size_t j = 0; j < 12; j++) nonce[j] = (uint8_t)kn_random(&seed);
@@ -32,13 +30,7 @@ static void begin(void) {
     }
 }
 
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    test_end();
-}
-
-TestSuite(seal_chunks, .fini = end, .timeout = 300);
+TestSuite(seal_chunks, .fini = kernel_scene_end, .timeout = 300);
 
 static uint8_t *room(size_t bytes) {
     uint8_t *p = malloc(bytes + 1);

@@ -6,6 +6,7 @@
 
 #include "guarded.h"
 #include "inputs.h"
+#include "kernel_scene.h"
 #include "quant/quant_draw.h"
 #include "seal/chacha.h"
 #include "test/test_device.h"
@@ -14,21 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct kn_kernels *kernels;
-static struct tol_stream *stream;
-
-static void begin(void) {
-    MUST(kn_kernels_create(test_context(), &kernels));
-    MUST(tol_stream_create(test_context(), NULL, &stream));
-}
-
-static void end(void) {
-    tol_stream_destroy(stream);
-    kn_kernels_destroy(kernels);
-    test_end();
-}
-
-TestSuite(sealed_product, .fini = end, .timeout = 300);
+TestSuite(sealed_product, .fini = kernel_scene_end, .timeout = 300);
 
 static struct kn_place place_of(const struct kn_guarded *g) {
     return (struct kn_place){tol_buffer_address(g->buffer) + g->offset, g->bytes};
@@ -124,7 +111,7 @@ Test(sealed_product, it_stays_within_the_bound_of_the_plain_one) {
                                       {1, 1},  {3, 2},   {37, 3},  {5, 4},   {33, 5}, {70, 7},
                                       {17, 8}, {130, 9}, {2, 140}, {64, 16}, {1, 31}, {600, 1}};
     static const unsigned rounds[] = {20, 12, 8};
-    begin();
+    kernel_scene_begin();
     const int capability = tol_context_device(test_context())->compute_capability;
     const char *early = capability >= 90 ? "early" : NULL;
     for (unsigned i = 0; i < 36; i++) {
@@ -149,13 +136,13 @@ Test(sealed_product, rows_begin_at_whole_units) {
 
 /* More rows than a wave of the device has warps for, so that several lanes share none. */
 Test(sealed_product, many_rows_are_shared_out) {
-    begin();
+    kernel_scene_begin();
     must_multiply(&(struct trial){9001, 1, 8, 0, KN_BLOCKS_USUAL, 1, 3, NULL});
     must_multiply(&(struct trial){300, 13, 12, 7, KN_BLOCKS_USUAL, 1, 4, NULL});
 }
 
 Test(sealed_product, what_makes_no_sense_is_refused) {
-    begin();
+    kernel_scene_begin();
     static const struct seal_stream secret;
     struct tol_buffer *buffer = NULL;
     MUST(tol_buffer_create(test_context(), 16384, 1, &buffer));
