@@ -134,7 +134,7 @@ const struct hyp_fault memory_faults[] = {
     {.name = "watch_alarm_lost", .sentence = "every third alarm is lost"},
     {.name = "watch_block_mistaken", .sentence = "alarms name another block"},
     {.name = "watch_refusal_ignored",
-     .sentence = "what is refused is done, and the caller is told that it was not"},
+     .sentence = "a call that a rule refuses is executed, and the caller still gets the error"},
     {.name = "watch_false_alarm",
      .sentence = "each asynchronous copy from the host raises an alarm"},
     {.name = NULL}};

@@ -139,7 +139,8 @@ static bool load_more(struct watch_stage *s, struct tol_buffer **more) {
     return watch_stage_settle(s);
 }
 
-/* A step: an input goes in, products are computed, one by a graph, and a result comes out. */
+/* A step: copies an input to the device, launches products, one of them in a graph, and copies the
+ * result back. */
 static bool step(struct watch_stage *s, struct tol_graph_exec *exec) {
     const CUdeviceptr state = tol_buffer_address(s->state), target = tol_buffer_address(s->target);
     const CUstream stream = tol_stream_handle(s->stream);

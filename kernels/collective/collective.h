@@ -69,9 +69,9 @@ TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, uns
  * Rank 0 makes a socket at `path`, a file name that no other collective uses and that all ranks are
  * given, and the others come to it; the order in which they start does not matter. All ranks have
  * the same ranks, bytes and way. Each has `bytes` bytes of device memory that all others use
- * (kn_collective_memory): inputs and outputs lie in it, and at the same place of it on all ranks,
- * but for in of an all-gather and out of a reduce-scatter, which no other rank uses. In of a
- * broadcast is named by every rank.
+ * (kn_collective_memory). Inputs and outputs must be in it, at the same offset on all ranks; only
+ * in of an all-gather and out of a reduce-scatter may be elsewhere, since no other rank uses them.
+ * Every rank names in of a broadcast.
  *
  * The calls are those below, with one part, this rank's; all ranks make the same calls in the same
  * order, and results are those of the form above, to the bit. Calls return without waiting for

@@ -12,7 +12,7 @@
 
 #include "collective/collective.h"
 
-/* Changes with what is exchanged and with what lies in shared memory. */
+/* To be raised with every change of the messages or of the shared page. */
 enum { KN_MEETING_VERSION = 1, KN_MEETING_PAGE_BYTES = 65536 };
 #define KN_MEETING_MAGIC 0x54434f4c4c454354u
 
