@@ -3,8 +3,9 @@
     python3 -m reports.code COMMIT reports/published/RUN
 
 writes RUN/code.json: for each part of the code at that commit a digest. A part is a folder, or the
-files of a claim's attack. Tests, benchmarks, comments and white space do not count: they change no
-verdict. reports.pack calls this for the commit that the evidence names.
+files of a claim's attack. Tests, what several tests share (_scene), benchmarks, comments and white
+space do not count: they change no verdict. reports.pack calls this for the commit that the
+evidence names.
 """
 
 import argparse
@@ -22,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAME = "code.json"
 ENDINGS = (".c", ".h", ".cu", ".cuh", ".def")
 UNDER = ("runtime", "kernels", "hypotheses")
-NOT_CODE = re.compile(r"(_test|_bench)\.\w+$|/(test|bench|examples|refused|soft|sweep|plugin)/")
+NOT_CODE = re.compile(r"_(test|bench|scene)\.\w+$|/(test|bench|examples|refused|soft|sweep|plugin)/")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')', re.DOTALL)
 INCLUDE = re.compile(r'^#include "((?:attack|measure)/\w+)\.h"', re.MULTILINE)
 
