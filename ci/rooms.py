@@ -133,6 +133,7 @@ KERNELS = Room(
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
+           "attention_operand": "attention",
            "collective_state": "collective"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene"))
 

@@ -33,7 +33,8 @@ HYP_WORDS(
         "written; an exact result has a wrong bit; or a byte outside the rows changes.",
     .method = "Every kernel that supports the problem solves problems that PyTorch has solved, in "
               "float64 and with its own attention, and random problems: lengths around tile sizes "
-              "and primes, more and fewer rows than keys, a single row, causal or not, shared "
+              "and primes, more and fewer rows than keys, a single row, causal or not, with a "
+              "window, shared "
               "heads, row padding, seven distributions, scores in the thousands. The output is "
               "filled with NaN, has NaN between its rows, and lies between guard zones. The "
               "reference is the definition in double. Bounds of drawn data fail with a probability "
@@ -41,15 +42,16 @@ HYP_WORDS(
               "the worst case. In exact problems all scores of a row are equal, so the result is "
               "the mean of whole numbers, or one score is so large that the result is one value "
               "(attention_exact.h). The evidence has all deviations, as CSV.",
-    .control = "Seven saboteurs, five of them kernels with one defect; each must be noticed. The "
+    .control = "Nine saboteurs, seven of them kernels with one defect; each must be noticed. The "
                "reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
                    "domain, and with other data the bound decides. Rounding a result to bf16 alone "
                    "causes errors of up to 2e-3. The seed is in the evidence.")
 
 /* What describes a trial in the error table. */
-static const char columns[] = "distribution,scale,causal,batch,heads,kv_heads,rows,keys,head_size,"
-                              "inside,gap,skew,seed";
+static const char columns[] =
+    "distribution,scale,causal,window,batch,heads,kv_heads,rows,keys,head_size,"
+    "inside,gap,skew,seed";
 
 /* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
@@ -91,12 +93,13 @@ static bool try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *tr
     if (!HYP_OK(attack, kn_attention_try(accuracy->kernels, accuracy->stream, trial, outcome))) {
         return false;
     }
-    hyp_error_table_add(
-        &accuracy->errors, path, &outcome->deviation,
-        "%s,%g,%d,%zu,%zu,%zu,%zu,%zu,%zu,%d,%zu,%zu,%llu",
-        trial->given[0] != NULL ? "given" : kn_distribution_name(trial->distribution), trial->scale,
-        (int)x->causal, x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length, x->head_size,
-        (int)trial->heads_inside, trial->gap, trial->skew, (unsigned long long)trial->seed);
+    hyp_error_table_add(&accuracy->errors, path, &outcome->deviation,
+                        "%s,%g,%d,%zu,%zu,%zu,%zu,%zu,%zu,%zu,%d,%zu,%zu,%llu",
+                        trial->given[0] != NULL ? "given"
+                                                : kn_distribution_name(trial->distribution),
+                        trial->scale, (int)x->causal, x->window, x->batch, x->heads, x->kv_heads,
+                        x->q_length, x->kv_length, x->head_size, (int)trial->heads_inside,
+                        trial->gap, trial->skew, (unsigned long long)trial->seed);
     if (is_in_domain(trial)) worst_in_domain = fmax(worst_in_domain, outcome->deviation.absolute);
     HYP_CHECK(attack, outcome->lse.failed == 0,
               "%s, %zu rows, %zu keys: logarithms of the rows' sums: %s", path, x->q_length,
@@ -107,7 +110,7 @@ static bool try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *tr
 
 /* ---- PyTorch --------------------------------------------------------------------------------- */
 
-/* A file of fixtures/attention, whose README describes the format. */
+/* A file of fixtures/attention: see its README. */
 struct fixture {
     struct kn_attention problem;
     float *inputs[3];
@@ -161,7 +164,7 @@ static bool open_fixture(struct hyp_attack *attack, const char *name, struct fix
     const struct kn_attention *x = &f->problem;
     if (!HYP_CHECK(attack, parse_header(f, &data), "%s has no header", path)) return false;
     f->out_count = x->batch * x->heads * x->q_length * x->head_size;
-    f->counts[0] = f->out_count;
+    f->counts[0] = f->out_count,
     f->counts[1] = f->counts[2] = x->batch * x->kv_heads * x->kv_length * x->head_size;
     const size_t element = kn_type_bytes(x->type);
     const size_t expected = (size_t)(data - f->bytes) + f->out_count * sizeof(double) +
@@ -174,8 +177,7 @@ static bool open_fixture(struct hyp_attack *attack, const char *name, struct fix
     double *exact =
         malloc((f->out_count + 1) * sizeof *exact); /* in the file they are not aligned */
     cr_assert(exact != NULL, "no memory for %zu values", f->out_count);
-    memcpy(exact, data, f->out_count * sizeof *exact);
-    f->exact = exact;
+    f->exact = memcpy(exact, data, f->out_count * sizeof *exact);
     load_values(x->type, data + f->out_count * sizeof *exact, f->out_count, &f->library);
     return true;
 }
@@ -198,8 +200,7 @@ static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, cons
         const struct kn_attention_head rows = {f->inputs[0] + head * x->q_length * width,
                                                f->inputs[1] + kv * x->kv_length * width,
                                                f->inputs[2] + kv * x->kv_length * width};
-        cr_assert(kn_attention_oracle(x, KN_ATTENTION_ANY, &rows, i % x->q_length, &row),
-                  "no memory");
+        cr_assert(kn_attention_oracle(x, KN_ATTENTION_ANY, &rows, i % x->q_length, &row));
         for (size_t d = 0; d < width; d++) {
             worst = fmax(worst, fabs(out[d] - f->exact[i * width + d]));
         }
@@ -240,9 +241,9 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
     float *got = malloc((f->out_count + 1) * sizeof *got);
     double exact = 0, library = 0;
     cr_assert(got != NULL, "no memory for %zu values", f->out_count);
-    for (size_t v = 0; v < variants_of[f->problem.type].count; v++) {
-        const char *variant = variants_of[f->problem.type].names[v];
-        const struct kn_attention *x = &f->problem;
+    const struct kn_attention *x = &f->problem;
+    for (size_t v = 0; v < variants_of[x->type].count; v++) {
+        const char *variant = variants_of[x->type].names[v];
         if (!serves(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
@@ -288,11 +289,8 @@ static const size_t head_sizes[] = {64, 80, 96, 128, 256};
 HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
     struct hyp_accuracy accuracy;
     const size_t most = attack->session.full && attack->kind != HYP_DEVICE_SOFT ? 1000 : 130;
-    if (!hyp_accuracy_begin(&accuracy, attack, columns)) {
-        hyp_accuracy_end(&accuracy);
-        return;
-    }
-    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+    const bool begins = hyp_accuracy_begin(&accuracy, attack, columns);
+    for (enum kn_type type = 0; begins && type < KN_TYPES; type++) {
         for (size_t i = 0; i < 5; i++) {
             double worst = 0;
             for (size_t v = 0; v < variants_of[type].count; v++) {
@@ -339,6 +337,10 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
                                             const char *variant) {
     const bool any = variant != NULL && strcmp(variant, "naive") == 0, few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
+    const bool causal = hyp_random_below(attack, 2) == 0;
+    /* Kernels for few rows serve a window of one. */
+    const size_t most = 1 + hyp_random_below(attack, 140), above = hyp_random_below(attack, most);
+    const size_t window = causal && hyp_random_below(attack, 2) == 0 ? 1 + above : 0;
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
     /* Half of the problems have heads of 64 elements, as the kernels with a defect need. */
     const size_t size =
@@ -350,12 +352,14 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
                       .batch = 1 + (hyp_random_below(attack, 4) == 0),
                       .heads = kv_heads * (1 + hyp_random_below(attack, 2)),
                       .kv_heads = kv_heads,
-                      .q_length = few ? 1 + hyp_random_below(attack, 8) : draw_length(attack),
+                      .q_length = few ? 1 + hyp_random_below(attack, window > 0 ? 1 : 8)
+                                      : draw_length(attack),
                       .kv_length = few && hyp_random_below(attack, 2) == 0
                                        ? 1 + hyp_random_below(attack, 900)
-                                       : draw_length(attack),
+                                       : draw_length(attack) + (window > 0 ? 150 : 0),
                       .head_size = size,
-                      .causal = hyp_random_below(attack, 2) == 0,
+                      .causal = causal,
+                      .window = window,
                       .scale = hyp_random_below(attack, 3) == 0 ? 0.31f : 0,
                       .variant = variant},
         .distribution = distribution,
@@ -407,9 +411,7 @@ HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
     static const size_t lengths[][2] = {{4096, 4096}, {1031, 4093}, {1, 65536}, {8, 32771}};
     const bool is_small = !attack->session.full || attack->kind == HYP_DEVICE_SOFT;
     struct hyp_accuracy accuracy;
-    if (is_small)
-        hyp_attack_note(attack,
-                        "long sequences need a GPU and full mode; tried a length of 300 instead");
+    if (is_small) hyp_attack_note(attack, "long sequences need a GPU and full mode: tried 300");
     if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (size_t i = 0; i < (is_small ? 1 : 4); i++) {
             for (enum kn_type type = 0; type < KN_TYPES; type++) {
@@ -457,8 +459,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     trial->given[0] = problem.q, trial->given[1] = problem.k, trial->given[2] = problem.v;
     trial->result = values + rows;
     if (try_one(accuracy, trial, &outcome)) {
-        cr_assert(kn_attention_exact_check(x, exact, seed, problem.v, trial->result, &deviation),
-                  "no memory");
+        cr_assert(kn_attention_exact_check(x, exact, seed, problem.v, trial->result, &deviation));
         HYP_CHECK(attack, deviation.failed == 0, "%s %s, %zu rows, %zu keys, %s: not exact: %s",
                   kn_type_name(x->type), x->variant != NULL ? x->variant : "chosen", x->q_length,
                   x->kv_length,
@@ -468,15 +469,14 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     free(values);
 }
 
-/* Even turns: KN_ATTENTION_EQUAL, of 128 keys every other time. Odd turns: KN_ATTENTION_CHOSEN, of
- * more keys than a tile has, so that the maximum of some rows grows behind the first tile. */
+/* Equal scores, every other time of 128 keys; or chosen keys, more than a tile has. */
 static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant, int turn) {
     struct kn_attention_trial trial = draw_trial(attack, type, variant);
     struct kn_attention *x = &trial.attention;
     if (x->head_size < 16 || turn % 4 == 1) x->head_size = 64;
     if (turn % 2 == 0) trial.workspace = false;
-    if (turn % 4 == 0) x->kv_length = 128, x->causal = false;
+    if (turn % 4 == 0) x->kv_length = 128, x->causal = false, x->window = 0;
     if (turn % 2 == 1) x->kv_length += 150, x->q_length += takes_few(variant) ? 0 : 16;
     return trial;
 }

@@ -10,7 +10,7 @@ KERNELS = """
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
     attention/attention attention/attention_maps attention/attention_variants
-    attention/attention_oracle
+    attention/attention_operand attention/attention_oracle
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
@@ -78,7 +78,7 @@ KERNELS_TESTS = """
     gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
-    attention/attention_call_test attention/attention_rows_test
+    attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test linear/linear_test decoder/paged_test decoder/paged_bytes_test

@@ -4,85 +4,13 @@
 #include "attention/attention.h"
 
 #include "attention/attention_maps.h"
+#include "attention/attention_operand.h"
 #include "core/check.h"
-#include "operand.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, HEAD_SIZE_MAX = 256 };
-
-/* The layout and addresses of the heads of one operand. */
-struct place {
-    const char *name;
-    size_t heads, rows;
-    struct attention_strides strides;
-    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
-};
-
-static tol_status locate(const struct kn_attention *x, const struct kn_heads *heads,
-                         struct place *place) {
-    tol_status status = TOL_OK;
-    const size_t element = kn_type_bytes(x->type);
-    size_t row = heads->row_stride, head = heads->head_stride, batch = heads->batch_stride;
-    size_t first = 0, extent = 0, last = heads->offset;
-    if (row == 0 && head == 0 && batch == 0) {
-        row = x->head_size, head = place->rows * row, batch = place->heads * head;
-    }
-    if (x->batch == 0 || place->heads == 0 || place->rows == 0) return TOL_OK;
-    TOL_CHECK(heads->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", place->name);
-    const size_t bytes = tol_buffer_bytes(heads->buffer);
-    const bool fits =
-        kn_add_product(&last, x->batch - 1, batch) &&
-        kn_add_product(&last, place->heads - 1, head) &&
-        kn_add_product(&last, place->rows - 1, row) && kn_add_product(&last, x->head_size, 1) &&
-        kn_add_product(&extent, last, element) && kn_add_product(&first, heads->offset, element);
-    TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
-              "%s is %zu x %zu x %zu rows of %zu elements of %zu bytes, %zu, %zu and %zu apart, "
-              "from element %zu on, and its buffer has %zu bytes",
-              place->name, x->batch, place->heads, place->rows, x->head_size, element, batch, head,
-              row, heads->offset, bytes);
-    place->strides = (struct attention_strides){(long long)batch, (long long)head, (long long)row};
-    status = kn_operand_locate(place->name, heads->buffer, first, extent, element, &place->begin,
-                               &place->end);
-out:
-    return status;
-}
-
-/* Whether no element is written twice: sorted by stride, each dimension lies between two steps of
- * the next, or has one element. */
-static bool is_written_once(const struct kn_attention *x, const struct place *out) {
-    size_t counts[3] = {x->batch, out->heads, out->rows}, extent = x->head_size;
-    size_t steps[3] = {(size_t)out->strides.batch, (size_t)out->strides.head,
-                       (size_t)out->strides.row};
-    if (out->begin == out->end) return true;
-    for (size_t turn = 0; turn < 3; turn++) {
-        size_t least = 3;
-        for (size_t i = 0; i < 3; i++) {
-            if (counts[i] > 1 && (least == 3 || steps[i] < steps[least])) least = i;
-        }
-        if (least == 3) return true;
-        if (steps[least] < extent) return false;
-        extent += (counts[least] - 1) * steps[least];
-        counts[least] = 1;
-    }
-    return true;
-}
-
-static tol_status is_apart(const struct place *out, const char *name, CUdeviceptr begin,
-                           CUdeviceptr end) {
-    tol_status status = TOL_OK;
-    TOL_CHECK(out->end <= begin || end <= out->begin, TOL_INVALID_ARGUMENT, "out overlaps %s",
-              name);
-out:
-    return status;
-}
-
-static bool is_aligned(const struct kn_attention *x, const struct place *place) {
-    const long long element = (long long)kn_type_bytes(x->type);
-    return place->begin % 16 == 0 && place->strides.row * element % 16 == 0 &&
-           place->strides.head * element % 16 == 0 && place->strides.batch * element % 16 == 0;
-}
 
 static tol_status check_shape(const struct kn_attention *x) {
     tol_status status = TOL_OK;
@@ -93,6 +21,8 @@ static tol_status check_shape(const struct kn_attention *x) {
               "heads of %zu elements; from 1 to %d are allowed", x->head_size, HEAD_SIZE_MAX);
     TOL_CHECK(x->kv_heads > 0 ? x->heads % x->kv_heads == 0 : x->heads == 0, TOL_INVALID_ARGUMENT,
               "%zu heads of q cannot share %zu of k and v", x->heads, x->kv_heads);
+    TOL_CHECK(x->window == 0 || x->causal, TOL_INVALID_ARGUMENT,
+              "a window of %zu keys, and attention is not causal", x->window);
     TOL_CHECK(x->scale == 0 || (isfinite(x->scale) && x->scale > 0), TOL_INVALID_ARGUMENT,
               "a scale of %g", (double)x->scale);
     TOL_CHECK(x->batch <= GRID_YZ_MAX && x->heads <= GRID_YZ_MAX && x->q_length < LENGTH_MAX &&
@@ -103,35 +33,38 @@ out:
     return status;
 }
 
-static tol_status check(const struct kn_attention *x, struct attention_problem *problem) {
+tol_status attention_check(const struct kn_attention *x, struct attention_problem *problem) {
     tol_status status = TOL_OK;
     TOL_TRY(check_shape(x));
-    struct place q = {"q", x->heads, x->q_length, {0, 0, 0}, 0, 0}, out = q;
-    struct place k = {"k", x->kv_heads, x->kv_length, {0, 0, 0}, 0, 0}, v = k;
+    struct attention_operand q = {"q", x->heads, x->q_length, {0, 0, 0}, 0, 0}, out = q;
+    struct attention_operand k = {"k", x->kv_heads, x->kv_length, {0, 0, 0}, 0, 0}, v = k;
     const size_t rows = x->batch * x->heads * x->q_length; /* below 2^63 */
     CUdeviceptr lse = 0, part = 0;
     size_t lse_bytes = 0;
     out.name = "out", v.name = "v";
-    TOL_TRY(locate(x, &x->q, &q));
-    TOL_TRY(locate(x, &x->out, &out));
+    TOL_TRY(attention_operand_locate(x, &x->q, &q));
+    TOL_TRY(attention_operand_locate(x, &x->out, &out));
     if (rows > 0) {
-        TOL_TRY(locate(x, &x->k, &k));
-        TOL_TRY(locate(x, &x->v, &v));
+        TOL_TRY(attention_operand_locate(x, &x->k, &k));
+        TOL_TRY(attention_operand_locate(x, &x->v, &v));
     }
-    TOL_CHECK(is_written_once(x, &out), TOL_INVALID_ARGUMENT, "rows of out overlap");
-    TOL_TRY(is_apart(&out, "q", q.begin, q.end));
-    TOL_TRY(is_apart(&out, "k", k.begin, k.end));
-    TOL_TRY(is_apart(&out, "v", v.begin, v.end));
+    TOL_CHECK(attention_operand_is_written_once(x, &out), TOL_INVALID_ARGUMENT,
+              "rows of out overlap");
+    TOL_TRY(attention_operand_is_apart(&out, "q", q.begin, q.end));
+    TOL_TRY(attention_operand_is_apart(&out, "k", k.begin, k.end));
+    TOL_TRY(attention_operand_is_apart(&out, "v", v.begin, v.end));
     if (x->lse != NULL) {
         lse = tol_buffer_address(x->lse), lse_bytes = tol_buffer_bytes(x->lse);
         TOL_CHECK(rows <= lse_bytes / sizeof(float), TOL_OUT_OF_RANGE,
                   "lse is %zu floats, and its buffer has %zu bytes", rows, lse_bytes);
-        TOL_TRY(is_apart(&out, "lse", lse, lse + lse_bytes));
+        TOL_TRY(attention_operand_is_apart(&out, "lse", lse, lse + lse_bytes));
     }
     if (x->workspace != NULL) {
         part = tol_buffer_address(x->workspace);
-        TOL_TRY(is_apart(&out, "workspace", part, part + tol_buffer_bytes(x->workspace)));
+        TOL_TRY(attention_operand_is_apart(&out, "workspace", part,
+                                           part + tol_buffer_bytes(x->workspace)));
     }
+    const size_t window = x->window != 0 && x->window < x->kv_length ? x->window : x->kv_length;
     const double scale = x->scale != 0 ? (double)x->scale : 1 / sqrt((double)x->head_size);
     *problem = (struct attention_problem){
         .attention = x,
@@ -152,12 +85,29 @@ static tol_status check(const struct kn_attention *x, struct attention_problem *
                       .kv_length = (int)x->kv_length,
                       .head_size = (int)x->head_size,
                       .causal = x->causal,
+                      .window = (int)window,
                       .splits = 1,
                       .scale_log2 = (float)(scale * 1.4426950408889634)},
-        .is_aligned =
-            is_aligned(x, &q) && is_aligned(x, &k) && is_aligned(x, &v) && is_aligned(x, &out)};
+        .is_aligned = attention_operand_is_aligned(x, &q) && attention_operand_is_aligned(x, &k) &&
+                      attention_operand_is_aligned(x, &v) && attention_operand_is_aligned(x, &out)};
 out:
     return status;
+}
+
+/* The only row of a head sees the last keys: the others are left out, and every kernel serves. */
+static void take_window_of_one_row(struct attention_arguments *a, size_t element) {
+    if (a->q_length != 1 || !a->causal) return;
+    const long long left_out = a->kv_length - a->window;
+    a->k += (CUdeviceptr)(left_out * a->k_strides.row * (long long)element);
+    a->v += (CUdeviceptr)(left_out * a->v_strides.row * (long long)element);
+    a->kv_length = a->window, a->causal = false;
+}
+
+static tol_status check(const struct kn_attention *x, struct attention_problem *problem) {
+    const tol_status status = attention_check(x, problem);
+    if (status != TOL_OK) return status;
+    take_window_of_one_row(&problem->arguments, kn_type_bytes(x->type));
+    return TOL_OK;
 }
 
 static tol_status pick(struct kn_kernels *kernels, struct attention_problem *problem,
@@ -195,15 +145,16 @@ static size_t split_bytes(const struct kn_attention *x) {
 }
 
 /* As many blocks as multiprocessors hold at once, of no fewer than KEYS_MIN keys. */
-static size_t splits_of(const struct kn_kernels *kernels, const struct kn_attention *x,
+static size_t splits_of(const struct kn_kernels *kernels, const struct attention_problem *problem,
                         enum sharing sharing) {
     enum { KEYS_MIN = 128 };
+    const struct kn_attention *x = problem->attention;
     const bool by_head = sharing == BY_HEAD;
     const size_t blocks = x->batch * (by_head ? x->kv_heads : x->heads * x->q_length);
     const size_t held = by_head ? 3 : 2;
     const size_t wanted =
         held * (size_t)tol_context_device(kn_kernels_context(kernels))->multiprocessors / blocks;
-    const size_t most = x->kv_length / KEYS_MIN;
+    const size_t most = (size_t)problem->arguments.kv_length / KEYS_MIN;
     const size_t splits = wanted < most ? wanted : most;
     return splits > 1 ? splits : 1;
 }
@@ -212,14 +163,17 @@ tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_at
                                   size_t *bytes) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    struct attention_problem problem = {.attention = x};
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
               "attention's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check_shape(x));
     *bytes = 0;
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
-    TOL_TRY(kn_attention_pick(kernels, x, &variant));
+    TOL_TRY(check(x, &problem));
+    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
     const enum sharing sharing = sharing_of(variant);
-    const size_t splits = sharing != NONE ? splits_of(kernels, x, sharing) : 1;
+    const size_t splits = sharing != NONE ? splits_of(kernels, &problem, sharing) : 1;
     if (splits > 1) *bytes = splits * split_bytes(x);
 out:
     return status;
@@ -260,7 +214,7 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
               x->batch, x->q_length, variant->name);
     if (x->workspace != NULL) {
         const size_t room = tol_buffer_bytes(x->workspace) / split_bytes(x);
-        splits = splits_of(kernels, x, sharing);
+        splits = splits_of(kernels, problem, sharing);
         if (splits > room) splits = room;
     }
     arguments->splits = splits > 1 ? (int)splits : 1;

@@ -23,10 +23,16 @@ __device__ inline const T *attention_row(const void *base, const attention_strid
     return (const T *)base + batch * strides.batch + head * strides.head + row * strides.row;
 }
 
-// How many keys a row of q sees, from the first on. With causal the last row sees all.
+// The keys that a row of q sees end here. With causal the last row sees the last key.
 __device__ inline int keys_seen(const attention_arguments &x, int row) {
     if (!x.causal) return x.kv_length;
     return max(0, min(x.kv_length, row + x.kv_length - x.q_length + 1));
+}
+
+// The first of them: with a window a row sees no more keys than that.
+__device__ inline int first_key_seen(const attention_arguments &x, int row) {
+    if (!x.causal) return 0;
+    return max(0, row + 1 - x.q_length + (x.kv_length - x.window));
 }
 
 // What is subtracted for a maximum: 0 if no key was seen, since -inf - -inf is NaN.

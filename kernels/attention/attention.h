@@ -6,7 +6,8 @@
  * kv_length. heads / kv_heads heads of q share one head of k and v (grouped-query attention).
  * Strides are free, so heads may be stored inside rows or around them. Causal attention is aligned
  * to the end: row r sees the keys 0 to r + kv_length - q_length. So the last row sees all keys, and
- * with more rows than keys the first rows see none. Sums are in float.
+ * with more rows than keys the first rows see none. A window leaves of these keys the last ones:
+ * row r sees keys r + kv_length - q_length - window + 1 on. Sums are in float.
  *
  * A row that sees no key, or only scores of -infinity, becomes zeros, and its logarithm -infinity.
  * A NaN in q, or in a key that a row sees, makes the row NaN, and so does a score of +infinity. NaN
@@ -33,6 +34,7 @@ struct kn_attention {
     size_t batch, heads, kv_heads, q_length, kv_length;
     size_t head_size; /* up to 256; 64, 80, 96, 128 and 256 are fast */
     bool causal;
+    size_t window; /* with causal: a row sees the last so many of its keys alone; 0: all */
     float scale; /* of scores; positive; 0: 1 / sqrt(head_size) */
     struct kn_heads q, k, v, out;
     /* May be NULL. Receives the natural logarithm of each row's sum of exponentials, as floats from
@@ -49,12 +51,12 @@ struct kn_attention {
  * Queues it. If batch, heads or q_length is 0 it queues nothing and returns TOL_OK.
  *
  * TOL_INVALID_ARGUMENT: an argument is NULL, the type is unknown, heads is no multiple of kv_heads,
- * a head has 0 or more than 256 elements, the scale is not positive and finite, a buffer is
- * missing, rows of out overlap, or out overlaps another operand. TOL_OUT_OF_RANGE: an operand is
- * not inside its buffer, or its size overflows; the message has the numbers. TOL_OVER_LIMIT: batch
- * or heads above 65535, or a length of 2^31 - 256 or more. TOL_WRONG_CONTEXT: stream and kernels
- * belong to different contexts. TOL_UNSUPPORTED, TOL_NOT_FOUND: as kn_variant_pick. Else fails as
- * tol_launch does.
+ * a head has 0 or more than 256 elements, there is a window without causal, the scale is not
+ * positive and finite, a buffer is missing, rows of out overlap, or out overlaps another operand.
+ * TOL_OUT_OF_RANGE: an operand is not inside its buffer, or its size overflows; the message has the
+ * numbers. TOL_OVER_LIMIT: batch or heads above 65535, or a length of 2^31 - 256 or more.
+ * TOL_WRONG_CONTEXT: stream and kernels belong to different contexts. TOL_UNSUPPORTED,
+ * TOL_NOT_FOUND: as kn_variant_pick. Else fails as tol_launch does.
  */
 TOL_API tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
                                 const struct kn_attention *attention);

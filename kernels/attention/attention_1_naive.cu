@@ -1,7 +1,8 @@
 // attention, step 1: a warp for each row of q.
 //
 // out[b][h][i][d] = sum_j p[j] v[b][h / group][j][d], where p = softmax over j of s[j] and
-// s[j] = scale * sum_d q[b][h][i][d] k[b][h / group][j][d]. With causal j ends at i + kv - q.
+// s[j] = scale * sum_d q[b][h][i][d] k[b][h / group][j][d]. With causal j ends at i + kv - q,
+// and with a window it begins so many keys before its end.
 //
 // The idea: the online softmax. One pass over the keys keeps the largest score so far, the sum of
 // weights and the weighted sum of values, and scales both sums when the maximum grows. The matrix
@@ -31,8 +32,9 @@ template <typename T> __device__ inline void attention_naive(const attention_arg
         query[i] = d < x.head_size ? to_float(q[d]) : 0;
         sums[i] = 0;
     }
-    const int keys = keys_seen(x, row);
-    for (int key = 0; key < keys; key++, k += x.k_strides.row, v += x.v_strides.row) {
+    const int keys = keys_seen(x, row), from = first_key_seen(x, row);
+    k += from * x.k_strides.row, v += from * x.v_strides.row;
+    for (int key = from; key < keys; key++, k += x.k_strides.row, v += x.v_strides.row) {
         float score = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++) {

@@ -62,7 +62,7 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
 #pragma unroll
     for (int i = 0; i < ROWS; i++) largest[i] = -INFINITE;
     const int seen = keys_seen(x, first + rows - 1);
-    for (int key = 0; key < seen; key += KEYS) {
+    for (int key = first_key_seen(x, first) / KEYS * KEYS; key < seen; key += KEYS) {
         const int here = min(KEYS, x.kv_length - key);
         __syncthreads(); // all have read the values of the previous tile
         load_rows<D, KEYS>(keys, k + key * x.k_strides.row, x.k_strides.row, here);
@@ -88,10 +88,11 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             const int limit = keys_seen(x, first + ty + i * SIDE) - key;
+            const int from = first_key_seen(x, first + ty + i * SIDE) - key;
             float most = largest[i];
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++) {
-                const bool sees = tx + j * SIDE < limit;
+                const bool sees = tx + j * SIDE < limit && tx + j * SIDE >= from;
                 scores[i][j] = sees ? scores[i][j] * x.scale_log2 : -INFINITE;
                 most = fmaxf(most, scores[i][j]);
             }

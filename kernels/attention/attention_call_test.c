@@ -69,6 +69,8 @@ Test(attention_call, shapes_that_make_no_sense_are_refused) {
     REFUSED(TOL_INVALID_ARGUMENT, "heads of 0 elements");
     bad.head_size = 257;
     REFUSED(TOL_INVALID_ARGUMENT, "heads of 257 elements");
+    bad.window = 3;
+    REFUSED(TOL_INVALID_ARGUMENT, "a window of 3 keys, and attention is not causal");
     bad.scale = -1;
     REFUSED(TOL_INVALID_ARGUMENT, "a scale of -1");
     bad.scale = NAN;
@@ -133,7 +135,8 @@ Test(attention_call, variants_say_why_they_do_not_serve) {
     REFUSED(TOL_UNSUPPORTED, "it is for 8 rows of q and fewer");
     bad.type = KN_F16, bad.variant = "grouped", bad.q_length = 17;
     REFUSED(TOL_UNSUPPORTED, "more than 16 rows share a head of k and v");
-    bad.type = stage.good.type, bad.q_length = stage.good.q_length;
+    bad.type = KN_F16, bad.variant = "grouped", bad.q_length = 4, bad.causal = true, bad.window = 9;
+    REFUSED(TOL_UNSUPPORTED, "it knows no window");
     bad.variant = "tiled", bad.head_size = 60;
     REFUSED(TOL_UNSUPPORTED, "heads are of another size");
     bad.type = KN_BF16, bad.variant = "tensor", bad.q.offset = 1;

@@ -8,6 +8,7 @@
  */
 #include "attention/attention_exact.h"
 
+#include "attention/attention_oracle.h"
 #include "inputs.h"
 
 #include <math.h>
@@ -15,17 +16,10 @@
 
 enum { CODE = 16 };
 
-static size_t keys_seen(const struct kn_attention *x, size_t row) {
-    if (!x->causal) return x->kv_length;
-    const size_t end = row + 1 + x->kv_length;
-    if (end <= x->q_length) return 0;
-    return end - x->q_length < x->kv_length ? end - x->q_length : x->kv_length;
-}
-
-/* The key that a row of any head chooses, of those that it sees. */
-static size_t chosen_key(uint64_t seed, size_t row, size_t seen) {
+/* The key that a row of any head chooses, of those that it sees; 0 if there is none. */
+static size_t chosen_key(uint64_t seed, size_t row, size_t first, size_t seen) {
     uint64_t state = seed + 0x51ed2701 * (uint64_t)row;
-    return (size_t)(kn_random(&state) % seen);
+    return seen > 0 ? first + (size_t)(kn_random(&state) % seen) : 0;
 }
 
 static float code(size_t key, size_t bit) {
@@ -39,8 +33,9 @@ void kn_attention_exact_fill(const struct kn_attention *x, enum kn_attention_exa
     uint64_t state = ~seed;
     for (size_t i = 0; i < x->batch * x->heads * x->q_length; i++) {
         float *q = problem->q + i * width;
-        const size_t seen = keys_seen(x, i % x->q_length);
-        const size_t key = seen > 0 ? chosen_key(seed, i, seen) : 0;
+        size_t first = 0;
+        const size_t seen = kn_attention_seen(x, i % x->q_length, &first);
+        const size_t key = chosen_key(seed, i, first, seen);
         for (size_t d = 0; d < width; d++) {
             q[d] = is_equal ? (d == i % width ? 1 : 0) : d < CODE ? 0x1p10f * code(key, d) : 0;
         }
@@ -65,11 +60,12 @@ static float nearest(enum kn_type type, float value) {
  * three roundings in float and one to the type. */
 static void expect_row(const struct kn_attention *x, enum kn_attention_exact exact, uint64_t seed,
                        size_t i, const float *v, double *expected, double *allowed) {
-    const size_t width = x->head_size, seen = keys_seen(x, i % x->q_length);
+    size_t begin = 0;
+    const size_t width = x->head_size, seen = kn_attention_seen(x, i % x->q_length, &begin);
     const size_t kv = i / x->q_length / (x->heads / x->kv_heads);
     const bool is_whole = exact == KN_ATTENTION_CHOSEN || (seen & (seen - 1)) == 0;
-    const float *first = v + kv * x->kv_length * width;
-    if (exact == KN_ATTENTION_CHOSEN && seen > 0) first += chosen_key(seed, i, seen) * width;
+    const size_t from = exact == KN_ATTENTION_CHOSEN ? chosen_key(seed, i, begin, seen) : begin;
+    const float *first = v + (kv * x->kv_length + from) * width;
     for (size_t d = 0; d < width; d++) {
         double sum = 0;
         const size_t count = exact == KN_ATTENTION_CHOSEN && seen > 0 ? 1 : seen;

@@ -50,7 +50,8 @@ template <int D> struct attention_hopper_shared {
 struct attention_place {
     int head, batch, first; // the first row
     int past;               // with causal row r sees keys up to r + past
-    int tiles;              // of keys, that some row sees
+    int begin;              // the first tile of keys that some row sees
+    int tiles;              // how many tiles from there on
 };
 
 template <int D>
@@ -60,13 +61,20 @@ __device__ inline int attention_tiles(const attention_arguments &x, int past, in
     return ceil_div(seen, attention_shape<D>::KEYS);
 }
 
+// The first tile that this row or one behind it sees.
+template <int D>
+__device__ inline int attention_first_tile(const attention_arguments &x, int past, int row) {
+    return x.causal ? max(0, row + 1 + past - x.window) / attention_shape<D>::KEYS : 0;
+}
+
 template <int D>
 __device__ inline attention_place attention_place_of(const attention_arguments &x) {
     enum { QUERIES = attention_shape<D>::QUERIES };
     const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
     const int first = tile * QUERIES, past = x.kv_length - x.q_length;
-    return {(int)blockIdx.y, (int)blockIdx.z, first, past,
-            attention_tiles<D>(x, past, first + QUERIES)};
+    const int end = attention_tiles<D>(x, past, first + QUERIES);
+    const int begin = min(end, attention_first_tile<D>(x, past, first));
+    return {(int)blockIdx.y, (int)blockIdx.z, first, past, begin, end - begin};
 }
 
 template <int D>
@@ -92,7 +100,8 @@ attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, c
     }
 #pragma unroll 1
     for (int i = 0; i < place.tiles; i++) {
-        const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1, key = i * KEYS;
+        const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1;
+        const int key = (place.begin + i) * KEYS;
         barrier_wait(&s->k_empty[stage], parity);
         barrier_expect(&s->k_full[stage], SLABS * SLAB);
 #pragma unroll
@@ -116,14 +125,16 @@ template <typename T, int D> struct attention_consumer {
     attention_hopper_shared<D> *s;
     const attention_arguments &x;
     int consumer, first, past; // the first row of the thread
+    int key_begin;             // the first key of the block's tiles
     float sums[D / 2], scores[KEYS / 2], base[2], total[2], grown[2];
     uint32_t weights[KEYS / 4];
 
     // Scores get no values, which would be written between the fence and the first product.
     __device__ inline attention_consumer(attention_hopper_shared<D> *s_,
                                          const attention_arguments &x_, int consumer_, int first_,
-                                         int past_)
-        : s(s_), x(x_), consumer(consumer_), first(first_), past(past_) {
+                                         const attention_place &place)
+        : s(s_), x(x_), consumer(consumer_), first(first_), past(place.past),
+          key_begin(place.begin * KEYS) {
 #pragma unroll
         for (int e = 0; e < D / 2; e++) sums[e] = 0;
         base[0] = base[1] = -INFINITE;
@@ -157,12 +168,15 @@ template <typename T, int D> struct attention_consumer {
     // follows the maximum, and adds them up. grown is what older sums are to be multiplied by.
     __device__ inline void weigh(int key) {
         const int row = first - (int)threadIdx.x % WARP / 4; // the first of the warp
-        if (key + KEYS > x.kv_length || (x.causal && key + KEYS > row + past + 1)) {
+        const bool is_edge = key + KEYS > row + past + 1 || key < row + 16 + past - x.window;
+        if (key + KEYS > x.kv_length || (x.causal && is_edge)) {
 #pragma unroll
             for (int e = 0; e < KEYS / 2; e++) {
                 const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
                 const int of_row = first + e % 4 / 2 * 8;
-                const bool sees = of_key < x.kv_length && (!x.causal || of_key <= of_row + past);
+                // In one comparison: a key behind the row's last gives a huge distance.
+                const unsigned back = of_row + past - of_key;
+                const bool sees = of_key < x.kv_length && (!x.causal || back < (unsigned)x.window);
                 if (!sees) scores[e] = -INFINITE;
             }
         }
@@ -230,23 +244,24 @@ template <typename T, int D> struct attention_consumer {
         if (consumer == 0) take_turn();
     }
 
-    // The tiles that the consumer's rows see. The wait for the values of a tile stands in front of the
+    // The tiles of the block from `from` to `tiles`, which the consumer's rows see. The wait for the values of a tile stands in front of the
     // wait for the running products. It is a loop, so it ends the basic block: ptxas moves a wait for
     // products to the start of its block, which would be in front of the exponentials.
-    __device__ inline void attend(int tiles) {
-        barrier_wait(&s->k_full[0], 0);
+    __device__ inline void attend(int from, int tiles) {
+        const int place = from % STAGES;
+        barrier_wait(&s->k_full[place], from / STAGES % 2);
         take_turn();
         wgmma_fence();
-        multiply_keys(0);
+        multiply_keys(place);
         give_turn();
         wgmma_wait<0>();
         hold(scores);
-        release(&s->k_empty[0]);
-        weigh(0);
-        barrier_wait(&s->v_full[0], 0);
+        release(&s->k_empty[place]);
+        weigh(key_begin + from * KEYS);
+        barrier_wait(&s->v_full[place], from / STAGES % 2);
         settle();
 #pragma unroll 1
-        for (int i = 1; i < tiles; i++) {
+        for (int i = from + 1; i < tiles; i++) {
             const int stage = i % STAGES, before = (i - 1) % STAGES;
             barrier_wait(&s->k_full[stage], i / STAGES % 2);
             take_turn();
@@ -257,7 +272,7 @@ template <typename T, int D> struct attention_consumer {
             wgmma_wait<1>();
             hold(scores);
             release(&s->k_empty[stage]);
-            weigh(i * KEYS);
+            weigh(key_begin + i * KEYS);
             hold(scores);
             barrier_wait(&s->v_full[stage], i / STAGES % 2);
             wgmma_wait<0>();
@@ -346,12 +361,15 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         take_registers<shape::CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / WARPGROUP - 1, thread = threadIdx.x % WARPGROUP;
         const int above = place.first + consumer * BOX_ROWS;
-        const int tiles = min(place.tiles, attention_tiles<D>(x, place.past, above + BOX_ROWS));
+        const int end = attention_tiles<D>(x, place.past, above + BOX_ROWS) - place.begin;
+        const int tiles = max(0, min(place.tiles, end));
+        const int from = min(tiles, attention_first_tile<D>(x, place.past, above) - place.begin);
         attention_consumer<T, D> rows(s, x, consumer,
-                                      above + thread / WARP * 16 + thread % WARP / 4, place.past);
+                                      above + thread / WARP * 16 + thread % WARP / 4, place);
         barrier_wait(&s->q_full, 0);
         rows.begin_turns();
-        if (tiles > 0) rows.attend(tiles);
+        rows.pass(0, from);
+        if (tiles > from) rows.attend(from, tiles);
         rows.pass(tiles, place.tiles);
         rows.end_turns();
         rows.store(out, place);

@@ -22,8 +22,8 @@ bool attention_maps_serve(const struct attention_problem *problem) {
     const struct attention_arguments *a = &problem->arguments;
     return problem->has_maps && serves(problem, &a->q_strides, x->heads, x->q_length) &&
            serves(problem, &a->out_strides, x->heads, x->q_length) &&
-           serves(problem, &a->k_strides, x->kv_heads, x->kv_length) &&
-           serves(problem, &a->v_strides, x->kv_heads, x->kv_length);
+           serves(problem, &a->k_strides, x->kv_heads, (size_t)a->kv_length) &&
+           serves(problem, &a->v_strides, x->kv_heads, (size_t)a->kv_length);
 }
 
 static tol_status make(struct tol_context *context, const struct kn_attention *x, const char *name,
@@ -50,11 +50,12 @@ tol_status attention_maps_make(struct tol_context *context, const struct attenti
     const struct kn_attention *x = problem->attention;
     const struct attention_arguments *a = &problem->arguments;
     const int keys = x->head_size > 128 ? 64 : 128;
+    const size_t kv_length = (size_t)a->kv_length;
     TOL_TRY(make(context, x, "attention's q", a->q, &a->q_strides, x->heads, x->q_length, BOX_ROWS,
                  &maps->q));
-    TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, x->kv_length, keys,
+    TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, kv_length, keys,
                  &maps->k));
-    TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, x->kv_length, keys,
+    TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, kv_length, keys,
                  &maps->v));
     status = make(context, x, "attention's out", a->out, &a->out_strides, x->heads, x->q_length,
                   BOX_ROWS, &maps->out);

@@ -129,16 +129,23 @@ static void allow(const struct kn_attention *x, enum kn_attention_data data,
     row->lse_allowed = exponent_error(x, sums) + of_sum + 4 * u * fabs(row->lse);
 }
 
+size_t kn_attention_seen(const struct kn_attention *x, size_t row, size_t *first) {
+    *first = 0;
+    if (!x->causal) return x->kv_length;
+    const size_t end =
+        row + 1 + x->kv_length > x->q_length ? row + 1 + x->kv_length - x->q_length : 0;
+    if (x->window != 0 && x->window < end) *first = end - x->window;
+    return end - *first;
+}
+
 bool kn_attention_oracle(const struct kn_attention *x, enum kn_attention_data data,
                          const struct kn_attention_head *head, size_t index,
                          struct kn_attention_row *row) {
     const double scale = x->scale != 0 ? (double)x->scale : 1 / sqrt((double)x->head_size);
     const size_t width = x->head_size;
-    size_t keys = x->kv_length;
-    if (x->causal) {
-        keys = index + 1 + x->kv_length > x->q_length ? index + 1 + x->kv_length - x->q_length : 0;
-        if (keys > x->kv_length) keys = x->kv_length;
-    }
+    size_t first = 0;
+    const size_t keys = kn_attention_seen(x, index, &first);
+    const float *k = head->k + first * width, *v = head->v + first * width;
     double *weights = malloc((keys + 3 * width + 1) * sizeof *weights);
     double largest = -INFINITY, sum = 0;
     if (weights == NULL) return false;
@@ -148,7 +155,7 @@ bool kn_attention_oracle(const struct kn_attention *x, enum kn_attention_data da
                             .keys = (double)keys};
     for (size_t j = 0; j < keys; j++) {
         double size;
-        weights[j] = scale * dot(head->q + index * width, head->k + j * width, width, &size);
+        weights[j] = scale * dot(head->q + index * width, k + j * width, width, &size);
         if (!(weights[j] <= largest)) largest = weights[j];
         sums.size = fmax(sums.size, scale * size);
     }
@@ -160,8 +167,8 @@ bool kn_attention_oracle(const struct kn_attention *x, enum kn_attention_data da
         row->out[d] = sums.weighted[d] = sums.squares[d] = sums.largest[d] = 0;
     }
     for (size_t j = 0; j < keys && sum != 0; j++) {
-        add_value(head->v + j * width, width, weights[j] / sum, row->out, sums.weighted,
-                  sums.squares, sums.largest);
+        add_value(v + j * width, width, weights[j] / sum, row->out, sums.weighted, sums.squares,
+                  sums.largest);
     }
     for (size_t d = 0; d < width; d++) sums.value = fmax(sums.value, sums.largest[d]);
     sums.weights = sum > 1 ? sum : 1; /* no key: anything */

@@ -26,6 +26,9 @@ enum kn_attention_data {
                           than 1e-9 (chance.h), and is never above the worst case */
 };
 
+/* How many keys a row of q sees, and the first of them. */
+TOL_API size_t kn_attention_seen(const struct kn_attention *attention, size_t row, size_t *first);
+
 /* One row of one head. Shape, scale and type are those of the problem; its buffers are ignored.
  * false: out of memory. */
 TOL_API bool kn_attention_oracle(const struct kn_attention *attention, enum kn_attention_data data,

@@ -15,6 +15,9 @@ struct attention_problem {
     bool has_maps;   /* the driver makes tensor maps */
 };
 
+/* Checks a problem, and describes it to the kernels as it stands. Fails as kn_attention does. */
+tol_status attention_check(const struct kn_attention *x, struct attention_problem *problem);
+
 /* For each type the kernel that merges the parts of blocks that split the keys. */
 extern const struct kn_variant kn_attention_combine[KN_TYPES];
 

@@ -27,7 +27,9 @@ enum attention_defect {
     NO_MAXIMUM,      // nothing is subtracted before the exponential
     CAUSAL_PLUS_ONE, // a row sees one key more
     KEYS_UNMASKED,   // keys past the last count, as zeros
-    TAIL_UNWRITTEN   // the last row of q is not written
+    TAIL_UNWRITTEN,  // the last row of q is not written
+    WINDOW_PLUS_ONE, // with a window a row sees one key more
+    WINDOW_TILE_LOST // with a window the first tile of keys is left out
 };
 
 constexpr float GROWTH_MAX = 8;
@@ -71,14 +73,17 @@ __device__ inline void multiply_keys(attention_warp<D, BANDS, KEYS> &warp, uint3
 template <attention_defect DEFECT, int D, int BANDS, int KEYS>
 __device__ inline void mask_scores(attention_warp<D, BANDS, KEYS> &warp,
                                    const attention_arguments &x, int row, int key, int past) {
+    const unsigned window = x.window + (DEFECT == WINDOW_PLUS_ONE || DEFECT == CAUSAL_PLUS_ONE);
 #pragma unroll
     for (int b = 0; b < BANDS; b++) {
 #pragma unroll
         for (int e = 0; e < KEYS / 2; e++) {
             const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
             const int of_row = row + b * 16 + e % 4 / 2 * 8;
-            const bool sees = (DEFECT == KEYS_UNMASKED || of_key < x.kv_length) &&
-                              (!x.causal || of_key <= of_row + past);
+            // In one comparison: a key behind the row's last gives a huge distance.
+            const unsigned back = of_row + past - of_key;
+            const bool sees =
+                (DEFECT == KEYS_UNMASKED || of_key < x.kv_length) && (!x.causal || back < window);
             if (!sees) warp.scores[b][e / 4][e % 4] = -INFINITE;
         }
     }
@@ -229,10 +234,13 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
     int seen = x.kv_length;
     if (x.causal) seen = min(seen, max(0, min(first + QUERIES, x.q_length) + past));
     const int tiles = ceil_div(seen, KEYS);
+    int tile_from = x.causal ? max(0, first + 1 + past - x.window) / KEYS : 0;
+    if (DEFECT == WINDOW_TILE_LOST && tile_from > 0) tile_from++;
     attention_copier<T, D, KEYS, THREADS> keys(
         attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0), x.k_strides.row);
     attention_copier<T, D, KEYS, THREADS> values(
         attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0), x.v_strides.row);
+    keys.advance(tile_from * KEYS), values.advance(tile_from * KEYS);
     auto copy_tile = [&](int i) {
         if (i >= tiles) return;
         const uint32_t to = tiles_at + i % 2 * 2 * TILE_BYTES;
@@ -247,7 +255,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
     attention_copier<T, D, QUERIES, THREADS>(attention_row<T>(x.q, x.q_strides, batch, head, first),
                                              x.q_strides.row)
         .some(queries, x.q_length - first);
-    copy_tile(0);
+    copy_tile(tile_from);
 
     // The lane's first piece of a fragment.
     const uint32_t of_queries = queries + tile_of::at(band + lane % 16, lane / 16);
@@ -257,7 +265,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
 #pragma unroll
     for (int b = 0; b < BANDS; b++) warp.base[b][0] = warp.base[b][1] = -INFINITE;
 
-    for (int i = 0; i < tiles; i++) {
+    for (int i = tile_from; i < tiles; i++) {
         copy_async_wait_all();
         __syncthreads(); // all see tile i, and have read tile i - 1
         copy_tile(i + 1);
@@ -270,7 +278,9 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
         multiply_keys<T>(warp, of_queries, place + of_keys);
         // Only in tiles with a key that a row of the warp does not see; most tiles have none.
         const int behind = (i + 1) * KEYS;
-        if (behind > x.kv_length || (x.causal && behind > first + band + past + 1)) {
+        const bool is_edge = behind > first + band + past + 1 ||
+                             i * KEYS < first + band + 16 * BANDS + past - x.window;
+        if (behind > x.kv_length || (x.causal && is_edge)) {
             mask_scores<DEFECT>(warp, x, first + band + lane / 4, i * KEYS, past);
         }
         follow_maxima<DEFECT>(warp, x.scale_log2);

@@ -40,10 +40,11 @@ static void try(struct stage *stage, const struct kn_attention_trial *trial) {
     MUST(kn_attention_try(stage->kernels, stage->stream, &seeded, &outcome));
     const bool right = outcome.deviation.failed == 0 && outcome.lse.failed == 0;
     cr_assert(right && outcome.touched == 0,
-              "%s %s%s, %zu x %zu / %zu heads of %zu, %zu rows, %zu keys, seed %llu: %s; lse: %s; "
+              "%s %s%s, a window of %zu, %zu x %zu / %zu heads of %zu, %zu rows, %zu keys, seed "
+              "%llu: %s; lse: %s; "
               "%zu bytes outside were changed",
               x->variant != NULL ? x->variant : "best", kn_type_name(x->type),
-              x->causal ? ", causal" : "", x->batch, x->heads, x->kv_heads, x->head_size,
+              x->causal ? ", causal" : "", x->window, x->batch, x->heads, x->kv_heads, x->head_size,
               x->q_length, x->kv_length, (unsigned long long)seeded.seed,
               kn_deviation_text(&outcome.deviation, text, sizeof text),
               kn_deviation_text(&outcome.lse, lse, sizeof lse), outcome.touched);

@@ -23,8 +23,8 @@ enum { GROUPED_ROWS_MAX = 16 };
 enum {
     ANY = 0,
     ALIGNED = 1,           /* each row begins at a multiple of 16 bytes */
-    FEW = ALIGNED | 2,     /* and there are up to DECODE_ROWS_MAX rows of q */
-    GROUPED = ALIGNED | 4, /* and up to GROUPED_ROWS_MAX rows share a head of k and v */
+    FEW = ALIGNED | 2,     /* and there are up to DECODE_ROWS_MAX rows of q, without a window */
+    GROUPED = ALIGNED | 4, /* and up to GROUPED_ROWS_MAX rows share a head, without a window */
     MAPS = ALIGNED | 8     /* and tensor maps describe them */
 };
 
@@ -45,6 +45,10 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     }
     if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
         return "a row does not begin at a multiple of 16 bytes";
+    }
+    if ((serves == FEW || serves == GROUPED) && problem->arguments.causal &&
+        problem->arguments.window < problem->arguments.kv_length) {
+        return "it knows no window";
     }
     if (serves == FEW && x->q_length > DECODE_ROWS_MAX) return "it is for 8 rows of q and fewer";
     const size_t rows = (size_t)problem->arguments.group * x->q_length;
@@ -106,9 +110,9 @@ const struct kn_variants kn_attention_variants = {"attention", variants,
             128                                                                                    \
         }                                                                                          \
     }
-static const struct kn_variant defects[] = {DEFECT(no_rescale), DEFECT(no_maximum),
-                                            DEFECT(causal_plus_one), DEFECT(keys_unmasked),
-                                            DEFECT(tail_unwritten)};
+static const struct kn_variant defects[] = {
+    DEFECT(no_rescale),     DEFECT(no_maximum),      DEFECT(causal_plus_one), DEFECT(keys_unmasked),
+    DEFECT(tail_unwritten), DEFECT(window_plus_one), DEFECT(window_tile_lost)};
 const struct kn_variants kn_attention_defects = {"attention's defects", defects,
                                                  sizeof defects / sizeof defects[0]};
 

@@ -1,16 +1,19 @@
 /*
  * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
- * keys, causal and full, and a few rows with the keys split among blocks.
+ * keys, causal, with a window and full, and a few rows with the keys split among blocks.
  */
 #include "attention/attention_trial.h"
 #include "kernel_sweep.h"
 
+#include <string.h>
+
 static void run_case(struct sweep *sweep, const struct kn_attention_trial *trial) {
     const struct kn_attention *x = &trial->attention;
     struct kn_attention_outcome outcome = {0};
-    if (!sweep_begin(sweep, "attention %s %s heads of %zu, %zu rows, %zu keys%s%s", x->variant,
+    if (!sweep_begin(sweep, "attention %s %s heads of %zu, %zu rows, %zu keys%s%s%s", x->variant,
                      kn_type_name(x->type), x->head_size, x->q_length, x->kv_length,
-                     x->causal ? ", causal" : "", trial->workspace ? ", shared" : "")) {
+                     x->causal ? ", causal" : "", x->window != 0 ? ", a window" : "",
+                     trial->workspace ? ", shared" : "")) {
         return;
     }
     const tol_status status = kn_attention_try(sweep->kernels, sweep->stream, trial, &outcome);
@@ -21,7 +24,9 @@ static void run_case(struct sweep *sweep, const struct kn_attention_trial *trial
 /* With a workspace one head, so that blocks split the keys even on the smallest device. */
 static void run_cases(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
                       size_t rows, size_t keys, bool workspace) {
-    for (int causal = 0; causal <= 1; causal++) {
+    const bool few = strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0;
+    for (int turn = 0; turn < (few && rows > 1 ? 2 : 3); turn++) {
+        const int causal = turn > 0;
         run_case(sweep, &(struct kn_attention_trial){.attention = {.type = type,
                                                                    .batch = 1,
                                                                    .heads = workspace ? 1 : 2,
@@ -30,6 +35,7 @@ static void run_cases(struct sweep *sweep, const char *variant, enum kn_type typ
                                                                    .kv_length = keys,
                                                                    .head_size = head_size,
                                                                    .causal = causal,
+                                                                   .window = turn == 2 ? 70 : 0,
                                                                    .variant = variant},
                                                      .distribution = KN_NORMAL,
                                                      .values = KN_UNIFORM,
@@ -37,7 +43,7 @@ static void run_cases(struct sweep *sweep, const char *variant, enum kn_type typ
                                                      .gap = causal ? 8 : 0,
                                                      .lse = causal,
                                                      .workspace = workspace,
-                                                     .seed = head_size + (size_t)causal});
+                                                     .seed = head_size + (size_t)turn});
     }
 }
 

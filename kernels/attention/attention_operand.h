@@ -1,0 +1,36 @@
+/*
+ * Operands of attention: the heads of q, k, v, out or a gradient, checked against their buffers.
+ * Internal to the operation. Pure; thread-safe.
+ */
+#ifndef KN_ATTENTION_OPERAND_H
+#define KN_ATTENTION_OPERAND_H
+
+#include "attention/attention.h"
+#include "attention/attention_arguments.h"
+
+/* The layout and addresses of the heads of one operand. */
+struct attention_operand {
+    const char *name;
+    size_t heads, rows;
+    struct attention_strides strides;
+    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
+};
+
+/* Finds strides and addresses; name, heads and rows are given. Nothing if there is no element.
+ * TOL_INVALID_ARGUMENT: there is no buffer. TOL_OUT_OF_RANGE: it is not inside its buffer. */
+tol_status attention_operand_locate(const struct kn_attention *x, const struct kn_heads *heads,
+                                    struct attention_operand *operand);
+
+/* Whether no element is written twice. */
+bool attention_operand_is_written_once(const struct kn_attention *x,
+                                       const struct attention_operand *out);
+
+/* TOL_INVALID_ARGUMENT: out overlaps these addresses, of what has this name. */
+tol_status attention_operand_is_apart(const struct attention_operand *out, const char *name,
+                                      CUdeviceptr begin, CUdeviceptr end);
+
+/* Whether each row begins at a multiple of 16 bytes. */
+bool attention_operand_is_aligned(const struct kn_attention *x,
+                                  const struct attention_operand *operand);
+
+#endif
