@@ -126,6 +126,7 @@ KERNELS = Room(
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum collective gemm measure norm quant softmax",
          "an operation each"),
+        ("grouped", "products of groups of rows, and what follows them"),
         ("decoder", "what a decoder of language models adds: weights in any format of its files, "
                     "rows rounded to bytes, attention over pages"),
         ("linear", "a decoder's products: of weights in any format by a few columns"),
@@ -134,7 +135,7 @@ KERNELS = Room(
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
            "attention_operand": "attention",
-           "collective_state": "collective"},
+           "collective_state": "collective", "grouped_problem": "grouped"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene"))
 
 ENGINE = Room(

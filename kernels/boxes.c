@@ -17,6 +17,7 @@ bool kn_tensor_map_takes(enum kn_type type, long long stride) {
 }
 
 static int data_type_of(const struct kn_tensor *tensor) {
+    if (tensor->is_bytes) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     if (tensor->type == KN_F32 && tensor->is_tf32) return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
     return tensor->type == KN_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
            : tensor->type == KN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
@@ -26,7 +27,7 @@ static int data_type_of(const struct kn_tensor *tensor) {
 tol_status kn_tensor_map_make(struct tol_context *context, const struct kn_tensor *tensor,
                               CUtensorMap *map) {
     tol_status status = TOL_OK;
-    const size_t element = kn_type_bytes(tensor->type);
+    const size_t element = tensor->is_bytes ? 1 : kn_type_bytes(tensor->type);
     const bool has_groups = tensor->groups != 0;
     /* The driver checks the stride of a single matrix too, which leads nowhere. */
     const long long stride = tensor->matrices > 1 ? tensor->stride : tensor->leading;

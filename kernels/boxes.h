@@ -16,14 +16,15 @@ struct kn_tensor {
     long long leading, stride;   /* from row to row and from matrix to matrix, in elements */
     int groups;
     long long group_stride;
-    bool is_tf32; /* floats are rounded to the nearest tf32 while they are copied, ties to even */
-    int box_rows; /* a box has 128 bytes of each of so many rows, 1 to 256 */
+    bool is_bytes; /* elements have 8 bits, whatever type says */
+    bool is_tf32;  /* floats are rounded to the nearest tf32 while they are copied, ties to even */
+    int box_rows;  /* a box has 128 bytes of each of so many rows, 1 to 256 */
 };
 
 /* Whether the driver of the context makes tensor maps. */
 bool kn_tensor_map_has(const struct tol_context *context);
 
-/* Whether a map can say this stride. */
+/* Whether a map can say this stride. Of elements of 8 bits it can say one that it can say of 16. */
 bool kn_tensor_map_takes(enum kn_type type, long long stride);
 
 /* Makes the map: dimensions columns, rows, matrices and, if there are, groups; boxes of one matrix,

@@ -90,6 +90,30 @@ float kn_tf32_of(float value) {
     return value_of((bits + 0x1000) & ~UINT32_C(0x1fff));
 }
 
+uint8_t kn_e4m3_of(float value) {
+    const uint32_t bits = bits_of(value), sign = bits >> 24 & 0x80, rest = bits & 0x7fffffff;
+    const uint32_t largest = 0x43e00000, least_normal = 0x3c800000; /* 448 and 2^-6 */
+    uint32_t result;
+    if (rest > 0x7f800000) return 0x7f;
+    if (rest >= largest) {
+        result = 0x7e;
+    } else if (rest >= least_normal) {
+        result = shift_even(rest - (UINT32_C(120) << 23), 20); /* the bias goes from 127 to 7 */
+    } else if (rest >= 0x3a800000) {
+        /* Subnormal: the mantissa with its leading bit, in units of 2^-9. */
+        result = shift_even((rest & 0x7fffff) | 0x800000, 141 - (rest >> 23));
+    } else {
+        result = 0; /* below 2^-10, half of the least */
+    }
+    return (uint8_t)(sign | result);
+}
+
+float kn_e4m3_value(uint8_t bits) {
+    const uint16_t sign = (uint16_t)((bits & 0x80) << 8), rest = bits & 0x7f;
+    if (rest == 0x7f) return value_of(UINT32_C(0x7fffffff));
+    return kn_f16_value((uint16_t)(sign | rest << 7)) * 0x1p8f;
+}
+
 void kn_numbers_store(enum kn_type type, const float *values, size_t count, void *elements) {
     uint16_t *halves = elements;
     if (type == KN_F32) {

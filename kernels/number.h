@@ -23,6 +23,11 @@ TOL_API float kn_bf16_value(uint16_t bits);
 /* The value rounded to tf32, as a float. */
 TOL_API float kn_tf32_of(float value);
 
+/* e4m3: 8 bits of sign, 4 of exponent and 3 of fraction, without infinities; what is beyond 448 in
+ * magnitude becomes 448, as cvt.satfinite. A NaN becomes 0x7f. */
+TOL_API uint8_t kn_e4m3_of(float value);
+TOL_API float kn_e4m3_value(uint8_t bits);
+
 /* The unit roundoff: half of the distance from 1 to the next number. 2^-24, 2^-11, 2^-8. */
 TOL_API double kn_type_roundoff(enum kn_type type);
 

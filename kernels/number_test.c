@@ -85,3 +85,32 @@ Test(number, arrays_are_stored_and_loaded) {
     for (int i = 0; i < 4; i++) cr_assert(values[i] == back[i], "element %d", i);
     cr_assert_str_eq(kn_type_name(KN_BF16), "bf16");
 }
+
+/* The value of an e4m3, from its definition. */
+static double defined_e4m3(unsigned bits) {
+    const int exponent = (int)(bits >> 3 & 15);
+    const double mantissa = (double)(bits & 7), sign = (bits & 0x80) != 0 ? -1 : 1;
+    if ((bits & 0x7f) == 0x7f) return NAN;
+    return sign * (exponent == 0 ? ldexp(mantissa, -9) : ldexp(8 + mantissa, exponent - 10));
+}
+
+Test(number, every_e4m3_has_its_value_and_comes_back) {
+    for (unsigned bits = 0; bits <= 0xff; bits++) {
+        const float value = kn_e4m3_value((uint8_t)bits);
+        cr_assert(same((double)value, defined_e4m3(bits)), "%#x is %g", bits, (double)value);
+        cr_assert(isnan(value) ? kn_e4m3_of(value) == 0x7f : kn_e4m3_of(value) == bits);
+    }
+}
+
+Test(number, e4m3_rounds_to_nearest_and_stays_at_the_largest) {
+    for (unsigned low = 0; low < 0x7e; low++) {
+        const float middle = (float)((defined_e4m3(low) + defined_e4m3(low + 1)) / 2);
+        const unsigned even = (low & 1) == 0 ? low : low + 1;
+        cr_assert(kn_e4m3_of(middle) == even, "%a becomes %#x", (double)middle, kn_e4m3_of(middle));
+        cr_assert(kn_e4m3_of(nextafterf(middle, 0)) == low, "below %a", (double)middle);
+        cr_assert(kn_e4m3_of(nextafterf(middle, INFINITY)) == low + 1, "above %a", (double)middle);
+        cr_assert(kn_e4m3_of(-middle) == (even | 0x80), "%a", -(double)middle);
+    }
+    cr_assert(kn_e4m3_of(464) == 0x7e && kn_e4m3_of(INFINITY) == 0x7e);
+    cr_assert(kn_e4m3_of(-1e30f) == 0xfe && kn_e4m3_of(-0.0f) == 0x80);
+}

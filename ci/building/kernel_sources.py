@@ -6,6 +6,7 @@ KERNELS = """
     operand boxes parallel number inputs deviation guarded swapped
     gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
     gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
+    grouped/grouped grouped/grouped_variants grouped/grouped_planted_variants grouped/grouped_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
@@ -44,6 +45,8 @@ KERNEL_IMAGES = """
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
+    grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
+    grouped/grouped_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
@@ -58,7 +61,8 @@ KERNEL_IMAGES = """
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
+    kernel_bench cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
+    checksum_bench
 """.split()
 
 # The program that compares collectives with NCCL's.
@@ -67,15 +71,16 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
-    halves_sweep collective_sweep
+    gemm_sweep grouped_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
+    seal_sweep halves_sweep collective_sweep
 """.split()
 
 KERNELS_TESTS = """
     kernel_scene variant_test kernel_set_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
-    gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
+    gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test
+    quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test

@@ -41,6 +41,7 @@ static const struct group {
     const char *name;
     void (*run)(struct sweep *sweep);
 } groups[] = {{"gemm", sweep_gemm},
+              {"grouped", sweep_grouped},
               {"attention", sweep_attention},
               {"quant", sweep_quant},
               {"rows", sweep_rows},

@@ -42,6 +42,7 @@ void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviati
 /* ---- the groups ------------------------------------------------------------------------------ */
 
 void sweep_gemm(struct sweep *sweep);
+void sweep_grouped(struct sweep *sweep);
 void sweep_attention(struct sweep *sweep);
 void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);

@@ -1,0 +1,185 @@
+// What step 3 of grouped is made of: the pipeline of gemm_hopper.cuh for tiles of groups.
+//
+// The idea: one map of A serves all groups, wherever they begin: a tile may copy rows of the next
+// group, and what they are multiplied to is not stored. B_g is matrix g of the map of B. Blocks
+// stay, and the threads that copy and those that multiply walk the groups on their own. e4m3: tensor cores add 14 digits, so the sums of a
+// stage, which has 128 steps, are added to those of the tile as floats.
+// Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
+// Requires: blockDim = (HOPPER_THREADS, 1, 1); any number of blocks; HOPPER_SHARED bytes of dynamic
+// shared memory; maps of A and B with boxes of x.a_rows and x.b_rows; k of at least 1; e4m3 only
+// with steps contiguous in B.
+#pragma once
+
+#include "../gemm/gemm_hopper_words.cuh"
+#include "grouped.cuh"
+
+// One defect a kernel, for grouped_planted.cu.
+enum grouped_defect {
+    GROUPED_RIGHT,
+    GROUPED_EARLY_RELEASE, // a stage is given back before it is multiplied
+    GROUPED_WRONG_GROUP,   // B is that of the group in front
+    GROUPED_OVER_END,      // rows of the next group are stored as well
+    GROUPED_LOST_CONSUMER, // the second warpgroup stores nothing
+    GROUPED_LOST_SCALE,    // columns beyond the first 32 of a tile have the scale of those
+    GROUPED_NO_PROMOTION,  // e4m3: sums stay in the tensor cores' digits
+    GROUPED_LOST_STAGE     // e4m3: the last stage of a tile is not added
+};
+
+#if __CUDA_ARCH__ >= 900
+HOPPER_K_PRODUCT(e4m3, "e4m3", 128, 32, HOPPER_SUMS_64, HOPPER_ALL_64, "%64", "%65", "%66", "%67",
+                 "%68", "%69")
+
+template <typename T>
+__device__ inline hopper_work grouped_work_of(const grouped_arguments &x, const grouped_walk &walk,
+                                              int i, int n) {
+    const gemm_tile tile =
+        gemm_tile_of(i - walk.first, ceil_div(walk.end - walk.begin, TILE_M), ceil_div(x.n, n));
+    return {walk.begin + tile.row * TILE_M, tile.column * n, walk.group, 0,
+            ceil_div(x.k, hopper_steps<T>())};
+}
+
+template <typename T, bool B_K_MAJOR, int N, grouped_defect DEFECT>
+__device__ inline void grouped_produce(const grouped_arguments &x, hopper_shared<N> *s,
+                                       const tensor_map *a, const tensor_map *b) {
+    const int bytes =
+        hopper_bytes<T, true, TILE_M>(x.a_rows) + hopper_bytes<T, B_K_MAJOR, N>(x.b_rows);
+    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
+    grouped_walk walk(x);
+#pragma unroll 1
+    for (int i = blockIdx.x; walk.find(x, i, TILE_M, ceil_div(x.n, N)); i += gridDim.x) {
+        const hopper_work work = grouped_work_of<T>(x, walk, i, N);
+        const int of = DEFECT == GROUPED_WRONG_GROUP ? max(work.matrix - 1, 0) : work.matrix;
+        const int matrix = x.group_b != 0 ? of : 0;
+#pragma unroll 1
+        for (int step = 0; step < work.tiles; step++) {
+            uint64_t *full = &s->full[ring.stage];
+            barrier_wait(&s->empty[ring.stage], ring.parity);
+            barrier_expect(full, bytes);
+            hopper_load<T, true, TILE_M>(a, s->stages.a[ring.stage], full, work.row, x.m,
+                                         step * hopper_steps<T>(), 0);
+            hopper_load<T, B_K_MAJOR, N>(b, s->stages.b[ring.stage], full, work.column, x.n,
+                                         step * hopper_steps<T>(), matrix);
+            ring.next();
+        }
+    }
+}
+
+// The sums of a tile's 64 rows, of e4m3. The other warpgroup's products run while this one adds.
+template <int N, grouped_defect DEFECT>
+__device__ inline void grouped_multiply_bytes(hopper_shared<N> *s, int consumer, int tiles,
+                                              hopper_ring<hopper_shared<N>::STAGES> &ring,
+                                              float (&sum)[N / 2]) {
+    float part[N / 2];
+#pragma unroll
+    for (int e = 0; e < N / 2; e++) sum[e] = 0;
+#pragma unroll 1
+    for (int i = 0; i < tiles; i++) {
+        const bool adds = DEFECT == GROUPED_NO_PROMOTION && i > 0;
+        barrier_wait(&s->full[ring.stage], ring.parity);
+        wgmma_fence();
+        uint64_t a = factor_of<true>(s->stages.a[ring.stage] + consumer * BOX);
+        uint64_t b = factor_of<true>(s->stages.b[ring.stage]);
+#pragma unroll
+        for (int step = 0; step < BOX_ROW / 32; step++) {
+            product<e4m3, N>::template add<true, true>(part, a, b, adds || step > 0);
+            a += factor_step<true>();
+            b += factor_step<true>();
+        }
+        wgmma_commit();
+        wgmma_wait<0>();
+        hold(part);
+        hopper_release(&s->empty[ring.stage]);
+        ring.next();
+        if (DEFECT == GROUPED_LOST_STAGE && i + 1 == tiles) break;
+#pragma unroll
+        for (int e = 0; e < N / 2; e++) {
+            sum[e] = DEFECT == GROUPED_NO_PROMOTION ? part[e] : sum[e] + part[e];
+        }
+    }
+}
+
+// Does what follows the product, and stores the 64 rows of a consumer: 32 columns at a time through
+// shared memory, so that a lane has four neighbours, and eight lanes a row. `down` is the first row
+// of the thread in it. The loop is not unrolled: what follows a product is long.
+template <int N, grouped_defect DEFECT>
+__device__ inline void grouped_finish_all(const grouped_arguments &x, float (*part)[HOPPER_PITCH],
+                                          const hopper_work &work, int consumer, int end, int down,
+                                          const float (&sum)[N / 2]) {
+    enum { ACROSS = WARP / 4, ROWS_AT_ONCE = WARPGROUP / ACROSS };
+    const int thread = threadIdx.x % WARPGROUP, inner = thread % ACROSS * 4;
+    const int first = work.row + consumer * CONSUMER_ROWS;
+#pragma unroll 1
+    for (int chunk = 0; chunk < N / WARP; chunk++) {
+        const int column = work.column + chunk * WARP + inner;
+        if (work.column + chunk * WARP >= x.n) break;
+#pragma unroll
+        for (int i = 0; i < N / WARP; i++) {
+            if (i != chunk) continue;
+#pragma unroll
+            for (int j = 0; j < 8; j++) { // pairs of neighbours of the thread
+                const int at = i * 16 + j * 2;
+                *(float2 *)&part[down + j % 2 * 8][j / 2 * 8 + threadIdx.x % 4 * 2] = {sum[at],
+                                                                                       sum[at + 1]};
+            }
+        }
+        named_barrier(STORE + consumer, WARPGROUP);
+        if (column < x.n) {
+            const grouped_columns<4> of(
+                x, work.matrix, DEFECT == GROUPED_LOST_SCALE ? work.column + inner : column);
+#pragma unroll 1
+            for (int r = thread / ACROSS; r < CONSUMER_ROWS && first + r < end; r += ROWS_AT_ONCE) {
+                const float4 at = *(const float4 *)&part[r][inner];
+                grouped_finish<4>(x, of, first + r, column, {at.x, at.y, at.z, at.w});
+            }
+        }
+        named_barrier(STORE + consumer, WARPGROUP);
+    }
+}
+
+template <typename T, bool B_K_MAJOR, int N, grouped_defect DEFECT>
+__device__ inline void grouped_consume(const grouped_arguments &x, hopper_shared<N> *s,
+                                       int consumer) {
+    enum { ALL = CONSUMERS * WARPGROUP };
+    const int thread = threadIdx.x % WARPGROUP, first = threadIdx.x - WARPGROUP;
+    const int down = thread / WARP * 16 + thread % WARP / 4;
+    constexpr hopper_defect EARLY =
+        DEFECT == GROUPED_EARLY_RELEASE ? HOPPER_EARLY_RELEASE : HOPPER_RIGHT;
+    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 0};
+    float sum[N / 2];
+    hopper_clear<T, true, TILE_M>(s->stages.a, x.a_rows, first, ALL);
+    hopper_clear<T, B_K_MAJOR, N>(s->stages.b, x.b_rows, first, ALL);
+    fence_copies();
+    named_barrier(TOGETHER, ALL);
+    grouped_walk walk(x);
+#pragma unroll 1
+    for (int i = blockIdx.x; walk.find(x, i, TILE_M, ceil_div(x.n, N)); i += gridDim.x) {
+        const hopper_work work = grouped_work_of<T>(x, walk, i, N);
+        const int end = DEFECT == GROUPED_OVER_END ? x.m : walk.end;
+        if constexpr (sizeof(T) == 1) {
+            grouped_multiply_bytes<N, DEFECT>(s, consumer, work.tiles, ring, sum);
+        } else {
+            hopper_multiply<T, true, B_K_MAJOR, N, EARLY>(s, consumer, work.tiles, ring, sum);
+        }
+        if (work.row + consumer * CONSUMER_ROWS >= end) continue;
+        if (DEFECT == GROUPED_LOST_CONSUMER && consumer == 1) continue;
+        grouped_finish_all<N, DEFECT>(x, s->part[consumer], work, consumer, end, down, sum);
+    }
+}
+
+template <typename T, bool TRANSPOSE_B, int N, grouped_defect DEFECT = GROUPED_RIGHT>
+__device__ inline void grouped_hopper(const grouped_arguments &x, const tensor_map *a,
+                                      const tensor_map *b) {
+    hopper_run<N, 1, CONSUMERS>(
+        a, b, [&](hopper_shared<N> *s) { grouped_produce<T, TRANSPOSE_B, N, DEFECT>(x, s, a, b); },
+        [&](hopper_shared<N> *s, int consumer) {
+            grouped_consume<T, TRANSPOSE_B, N, DEFECT>(x, s, consumer);
+        });
+}
+
+#define GROUPED_HOPPER_KERNEL(name, ...)                                                           \
+    extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)                                \
+        name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
+             const __grid_constant__ grouped_arguments x) {                                        \
+        grouped_hopper<__VA_ARGS__>(x, &a, &b);                                                    \
+    }
+#endif

@@ -1,0 +1,77 @@
+/*
+ * The table of grouped's kernels and what each requires of a problem, from grouped_variants.def.
+ */
+#include "grouped_problem.h"
+
+#include <math.h>
+
+KN_IMAGES(grouped_1_naive);
+KN_IMAGES(grouped_2_tensor);
+KN_IMAGES(grouped_3_hopper);
+
+/* What a kernel serves. */
+enum {
+    F16 = 1 << KN_GROUPED_F16,
+    BF16 = 1 << KN_GROUPED_BF16,
+    E4M3 = 1 << KN_GROUPED_E4M3,
+    NN = 1 << 8, /* B_g as k x n, or as n x k */
+    NT = NN << 1,
+    ANY_OP = NN | NT,
+    BY_MAPS = 1 << 16, /* only where tensor maps describe A and B, and there are steps */
+    WIDE = 1 << 17     /* unless forced, only where tiles of 128 x 256 are done sooner */
+};
+
+/* As in gemm: the multiprocessors of an H200, of which another device gives the same bits; a tile
+ * of half the size takes 0.52 of the time there. Groups are taken to be equally long. */
+static bool is_better_wide(const struct grouped_problem *problem) {
+    const double blocks = 132, narrow_time = 0.52;
+    const struct grouped_arguments *x = &problem->arguments;
+    const double down = ceil((double)x->m / x->groups / 128) * x->groups;
+    return ceil(down * ceil((double)x->n / 256) / blocks) <=
+           narrow_time * ceil(down * ceil((double)x->n / 128) / blocks);
+}
+
+static const char *refuse(const struct grouped_problem *problem, unsigned serves, unsigned rows,
+                          unsigned columns) {
+    const struct kn_grouped *g = problem->grouped;
+    if ((serves & 1U << g->type) == 0) return "it is for another type";
+    if ((serves & (g->transpose_b ? (unsigned)NT : (unsigned)NN)) == 0) {
+        return "it is for another order of b";
+    }
+    if (grouped_tiles_most(&problem->arguments, rows, columns) > INT32_MAX) {
+        return "there are too many of its tiles";
+    }
+    if ((serves & BY_MAPS) != 0) {
+        if (problem->arguments.k == 0) return "there is nothing to multiply";
+        if (!problem->is_aligned) return "a row of a or b does not begin at a multiple of 16 bytes";
+        if (!problem->has_maps) return "no tensor maps can be made";
+    }
+    if ((serves & WIDE) != 0 && g->variant == NULL && !is_better_wide(problem)) {
+        return "smaller tiles fill a device better";
+    }
+    return NULL;
+}
+
+#define GROUPED(name, entry, image, capability, serves, threads, shared_kib, m, n)                 \
+    static const char *refuse_##name##_##entry(const void *problem) {                              \
+        return refuse(problem, serves, m, n);                                                      \
+    }
+#include "grouped_variants.def"
+#undef GROUPED
+
+static const struct kn_variant rows[] = {
+#define GROUPED(name_, entry_, image_, capability, serves, threads_, shared_kib, m, n)             \
+    {.name = #name_,                                                                               \
+     .entry = "grouped_" #entry_,                                                                  \
+     .images = kn_images_grouped_##image_,                                                         \
+     .compute_capability_min = capability,                                                         \
+     .refuse = refuse_##name_##_##entry_,                                                          \
+     .threads = threads_,                                                                          \
+     .shared_bytes = (shared_kib) << 10,                                                           \
+     .tile = {m, n, 0},                                                                            \
+     .cluster = ((serves)&BY_MAPS) != 0},
+#include "grouped_variants.def"
+#undef GROUPED
+};
+
+const struct kn_variants kn_grouped_variants = {"grouped", rows, sizeof rows / sizeof rows[0]};
