@@ -128,8 +128,9 @@ static bool goes_on(const struct note_place *place, CUstream stream) {
 }
 
 /* A record for an operation in the context that is current; NULL: there is none. */
-static struct tol_trace_operation *take_record(CUstream stream) {
+static struct tol_trace_operation *take_record(enum tol_trace_kind kind, CUstream stream) {
     if (tol_trace.options.host_only || is_captured(stream)) return NULL;
+    if (tol_trace.options.kernels_only && kind != TOL_TRACE_KERNEL) return NULL;
     if (own.since++ % tol_trace.options.every != 0) return NULL;
     struct tol_trace_context *context = context_of_thread();
     if (context == NULL) return NULL;
@@ -177,7 +178,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     const struct work *work = &works[work_of[call->index] - 1];
     CUstream stream = stream_of(call, work);
     struct note_place *place = own.place = place_of(stream);
-    struct tol_trace_operation *operation = take_record(stream);
+    struct tol_trace_operation *operation = take_record(work->kind, stream);
     bool is_known = operation != NULL && goes_on(place, stream);
     call->begin_ns = tol_now_ns();
     own.bursts = is_known && call->begin_ns - place->ended_ns < tol_trace.options.gap_ns &&

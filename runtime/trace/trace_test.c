@@ -94,6 +94,22 @@ Test(trace, keeps_what_it_has_room_for_and_counts_the_rest) {
     free(text);
 }
 
+/* What is no kernel takes no room: a model's copies must not put its kernels out. */
+Test(trace, of_kernels_alone_has_room_for_them_whatever_is_copied) {
+    struct tol_trace_stats stats;
+    MUST(tol_trace_install(
+        test_driver(), &(struct tol_trace_options){.operations_max = 6, .kernels_only = true},
+        NULL));
+    for (int i = 0; i < 3; i++) work(2);
+    tol_trace_stats(&stats);
+    cr_assert(stats.operations == 6 && stats.lost_operations == 0, "%zu, %zu", stats.operations,
+              stats.lost_operations);
+    char *text = written(false);
+    cr_assert(count(text, "\"cat\":\"kernel\"") == 6 && count(text, "\"cat\":\"copy\"") == 0);
+    cr_assert(count(text, "\"cuMemcpyDtoHAsync_v2\",\"cat\":\"driver\"") == 3, "%s", text);
+    free(text);
+}
+
 static unsigned heard;
 
 static void hear(struct tol_interpose_call *call, void *user) {

@@ -124,3 +124,16 @@ Test(session, a_wrong_environment_is_named) {
     setenv("TOLLENS_NODE", "<b>node</b>", 1);
     cr_assert(!hyp_session_read(&session) && strstr(hyp_error(), "TOLLENS_NODE=<b>") != NULL);
 }
+
+/* In a process of its own, as each test is: no call has failed before. */
+Test(session, what_a_status_means_is_said_where_no_message_was_made) {
+    struct tol_stream *stream = NULL;
+    cr_assert(hyp_session_message()[0] == '\0');
+    cr_assert_str_eq(hyp_session_message_of(TOL_OUT_OF_HOST_MEMORY),
+                     tol_status_sentence(TOL_OUT_OF_HOST_MEMORY));
+    hyp_fail("%d kernels", 3);
+    cr_assert_str_eq(hyp_session_message_of(TOL_INVALID_FILE), "3 kernels");
+    cr_assert(tol_stream_create(NULL, NULL, &stream) == TOL_INVALID_ARGUMENT);
+    cr_assert_str_eq(hyp_session_message_of(TOL_INVALID_ARGUMENT), hyp_session_message());
+    cr_assert(strstr(hyp_session_message(), "NULL") != NULL, "%s", hyp_session_message());
+}

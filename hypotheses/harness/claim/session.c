@@ -193,3 +193,8 @@ tol_status hyp_session_open(enum hyp_device_kind *kind, struct tol_driver **driv
     *kind = HYP_DEVICE_SOFT;
     return tol_driver_open(hyp_session_soft_library(), driver);
 }
+
+const char *hyp_session_message_of(tol_status status) {
+    if (tol_message()[0] != '\0') return hyp_session_message();
+    return hyp_error()[0] != '\0' ? hyp_error() : tol_status_sentence(status);
+}

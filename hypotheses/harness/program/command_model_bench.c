@@ -410,7 +410,7 @@ int hyp_command_model_bench(int count, char **words) {
     if (!is_written) {
         code = hyp_command_complain("%s", hyp_error());
     } else if (status != TOL_OK) {
-        code = hyp_command_complain("%s", hyp_session_message());
+        code = hyp_command_complain("%s", hyp_session_message_of(status));
     }
     close_all(&bench);
     return code;

@@ -28,7 +28,9 @@ static tol_status run_passes(struct tol_loaded *loaded) {
 
 static tol_status trace_passes(const char *path, enum hyp_device_kind kind, int ordinal,
                                FILE *file) {
-    static const struct tol_trace_options options = {.begins = TOL_TRACE_BEGINS_EACH, .share = 1};
+    /* The copies that load a model are more than a trace has room for. */
+    static const struct tol_trace_options options = {
+        .begins = TOL_TRACE_BEGINS_EACH, .share = 1, .kernels_only = true};
     struct tol_driver *driver = NULL;
     struct tol_context *context = NULL;
     struct tol_model *model = NULL;
@@ -78,7 +80,8 @@ static bool add_up(const json_t *root, struct hyp_model_kernels *kernels) {
     *kernels = (struct hyp_model_kernels){.count = count / 2};
     for (i = count / 2; i < count; i++) kernels->ns += found[i].length * 1e3;
     free(found);
-    return count > 0 && count % 2 == 0;
+    return (count > 0 && count % 2 == 0) ||
+           hyp_fail("%zu kernels of two passes were traced, which is not as many of each", count);
 }
 
 bool hyp_model_cache(const char *name, enum kn_cache *cache) {

@@ -73,6 +73,7 @@ struct tol_trace_options {
     size_t calls_max;      /* driver calls to keep; 0: 65536 */
     size_t operations_max; /* operations to keep per context; 0: 8192 */
     bool host_only;        /* record calls only, without events */
+    bool kernels_only;     /* of operations, kernels alone: all others are calls without events */
     enum tol_trace_begins begins;
     unsigned share;  /* operations of a burst per event, 1 to TOL_TRACE_SHARE_MAX; 0:
                       * TOL_TRACE_SHARE_DEFAULT, or 1 if every or begins allow no bursts */

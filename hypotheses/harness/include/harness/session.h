@@ -62,6 +62,10 @@ TOL_API const char *hyp_session_program_folder(void);
 /* The runtime's message without its source location, for people. */
 const char *hyp_session_message(void);
 
+/* The same of a failure that perhaps has no such message: else hyp_error(), or what the status
+ * means; never empty. */
+const char *hyp_session_message_of(tol_status status);
+
 /* Opens the driver of a kind. HYP_DEVICE_AUTO selects the platform's driver if it has a device,
  * and the soft device otherwise; *kind is set to the choice. On failure tol_message() says why. */
 tol_status hyp_session_open(enum hyp_device_kind *kind, struct tol_driver **driver);
