@@ -22,8 +22,8 @@ KERNELS = """
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join
     decoder/weight_format decoder/decoder_check decoder/rounded linear/linear_bytes
-    linear/linear linear/linear_pair decoder/best decoder/paged decoder/paged_step
-    decoder/halves
+    linear/linear linear/linear_pair decoder/best decoder/draw decoder/draw_host
+    decoder/paged decoder/paged_step decoder/halves
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -53,7 +53,8 @@ KERNEL_IMAGES = """
     linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
     linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay
     decoder/rounded_1_warp decoder/rounded_2_early
-    decoder/best_1_parts decoder/best_2_early decoder/embed_1_element decoder/heads_1_warp
+    decoder/best_1_parts decoder/best_2_early decoder/draw_1_parts
+    decoder/draw_2_early decoder/embed_1_element decoder/heads_1_warp
     decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
     decoder/paged_4_early decoder/paged_5_step
     decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
@@ -70,9 +71,9 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
-    kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep
-    gemm_sweep grouped_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
-    seal_sweep halves_sweep collective_sweep
+    kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep draw_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
+    halves_sweep collective_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -87,7 +88,8 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test linear/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test decoder/rounded_test linear/linear_rounded_test
+    decoder/halves_test decoder/rounded_test decoder/draw_test
+    linear/linear_rounded_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

@@ -98,7 +98,7 @@ REFUSED = """
 # Models on a device: above the kernels.
 ENGINE = within({
     "engine": """
-        rotation model token_sampler share load_plan load_upload load
+        rotation model token_sampler pass_draw share load_plan load_upload load
         device_team pass_graphs pass prompt prompt_make
         session_pages session_steps model_move decode_text worker_cuda
     """,
@@ -106,9 +106,9 @@ ENGINE = within({
 
 ENGINE_TESTS = within({
     "engine": """
-        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
-        worker_cuda_test session_sharing_test session_loss_test cache_test prompt_test load_test
-        text_replay_test device_team_test device_loss_test model_move_test
+        token_sampler_test device_draw_test rotation_test model_test decode_session_test
+        llama_oracle_test worker_cuda_test session_sharing_test session_loss_test cache_test
+        prompt_test load_test text_replay_test device_team_test device_loss_test model_move_test
         engine_stage tiny_model host_model
     """,
 })

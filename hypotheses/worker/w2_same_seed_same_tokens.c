@@ -1,6 +1,7 @@
 /*
- * The attacks on W2: what a session gets alone, in a batch, in pieces, again and again, and beside
- * other threads. Tokens are compared, and the bits of all logits by their sum.
+ * The attacks on W2: what a session gets alone, in a batch, in pieces, again and again, beside
+ * other threads, and with the host's draws. Tokens are compared, and the bits of all logits by
+ * their sum.
  */
 #include "harness/clock.h"
 #include "worker_faults.h"
@@ -182,6 +183,42 @@ HYP_ATTACK(w2, a_batch_gives_each_session_what_it_gets_alone) {
     for (size_t i = 0; i < SESSIONS; i++) {
         end_player(&players[i]);
         if (ok) compare(attack, &players[i].outcome, &alone[i], i, "in a batch");
+    }
+    tol_sampler_destroy(shared);
+    shared = NULL;
+    worker_stage_end(&stage);
+}
+
+/* All kinds of limits, each with a penalty, so that no part of a draw is left out. */
+HYP_ATTACK(w2, the_device_draws_what_the_host_draws) {
+    static struct player players[SESSIONS];
+    struct player *live[SESSIONS];
+    struct worker_stage stage;
+    size_t begun = 0;
+    bool ok = worker_stage_begin(attack, "llama-f32",
+                                 &(struct tol_load_options){.context = 128, .draws_on_host = true},
+                                 &stage);
+    for (size_t i = 0; ok && i < SESSIONS; i++) {
+        trials[i] = draw_trial(attack, stage.vocabulary, LENGTH_MAX);
+        trials[i].sampling.temperature = 0.2 + (double)hyp_random_below(attack, 1800) / 1000;
+        trials[i].sampling.repetition_penalty = 0.6 + (double)hyp_random_below(attack, 1000) / 1000;
+        ok = play_alone(attack, &stage, &trials[i], 1, &alone[i]);
+    }
+    worker_stage_end(&stage);
+    ok = ok && worker_stage_begin(attack, "llama-f32",
+                                  &(struct tol_load_options){.context = 128, .sessions = SESSIONS},
+                                  &stage);
+    for (; ok && begun < SESSIONS; begun++) {
+        live[begun] = &players[begun];
+        ok = HYP_OK(attack, begin_player(&stage, &trials[begun], 1, &players[begun]));
+    }
+    for (size_t step = 0; ok && step < STEPS; step++) {
+        ok = HYP_OK(attack, step_all(attack, stage.vocabulary, live, SESSIONS));
+        hyp_attack_progress(attack, (double)step / STEPS);
+    }
+    for (size_t i = 0; i < begun; i++) {
+        end_player(&players[i]);
+        if (ok) compare(attack, &players[i].outcome, &alone[i], i, "drawn on the device");
     }
     tol_sampler_destroy(shared);
     shared = NULL;

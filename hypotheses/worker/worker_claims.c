@@ -19,6 +19,8 @@ static const struct hyp_saboteur seed_saboteurs[] = {
     {.name = "sums_unordered", .forced = HYP_MUST_FALSIFY},
     {.name = "generator_shared", .forced = HYP_MUST_FALSIFY},
     {.name = "batch_leaks", .forced = HYP_MUST_FALSIFY},
+    {.name = "draws_by_first", .forced = HYP_MUST_FALSIFY},
+    {.name = "penalty_shifted", .forced = HYP_MUST_FALSIFY},
     {.name = NULL}};
 
 static const struct hyp_saboteur health_saboteurs[] = {
@@ -67,16 +69,18 @@ static const struct hyp_plugin_claim claims[] = {
      .threshold = 0,
      .direction = HYP_AT_MOST,
      .words = {.claim = "A session's tokens and the bits of its logits depend on its file, prompt, "
-                        "parameters and seed, and not on what runs beside it, or on how often it "
-                        "runs.",
+                        "parameters and seed, and not on what runs beside it, on how often it "
+                        "runs, or on whether the device draws its tokens or the host.",
                .prediction = "0 violations.",
                .falsified_if = "a token, or a bit of a logit, differs between two runs of one "
-                               "session.",
+                               "session, or between a device that draws and the host.",
                .method =
                    "24 sessions with drawn lengths, seeds and ways to draw run alone, then in "
                    "a batch that they join and leave, with prompts in pieces; one session "
                    "runs 20 times (100 with --full); four run beside each other in threads; "
-                   "six with long prompts, in passes of other sizes, share beginnings.",
+                   "six with long prompts, in passes of other sizes, share beginnings; and 24 "
+                   "of every limit at once draw on the device in a batch what each draws on the "
+                   "host alone.",
                .control =
                    "Sessions of other seeds and prompts have other tokens: the saboteur that "
                    "shares the generator is noticed.",

@@ -6,6 +6,7 @@
 #include "worker_faults.h"
 
 #include "decoder/decoder_arguments.h"
+#include "decoder/draw_arguments.h"
 #include "decoder/halves_arguments.h"
 
 #include <pthread.h>
@@ -155,6 +156,22 @@ static void leak_batch(struct tol_interpose_call *call, void *user) {
     x->cache.pages_max = 0;
 }
 
+/* Every row of a step is drawn by the parameters of the first session. */
+static void draw_by_first(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!launches(call, "draw_")) return;
+    struct draw_arguments *x = replaced(call, sizeof *x);
+    x->row_stride = 0;
+}
+
+/* The list of penalised tokens is read from its second one on. */
+static void shift_penalties(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!launches(call, "draw_largest")) return;
+    struct draw_arguments *x = replaced(call, sizeof *x);
+    x->tokens += sizeof(uint32_t);
+}
+
 /* ---- health ---- */
 
 static void call_resident(struct tol_interpose_call *call, void *user) {
@@ -214,6 +231,14 @@ const struct hyp_fault worker_faults[] = {
     {.name = "batch_leaks",
      .sentence = "in a pass of several rows, all see the pages of the first session",
      .before = leak_batch,
+     .after = note_kernels},
+    {.name = "draws_by_first",
+     .sentence = "all tokens of a step are drawn by the first session's parameters and chance",
+     .before = draw_by_first,
+     .after = note_kernels},
+    {.name = "penalty_shifted",
+     .sentence = "draws on the device leave out one of the tokens that they are to penalise",
+     .before = shift_penalties,
      .after = note_kernels},
     {.name = "residency_always_true",
      .sentence = "every address is said to be device memory",

@@ -55,6 +55,7 @@ void sweep_model(struct sweep *sweep);
 double sweep_cached(const float *values, size_t i, enum kn_cache cache);
 /* Called by sweep_model: they are of its group. */
 void sweep_rounded(struct sweep *sweep);
+void sweep_draw(struct sweep *sweep);
 void sweep_halves(struct sweep *sweep);
 
 #endif

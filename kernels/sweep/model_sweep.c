@@ -246,4 +246,5 @@ void sweep_model(struct sweep *sweep) {
         }
     }
     sweep_rounded(sweep);
+    sweep_draw(sweep);
 }

@@ -6,7 +6,9 @@
 #include "core/check.h"
 #include "core/monotonic.h"
 #include "decoder/best.h"
+#include "decoder/draw.h"
 #include "decoder/rounded.h"
+#include "pass_draw.h"
 #include "pass_graphs.h"
 #include "prompt.h"
 #include "share.h"
@@ -99,6 +101,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->fed = take(&at, scratch->fed_bytes / sizeof(float));
     scratch->tickets_bytes = kn_linear_tickets(l->rows, s->feed_forward);
     scratch->tickets = take(&at, scratch->tickets_bytes / sizeof(float));
+    scratch->draws = take(&at, kn_draw_workspace(l->draws ? l->sessions : 0) / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
     zeros = calloc(1, scratch->tickets_bytes + 1);
     TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
@@ -106,10 +109,12 @@ static tol_status make_scratch(struct tol_loaded *l) {
     if (l->share.ranks > 1) { /* whole tiles are exchanged, whatever of them has been written */
         TOL_TRY(tol_buffer_fill_at(scratch->buffer, scratch->fed, 0, 1, scratch->fed_bytes));
     }
-    TOL_TRY(tol_buffer_create(l->context, 3 * rows + 1, sizeof(int), &l->input));
+    const size_t drawing = l->draws ? loaded_draw_end(l->sessions) : 0;
+    const size_t plain = (3 * rows + 1) * sizeof(int), input = plain > drawing ? plain : drawing;
+    TOL_TRY(tol_buffer_create(l->context, input, 1, &l->input));
     TOL_TRY(
         tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
-    TOL_TRY(tol_pinned_create(l->context, (3 * rows + 1) * sizeof(int), &l->sent));
+    TOL_TRY(tol_pinned_create(l->context, input, &l->sent));
     TOL_TRY(tol_pinned_create(l->context, loaded_received_bytes(l), &l->received));
 out:
     free(zeros);
@@ -175,6 +180,8 @@ static tol_status make_part(const struct tol_model *model, const struct tol_load
     TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "the context of device %u is NULL", rank);
     TOL_TRY(loaded_share(&l->shape, rank, 1 + options->peer_count, &l->share));
     TOL_TRY(read_options(l, options, chunk));
+    l->draws =
+        l->share.ranks == 1 && !options->draws_on_host && l->shape.vocabulary <= DRAW_COLUMNS;
     const struct kn_paged_heads heads = loaded_heads(l);
     l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
     l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);

@@ -35,6 +35,9 @@ struct tol_load_options {
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;          /* sessions whose texts begin alike do not share pages */
+    /* The host draws tokens of logits that are copied to it, as it does where several devices
+     * compute a model. The tokens are the same. */
+    bool draws_on_host;
     /* Contexts of further devices that compute the model together with the first, for this call; up
      * to 7. Each has its share of the heads, of the columns between gate and down, of the rows of
      * every output matrix, and the keys and values of its heads; the embedding is on each. What a

@@ -73,6 +73,7 @@ struct loaded_team {
 struct loaded_scratch {
     struct tol_buffer *buffer;
     size_t x, normed, qkv, attended, activated, logits, best, keys, parts, split, fed, tickets;
+    size_t draws; /* what kernels of a draw hand on */
     size_t parts_bytes, split_bytes, fed_bytes, tickets_bytes;
 };
 
@@ -95,7 +96,8 @@ struct loaded_prompt {
 
 /* What a pass leaves on the host, valid until the next one: for each wanted row. */
 struct loaded_outcome {
-    const int *best;     /* the token of the largest logit, the first of equal ones */
+    const int *best; /* the token of the largest logit, the first of equal ones; or what was drawn
+                          * (decoder/draw.h), where the pass draws */
     const float *logits; /* vocabulary a row; NULL if they are not wanted */
 };
 
@@ -123,7 +125,8 @@ struct tol_loaded {
     size_t pages_max, page_bytes;     /* of a session; of a page */
     struct loaded_scratch scratch;
     struct loaded_prompt prompt;
-    struct tol_buffer *input;  /* of a pass: tokens, positions, slots, a number (device_team.h) */
+    struct tol_buffer *input; /* of a pass: tokens, positions, slots, a number (device_team.h); rows
+                                * of draws (pass_draw.h) */
     struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
     struct tol_pinned *sent, *received;
     size_t cache_bytes; /* the pool's limit */
@@ -134,6 +137,7 @@ struct tol_loaded {
     size_t pages;    /* of all sessions, shared ones once */
     uint64_t reused; /* positions that sessions had from others, so far */
     bool shares;     /* sessions share pages */
+    bool draws;      /* steps draw their tokens on the device */
     struct loaded_graph *graphs;
     size_t graph_count, graph_room;
     uint64_t passes, launched_graphs;

@@ -63,6 +63,7 @@ static struct tol_loaded *like(const struct tol_loaded *old, struct tol_context 
     l->positions = old->positions, l->sessions = old->sessions, l->rows = old->rows;
     l->pages_max = old->pages_max, l->page_bytes = old->page_bytes;
     l->cache_bytes = old->cache_bytes;
+    l->draws = old->draws;
     return l;
 }
 

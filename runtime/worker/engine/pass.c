@@ -9,6 +9,7 @@
 #include "decoder/paged_step.h"
 #include "decoder/rounded.h"
 #include "norm/norm.h"
+#include "pass_draw.h"
 #include "pass_graphs.h"
 #include "share.h"
 #include "device_team.h"
@@ -41,6 +42,7 @@ struct work {
     size_t rows, wanted, splits;
     bool wants_logits;
     bool apart; /* each row is of another session */
+    bool draws;
     struct kn_paged_rows batch;
     size_t qkv_width;      /* of the share */
     size_t attended_width; /* of all heads */
@@ -254,23 +256,27 @@ static tol_status queue_logits(const struct work *w) {
     TOL_TRY(queue_norm(w, l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
     TOL_TRY(queue_product(w, &l->output, w->wanted, scratch->normed,
                           scratch_place(w, scratch->logits), columns, false, is_rounded));
-    TOL_TRY(kn_best(l->kernels, w->stream,
-                    &(struct kn_best){.rows = w->wanted,
-                                      .columns = columns,
-                                      .in = scratch_place(w, scratch->logits),
-                                      .in_stride = columns,
-                                      .out = scratch_place(w, scratch->best),
-                                      .workspace = scratch_place(w, scratch->keys)}));
+    if (w->wants_logits) { /* before draws, which change those of penalised tokens */
+        TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_logits(l), scratch->buffer,
+                                 scratch->logits, w->wanted * columns * sizeof(float)));
+    }
+    if (w->draws) {
+        TOL_TRY(loaded_draw_queue(l, w->rows, w->wants_logits));
+    } else {
+        TOL_TRY(kn_best(l->kernels, w->stream,
+                        &(struct kn_best){.rows = w->wanted,
+                                          .columns = columns,
+                                          .in = scratch_place(w, scratch->logits),
+                                          .in_stride = columns,
+                                          .out = scratch_place(w, scratch->best),
+                                          .workspace = scratch_place(w, scratch->keys),
+                                          .variant = w->wants_logits ? "parts" : NULL}));
+    }
     TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_best(l), scratch->buffer,
                              scratch->best, w->wanted * sizeof(int)));
     if (l->share.ranks > 1) {
         TOL_TRY(tol_copy_to_host(w->stream, l->received, 0, scratch->buffer, scratch->keys,
                                  kn_best_workspace(w->wanted)));
-    }
-    if (w->wants_logits) {
-        status =
-            tol_copy_to_host(w->stream, l->received, loaded_received_logits(l), scratch->buffer,
-                             scratch->logits, w->wanted * columns * sizeof(float));
     }
 out:
     return status;
@@ -280,8 +286,9 @@ static tol_status queue_begin(const struct work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const size_t number = l->share.ranks > 1 ? 1 : 0;
+    const size_t bytes = (INPUTS * w->rows + number) * sizeof(int);
     TOL_TRY(tol_copy_to_device(w->stream, l->input, 0, l->sent, 0,
-                               (INPUTS * w->rows + number) * sizeof(int)));
+                               w->draws ? loaded_draw_end(w->rows) : bytes));
     status = kn_embed(l->kernels, w->stream,
                       &(struct kn_embed){.format = l->embedding.format,
                                          .rows = w->rows,
@@ -365,6 +372,7 @@ static struct work work_of(struct tol_loaded *l, const struct loaded_form *form)
                          .splits = form->splits,
                          .wants_logits = form->wants_logits,
                          .apart = form->apart,
+                         .draws = form->draws,
                          .batch = {.rows = rows,
                                    .positions = kn_place_of(l->input, rows * sizeof(int)),
                                    .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
@@ -451,9 +459,11 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
                                      .wanted = pass->wanted,
                                      .splits = splits_for(l, position),
                                      .wants_logits = pass->wants_logits && pass->wanted > 0,
-                                     .apart = are_apart(pass)};
+                                     .apart = are_apart(pass),
+                                     .draws = pass->samplers != NULL};
     TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
+    if (form.draws) TOL_TRY(loaded_draw_send(l, pass->samplers, pass->count));
     status = loaded_graphs_queue(l, &form, queue_all);
     if (status == TOL_OK) status = loaded_pass_take(l, form.wanted, form.wants_logits, outcome);
     status = loaded_team_settle(l, status);

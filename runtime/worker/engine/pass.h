@@ -19,6 +19,9 @@ struct loaded_pass {
     size_t count;      /* from 1 to loaded_pass_room */
     size_t wanted;     /* the last so many rows' largest logits are wanted; up to `sessions` */
     bool wants_logits; /* and all logits of these rows */
+    /* Of the rows, which are all wanted, where the device is to draw a token of each. NULL: it
+     * draws none. */
+    struct tol_sampler *const *samplers;
 };
 
 /* How many rows a pass can have if the largest position is this. */

@@ -28,7 +28,7 @@ static struct loaded_graph *entry_of(struct tol_loaded *l, const struct loaded_f
         const struct loaded_form *other = &l->graphs[i].form;
         if (other->rows == form->rows && other->wanted == form->wanted &&
             other->splits == form->splits && other->wants_logits == form->wants_logits &&
-            other->apart == form->apart) {
+            other->apart == form->apart && other->draws == form->draws) {
             return &l->graphs[i];
         }
     }

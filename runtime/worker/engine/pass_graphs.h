@@ -15,6 +15,7 @@ struct loaded_form {
     size_t rows, wanted, splits;
     bool wants_logits;
     bool apart; /* each row is of another session */
+    bool draws; /* a token of each wanted row, by its row of parameters */
 };
 
 /* Queues the work of a form on the streams of all devices. */

@@ -27,6 +27,7 @@ struct tol_session {
     size_t slot;
     struct tol_sampler *sampler;
     bool is_greedy, keeps_logits;
+    bool is_drawn;              /* `best` is what the device drew */
     struct session_page **page; /* pages_max */
     size_t pages;
     int *tokens;               /* of its positions */

@@ -5,8 +5,10 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
+#include "decoder/draw_arguments.h"
 #include "loaded_state.h"
 #include "pass.h"
+#include "pass_draw.h"
 #include "prompt.h"
 #include "session_state.h"
 
@@ -74,10 +76,17 @@ static bool wants_logits(const struct tol_session *s) {
     return s->keeps_logits || !s->is_greedy;
 }
 
+/* Whether the device draws this session's tokens in steps; in prompts, which draw one, the host. */
+static bool draws_there(const struct tol_session *s) {
+    return !s->is_greedy && loaded_draw_can(s->loaded, s->sampler);
+}
+
 /* What a pass left for a session, in row `row` of what was wanted. */
-static void take_outcome(struct tol_session *s, const struct loaded_outcome *outcome, size_t row) {
+static void take_outcome(struct tol_session *s, const struct loaded_outcome *outcome, size_t row,
+                         bool draws) {
     const size_t vocabulary = s->loaded->shape.vocabulary;
     s->best = outcome->best[row];
+    s->is_drawn = draws && (s->is_greedy || draws_there(s));
     if (wants_logits(s) && outcome->logits != NULL) {
         memcpy(s->logits, outcome->logits + row * vocabulary, vocabulary * sizeof *s->logits);
     }
@@ -138,11 +147,11 @@ static tol_status run_piece(struct tol_session *s, const int *tokens, size_t cou
     for (size_t i = 0; i < count; i++) {
         rows[i] = (struct loaded_row){tokens[i], (int)(s->length + i), (int)s->slot};
     }
-    const struct loaded_pass pass = {rows, count, is_last, wants_logits(s)};
+    const struct loaded_pass pass = {rows, count, is_last, wants_logits(s), NULL};
     TOL_TRY(way == AS_PROMPT ? loaded_prompt_run(s->loaded, &pass, &outcome)
                              : loaded_pass_run(s->loaded, &pass, &outcome));
     advance(s, tokens, count);
-    if (is_last) take_outcome(s, &outcome, 0);
+    if (is_last) take_outcome(s, &outcome, 0, false);
 out:
     return status;
 }
@@ -241,37 +250,49 @@ out:
 static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t count) {
     tol_status status = TOL_OK;
     struct loaded_row *rows = malloc(count * sizeof *rows);
+    struct tol_sampler **samplers = malloc(count * sizeof *samplers);
     struct loaded_outcome outcome;
     size_t live = 0;
-    bool wants = false;
-    TOL_CHECK(rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", count);
+    bool wants = false, draws = false;
+    TOL_CHECK(rows != NULL && samplers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", count);
     for (size_t i = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
         steps[i].status = session_grow(s, s->length + 1);
         if (steps[i].status != TOL_OK) continue;
         session_note(s, s->length, 1, AS_STEP);
+        samplers[live] = s->sampler;
         rows[live++] = (struct loaded_row){s->drawn, (int)s->length, (int)s->slot};
-        wants |= wants_logits(s);
+        wants |= s->keeps_logits || (wants_logits(s) && !draws_there(s));
+        draws |= draws_there(s);
     }
     if (live == 0) goto out;
-    TOL_TRY(loaded_pass_run(l, &(struct loaded_pass){rows, live, live, wants}, &outcome));
+    const struct loaded_pass pass = {rows, live, live, wants, draws ? samplers : NULL};
+    TOL_TRY(loaded_pass_run(l, &pass, &outcome));
     for (size_t i = 0, row = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
         advance(s, &s->drawn, 1);
         s->drawn = NONE;
-        take_outcome(s, &outcome, row++);
+        take_outcome(s, &outcome, row++, draws);
     }
 out:
     free(rows);
+    free(samplers);
     return status;
+}
+
+/* The largest logit's token, as decoder/best.h has it, of what a draw left of a greedy row. */
+static int largest_of(int drawn) {
+    if (drawn >= 0) return drawn;
+    return drawn == DRAW_NONE ? 0 : DRAW_BAD - drawn;
 }
 
 static tol_status draw(struct tol_session *s, int *token) {
     tol_status status = TOL_OK;
-    *token = s->best;
-    if (!s->is_greedy) TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
+    *token = s->is_drawn && s->is_greedy ? largest_of(s->best) : s->best;
+    if (!s->is_greedy && s->is_drawn) TOL_TRY(tol_sampler_take(s->sampler, s->best, token));
+    if (!s->is_greedy && !s->is_drawn) TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
     TOL_CHECK(*token >= 0 && (size_t)*token < s->loaded->shape.vocabulary, TOL_MISMATCH,
               "the device drew token %d of a vocabulary of %zu", *token,
               s->loaded->shape.vocabulary);
@@ -353,7 +374,7 @@ size_t tol_session_room(const struct tol_session *s) {
 }
 
 const float *tol_session_logits(const struct tol_session *s) {
-    return wants_logits(s) && s->length > 0 ? s->logits : NULL;
+    return s->keeps_logits && s->length > 0 ? s->logits : NULL;
 }
 
 tol_status tol_session_rewind(struct tol_session *s, size_t length) {

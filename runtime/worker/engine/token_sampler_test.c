@@ -139,12 +139,13 @@ Test(token_sampler, what_makes_no_sense_is_refused) {
     REFUSED("temperature is 2.5", .temperature = 2.5);
     REFUSED("temperature is nan", .temperature = NAN);
     REFUSED("penalty is -1", .repetition_penalty = -1);
+    REFUSED("penalty is 1e-07", .repetition_penalty = 1e-7);
     REFUSED("top-p is 1.5", .top_p = 1.5);
     REFUSED("min-p is -0.1", .min_p = -0.1);
     MUST_FAIL(tol_sampler_create(&(struct tol_sampling){0}, 0, &sampler), TOL_INVALID_ARGUMENT,
               "a vocabulary");
     sampler = make((struct tol_sampling){.temperature = 1}, 2);
-    MUST_FAIL(tol_sampler_draw(sampler, (float[]){1, NAN}, &token), TOL_MISMATCH, "token 1 is nan");
+    MUST_FAIL(tol_sampler_draw(sampler, (float[]){1, NAN}, &token), TOL_MISMATCH, "token 1 is NaN");
     MUST_FAIL(tol_sampler_draw(sampler, (float[]){INFINITY, 1}, &token), TOL_MISMATCH, "token 0");
     MUST_FAIL(tol_sampler_draw(sampler, (float[]){-INFINITY, -INFINITY}, &token), TOL_MISMATCH,
               "all logits");

@@ -1,0 +1,27 @@
+/*
+ * Pass draw: draws of the tokens of a step on the device, so that logits stay there.
+ *
+ * Rows of parameters follow the tokens, positions and slots of a pass in its input, a row each, so
+ * that they are data to a graph as these are. The caller holds the loaded model's lock.
+ */
+#ifndef TOLLENS_PASS_DRAW_H
+#define TOLLENS_PASS_DRAW_H
+
+#include "loaded_state.h"
+#include "token_sampler.h"
+
+/* Whether the device can draw for a sampler: its window is not too long. */
+bool loaded_draw_can(const struct tol_loaded *loaded, const struct tol_sampler *sampler);
+
+/* Bytes of the input of a pass of so many rows, with its draws. */
+size_t loaded_draw_end(size_t rows);
+
+/* Writes the rows of a pass's samplers, one a row, to the pinned block. */
+tol_status loaded_draw_send(struct tol_loaded *loaded, struct tol_sampler *const *samplers,
+                            size_t count);
+
+/* Queues the draws of the logits of all rows. What it draws goes where the largest would be.
+ * follows_copy: it is queued behind a copy, not behind a kernel. */
+tol_status loaded_draw_queue(const struct tol_loaded *loaded, size_t rows, bool follows_copy);
+
+#endif
