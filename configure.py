@@ -49,7 +49,8 @@ VARIANTS = {
     # Counters are atomic: the soft device's threads share them.
     # Without optimisation gcc 12 warns of values that it does not follow; other variants fail then.
     "coverage": ("build/coverage",
-                 "-O0 -g --coverage -fprofile-update=atomic -w", "--coverage",
+                 "-O0 -g --coverage -fprofile-update=atomic -w -include ci/building/exit_counts.h",
+                 "--coverage",
                  ["x1"]),
     # What ci/mutate changes one line of, and rebuilds: little to compile and to link.
     "mutate": ("build/mutate", "-O1 -w", "", ["x1"]),
@@ -73,7 +74,9 @@ def write_variant(n: Ninja, name: str) -> str:
     n.variable("core", f"$common $fast $exact {SOFT_ROOM}")
     n.variable("ldflags", ldflags)
     # Each test is a process, and with sanitizers a quarter of its start is relocation.
-    n.variable("program_ldflags", "-no-pie" if name == "asan" else "")
+    # And ci/building/exit_counts.h has a list that libraries share with their program.
+    n.variable("program_ldflags", {"asan": "-no-pie", "coverage":
+                                   "-Wl,--export-dynamic-symbol=tol_counts_all"}.get(name, ""))
     n.variable("variant_cc", "$fuzz_cc" if name == "fuzz" else "$cc")
     # The sanitizers' functions are found at run time.
     n.variable("complete", "" if "sanitize" in ldflags else "$defs")

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""What ci/mutate refuses, the log of verdicts, and which of gcov's files count something."""
+"""What ci/mutate refuses, and the log of verdicts."""
 
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from mutation.cover import COUNTERS, counts_something
 from mutation.results import Log, Verdict
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,6 +30,14 @@ class TheCommand(unittest.TestCase):
                       self.refuse("--programs", "test-runtime,test-x"))
         self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
 
+    def test_one_line_may_be_named(self) -> None:
+        done = subprocess.run([sys.executable, "ci/mutate", "--list", "runtime/core/status.c:20",
+                               "runtime/core/hdr.c:203"], cwd=ROOT, text=True,
+                              capture_output=True, check=True)
+        places = {":".join(line.split(":")[:2]) for line in done.stdout.split("\n") if line}
+        self.assertIn("runtime/core/hdr.c:203", places)
+        self.assertLessEqual(places, {"runtime/core/hdr.c:203", "runtime/core/status.c:20"})
+
     def test_a_broken_file_of_survivors_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "survivors.toml"
@@ -46,20 +52,6 @@ class TheLog(unittest.TestCase):
         self.assertTrue(dead.holds("file", "other") and alive.holds("file", "tests"))
         self.assertFalse(dead.holds("other", "tests") or alive.holds("file", "other"))
         self.assertEqual(Log(pathlib.Path("/nonexistent")).verdicts, {})
-
-
-class TheCounts(unittest.TestCase):
-    def test_a_file_of_zeros_counts_nothing(self) -> None:
-        function = struct.pack("<IiIII", 0x01000000, 12, 1, 2, 3)
-        zeros = struct.pack("<Ii", COUNTERS, -16)
-        ones = struct.pack("<IiQQ", COUNTERS, 16, 0, 1)
-
-        def file(version: bytes, *records: bytes) -> bytes:
-            return b"adcg" + version[::-1] + bytes(8) + b"".join(records)
-
-        self.assertFalse(counts_something(file(b"B22*", function, zeros, function, zeros)))
-        self.assertTrue(counts_something(file(b"B33*", function, zeros, function, ones)))
-        self.assertTrue(counts_something(file(b"B13*", function, zeros)))  # cannot be told
 
 
 if __name__ == "__main__":

@@ -20,12 +20,11 @@ import shutil
 import subprocess
 
 from mutation import cuda_operators
-from mutation.cover import list_tests
 from mutation.kernel_parts import Kernels
 from mutation.operators import Mutant
 from mutation.results import Survivors, Verdict
 from mutation.run import commit
-from mutation.tests import run_tests
+from mutation.tests import list_tests, run_tests
 from mutation.workshop import MutateError, Tree, say
 
 TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.M)

@@ -1,38 +1,26 @@
 """One run of ci/mutate: draws mutants, tries each, and says what came of it."""
 
-import concurrent.futures
 import contextlib
-import dataclasses
 import datetime
 import pathlib
-import queue
-import random
 import subprocess
 import threading
 import time
 from collections.abc import Iterable
 
-from mutation.lanes import open_lanes
 from mutation.second import Second
-from mutation.tests import run_tests
+from mutation.switches import Switches
+from mutation.tests import at_once, run_tests
 from mutation.workshop import MutateError, Tree, Workshop, build, digest, say
-from mutation.cover import Map
+from mutation.draw import Costs, Draw, drawn
 from mutation.operators import Mutant, Operators, statuses
+from mutation.reached import Reached
 from mutation.results import Log, Survivors, Verdict
 
 STATUSES = "runtime/include/tollens/status.def"
 BATCH_S = 2.0  # how much of the tests' time is started at once
-PATIENCE = 10  # times the time that a test took without a mutant, and the tree's patience
+PATIENCE = 5  # times the time that a test took without a mutant, and the tree's patience
 KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
-
-
-@dataclasses.dataclass(frozen=True)
-class Draw:
-    sample: int | None  # how many mutants; all, if None
-    seed: int
-    files: str  # as the user named them
-    limit_s: float  # of tests for one mutant; 0 for all that execute the line
-    time_s: float = 0  # no mutant is begun when so much has passed; 0 for no end
 
 
 class Run:
@@ -53,81 +41,74 @@ class Run:
         return [mutant for file in files
                 for mutant in self.operators.mutants(file, self.texts[file])]
 
-    def prepare(self, workshop: Workshop) -> None:
-        """Builds, and finds out what the tests execute."""
+    def prepare(self, workshop: Workshop, sample: list[Mutant]) -> None:
+        """Builds with all mutants, and finds out which tests reach them."""
+        self.workshop = workshop
+        self.costs = Costs()
         build(self.tree, self.tree.folder)
         workshop.read_commands()
-        self.map = Map(self.tree)
-        self.map.update(say, lambda: build(self.tree, self.tree.coverage), self.jobs)
+        self.costs.note("build")
+        self.switches = Switches(workshop, self.jobs)
+        self.switches.prepare(sample, self.texts)
+        self.costs.note("mutants")
+        self.reached = Reached(self.tree, workshop.work)
+        self.reached.update(say, sorted(self._number(mutant) for mutant in sample), self.jobs)
+        self.costs.note("asking")
         self.log = Log(workshop.work / "verdicts.jsonl")
-        self.stamp = "+".join([workshop.stamp(),
-                               *(each.folder for each in self.tree.sanitizers)])
-        self.lanes = open_lanes(self.tree, workshop, self.jobs)
-        self.free: queue.SimpleQueue[Workshop] = queue.SimpleQueue()
-        for lane in self.lanes:
-            self.free.put(lane)
         self.survivors = Survivors(self.out)
         self.second: list[Second] = [Second(self.tree, each) for each in self.tree.sanitizers]
+        self.asks = "+".join(["", *(each.folder for each in self.tree.sanitizers)])
 
     def close(self) -> None:
         for each in self.second:
             each.close()
-        for lane in self.lanes[1:]:
-            lane.close()
+
+    def _number(self, mutant: Mutant) -> int:
+        return self.switches.number(mutant, self.texts[mutant.file])
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """In any lane that is free; several threads may call it at once."""
+        """Several threads may call it at once."""
         text = self.texts[mutant.file]
         if (self.tree.root / mutant.file).read_text() != text:
             raise MutateError(f"{mutant.file} was edited while its mutants were tried")
-        file_stamp = digest(text.encode())
+        number = self._number(mutant)
+        tests = self.reached.covering(mutant.file, number)
+        file_stamp, stamp = digest(text.encode()), self.reached.stamps(tests) + self.asks
         known = self.log.verdicts.get(mutant.key)
-        if known and known.holds(file_stamp, self.stamp):
+        if known and known.holds(file_stamp, stamp):
             return known
         if time.monotonic() > self.end:
-            return Verdict("untried", "", 0.0, file_stamp, self.stamp)
-        lane = self.free.get()
-        try:
-            kind, by, seconds = self._try(lane, mutant, text)
-        finally:
-            self.free.put(lane)
-        verdict = Verdict(kind, by, round(seconds, 2), file_stamp, self.stamp)
+            return Verdict("untried", "", 0.0, file_stamp, stamp)
+        kind, by, seconds = self._try(mutant, text, number, tests)
+        verdict = Verdict(kind, by, round(seconds, 2), file_stamp, stamp)
         with self.lock:
             self.log.add(mutant, verdict)
         return verdict
 
-    def _try(self, lane: Workshop, mutant: Mutant, text: str) -> tuple[str, str, float]:
-        if not lane.has(mutant.file):
-            return "refused", "no program that was asked for has it", 0.0
-        original = lane.original(mutant.file)
-        changed = lane.compile(mutant.file, mutant.apply(text))
-        if changed is None:
-            return "refused", "the compiler", 0.0
-        if changed == original:
-            return "same code", "", 0.0
-        last = mutant.line + text.count("\n", mutant.begin, mutant.end)
-        tests = self.map.covering(mutant.file, mutant.line, last)
-        lane.install(mutant.file, changed)
-        try:
-            kind, by, seconds = self._run(lane, tests)
-        finally:
-            lane.restore()
-        for second in self.second if kind == "survived" and tests else ():
+    def _try(self, mutant: Mutant, text: str, number: int,
+             tests: list[str]) -> tuple[str, str, float]:
+        if mutant.key in self.switches.refused:
+            return "refused", self.switches.refused[mutant.key], 0.0
+        kind, by, seconds = self._run(number, tests)
+        if kind != "survived":
+            return kind, by, seconds
+        with self.lock:
+            changed = self.workshop.compile(mutant.file, mutant.apply(text))
+            if changed == self.workshop.original(mutant.file):
+                return "same code", "", seconds
+        for second in self.second if tests else ():
             found, more_s = second.notices(mutant, text, self._batches(tests), self.limit_s)
             seconds += more_s
             if found:
                 return "killed", found, seconds
         return kind, by, seconds
 
-    def _run(self, lane: Workshop, tests: list[str]) -> tuple[str, str, float]:
+    def _run(self, number: int, tests: list[str]) -> tuple[str, str, float]:
         seconds = 0.0
         ran: list[str] = []
-        linked: set[str] = set()
         for program, batch, limit_s in self._batches(tests):
-            if program not in linked and not lane.link([program]):
-                return "refused", "the linker", seconds
-            linked.add(program)
-            outcome = run_tests(lane.tree, self.tree.folder, program, batch, limit_s)
+            outcome = run_tests(self.tree, self.tree.folder, program, batch, limit_s,
+                                {"TOLLENS_MUTANT": str(number)})
             seconds += outcome.seconds
             if outcome.verdict != "passed":
                 return ("timeout" if outcome.verdict == "timeout" else "killed",
@@ -148,7 +129,7 @@ class Run:
             rounds.clear()
 
         for name in tests:
-            test = self.map.tests[name]
+            test = self.reached.tests[name]
             names, seconds = rounds.get(test["program"], ([], 0.0))
             rounds[test["program"]] = [*names, name], seconds + test["seconds"]
             if sum(seconds for _, seconds in rounds.values()) >= BATCH_S:
@@ -176,13 +157,11 @@ def commit(tree: Tree) -> str:
 
 def go(run: Run, files: list[str], draw: Draw) -> int:
     everything = run.mutants(files)
-    sample = everything
-    if draw.sample and draw.sample < len(everything):
-        sample = random.Random(draw.seed).sample(everything, draw.sample)
+    sample = drawn(everything, draw)
     if draw.time_s:
         run.end = time.monotonic() + draw.time_s
     with contextlib.closing(Workshop(run.tree)) as workshop:
-        run.prepare(workshop)
+        run.prepare(workshop, sample)
         with contextlib.closing(run):
             return _go(run, everything, sample, draw)
 
@@ -217,8 +196,10 @@ def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) ->
     for file, of_file in keys.items():
         run.survivors.forget(file, of_file)
     counts = dict.fromkeys(KINDS, 0)
-    with concurrent.futures.ThreadPoolExecutor(run.jobs) as pool:
+    known = len(run.log.verdicts)
+    with at_once(run.jobs) as pool:
         argued, left = _say_all(run, sample, pool.map(run.judge, sample), counts)
+    run.costs.note("tests")
     dead = counts["killed"] + counts["timeout"]
     run.survivors.note_run({
         "sample": len(sample), "seed": draw.seed, "files": draw.files,
@@ -229,6 +210,8 @@ def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) ->
     run.survivors.write()
     if counts["untried"]:
         say(f"the time is up: {counts['untried']} of {len(sample)} were not tried")
+    spent = ", ".join(f"{what} {seconds:.0f}" for what, seconds in run.costs.spent.items())
+    say(f"seconds of processors: {spent}, for {len(run.log.verdicts) - known} new verdicts")
     judged = dead + left
     say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
         f"code, {counts['refused']} refused by the compiler, {argued} argued to be equivalent, "

@@ -112,7 +112,6 @@ class ASmallTree(unittest.TestCase):
             (self.root / name).write_text(text)
         (self.root / "build.ninja").write_text(
             NINJA + VARIANT.format("build/mutate", "", cflags, libs, stub)
-            + VARIANT.format("build/coverage", "-O0 --coverage", cflags, libs, stub)
             + VARIANT.format("build/asan", "-fsanitize=address", cflags, libs, stub))
         self.tree = Tree(self.root, ["sum.c"], ["test-sum"], patience_s=5.0)
         self.asan = Sanitizer("ASan", "build/asan", ["test-sum"], {
@@ -194,8 +193,6 @@ class ASmallTree(unittest.TestCase):
         verdicts = [sorted(line.split("  ")[0] for line in said.split("\n") if " sum.c:" in line)
                     for said in (alone, beside)]
         self.assertEqual(*verdicts)
-        lanes = sorted(self.root.glob("build/mutate/mutant/lane*"))
-        self.assertEqual([lane.name for lane in lanes], ["lane1", "lane2"])
         self.assertEqual((self.root / "sum.c").read_text(), PROGRAM)
 
     def test_an_interrupted_run_is_undone_and_goes_on(self) -> None:

@@ -1,5 +1,7 @@
 """Runs tests of a program that a mutant may be in, and says what came of it."""
 
+import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
@@ -8,14 +10,18 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 
 from mutation.workshop import Outcome, Sanitizer, Tree
 
 FILE_BYTES_MAX = 1 << 30  # what a mutant may write to one file
 
 
-def _humble() -> None:
-    """For the process that runs tests: a mutant may want all memory, and may write without end."""
+def _humble(limit_s: float) -> None:
+    """For the process that runs tests: a mutant may want all memory, and may write or compute
+    without end."""
+    whole_s = int(limit_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (whole_s, whole_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
@@ -24,9 +30,35 @@ def _humble() -> None:
         pass  # the system chooses itself which process to end
 
 
+@contextlib.contextmanager
+def at_once(jobs: int) -> Iterator[concurrent.futures.ThreadPoolExecutor]:
+    """So many threads. Who interrupts waits for what has begun, and for nothing else."""
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def list_tests(tree: Tree, program: str) -> list[str]:
+    """As "suite/test", which is also how Criterion selects one."""
+    listed = subprocess.run([f"{tree.folder}/{program}", "--list"], cwd=tree.root, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    found, suite = [], ""
+    for line in listed.stdout.split("\n"):
+        heading = re.match(r"(\w+): \d+ tests?", line)
+        name = re.search(r"── (\w+)", line)
+        if heading:
+            suite = heading[1]
+        elif name:
+            found.append(f"{suite}/{name[1]}")
+    return found
+
+
 def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: float,
               more: dict[str, str] | None = None, sanitizer: Sanitizer | None = None) -> Outcome:
-    """Tests of one program, until the first that fails. More: environment."""
+    """Tests of one program, until the first that fails. The limit is of a process's seconds of a
+    processor, and of the time that all may take on a free machine. More: environment."""
     begin = time.monotonic()
     words = [f"{folder}/{program}"]
     if sanitizer is None or sanitizer.criterion:
@@ -39,10 +71,12 @@ def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: 
                 env={**os.environ, **tree.environment, "TMPDIR": temporary, **added,
                      **(more or {})},
                 stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-                preexec_fn=_humble) as process:
+                preexec_fn=lambda: _humble(limit_s)) as process:
             try:
-                output, _ = process.communicate(timeout=limit_s)
+                output, _ = process.communicate(timeout=limit_s * _crowd())
                 verdict = "passed" if process.returncode == 0 else "failed"
+                if verdict == "failed" and time.monotonic() - begin >= limit_s:
+                    verdict = "timeout"  # a process was ended, for its seconds
             except subprocess.TimeoutExpired:
                 output, verdict = "", "timeout"
             finally:
@@ -53,6 +87,11 @@ def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: 
     what = f"{found[1]}/{found[2]}" if found else (
         tests[0] if len(tests) == 1 else f"one of {tests[0]} to {tests[-1]}")
     return Outcome(verdict, what, time.monotonic() - begin)
+
+
+def _crowd() -> float:
+    """How many times longer everything takes while so much else wants the processors."""
+    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 3.0)
 
 
 def _reported(sanitizer: Sanitizer, folder: pathlib.Path) -> bool:

@@ -15,6 +15,7 @@ import pathlib
 import re
 import shlex
 import subprocess
+import threading
 
 
 class MutateError(Exception):
@@ -38,9 +39,8 @@ class Tree:
     sources: list[str]  # what may be mutated
     programs: list[str]  # Criterion's
     folder: str = "build/mutate"
-    coverage: str = "build/coverage"
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-    patience_s: float = 20.0  # until tests that do not end count as failed, and more for slow ones
+    patience_s: float = 10.0  # until tests that do not end count as failed, and more for slow ones
     sanitizers: tuple[Sanitizer, ...] = ()  # asked about what survives
 
 
@@ -119,7 +119,9 @@ class Workshop:
         if file not in self.commands:
             raise MutateError(f"{file} is in no program of {self.tree.folder}")
         command, output = self.commands[file]
-        source, made = self.work / pathlib.Path(file).name, self.work / "object.o"
+        at = self.work / f"compiler-{threading.get_ident()}"
+        at.mkdir(exist_ok=True)
+        source, made = at / pathlib.Path(file).name, at / "object.o"
         source.write_text(f'#line 1 "{file}"\n{text}')
         words = shlex.split(command)
         words[words.index(file)] = str(source)
@@ -196,8 +198,3 @@ class Workshop:
             raise MutateError(f"{other[1]} does not compile any more; was a file edited while "
                               "mutants were tried?")
         return done.returncode == 0
-
-    def stamp(self) -> str:
-        """Of the test programs without a mutant: changes where a test does."""
-        return digest(b"".join((self.folder / program).read_bytes()
-                               for program in self.tree.programs))
