@@ -4,6 +4,8 @@ KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 # With runtime/test/test_locks.c, which sees that each unlock has its lock.
 LOCKED = "-Wl,--wrap=pthread_mutex_unlock"
+# With runtime/soft/test/test_memory.c, which lets one allocation fail.
+SHORT_OF_MEMORY = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
                 "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens "
                 "-Iruntime/include -Iruntime")

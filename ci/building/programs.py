@@ -14,7 +14,8 @@ from building.libraries import (
 from building.ninja_file import Ninja
 from building.program_parts import (
     ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
-    LOCKED, RUNTIME_BENCHES, SEAL_ARCHIVE, SOFT_ARCHIVES, TESTS_LIBS, WORKER_ARCHIVE)
+    LOCKED, RUNTIME_BENCHES, SEAL_ARCHIVE, SHORT_OF_MEMORY, SOFT_ARCHIVES, TESTS_LIBS,
+    WORKER_ARCHIVE)
 from building.seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
 from building.soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
@@ -211,7 +212,7 @@ class Programs:
                          libs=f"{TESTS_LIBS} {LOCKED}"),
             self.program("test-soft", [*soft, *table, "$folder/tests/test/test_locks.o", *stub],
                          f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
-                         libs=f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED}"),
+                         libs=f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED} {SHORT_OF_MEMORY}"),
             self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),

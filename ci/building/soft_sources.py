@@ -129,7 +129,7 @@ SOFT_TESTS = within({
 })
 
 SOFT_API_TESTS = within({
-    "test": "test_api test_graph seed_test",
+    "test": "test_api test_graph test_memory seed_test out_of_memory_test",
     "base": "abi_test call_site_test",
     "api": """
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test

@@ -123,10 +123,11 @@ static void mark_behind(const struct soft_front *front, struct soft_node **order
     }
 }
 
-/* Whether the origin waits for all that the other streams have done. */
-static bool is_joined(const struct soft_capture *capture) {
+/* Whether the origin waits for all that the other streams have done: CUDA_SUCCESS if it does. A
+ * capture has no cycles, so that without an order there is no memory. */
+static CUresult check_joined(const struct soft_capture *capture) {
     struct soft_node *culprit = NULL, **order = soft_graph_order(capture->graph, &culprit);
-    if (order == NULL) return false;
+    if (order == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     bool joined = true;
     mark_behind(&capture->origin->front, order, capture->graph->node_count);
     for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
@@ -136,7 +137,7 @@ static bool is_joined(const struct soft_capture *capture) {
         }
     }
     free((void *)order);
-    return joined;
+    return joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 CUresult soft_capture_end(struct soft_stream *stream, struct soft_graph **graph) {
@@ -146,12 +147,8 @@ CUresult soft_capture_end(struct soft_stream *stream, struct soft_graph **graph)
     if (capture->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     bool own = capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->thread == soft_thread();
     if (!own) return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    CUresult result = CUDA_SUCCESS;
-    if (capture->broken) {
-        result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    } else if (!is_joined(capture)) {
-        result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    }
+    CUresult result =
+        capture->broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture);
     struct soft_graph *made = capture->graph;
     bool owned = capture->owns_graph;
     close(capture);

@@ -304,3 +304,23 @@ Test(print, an_assertion_that_fails_ends_the_kernel) {
                            "others") != NULL,
               "%s", told);
 }
+
+/* 600 letters more in front of the file's name: 511 of all are printed. */
+Test(print, long_texts_of_an_assertion_are_cut) {
+    enum { MORE = 600, KEPT = 511 };
+    static char text[sizeof assertion + 4 * MORE], wanted[KEPT + 32];
+    const char *name = strstr(assertion, "97, 46, 99");
+    size_t before = (size_t)(name - assertion), used = before;
+    memcpy(text, assertion, before);
+    for (int i = 0; i < MORE; i++) used += (size_t)sprintf(text + used, "98, ");
+    strcpy(text + used, name);
+    memset(wanted + 1, 'b', KEPT);
+    wanted[0] = '\n';
+    strcpy(wanted + 1 + KEPT, ":17: void k(): block: ");
+    uint32_t out[4] = {0};
+    test_capture(stderr);
+    fputs("\n", stderr);
+    cr_assert_eq(test_run(text, 1, 4, out, sizeof out), CUDA_ERROR_ASSERT);
+    const char *told = test_captured(stderr);
+    cr_assert(strstr(told, wanted) != NULL, "%s", told);
+}

@@ -62,6 +62,21 @@ Test(wide, they_are_swapped_as_a_whole) {
     }
 }
 
+/* What a lane had before is not asked for, and has a place of its own all the same: the register
+ * that is swapped stays as it is. */
+Test(wide, what_is_not_asked_for_overwrites_nothing) {
+    uint64_t out[32 * 2];
+    for (uint64_t i = 0; i < 64; i++) out[i] = ~i;
+    TEST_RUN(WIDE("mov.u64 %rd4, 3; mov.u64 %rd5, 4; mov.b128 %q1, {%rd4, %rd5};\n"
+                  "setp.lt.u32 %p1, %r1, 20; @%p1 atom.global.exch.b128 _, [%rd3], %q1;\n"
+                  "st.global.b128 [%rd3], %q1;\n"),
+             1, 32, out);
+    for (unsigned i = 0; i < 32; i++) {
+        cr_assert(out[2 * i] == 3 && out[2 * i + 1] == 4, "%u: %llx", i,
+                  (unsigned long long)out[2 * i]);
+    }
+}
+
 /* All threads of all blocks count with one cell, of which both halves go up. */
 Test(wide, nobody_comes_in_between) {
     uint64_t out[2] = {0, 500};

@@ -167,6 +167,27 @@ Test(stream_order, rows_that_lie_between_each_other_do_not_meet) {
     expect("bytes 7 to 55");
 }
 
+/* A fill over two mappings that touch each other, and a copy to the second: each half is an
+ * allocation of its own. */
+Test(stream_order, what_spans_allocations_touches_each_of_them) {
+    enum { GRANULE = 2 << 20 };
+    const CUmemAllocationProp on_device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                           .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    const CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr address = 0;
+    OK(cuMemAddressReserve(&address, 2 * GRANULE, 0, 0, 0));
+    for (unsigned half = 0; half < 2; half++) {
+        CUmemGenericAllocationHandle handle = 0;
+        OK(cuMemCreate(&handle, GRANULE, &on_device, 0));
+        OK(cuMemMap(address + half * GRANULE, GRANULE, 0, handle, 0));
+    }
+    OK(cuMemSetAccess(address, 2 * GRANULE, &access, 1));
+    OK(cuMemsetD8Async(address + GRANULE - 8, 1, 16, a));
+    OK(cuMemcpyDtoDAsync_v2(address + GRANULE + 4, data, 4, b));
+    expect("bytes 4 to 7 of allocation");
+}
+
 Test(stream_order, pinned_memory_is_memory_too) {
     CUdeviceptr address = 0;
     volatile unsigned *flag = api_flag(&address);

@@ -61,9 +61,9 @@ uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned bl
     if (blocks == 0 || blocks > blocks_without_shared(function, threads)) return 0;
     uint64_t each = SHARED_MAX / blocks / SHARED_GRANULE * SHARED_GRANULE;
     uint64_t taken = (uint64_t)code->shared_bytes + SHARED_RESERVED;
-    uint64_t most = SOFT_SHARED_OPTIN_BYTES - code->shared_bytes;
-    if (each <= taken) return 0;
-    return each - taken < most ? each - taken : most;
+    /* No more than a block may ask for, also where it is alone. */
+    _Static_assert(SHARED_MAX - SHARED_RESERVED <= SOFT_SHARED_OPTIN_BYTES, "a block has all");
+    return each > taken ? each - taken : 0;
 }
 
 uint32_t soft_occupancy_cluster_max(const struct soft_function *function) {

@@ -1,0 +1,86 @@
+/*
+ * Each allocation of the soft device fails once: the call says so, nothing is lost, and the next
+ * time it works.
+ */
+#include "test_graph.h"
+#include "test_memory.h"
+#include "test_soft.h"
+
+#include <stdlib.h>
+
+static CUstream stream;
+static CUdeviceptr memory;
+
+static CUresult first_of(CUresult result, CUresult later) {
+    return result != CUDA_SUCCESS ? result : later;
+}
+
+/* A capture with one node of each way into a graph, which is read and destroyed. */
+static CUresult capture(void) {
+    CUstreamBatchMemOpParams items[2] = {{.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32},
+                                         {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32}};
+    CUgraph graph = NULL;
+    CUgraphNode nodes[4] = {NULL};
+    size_t count = 4;
+    for (unsigned i = 0; i < 2; i++) {
+        items[i].writeValue.address = memory + 4 * i;
+        items[i].writeValue.value = 7;
+    }
+    CUresult result = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    if (result != CUDA_SUCCESS) return result;
+    result = cuStreamBatchMemOp_v2(stream, 2, items, 0);
+    if (result == CUDA_SUCCESS) result = cuMemsetD32Async(memory, 5, 4, stream);
+    const CUresult ended = cuStreamEndCapture(stream, &graph);
+    result = first_of(result, ended);
+    if (result == CUDA_SUCCESS) result = cuGraphGetNodes(graph, nodes, &count);
+    if (result == CUDA_SUCCESS) {
+        CUDA_BATCH_MEM_OP_NODE_PARAMS params = {0};
+        cr_assert_eq(count, 2);
+        result = cuGraphBatchMemOpNodeGetParams(nodes[0], &params);
+        if (result == CUDA_SUCCESS) {
+            cr_assert(params.count == 2 && params.paramArray != NULL);
+            cr_assert_eq(params.paramArray[1].writeValue.value, 7);
+        }
+    }
+    if (graph != NULL) OK(cuGraphDestroy(graph));
+    return result;
+}
+
+Test(out_of_memory, in_a_capture) {
+    api_context(0);
+    OK(cuMemAlloc_v2(&memory, 64));
+    stream = graph_stream();
+    const struct test_memory_count count = test_each_allocation_fails(capture, 20);
+    cr_assert_geq(count.refusals, 3, "%u of %u", count.refusals, count.failures);
+}
+
+/* Loads a kernel and launches it. Each thread reads strongly what it has written, for which the
+ * check of races keeps more than for others. A launch that fails takes the context with it. */
+static CUresult load_and_launch(void) {
+    static const char ptx[] =
+        TEST_KERNEL("st.relaxed.gpu.global.u32 [%rd2], %r1; ld.acquire.gpu.global.u32 %r4, "
+                    "[%rd2]; st.global.u32 [%rd2], %r4;\n");
+    CUcontext context = NULL;
+    CUmodule module = NULL;
+    CUfunction function = NULL;
+    void *arguments[] = {&memory};
+    CUresult result = cuDevicePrimaryCtxRetain(&context, 0);
+    if (result == CUDA_SUCCESS) result = cuCtxSetCurrent(context);
+    if (result == CUDA_SUCCESS) result = cuMemAlloc_v2(&memory, 4 * 4096);
+    if (result == CUDA_SUCCESS) result = cuModuleLoadData(&module, ptx);
+    if (result == CUDA_SUCCESS) result = cuModuleGetFunction(&function, module, "k");
+    if (result == CUDA_SUCCESS) {
+        result = cuLaunchKernel(function, 16, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL);
+    }
+    if (result == CUDA_SUCCESS) result = cuCtxSynchronize();
+    OK(cuDevicePrimaryCtxReset_v2(0));
+    return result;
+}
+
+Test(out_of_memory, in_a_kernel_that_is_checked) {
+    setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race", 1);
+    setenv("TOLLENS_SOFT_WORKERS", "1", 1);
+    OK(cuInit(0));
+    const struct test_memory_count count = test_each_allocation_fails(load_and_launch, 0);
+    cr_assert_geq(count.refusals, 8, "%u of %u", count.refusals, count.failures);
+}
