@@ -107,8 +107,10 @@ class Run:
         seconds = 0.0
         ran: list[str] = []
         for program, batch, limit_s in self._batches(tests):
+            slowest = max(self.reached.tests[name]["seconds"] for name in batch)
             outcome = run_tests(self.tree, self.tree.folder, program, batch, limit_s,
-                                {"TOLLENS_MUTANT": str(number)})
+                                {"TOLLENS_MUTANT": str(number)},
+                                each_s=self.tree.patience_s / 2 + PATIENCE * slowest)
             seconds += outcome.seconds
             if outcome.verdict != "passed":
                 return ("timeout" if outcome.verdict == "timeout" else "killed",

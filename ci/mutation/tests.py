@@ -17,10 +17,10 @@ from mutation.workshop import Outcome, Sanitizer, Tree
 FILE_BYTES_MAX = 1 << 30  # what a mutant may write to one file
 
 
-def _humble(limit_s: float) -> None:
+def _humble(each_s: float) -> None:
     """For the process that runs tests: a mutant may want all memory, and may write or compute
     without end."""
-    whole_s = int(limit_s) + 1
+    whole_s = int(each_s) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (whole_s, whole_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -56,9 +56,11 @@ def list_tests(tree: Tree, program: str) -> list[str]:
 
 
 def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: float,
-              more: dict[str, str] | None = None, sanitizer: Sanitizer | None = None) -> Outcome:
-    """Tests of one program, until the first that fails. The limit is of a process's seconds of a
-    processor, and of the time that all may take on a free machine. More: environment."""
+              more: dict[str, str] | None = None, sanitizer: Sanitizer | None = None,
+              each_s: float = 0) -> Outcome:
+    """Tests of one program, until the first that fails. The limit is of the time that all may take
+    on a free machine; each_s, of the processor's seconds of a process, which is a test: as long as
+    all, if 0. More: environment."""
     begin = time.monotonic()
     words = [f"{folder}/{program}"]
     if sanitizer is None or sanitizer.criterion:
@@ -71,11 +73,11 @@ def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: 
                 env={**os.environ, **tree.environment, "TMPDIR": temporary, **added,
                      **(more or {})},
                 stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-                preexec_fn=lambda: _humble(limit_s)) as process:
+                preexec_fn=lambda: _humble(each_s or limit_s)) as process:
             try:
                 output, _ = process.communicate(timeout=limit_s * _crowd())
                 verdict = "passed" if process.returncode == 0 else "failed"
-                if verdict == "failed" and time.monotonic() - begin >= limit_s:
+                if verdict == "failed" and time.monotonic() - begin >= (each_s or limit_s):
                     verdict = "timeout"  # a process was ended, for its seconds
             except subprocess.TimeoutExpired:
                 output, verdict = "", "timeout"

@@ -37,6 +37,8 @@ static void begin(void) {
     write_file("bus/pci/devices/0000:3b:00.0/numa_node", "1\n");
     write_file("bus/pci/devices/0000:5e:00.0/numa_node", "-1\n");
     write_file("bus/pci/devices/0000:af:00.0/numa_node", "what\n");
+    write_file("bus/pci/devices/0000:b1:00.0/numa_node", "1023\n");
+    write_file("bus/pci/devices/0000:b2:00.0/numa_node", "1024\n");
 }
 
 static void end(void) {
@@ -50,12 +52,14 @@ Test(numa, the_node_is_what_the_files_say, .init = begin, .fini = end) {
     write_file("devices/system/node/node1/online", "");
     cr_assert_eq(tol_numa_node(root, "0000:3b:00.0"), 1);
     cr_assert_eq(tol_numa_node(root, "0000:3B:00.0"), 1, "drivers write it in capitals, too");
+    cr_assert_eq(tol_numa_node(root, "0000:b1:00.0"), 1023);
 }
 
 Test(numa, what_is_not_known_is_no_node, .init = begin, .fini = end) {
     write_file("devices/system/node/node1/online", "");
     cr_assert_eq(tol_numa_node(root, "0000:5e:00.0"), -1);
     cr_assert_eq(tol_numa_node(root, "0000:af:00.0"), -1);
+    cr_assert_eq(tol_numa_node(root, "0000:b2:00.0"), -1, "a mask has 1024 bits");
     cr_assert_eq(tol_numa_node(root, "0000:ff:00.0"), -1);
     cr_assert_eq(tol_numa_node(root, ""), -1);
     cr_assert_eq(tol_numa_node(root, "../../../etc"), -1);

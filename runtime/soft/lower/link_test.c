@@ -96,6 +96,21 @@ Test(link, what_has_no_address_is_refused) {
 }
 
 /* A device of 8 GiB: one variable of 9 GB, and two of 5 GB. */
+Test(link, braces_of_data_follow_the_dimensions) {
+    static const char *const cases[][2] = {
+        {TEST_KERNEL_WITH(".global .u32 x[2] = {{1}, {2}};", ""), "expected a value, not a brace"},
+        {TEST_KERNEL_WITH(".global .u32 x[2][2] = {{{1}}, {2}};", ""),
+         "expected a value, not a brace"},
+        {TEST_KERNEL_WITH(".global .u32 x[2][2] = {{1, 2, 3}, {2}};", ""),
+         "more initial values than the variable can hold"},
+    };
+    char log[2048];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert_eq(test_refused(cases[i][0], log, sizeof log), CUDA_ERROR_INVALID_PTX, "%zu", i);
+        cr_assert(strstr(log, cases[i][1]) != NULL, "%zu: %s", i, log);
+    }
+}
+
 Test(link, variables_larger_than_the_device_are_refused) {
     char log[2048];
     cr_assert_eq(

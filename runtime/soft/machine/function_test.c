@@ -2,6 +2,7 @@
  * What functions have and reach: addresses, local and shared memory, tables of branches, names; and
  * calls that make no sense.
  */
+#include "memory/space.h"
 #include "test/test_soft.h"
 
 #include <stdlib.h>
@@ -27,6 +28,19 @@ enum { THREADS = 70 };
     "{ .param .b32 p; .param .b32 q; st.param.b32 [p], %r1;\n"                                     \
     "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"                                       \
     "call (q), %rd5, (p), P; ld.param.b32 %r6, [q]; }\n"
+
+/* Of the first module, and no address of a function is the first of all. */
+Test(function, addresses_of_functions_are_where_code_is) {
+    uint64_t out[2] = {0};
+    TEST_RUN(TEST_KERNEL_WITH(FOUR_FUNCTIONS, "mov.u64 %rd5, f0; st.global.u64 [%rd1], %rd5;\n"
+                                              "mov.u64 %rd5, f3; st.global.u64 [%rd1+8], %rd5;\n"),
+             1, 1, out);
+    const uint64_t code = soft_space_windows()->code;
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert(out[i] > code && out[i] - code < 1ull << SOFT_WINDOW_SHIFT, "%llx, %llx",
+                  (unsigned long long)out[i], (unsigned long long)code);
+    }
+}
 
 Test(function, functions_by_address) {
     uint32_t out[THREADS] = {0};

@@ -126,6 +126,9 @@ Test(api_mapping, a_handle_says_what_it_was_made_with) {
     REFUSED(cuMemExportToShareableHandle(&shareable, handle,
                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
             CUDA_ERROR_INVALID_VALUE);
+    REFUSED(
+        cuMemExportToShareableHandle(&shareable, 64, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        CUDA_ERROR_INVALID_VALUE);
     OK(cuMemRelease(handle));
 }
 
