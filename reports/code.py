@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAME = "code.json"
 ENDINGS = (".c", ".h", ".cu", ".cuh", ".def")
 UNDER = ("runtime", "kernels", "hypotheses")
-NOT_CODE = re.compile(r"_(test|bench|scene)\.\w+$|/(test|bench|examples|refused|soft|sweep|plugin)/")
+NOT_CODE = re.compile(r"_(test|bench|scene)\.\w+$"
+                      r"|/(test|bench|examples|refused|soft|sweep|plugin)/")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')', re.DOTALL)
 INCLUDE = re.compile(r'^#include "((?:attack|measure)/\w+)\.h"', re.MULTILINE)
 
