@@ -28,7 +28,7 @@ struct kn_variant {
     unsigned threads;      /* of a block */
     unsigned shared_bytes; /* dynamic, of a block; above 48 KiB enabled when the kernel is loaded */
     unsigned tile[3];      /* what a block computes, in the operation's own dimensions */
-    unsigned cluster;      /* blocks of a cluster, if the kernel takes tensor maps; else 0 */
+    unsigned cluster;      /* blocks of a cluster; 1 if the kernel takes tensor maps; else 0 */
     bool packs;            /* the operation copies operands for it, so that tensor maps serve */
 };
 

@@ -39,7 +39,8 @@ KERNEL_IMAGES = """
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
     attention/attention_7_hopper attention/attention_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
-    softmax/softmax_4_whole softmax/softmax_5_ring
+    softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
+    softmax/softmax_planted
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
@@ -48,7 +49,7 @@ KERNEL_IMAGES = """
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
-    norm/norm_5_ahead norm/norm_6_early
+    norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     measure/read_words
     linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
     linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay
@@ -72,8 +73,8 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep draw_sweep
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
-    halves_sweep collective_sweep
+    gemm_sweep grouped_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
+    seal_sweep halves_sweep collective_sweep
 """.split()
 
 KERNELS_TESTS = """

@@ -150,23 +150,45 @@ static bool short_halves(const struct rows *r) {
     return r->type != KN_F32 && r->columns <= 4096;
 }
 
+static bool vocabularies(const struct rows *r) {
+    return r->columns >= 32000;
+}
+
+static bool thirty_two_thousand(const struct rows *r) {
+    return r->columns == 32000;
+}
+
+static bool long_softmax(const struct rows *r) {
+    return r->columns >= 32000 && r->operation == SOFTMAX;
+}
+
 static const struct {
     const char *name;
     bool (*takes)(const struct rows *r);
     int compute_capability_min;
 } variants[] = {
-    {"whole", short_halves, 75},  {"wide", short_halves, 75}, {"ring", short_halves, 80},
-    {"ahead", norm_halves, 80},   {"early", norm_halves, 90}, {"registers", short_halves, 75},
+    {"whole", short_halves, 75},
+    {"wide", short_halves, 75},
+    {"ring", short_halves, 80},
+    {"ahead", norm_halves, 80},
+    {"early", norm_halves, 90},
+    {"registers", short_halves, 75},
     {"naive", four_thousand, 75},
+    {"cluster_2", thirty_two_thousand, 90},
+    {"cluster_4", thirty_two_thousand, 90},
+    {"cluster_8", vocabularies, 90},
+    {"online", long_softmax, 75},
 };
 
 static tol_status run(struct kn_bench *bench) {
+    enum { SHAPES = 5 };
     const int capability = tol_context_device(bench->context)->compute_capability;
-    double copies[4][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
-    static const size_t shapes[][2] = {{8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}};
+    double copies[SHAPES][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
+    static const size_t shapes[SHAPES][2] = {
+        {8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}, {256, 128256}};
     tol_status status = TOL_OK;
     for (enum operation operation = 0; operation < OPERATIONS; operation++) {
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < SHAPES; i++) {
             for (enum kn_type type = 0; type < KN_TYPES; type++) {
                 if (type == KN_F16) continue; /* it moves as many bytes as bf16 */
                 struct rows r = {.operation = operation,

@@ -15,15 +15,20 @@ KN_IMAGES(norm_3_whole);
 KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
+KN_IMAGES(norm_7_cluster);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
+#define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
+#undef NORM_CLUSTER
 
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
+#define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
+#undef NORM_CLUSTER
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,

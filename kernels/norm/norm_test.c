@@ -146,6 +146,33 @@ Test(norm, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
+/* As in softmax's test. */
+Test(norm, rows_of_clusters_are_the_definition_too) {
+    static const char *const clusters[] = {"cluster_2", "cluster_4", "cluster_8"};
+    static const size_t columns[] = {8, 304, 32000, 128256};
+    if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(8);
+    for (size_t i = 0; i < 3 * 4 * KN_TYPES * 2; i++) {
+        const size_t v = i % 3, c = i / 3 % 4;
+        if ((c == 3 && v < 2) || !test_takes_trial()) continue;
+        run(&stage, &(struct trial){.variant = clusters[v],
+                                    .kind = i / 36 == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                    .type = i / 12 % KN_TYPES,
+                                    .affine_type = i / 12 % KN_TYPES,
+                                    .rows = c < 2 ? 5 : 2,
+                                    .columns = columns[c],
+                                    .gap = 8,
+                                    .out_gap = 16,
+                                    .skew = 48,
+                                    .distribution = c == 1 ? i % KN_DISTRIBUTIONS : KN_NORMAL,
+                                    .magnitude = 3,
+                                    .weight = v != 1,
+                                    .bias = v != 2,
+                                    .in_place = v == 2});
+    }
+    row_stage_end(&stage);
+}
+
 Test(norm, whole_rows_are_the_definition_too) {
     static const char *const whole[] = {"whole", "wide", "ring", "ahead", "early"};
     struct row_stage stage = row_stage_begin(6);

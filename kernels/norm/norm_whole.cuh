@@ -17,10 +17,11 @@ struct norm_parameters_in_place {
     }
 };
 
-template <typename T, int PIECES, typename PARAMETERS>
+// count: the pieces of the block, of which a reducer adds those of the row.
+template <typename T, int PIECES, typename REDUCER, typename PARAMETERS>
 __device__ inline void
 norm_of_pieces(float (&values)[PIECES][PIECE<T>], const uint4 (&bits)[PIECES], int count,
-               const norm_arguments &x, row_reducer &reducer, const PARAMETERS &parameters) {
+               const norm_arguments &x, REDUCER &reducer, const PARAMETERS &parameters) {
     float square = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {

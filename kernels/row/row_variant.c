@@ -11,6 +11,7 @@ struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *i
                          (in->rows == 1 || in->stride * in->element_bytes % PIECE_BYTES == 0);
     const size_t before = aligned ? 0 : PIECE_BYTES - in->element_bytes;
     return (struct kn_row_fit){.type = type,
+                               .rows = in->rows,
                                .pieces = (before + bytes + PIECE_BYTES - 1) / PIECE_BYTES,
                                .row_bytes = bytes,
                                .not_whole = "the operation has no kernels for whole rows"};
@@ -37,6 +38,12 @@ const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum 
     return NULL;
 }
 
+const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
+                                  size_t pieces) {
+    if (fit->rows > INT32_MAX / blocks) return "there are too many rows";
+    return kn_row_refuse(fit, type, KN_ROW_WHOLE, KN_ROW_CLUSTER_THREADS * blocks * pieces);
+}
+
 const char *kn_row_only_f32(const void *fit) {
     return kn_row_refuse(fit, KN_F32, KN_ROW_ANY, 0);
 }
@@ -49,10 +56,24 @@ const char *kn_row_only_bf16(const void *fit) {
     return kn_row_refuse(fit, KN_BF16, KN_ROW_ANY, 0);
 }
 
+/* A cluster a row; each block has its share of the pieces. */
+static struct tol_launch_shape shape_of_clusters(const struct kn_variant *variant, size_t pieces,
+                                                 size_t rows) {
+    const size_t share = (pieces + variant->cluster - 1) / variant->cluster;
+    const size_t threads = (share + variant->tile[1] - 1) / variant->tile[1];
+    return (struct tol_launch_shape){.grid_x = (unsigned)rows * variant->cluster,
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = (unsigned)(threads + WARP - 1) / WARP * WARP,
+                                     .block_y = 1,
+                                     .block_z = 1};
+}
+
 struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
                                      size_t rows, const struct tol_device *device) {
     unsigned threads = variant->threads, abreast = variant->tile[0];
     const unsigned pieces = variant->tile[1];
+    if (variant->cluster != 0) return shape_of_clusters(variant, fit->pieces, rows);
     if (pieces != 0 && fit->pieces > (size_t)WARP * pieces) {
         threads = (unsigned)((fit->pieces + pieces - 1) / pieces + WARP - 1) / WARP * WARP;
         abreast = 1;

@@ -12,6 +12,7 @@
 /* A problem as a variant of softmax, norm, rope, pair, gather or argmax sees it. */
 struct kn_row_fit {
     enum kn_type type;
+    size_t rows;
     size_t pieces;         /* of 16 bytes that a row may touch */
     size_t row_bytes;      /* of its elements */
     const char *not_whole; /* why a row is not whole, as a clause; NULL: all rows are whole */
@@ -56,6 +57,28 @@ const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum 
      .refuse = refuse_##name_##_##entry_,                                                          \
      .threads = threads_,                                                                          \
      .tile = {abreast, pieces, blocks}},
+
+/*
+ * The two readers of their rows for kernels that spread a row over the blocks of a cluster: name,
+ * entry point, image, type, blocks of a cluster, pieces a thread. They take whole rows, have up to
+ * KN_ROW_CLUSTER_THREADS a block, and need compute capability 9.0.
+ */
+enum { KN_ROW_CLUSTER_THREADS = 512 };
+const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
+                                  size_t pieces);
+#define KN_ROW_CLUSTER_REFUSE(name, entry, image, type, blocks, pieces)                            \
+    static const char *refuse_##name##_##entry(const void *fit) {                                  \
+        return kn_row_refuse_cluster(fit, KN_##type, blocks, pieces);                              \
+    }
+#define KN_ROW_CLUSTER_VARIANT(operation, name_, entry_, image, type, blocks, pieces)              \
+    {.name = #name_,                                                                               \
+     .entry = #operation "_" #entry_,                                                              \
+     .images = kn_images_##operation##_##image,                                                    \
+     .compute_capability_min = 90,                                                                 \
+     .refuse = refuse_##name_##_##entry_,                                                          \
+     .threads = KN_ROW_CLUSTER_THREADS,                                                            \
+     .tile = {1, pieces, 0},                                                                       \
+     .cluster = blocks},
 
 /* The shape of a launch over so many rows, by the tile of the variant: {rows of a block, pieces a
  * thread, blocks a multiprocessor}, as above. */

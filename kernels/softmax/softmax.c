@@ -14,15 +14,20 @@ KN_IMAGES(softmax_2_registers);
 KN_IMAGES(softmax_3_online);
 KN_IMAGES(softmax_4_whole);
 KN_IMAGES(softmax_5_ring);
+KN_IMAGES(softmax_6_cluster);
 
 #define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
+#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "softmax/softmax_variants.def"
 #undef SOFTMAX
+#undef SOFTMAX_CLUSTER
 
 static const struct kn_variant variants[] = {
 #define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
+#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)
 #include "softmax/softmax_variants.def"
 #undef SOFTMAX
+#undef SOFTMAX_CLUSTER
 };
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,

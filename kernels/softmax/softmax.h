@@ -35,8 +35,9 @@ TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *str
                               const struct kn_softmax *softmax);
 
 /* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole",
- * "wide", "ring": whole rows are read once, without a mask. A row is whole if it begins at a
- * multiple of 16 bytes and consists of pieces of 16 bytes. */
+ * "wide", "ring": whole rows are read once, without a mask; "cluster_2", "cluster_4", "cluster_8":
+ * by so many blocks a row. A row is whole if it begins at a multiple of 16 bytes and consists of
+ * pieces of 16 bytes. */
 extern const struct kn_variants kn_softmax_variants;
 
 /* The definition, in double, of one row. mask may be NULL. Pure. */

@@ -118,6 +118,80 @@ Test(softmax, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
+static const char *const clusters[] = {"cluster_2", "cluster_4", "cluster_8"};
+
+static bool has_clusters(void) {
+    return tol_context_device(test_context())->compute_capability >= 90;
+}
+
+/* Rows of one piece, so that most blocks have none; of a few pieces; and the vocabularies of
+ * models, the longer of which only eight blocks hold. */
+Test(softmax, rows_of_clusters_are_the_definition_too) {
+    static const size_t columns[] = {8, 304, 32000, 128256};
+    if (!has_clusters()) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(8);
+    for (size_t i = 0; i < 3 * 4 * KN_TYPES; i++) {
+        const size_t v = i % 3, c = i / 3 % 4;
+        if ((c == 3 && v < 2) || !test_takes_trial()) continue;
+        run(&stage, &(struct trial){.variant = clusters[v],
+                                    .type = i / 12,
+                                    .rows = c < 2 ? 5 : 2,
+                                    .columns = columns[c],
+                                    .gap = 8,
+                                    .out_gap = 16,
+                                    .skew = 16,
+                                    .distribution = c == 1 ? i % KN_DISTRIBUTIONS : KN_NORMAL,
+                                    .magnitude = 3,
+                                    .scale = v == 1 ? -0.3f : 0,
+                                    .in_place = v == 2});
+    }
+    row_stage_end(&stage);
+}
+
+KN_IMAGES(softmax_planted);
+#define PLANTED(which)                                                                             \
+    {                                                                                              \
+        .name = #which, .entry = "softmax_" #which, .images = kn_images_softmax_planted,           \
+        .compute_capability_min = 90, .threads = 512, .tile = {1, 4, 0}, .cluster = 4              \
+    }
+
+/* Goal: what can go wrong between the blocks of a row is found. */
+Test(softmax, each_planted_defect_of_clusters_is_found) {
+    static const struct kn_variant rows[] = {PLANTED(lost_block), PLANTED(own_base),
+                                             PLANTED(own_largest)};
+    static const struct kn_variants planted = {"softmax, with a defect", rows, 3};
+    enum { COLUMNS = 3200 };
+    if (!has_clusters()) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(9);
+    for (size_t i = 0; i < 3; i++) {
+        struct row_matrix in = row_matrix_make(KN_BF16, 1, COLUMNS, 0, 0);
+        struct row_matrix out = row_matrix_make(KN_BF16, 1, COLUMNS, 0, 0);
+        double *oracle = malloc(COLUMNS * sizeof *oracle);
+        float *rising = malloc(COLUMNS * sizeof *rising); /* the largest is in the last block */
+        cr_assert(oracle != NULL && rising != NULL);
+        for (int c = 0; c < COLUMNS; c++) rising[c] = (float)(c / 8) * 0.25f;
+        row_fill(&in, rising);
+        kn_softmax_oracle(in.values, NULL, COLUMNS, 1, oracle);
+        MUST(kn_softmax(stage.kernels, stage.stream,
+                        &(struct kn_softmax){.type = KN_BF16,
+                                             .rows = 1,
+                                             .columns = COLUMNS,
+                                             .in = row_matrix_rows(&in),
+                                             .out = row_matrix_rows(&out),
+                                             .variant = rows[i].name,
+                                             .variants = &planted}));
+        const struct trial t = {.type = KN_BF16, .columns = COLUMNS};
+        const struct kn_deviation deviation =
+            row_compare(&stage, &out, oracle, tolerance_of(&t, 100), NULL);
+        cr_assert(deviation.failed > 0, "%s", rows[i].name);
+        row_matrix_end(&in);
+        row_matrix_end(&out);
+        free(rising);
+        free(oracle);
+    }
+    row_stage_end(&stage);
+}
+
 Test(softmax, whole_rows_are_the_definition_too) {
     static const char *const whole[] = {"whole", "wide", "ring"};
     struct row_stage stage = row_stage_begin(6);
@@ -263,7 +337,7 @@ Test(softmax, what_cannot_be_is_refused) {
     bad.columns = (size_t)1 << 40;
     REFUSED(TOL_OVER_LIMIT, "1099511627776");
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "registers, online, naive");
+    REFUSED(TOL_NOT_FOUND, "cluster_8, online, naive");
     bad.rows = 0;
     bad.in.buffer = NULL;
     MUST(kn_softmax(stage.kernels, stage.stream, &bad));

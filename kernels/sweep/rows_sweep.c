@@ -182,6 +182,19 @@ static void run_anywhere(struct sweep *sweep, enum kn_type type) {
     }
 }
 
+/* Long rows by clusters; of the first some blocks have no pieces. */
+static void run_clusters(struct sweep *sweep, enum kn_type type) {
+    static const char *const variants[] = {"cluster_2", "cluster_4", "cluster_8"};
+    static const size_t pieces[] = {3, 1001};
+    for (int i = 0; i < 6; i++) {
+        run_case(sweep, &(struct rows_case){.variant = variants[i / 2],
+                                            .type = type,
+                                            .rows = 3,
+                                            .columns = pieces[i % 2] * 16 / kn_type_bytes(type),
+                                            .gap = 8});
+    }
+}
+
 static void run_whole(struct sweep *sweep, enum kn_type type) {
     static const size_t pieces[] = {20, 61, 100, 190, 1000};
     const size_t blocks =
@@ -205,6 +218,7 @@ static void run_whole(struct sweep *sweep, enum kn_type type) {
 
 void sweep_rows(struct sweep *sweep) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_anywhere(sweep, type);
+    for (enum kn_type type = 0; type < KN_TYPES; type++) run_clusters(sweep, type);
     run_whole(sweep, KN_F16);
     run_whole(sweep, KN_BF16);
     run_case(sweep, &(struct rows_case){

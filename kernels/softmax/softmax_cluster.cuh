@@ -1,0 +1,66 @@
+// What step 6 of softmax is made of: a row by the blocks of a cluster, as softmax_6_cluster.cu says.
+#pragma once
+
+#include "../row/row_cluster.cuh"
+#include "softmax_whole.cuh"
+
+// One defect a kernel, for softmax_planted.cu.
+enum cluster_defect {
+    CLUSTER_RIGHT,
+    CLUSTER_LOST_BLOCK, // the sum of the last block is not added
+    CLUSTER_OWN_BASE,   // blocks do not bring their exponentials to the row's largest element
+    CLUSTER_OWN_LARGEST // the row's largest element is taken to be that of the first block
+};
+
+#if __CUDA_ARCH__ >= 900
+template <typename T, int PIECES, int BLOCKS, cluster_defect DEFECT = CLUSTER_RIGHT>
+__device__ inline void softmax_cluster(const softmax_arguments &x) {
+    __shared__ float parts[2][WARP];
+    __shared__ float4 places[2];
+    const cluster_pieces own = cluster_pieces::of<BLOCKS>(whole_pieces<T>(x.columns));
+    const long long in = own.row * x.in_stride + own.first * PIECE<T>;
+    const long long out = own.row * x.out_stride + own.first * PIECE<T>;
+    row_reducer reducer = {parts, 0};
+    cluster_exchange<BLOCKS> exchange = {places, 0};
+    uint4 bits[PIECES];
+    float values[PIECES][PIECE<T>], largest = -INFINITE, sum = 0;
+    load_whole<T>(bits, (const T *)x.in + in, own.count, softmax_fill<T>(x));
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        unpack_piece<T>(values[p], bits[p]);
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) {
+            values[p][i] *= x.scale;
+            largest = fmaxf(largest, values[p][i]);
+        }
+    }
+    largest = reducer.max(largest);
+    const float base = largest == -INFINITE ? 0 : largest;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) {
+            values[p][i] = exp_of(values[p][i] - base, T());
+            sum += values[p][i];
+        }
+    }
+    float4 all[BLOCKS];
+    exchange.of(all, {largest, reducer.sum(sum), 0, 0});
+    float row_largest = -INFINITE, row_sum = 0;
+#pragma unroll
+    for (int i = 0; i < (DEFECT == CLUSTER_OWN_LARGEST ? 1 : BLOCKS); i++) {
+        row_largest = fmaxf(row_largest, all[i].x);
+    }
+    const float row_base = row_largest == -INFINITE ? 0 : row_largest;
+#pragma unroll
+    for (int i = 0; i < BLOCKS - (DEFECT == CLUSTER_LOST_BLOCK ? 1 : 0); i++) {
+        row_sum = fmaf(all[i].y, expf(all[i].x - row_base), row_sum);
+    }
+    const float own_share = DEFECT == CLUSTER_OWN_BASE ? 1 : expf(largest - row_base);
+    const float share = row_sum == 0 ? 0 : own_share / row_sum;
+#pragma unroll
+    for (int i = 0; i < PIECES * PIECE<T>; i++) values[i / PIECE<T>][i % PIECE<T>] *= share;
+    store_whole<T>(values, (T *)x.out + out, own.count);
+    cluster_sync(); // others may still read this block's numbers
+}
+#endif
