@@ -10,6 +10,7 @@ RUNTIME = within({
     "core": """
         status hdr library nvtx nvtx_marks driver interpose planted site device context
         context_streams deadline retire outcome residence handles_valid owner_lock numa numa_pages
+        huge_pages
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",

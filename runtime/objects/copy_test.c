@@ -222,3 +222,64 @@ Test(copy, a_destroyed_block_is_refused) {
     tol_pinned_destroy(block);
     end();
 }
+
+/* ---- blocks of staging ---- */
+
+static CUresult refuses; /* what registering memory answers */
+
+static void refuse_registering(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (refuses == CUDA_SUCCESS || call->index != TOL_DRIVER_INDEX_cuMemHostRegister_v2) return;
+    call->forward = false;
+    call->result = refuses;
+}
+
+/* Bytes go there and back by turns, in huge pages or, where memory cannot be registered, in others.
+ */
+static void try_staging(size_t bytes) {
+    struct tol_pinned *block = NULL;
+    struct tol_buffer *there = NULL;
+    struct tol_stream *queue = NULL;
+    void *data = NULL;
+    MUST(tol_stream_create(test_context(), NULL, &queue));
+    MUST(tol_buffer_create(test_context(), bytes, 1, &there));
+    MUST(tol_pinned_create_huge(test_context(), bytes, &block));
+    cr_assert(tol_pinned_bytes(block) == bytes);
+    for (int turn = 1; turn < 4; turn++) {
+        MUST(tol_pinned_await(block, &data));
+        memset(data, turn, bytes);
+        MUST(tol_copy_to_device(queue, there, 0, block, 0, bytes));
+        MUST(tol_pinned_await(block, &data));
+        memset(data, 0, bytes);
+        MUST(tol_copy_to_host(queue, block, 0, there, 0, bytes));
+        MUST(tol_pinned_await(block, &data));
+        cr_assert(((char *)data)[0] == turn && ((char *)data)[bytes - 1] == turn);
+    }
+    cr_assert(refuses != CUDA_SUCCESS || (uintptr_t)data % (2 << 20) == 0);
+    MUST(tol_copy_to_device(queue, there, 0, block, 0, bytes));
+    tol_pinned_destroy(block); /* waits for its copy */
+    tol_pinned_destroy(NULL);
+    tol_buffer_destroy(there);
+    tol_stream_destroy(queue);
+}
+
+Test(copy, a_block_of_staging_is_used_by_turns) {
+    struct tol_health before, after;
+    struct tol_pinned *block = NULL;
+    MUST(tol_interpose_install(test_driver(),
+                               &(struct tol_interpose_options){.before = refuse_registering}));
+    MUST(tol_health_check(test_context(), NULL, &before));
+    try_staging(5000);
+    try_staging((2 << 20) + 1);
+    refuses = CUDA_ERROR_NOT_SUPPORTED;
+    try_staging(5000);
+    refuses = CUDA_ERROR_OUT_OF_MEMORY;
+    MUST_FAIL(tol_pinned_create_huge(test_context(), 5000, &block), TOL_OUT_OF_HOST_MEMORY,
+              "pinning 5000 bytes");
+    refuses = CUDA_SUCCESS;
+    MUST_FAIL(tol_pinned_create_huge(test_context(), 0, &block), TOL_INVALID_ARGUMENT, "is 0");
+    MUST(tol_health_check(test_context(), NULL, &after));
+    cr_assert(after.held[TOL_HELD_PINNED].bytes == before.held[TOL_HELD_PINNED].bytes);
+    cr_assert(block == NULL);
+    tol_interpose_remove(test_driver());
+}

@@ -9,12 +9,15 @@
 #include "core/check.h"
 #include "core/nvtx.h"
 #include "core/deadline.h"
+#include "core/huge_pages.h"
 #include "core/numa.h"
 #include "core/numa_pages.h"
 #include "pinned_state.h"
 #include "tollens/health.h"
 
 #include <stdlib.h>
+
+enum { REGISTER_PORTABLE = 1 }; /* CU_MEMHOSTREGISTER_PORTABLE */
 
 static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     const struct tol_pinned *pinned =
@@ -26,8 +29,36 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
                                    .site = pinned->site});
 }
 
-tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
-                             struct tol_pinned **result) {
+/* Memory of huge pages that the driver has registered. false: there is none, nothing is left. */
+static bool map_huge(struct tol_context *context, struct tol_pinned *pinned, size_t bytes,
+                     CUresult *answer) {
+    if (!tol_driver_has(context->driver, TOL_FEATURE_SHARING)) return false;
+    void *data = tol_huge_map(bytes);
+    if (data == NULL) return false;
+    *answer = context->functions->cuMemHostRegister_v2(data, bytes, REGISTER_PORTABLE);
+    if (*answer == CUDA_SUCCESS) {
+        pinned->data = data;
+        pinned->is_huge = true;
+        return true;
+    }
+    tol_huge_unmap(data, bytes);
+    return false;
+}
+
+static CUresult pin(struct tol_context *context, struct tol_pinned *pinned, size_t bytes,
+                    bool huge) {
+    CUresult answer = CUDA_SUCCESS;
+    struct tol_numa_policy policy = tol_numa_prefer(pinned->node);
+    if (!huge || (!map_huge(context, pinned, bytes, &answer) &&
+                  (answer == CUDA_SUCCESS || answer == CUDA_ERROR_NOT_SUPPORTED))) {
+        answer = context->functions->cuMemHostAlloc(&pinned->data, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    }
+    tol_numa_restore(&policy);
+    return answer;
+}
+
+static tol_status create(struct tol_context *context, size_t bytes, bool huge, const void *site,
+                         struct tol_pinned **result) {
     TOL_RANGE("tol_pinned_create", bytes);
     tol_status status = TOL_OK;
     struct tol_pinned *pinned = NULL;
@@ -43,12 +74,10 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a pinned block of %zu bytes", sizeof *pinned);
     pinned->node = tol_numa_node("/sys", context->device.pci_bus_id);
-    struct tol_numa_policy policy = tol_numa_prefer(pinned->node);
-    CUresult answer =
-        context->functions->cuMemHostAlloc(&pinned->data, bytes, CU_MEMHOSTALLOC_PORTABLE);
-    tol_numa_restore(&policy);
+    const CUresult answer = pin(context, pinned, bytes, huge);
     if (answer != CUDA_SUCCESS) {
-        status = tol_context_fail(context, __FILE__, __LINE__, "cuMemHostAlloc", (int)answer,
+        status = tol_context_fail(context, __FILE__, __LINE__,
+                                  huge ? "cuMemHostRegister" : "cuMemHostAlloc", (int)answer,
                                   "pinning %zu bytes", bytes);
         if (status == TOL_OUT_OF_DEVICE_MEMORY) status = TOL_OUT_OF_HOST_MEMORY;
         goto out;
@@ -58,13 +87,23 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     pinned->bytes = bytes;
     pthread_mutex_init(&pinned->lock, NULL);
     tol_context_retain(context);
-    pinned->site = __builtin_return_address(0);
+    pinned->site = site;
     tol_context_add_holder(context, &pinned->holder, report);
     *result = pinned;
     pinned = NULL;
 out:
     free(pinned);
     return status;
+}
+
+tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
+                             struct tol_pinned **result) {
+    return create(context, bytes, false, __builtin_return_address(0), result);
+}
+
+tol_status tol_pinned_create_huge(struct tol_context *context, size_t bytes,
+                                  struct tol_pinned **result) {
+    return create(context, bytes, true, __builtin_return_address(0), result);
 }
 
 static tol_status wait_for_copies(struct tol_pinned *pinned) {
@@ -86,14 +125,19 @@ void tol_pinned_destroy(struct tol_pinned *pinned) {
     struct tol_context *context = pinned->context;
     tol_context_drop_holder(context, &pinned->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
-    (void)wait_for_copies(pinned);
+    const tol_status ended = wait_for_copies(pinned);
     while (pinned->uses != NULL) {
         struct tol_copy_use *use = pinned->uses;
         pinned->uses = use->next;
         context->functions->cuEventDestroy_v2(use->event.handle);
         free(use);
     }
-    tol_context_free_later(context, 0, pinned->data);
+    if (!pinned->is_huge) {
+        tol_context_free_later(context, 0, pinned->data);
+    } else if (ended != TOL_TIMEOUT &&
+               context->functions->cuMemHostUnregister(pinned->data) == CUDA_SUCCESS) {
+        tol_huge_unmap(pinned->data, pinned->bytes);
+    }
     pthread_mutex_destroy(&pinned->lock);
     tol_retire(&pinned->life);
     tol_context_destroy(context);
@@ -125,6 +169,30 @@ tol_status tol_pinned_access(struct tol_pinned *pinned, void **data) {
     TOL_TRY(tol_check_alive("pinned block", &pinned->life));
     TOL_TRY(tol_context_enter(pinned->context));
     TOL_TRY(wait_for_copies(pinned));
+    *data = pinned->data;
+out:
+    return status;
+}
+
+tol_status tol_pinned_await(struct tol_pinned *pinned, void **data) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(pinned != NULL && data != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pinned_await: an argument is NULL");
+    TOL_TRY(tol_check_alive("pinned block", &pinned->life));
+    TOL_TRY(tol_context_enter(pinned->context));
+    pthread_mutex_lock(&pinned->lock);
+    for (struct tol_copy_use *use = pinned->uses; use != NULL; use = use->next) {
+        if (!use->in_flight) continue;
+        const CUresult answer = pinned->context->functions->cuEventSynchronize(use->event.handle);
+        if (answer != CUDA_SUCCESS) {
+            status = tol_context_fail(pinned->context, __FILE__, __LINE__, "cuEventSynchronize",
+                                      (int)answer, "waiting for a copy on stream %u",
+                                      use->stream_number);
+            break;
+        }
+        use->in_flight = false;
+    }
+    pthread_mutex_unlock(&pinned->lock);
     *data = pinned->data;
 out:
     return status;

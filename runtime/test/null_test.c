@@ -108,6 +108,10 @@ Test(null, of_memory_and_copies) {
     REFUSED(tol_pinned_create(context, 64, NULL));
     REFUSED(tol_pinned_access(NULL, &data));
     REFUSED(tol_pinned_access(pinned, NULL));
+    REFUSED(tol_pinned_await(NULL, &data));
+    REFUSED(tol_pinned_await(pinned, NULL));
+    REFUSED(tol_pinned_create_huge(NULL, 1, &pinned));
+    REFUSED(tol_pinned_create_huge(context, 1, NULL));
     REFUSED(tol_copy_to_device(NULL, buffer, 0, pinned, 0, 4));
     REFUSED(tol_copy_to_device(stream, NULL, 0, pinned, 0, 4));
     REFUSED(tol_copy_to_device(stream, buffer, 0, NULL, 0, 4));

@@ -26,6 +26,13 @@ struct tol_pinned;
 TOL_API tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                                      struct tol_pinned **pinned);
 
+/* The same for blocks that are filled and copied by turns, such as those of a model's loader: in
+ * huge pages where system and driver give them, which are pinned faster. For copies alone:
+ * destroying the block waits for its copies, up to tol_context_set_patience, and not for kernels
+ * that use it. If they have not ended then, the memory stays as it is. */
+TOL_API tol_status tol_pinned_create_huge(struct tol_context *context, size_t bytes,
+                                          struct tol_pinned **pinned);
+
 /* Frees the memory once the context's work is done, since kernels may use it too. Waits up to
  * tol_context_set_patience; if work still runs then, the memory is freed later. NULL is a no-op.
  * Later use is refused as for buffers (memory.h). */
@@ -47,6 +54,11 @@ TOL_API tol_status tol_pinned_nodes(const struct tol_pinned *pinned,
 /* Waits up to TOL_DEADLINE_MS until no copy uses the memory, then gets its host address. The host
  * may use the memory until the next copy is queued. TOL_TIMEOUT, or the error that ended a copy. */
 TOL_API tol_status tol_pinned_access(struct tol_pinned *pinned, void **data);
+
+/* The same by the driver's own wait, which does not query, so that many threads may wait, and has
+ * no deadline: for threads that another thread watches, and can do without. TOL_INVALID_ARGUMENT:
+ * an argument is NULL; or the error that ended a copy. */
+TOL_API tol_status tol_pinned_await(struct tol_pinned *pinned, void **data);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,10 @@
 
 #include "test/test_lives.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 TestSuite(load, .fini = test_end);
@@ -130,5 +133,94 @@ Test(load, memory_that_is_not_the_devices_is_refused) {
               "not in the device's own memory");
     staged.moves = false;
     cr_assert(loaded == NULL && (test_on_gpu() || free_bytes() == before_bytes));
+    close_files(&f);
+}
+
+/* ---- threads ---- */
+
+struct told {
+    uint64_t last, total;
+    unsigned calls, cancels_at; /* the call that is answered with false; 0: none */
+};
+
+static bool tell(void *user, uint64_t done, uint64_t total) {
+    struct told *told = user;
+    cr_assert(done >= told->last && done <= total);
+    told->last = done;
+    told->total = total;
+    return ++told->calls != told->cancels_at;
+}
+
+Test(load, many_threads_bring_all_of_it_and_a_cancel_leaves_nothing) {
+    struct files f = open_files();
+    struct tol_loaded *loaded = NULL;
+    size_t buffers = 0, pinned = 0, buffers_now = 0, pinned_now = 0;
+    held(&buffers, &pinned);
+    for (unsigned cancels_at = 0; cancels_at < 3; cancels_at++) {
+        for (unsigned threads = 0; threads < 20; threads += 5) {
+            struct told told = {.cancels_at = cancels_at};
+            const struct tol_load_options options = {.chunk_bytes = 4096,
+                                                     .threads = threads,
+                                                     .verify = true,
+                                                     .progress = tell,
+                                                     .user = &told};
+            const tol_status status = tol_model_load(f.model, test_context(), &options, &loaded);
+            /* Where all was copied before the first call there is no second one. */
+            const bool is_cancelled = told.calls == cancels_at;
+            cr_assert(status == (is_cancelled ? TOL_CANCELLED : TOL_OK), "%s", tol_message());
+            cr_assert(told.calls > 0 && (cancels_at != 1 || is_cancelled));
+            cr_assert(is_cancelled || told.last == told.total);
+            tol_model_unload(loaded);
+            loaded = NULL;
+            held(&buffers_now, &pinned_now);
+            cr_assert(buffers_now == buffers && pinned_now == pinned, "%zu, %zu", buffers_now,
+                      pinned_now);
+        }
+    }
+    close_files(&f);
+}
+
+static struct {
+    atomic_int waits; /* that began */
+    atomic_bool hangs;
+} hanging;
+
+static void pause_ms(long ms) {
+    const struct timespec pause = {.tv_nsec = ms * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* The second wait of a load does not come back before it is let go. */
+static void hang(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuEventSynchronize || !hanging.hangs) return;
+    if (atomic_fetch_add(&hanging.waits, 1) != 1) return;
+    while (hanging.hangs) pause_ms(1);
+}
+
+Test(load, a_thread_that_hangs_in_the_driver_is_left_behind_with_its_blocks) {
+    enum { DEADLINE_MS = 150 };
+    struct tol_loaded *loaded = NULL;
+    size_t buffers = 0, pinned = 0, buffers_now = 0, pinned_now = 1;
+    struct files f = open_files();
+    tol_interpose_remove(test_driver());
+    MUST(tol_interpose_install(test_driver(), &(struct tol_interpose_options){.before = hang}));
+    const struct tol_load_options options = {
+        .chunk_bytes = 4096, .threads = 3, .deadline_ms = DEADLINE_MS};
+    held(&buffers, &pinned);
+    hanging.hangs = true;
+    MUST_FAIL(tol_model_load(f.model, test_context(), &options, &loaded), TOL_TIMEOUT,
+              "has not ended after 150 ms");
+    held(&buffers_now, &pinned_now);
+    cr_assert(loaded == NULL && buffers_now == buffers, "%zu", buffers_now);
+    cr_assert(pinned_now > pinned && pinned_now <= pinned + 2 * 4096, "%zu", pinned_now);
+    hanging.hangs = false;
+    for (int i = 0; i < 5000 && pinned_now != pinned; i++) {
+        pause_ms(1);
+        held(&buffers_now, &pinned_now);
+    }
+    cr_assert(pinned_now == pinned, "%zu", pinned_now);
+    MUST(tol_model_load(f.model, test_context(), &options, &loaded));
+    tol_model_unload(loaded);
     close_files(&f);
 }

@@ -1,11 +1,14 @@
 /*
  * Reads the pieces of a file and copies them to the device.
  *
- * Threads read pieces into pinned blocks, and the thread that loads queues their copies on one
- * stream, one behind the other, and takes blocks back in that order. So it alone asks the driver
- * whether copies are done: many threads that ask keep each other from queueing. Each thread makes
- * and frees its own blocks, two of them, while others read and copy, since a machine with an H100
- * pins about three megabytes a millisecond.
+ * Each thread has two pinned blocks on huge pages. It reads a piece into one, queues its copy on a
+ * stream that all threads share, and waits by the driver's own wait until the other block's copy is
+ * done: nobody queries, since threads that query keep each other from queueing. Blocks are made and
+ * freed by their threads, while others read and copy.
+ *
+ * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
+ * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
+ * back; what the threads share belongs to the last of them.
  */
 #include "loaded_state.h"
 
@@ -19,223 +22,235 @@
 #include <unistd.h>
 
 enum {
-    THREADS_MAX = 8, /* as fast as 16 on a machine with an H100, with less to pin */
-    BLOCKS_MAX = 2 * THREADS_MAX,
-    COPIES_MAX = 8, /* in flight, before the thread that loads waits for the first */
+    THREADS_MAX = 12, /* with two blocks of 2 MiB each the fastest on a machine with an H100 */
+    BLOCKS = 2,
     REPORT_NS = 50000000,
-    DEADLINE_MS = 60000,
     TEXT_BYTES = 1024
 };
 
-struct block {
-    struct tol_pinned *pinned; /* NULL: not made yet, or freed */
-    void *bytes;
-    struct loaded_piece *piece;
-    struct block *next;
+struct upload;
+
+struct reader {
+    struct upload *upload;
+    pthread_t thread;
+    struct tol_pinned *block[BLOCKS]; /* the thread's own; NULL: not made yet, or freed */
+    /* Under the lock: */
+    uint64_t waits_ns; /* since when it has waited for the driver; 0: it does not */
+    bool has_ended;
 };
-
-/* First in, first out. */
-struct line {
-    struct block *first, *last;
-};
-
-static void join(struct line *line, struct block *block) {
-    block->next = NULL;
-    if (line->first == NULL) {
-        line->first = block;
-    } else {
-        line->last->next = block;
-    }
-    line->last = block;
-}
-
-static struct block *leave(struct line *line) {
-    struct block *block = line->first;
-    if (block != NULL) line->first = block->next;
-    return block;
-}
 
 struct upload {
+    /* Not used by a thread that has heard of `stops`, since they may be gone: */
     struct tol_loaded *loaded;
     const struct tol_gguf *file;
     struct loaded_pieces *pieces;
-    const struct tol_load_options *options;
-    size_t block_bytes;
-    /* Of the thread that loads: */
+    bool sums;
+    /* Of all threads: */
+    struct tol_context *context;
     struct tol_stream *stream;
-    struct block blocks[BLOCKS_MAX];
-    size_t in_flight;             /* blocks */
-    struct line copied;           /* blocks whose copies are queued */
-    uint64_t done, told, next_ns; /* bytes queued; that progress heard of; when it is next called */
+    size_t block_bytes;
+    struct reader readers[THREADS_MAX];
     pthread_mutex_t lock;
-    pthread_cond_t emptied, filled;
+    pthread_cond_t changed; /* by the monotonic clock */
     /* Under the lock: */
-    struct line empty, full;
-    size_t made, wanted, freed; /* blocks */
-    size_t next;                /* piece */
-    unsigned running;
+    size_t next;             /* piece */
+    uint64_t done;           /* bytes whose copies are queued */
+    unsigned users, running; /* threads that have it, and that read */
     bool stops;
     tol_status status; /* the first failure of a thread that reads, and its words */
     int cuda;
     char text[TEXT_BYTES];
 };
 
-/* ---- threads that read ---- */
-
-/* An empty block, or one that is not made yet, with the piece that it is for. NULL: there is
- * nothing more to read. */
-static struct block *take(struct upload *u) {
-    struct block *block = NULL;
+/* Gives back what the threads share, with the last of them. */
+static void leave(struct upload *u) {
     pthread_mutex_lock(&u->lock);
-    while (!u->stops && u->next < u->pieces->count && u->empty.first == NULL &&
-           u->made == u->wanted) {
-        pthread_cond_wait(&u->emptied, &u->lock);
-    }
-    if (!u->stops && u->next < u->pieces->count) {
-        block = leave(&u->empty);
-        if (block == NULL) block = &u->blocks[u->made++];
-        block->piece = &u->pieces->list[u->next++];
-        if (u->next == u->pieces->count) pthread_cond_broadcast(&u->emptied);
-    }
+    const bool is_last = --u->users == 0;
     pthread_mutex_unlock(&u->lock);
-    return block;
+    if (!is_last) return;
+    tol_stream_destroy(u->stream);
+    pthread_mutex_destroy(&u->lock);
+    pthread_cond_destroy(&u->changed);
+    free(u);
 }
 
-static tol_status read_pieces(struct upload *u) {
+/* ---- threads that read ---- */
+
+static bool has_more(struct upload *u) {
+    pthread_mutex_lock(&u->lock);
+    const bool more = !u->stops && u->next < u->pieces->count;
+    pthread_mutex_unlock(&u->lock);
+    return more;
+}
+
+/* The next piece; NULL: there is nothing more to read. */
+static struct loaded_piece *take(struct upload *u) {
+    struct loaded_piece *piece = NULL;
+    pthread_mutex_lock(&u->lock);
+    if (!u->stops && u->next < u->pieces->count) piece = &u->pieces->list[u->next++];
+    pthread_mutex_unlock(&u->lock);
+    return piece;
+}
+
+static void note_wait(struct reader *r, uint64_t since_ns) {
+    pthread_mutex_lock(&r->upload->lock);
+    r->waits_ns = since_ns;
+    pthread_mutex_unlock(&r->upload->lock);
+}
+
+/* A block that no copy uses. */
+static tol_status await(struct reader *r, unsigned which, void **bytes) {
+    note_wait(r, tol_now_ns());
+    const tol_status status = tol_pinned_await(r->block[which], bytes);
+    note_wait(r, 0);
+    return status;
+}
+
+static tol_status read_pieces(struct reader *r) {
     tol_status status = TOL_OK;
-    struct block *block = NULL;
-    while ((block = take(u)) != NULL) {
-        struct loaded_piece *piece = block->piece;
-        if (block->pinned == NULL) {
-            TOL_TRY(tol_pinned_create(u->loaded->context, u->block_bytes, &block->pinned));
-            TOL_TRY(tol_pinned_access(block->pinned, &block->bytes));
+    struct upload *u = r->upload;
+    for (unsigned which = 0; has_more(u); which = (which + 1) % BLOCKS) {
+        void *bytes = NULL;
+        if (r->block[which] == NULL) {
+            TOL_TRY(tol_pinned_create_huge(u->context, u->block_bytes, &r->block[which]));
         }
-        TOL_TRY(tol_gguf_read(u->file, piece->tensor, piece->from, block->bytes, piece->bytes));
-        if (u->options->verify) piece->sum = kn_crc32c(block->bytes, piece->bytes, KN_CRC32C_BEST);
+        TOL_TRY(await(r, which, &bytes));
+        struct loaded_piece *piece = take(u);
+        if (piece == NULL) break;
+        TOL_TRY(tol_gguf_read(u->file, piece->tensor, piece->from, bytes, piece->bytes));
+        if (u->sums) piece->sum = kn_crc32c(bytes, piece->bytes, KN_CRC32C_BEST);
+        TOL_TRY(tol_copy_to_device(u->stream, u->loaded->weights, piece->to, r->block[which], 0,
+                                   piece->bytes));
         pthread_mutex_lock(&u->lock);
-        join(&u->full, block);
-        pthread_cond_signal(&u->filled);
+        u->done += piece->bytes;
         pthread_mutex_unlock(&u->lock);
     }
 out:
     return status;
 }
 
-/* A block that no piece needs any more. NULL: there will be none. */
-static struct block *take_spare(struct upload *u) {
-    pthread_mutex_lock(&u->lock);
-    while (!u->stops && u->empty.first == NULL && u->freed < u->made) {
-        pthread_cond_wait(&u->emptied, &u->lock);
+/* Waits for its copies, so that blocks are free when they are freed. */
+static tol_status end_copies(struct reader *r) {
+    tol_status status = TOL_OK;
+    void *bytes = NULL;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        if (r->block[i] == NULL) continue;
+        const tol_status ended = await(r, i, &bytes);
+        if (status == TOL_OK) status = ended;
     }
-    struct block *block = u->stops ? NULL : leave(&u->empty);
-    if (block != NULL && ++u->freed == u->made) pthread_cond_broadcast(&u->emptied);
-    pthread_mutex_unlock(&u->lock);
-    return block;
+    return status;
 }
 
-static void *run(void *user) {
-    struct upload *u = user;
-    struct block *spare = NULL;
-    const tol_status status = read_pieces(u);
+static void note_failure(struct upload *u, tol_status status) {
     pthread_mutex_lock(&u->lock);
     if (status != TOL_OK && u->status == TOL_OK) {
         u->status = status;
         u->cuda = tol_message_cuda();
         strncpy(u->text, tol_message(), sizeof u->text - 1);
         u->stops = true;
-        pthread_cond_broadcast(&u->emptied);
     }
-    u->running--;
-    pthread_cond_signal(&u->filled);
     pthread_mutex_unlock(&u->lock);
-    while ((spare = take_spare(u)) != NULL) {
-        tol_pinned_destroy(spare->pinned);
-        spare->pinned = NULL;
+}
+
+static void *run(void *user) {
+    struct reader *r = user;
+    struct upload *u = r->upload;
+    note_failure(u, read_pieces(r));
+    note_failure(u, end_copies(r));
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        tol_pinned_destroy(r->block[i]);
+        r->block[i] = NULL;
     }
+    pthread_mutex_lock(&u->lock);
+    u->running--;
+    r->has_ended = true;
+    pthread_cond_signal(&u->changed);
+    pthread_mutex_unlock(&u->lock);
+    leave(u);
     return NULL;
 }
 
 /* ---- the thread that loads ---- */
 
-static void stop(struct upload *u) {
-    pthread_mutex_lock(&u->lock);
-    u->stops = true;
-    pthread_cond_broadcast(&u->emptied);
-    pthread_mutex_unlock(&u->lock);
-}
-
-static void put_back(struct upload *u, struct block *block) {
-    pthread_mutex_lock(&u->lock);
-    join(&u->empty, block);
-    pthread_cond_signal(&u->emptied);
-    pthread_mutex_unlock(&u->lock);
-}
-
-/* Waits for the first of the copies, and gives its block to the threads. */
-static tol_status take_back(struct upload *u) {
-    tol_status status = TOL_OK;
-    struct block *block = leave(&u->copied);
-    u->in_flight--;
-    TOL_TRY(tol_pinned_access(block->pinned, &block->bytes));
-    put_back(u, block);
-out:
-    return status;
-}
-
-static tol_status copy(struct upload *u, struct block *block) {
-    tol_status status = TOL_OK;
-    const struct loaded_piece *piece = block->piece;
-    TOL_TRY(tol_copy_to_device(u->stream, u->loaded->weights, piece->to, block->pinned, 0,
-                               piece->bytes));
-    join(&u->copied, block);
-    u->in_flight++;
-    u->done += piece->bytes;
-    if (u->in_flight > COPIES_MAX) status = take_back(u);
-out:
-    return status;
-}
+/* How far it is, and who is told. */
+struct progress {
+    const struct tol_load_options *options;
+    const struct loaded_pieces *pieces;
+    uint64_t told, next_ns; /* that it heard of; when it is next called */
+};
 
 /* Calls progress at the beginning, at the end, and now and then. false: it cancels. */
-static bool report(struct upload *u, bool is_last) {
+static bool report(struct progress *p, uint64_t done, bool is_last) {
     const uint64_t now = tol_now_ns();
-    if (u->options->progress == NULL || u->told == u->done) return true;
-    if (u->told != UINT64_MAX && now < u->next_ns && !is_last) return true;
-    u->told = u->done;
-    u->next_ns = now + REPORT_NS;
-    return u->options->progress(u->options->user, u->pieces->before + u->done, u->pieces->all);
+    if (p->options->progress == NULL || p->told == done) return true;
+    if (p->told != UINT64_MAX && now < p->next_ns && !is_last) return true;
+    p->told = done;
+    p->next_ns = now + REPORT_NS;
+    return p->options->progress(p->options->user, p->pieces->before + done, p->pieces->all);
 }
 
-/* A full block; *ends: there is none, and there will be none. Waits if `idle`. */
-static struct block *take_full(struct upload *u, bool idle, bool *ends) {
-    pthread_mutex_lock(&u->lock);
-    while (idle && u->full.first == NULL && u->running > 0) {
-        pthread_cond_wait(&u->filled, &u->lock);
-    }
-    struct block *block = u->status == TOL_OK ? leave(&u->full) : NULL;
-    *ends = block == NULL && u->running == 0;
-    pthread_mutex_unlock(&u->lock);
-    return block;
+/* Waits until a thread has ended, or a moment. The caller holds the lock. */
+static void wait_a_moment(struct upload *u) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += REPORT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&u->changed, &u->lock, &until);
 }
 
-static tol_status copy_pieces(struct upload *u) {
+/* Whether a thread has waited for the driver for longer than the deadline. Under the lock. */
+static bool is_stuck(const struct reader *r, unsigned deadline_ms) {
+    return r->waits_ns != 0 && !r->has_ended &&
+           tol_now_ns() - r->waits_ns > (uint64_t)deadline_ms * 1000000;
+}
+
+static bool any_is_stuck(const struct upload *u, unsigned started, unsigned deadline_ms) {
+    bool any = false;
+    for (unsigned i = 0; i < started; i++) any |= is_stuck(&u->readers[i], deadline_ms);
+    return any;
+}
+
+/* Until all threads have ended, one has failed or hangs, or progress cancels. */
+static tol_status watch(struct upload *u, struct progress *p, unsigned started,
+                        unsigned deadline_ms) {
     tol_status status = TOL_OK;
-    bool ends = false;
-    TOL_TRY(tol_stream_create(u->loaded->context, NULL, &u->stream));
-    while (!ends) {
-        TOL_CHECK(report(u, false), TOL_CANCELLED, "loading was cancelled after %llu of %llu bytes",
-                  (unsigned long long)u->done, (unsigned long long)u->pieces->bytes);
-        struct block *block = take_full(u, u->in_flight == 0, &ends);
-        if (block != NULL) {
-            TOL_TRY(copy(u, block));
-        } else if (u->in_flight > 0) {
-            TOL_TRY(take_back(u));
-        }
-        ends = ends && u->in_flight == 0;
+    bool goes_on = true, is_late = false;
+    while (goes_on) {
+        pthread_mutex_lock(&u->lock);
+        if (u->running > 0 && !u->stops && p->told != UINT64_MAX) wait_a_moment(u);
+        const uint64_t done = u->done;
+        is_late = any_is_stuck(u, started, deadline_ms);
+        goes_on = u->running > 0 && !u->stops && !is_late;
+        const bool has_failed = u->status != TOL_OK;
+        pthread_mutex_unlock(&u->lock);
+        TOL_CHECK(has_failed || report(p, done, !goes_on), TOL_CANCELLED,
+                  "loading was cancelled after %llu of %llu bytes", (unsigned long long)done,
+                  (unsigned long long)p->pieces->bytes);
+        if (p->told == UINT64_MAX) p->told = 0; /* nobody is to be told */
     }
-    TOL_TRY(tol_stream_synchronize_for(u->stream, DEADLINE_MS));
-    TOL_CHECK(u->status != TOL_OK || report(u, true), TOL_CANCELLED,
-              "loading was cancelled at its end");
+    TOL_CHECK(!is_late, TOL_TIMEOUT, "a copy of the model has not ended after %u ms", deadline_ms);
 out:
+    return status;
+}
+
+/* Ends the threads. Those that hang are left behind. */
+static tol_status end_readers(struct upload *u, unsigned started, unsigned deadline_ms) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < started; i++) {
+        struct reader *r = &u->readers[i];
+        pthread_mutex_lock(&u->lock);
+        u->stops = true;
+        while (!r->has_ended && !is_stuck(r, deadline_ms)) wait_a_moment(u);
+        const bool has_ended = r->has_ended;
+        pthread_mutex_unlock(&u->lock);
+        if (has_ended) {
+            pthread_join(r->thread, NULL);
+        } else {
+            pthread_detach(r->thread);
+            status = TOL_TIMEOUT;
+        }
+    }
     return status;
 }
 
@@ -248,49 +263,68 @@ static unsigned thread_count(const struct tol_load_options *options, size_t piec
 }
 
 /* Starts the threads; as many as can be. */
-static unsigned start(struct upload *u, pthread_t *threads, unsigned wanted) {
+static unsigned start(struct upload *u, unsigned wanted) {
     unsigned started = 0;
-    u->running = wanted;
-    while (started < wanted && pthread_create(&threads[started], NULL, run, u) == 0) started++;
-    pthread_mutex_lock(&u->lock); /* the others take the pieces of those that could not start */
-    u->running -= wanted - started;
+    pthread_mutex_lock(&u->lock); /* they are counted before they end */
+    while (started < wanted) {
+        struct reader *r = &u->readers[started];
+        r->upload = u;
+        if (pthread_create(&r->thread, NULL, run, r) != 0) break;
+        started++;
+        u->users++;
+        u->running++;
+    }
     pthread_mutex_unlock(&u->lock);
     return started;
 }
 
-static void end(struct upload *u) {
-    tol_stream_destroy(u->stream);
-    for (size_t i = 0; i < BLOCKS_MAX; i++) tol_pinned_destroy(u->blocks[i].pinned);
-    pthread_mutex_destroy(&u->lock);
-    pthread_cond_destroy(&u->emptied);
-    pthread_cond_destroy(&u->filled);
+static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
+                       struct loaded_pieces *pieces, const struct tol_load_options *options,
+                       struct upload **made) {
+    tol_status status = TOL_OK;
+    pthread_condattr_t monotonic;
+    struct upload *u = calloc(1, sizeof *u);
+    TOL_CHECK(u != NULL, TOL_OUT_OF_HOST_MEMORY, "the threads that read a model");
+    u->loaded = loaded;
+    u->context = loaded->context;
+    u->file = tol_model_file(model);
+    u->pieces = pieces;
+    u->sums = options->verify;
+    u->users = 1;
+    for (size_t i = 0; i < pieces->count; i++) {
+        if (pieces->list[i].bytes > u->block_bytes) u->block_bytes = pieces->list[i].bytes;
+    }
+    pthread_mutex_init(&u->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&u->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    *made = u;
+    status = tol_stream_create(u->context, NULL, &u->stream);
+out:
+    return status;
 }
 
 tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *model,
                          struct loaded_pieces *pieces, const struct tol_load_options *options) {
     tol_status status = TOL_OK;
-    pthread_t threads[THREADS_MAX];
-    struct upload u = {.loaded = loaded,
-                       .file = tol_model_file(model),
-                       .pieces = pieces,
-                       .options = options,
-                       .told = UINT64_MAX,
-                       .lock = PTHREAD_MUTEX_INITIALIZER,
-                       .emptied = PTHREAD_COND_INITIALIZER,
-                       .filled = PTHREAD_COND_INITIALIZER};
-    for (size_t i = 0; i < pieces->count; i++) {
-        if (pieces->list[i].bytes > u.block_bytes) u.block_bytes = pieces->list[i].bytes;
-    }
-    const unsigned wanted = thread_count(options, pieces->count);
-    u.wanted = 2 * (size_t)wanted < pieces->count ? 2 * (size_t)wanted : pieces->count;
-    const unsigned started = start(&u, threads, wanted);
-    status = started > 0 ? copy_pieces(&u) : TOL_OUT_OF_HOST_MEMORY;
-    stop(&u);
-    for (unsigned i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    struct upload *u = NULL;
+    struct progress progress = {options, pieces, UINT64_MAX, 0};
+    const unsigned deadline_ms = loaded->deadline_ms;
+    TOL_TRY(make(loaded, model, pieces, options, &u));
+    const unsigned started = start(u, thread_count(options, pieces->count));
     TOL_CHECK(started > 0, TOL_OUT_OF_HOST_MEMORY, "no thread could be started to read the model");
-    if (u.status != TOL_OK) status = tol_fail_again(u.status, u.cuda, u.text);
+    status = watch(u, &progress, started, deadline_ms);
+    const tol_status ended = end_readers(u, started, deadline_ms);
+    pthread_mutex_lock(&u->lock);
+    if (u->status != TOL_OK) status = tol_fail_again(u->status, u->cuda, u->text);
+    pthread_mutex_unlock(&u->lock);
+    if (status == TOL_OK && ended != TOL_OK) {
+        status = tol_fail(__FILE__, __LINE__, ended,
+                          "a copy of the model has not ended after %u ms", deadline_ms);
+    }
 out:
-    end(&u);
+    if (u != NULL) leave(u);
     return status;
 }
 

@@ -31,7 +31,7 @@ struct tol_load_options {
     size_t prompt_rows;
     size_t prompt_from;  /* tokens of a long prompt; 0: 64; SIZE_MAX: none is */
     size_t chunk_bytes;  /* of a pinned block; 0: 2 MiB */
-    unsigned threads;    /* that read the file; 0: as many as processors, 8 at most */
+    unsigned threads;    /* that read the file; 0: as many as processors, 12 at most */
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;          /* sessions whose texts begin alike do not share pages */
@@ -45,7 +45,8 @@ struct tol_load_options {
     struct tol_context *const *peers;
     unsigned peer_count;
     enum kn_collective_way way; /* how they exchange columns: KN_WAY_AUTO, _DIRECT or _FLAGS */
-    unsigned deadline_ms;       /* of a pass, which then fails with TOL_TIMEOUT; 0: 60000 */
+    /* Of a pass, and of a copy of loading, which then fail with TOL_TIMEOUT; 0: 60000. */
+    unsigned deadline_ms;
     bool verify; /* compare checksums of what was read with those of what is on the device */
     /* Called by the thread that loads, after parts of the copies and at their end; false cancels.
      * NULL: none. */
