@@ -196,7 +196,7 @@ def read_folder(folder: Folder, path: pathlib.Path) -> Evidence:
     if faults:
         raise ValueError(f"{folder / 'results.json'} does not match its schema: {faults[0]}")
     machine = read_json(folder / "machine.json")
-    has_manifest = integrity.check_manifest(folder, run)
+    has_manifest = integrity.check_manifest(folder, run) is not None
     try:
         for result in results["claims"]:
             if result["verdict"] not in VERDICTS:

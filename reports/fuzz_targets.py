@@ -99,7 +99,7 @@ def manifest(data: bytes) -> None:
     folder = files(data)
     try:
         run = integrity.read_json(folder / "run.json")
-        has_manifest = integrity.check_manifest(folder, run)
+        has_manifest = integrity.check_manifest(folder, run) is not None
     except ValueError as error:
         assert str(error), "refused without a reason"
         return

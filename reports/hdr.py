@@ -6,6 +6,7 @@ Source: HdrHistogram by Gil Tene, and the encoding as HdrHistogram_py's ENCODING
 import base64
 import binascii
 import functools
+import re
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303
 HEADER = struct.Struct(">iiiiqqd")
 BYTES_MAX = 16 << 20  # of a histogram's counts, as the harness reads them
+KNOWN_MAX = 1 << 16   # of what is kept because it is met again
 
 
 def cookie_base(cookie: int) -> int:
@@ -90,8 +92,21 @@ def zigzag_number(data: bytes, at: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), at
 
 
-# Logs of one program have the same few buckets.
-@functools.lru_cache(maxsize=1 << 16)
+class Numbers(dict[bytes, int]):
+    """The number of each encoding that was met; ValueError for one that is cut off."""
+
+    def __missing__(self, encoded: bytes) -> int:
+        number, _ = zigzag_number(encoded, 0)
+        if len(self) < KNOWN_MAX:
+            self[encoded] = number
+        return number
+
+
+# Each byte belongs to one encoding; only the last one may be cut off.
+ENCODED = re.compile(rb"[\0-\x7f]|[\x80-\xff]{1,7}[\0-\x7f]|[\x80-\xff]{8}[\0-\xff]|[\x80-\xff]+")
+NUMBERS = Numbers()
+
+
 def highest_at(index: int, lowest: int, digits: int) -> int:
     """The largest value that an index counts."""
     unit = lowest.bit_length() - 1
@@ -102,6 +117,30 @@ def highest_at(index: int, lowest: int, digits: int) -> int:
     if bucket < 0:
         bucket, sub = 0, sub - half
     return ((sub + 1) << (bucket + unit)) - 1
+
+
+class Shape(dict[int, int]):
+    """highest_at of the indexes that were met, for histograms of one shape. ValueError beyond its
+    end: such values would take all memory to compute."""
+
+    def __init__(self, lowest: int, highest: int, digits: int) -> None:
+        super().__init__()
+        self.lowest, self.digits = lowest, digits
+        self.end = count_of_counts(lowest, highest, digits)
+
+    def check(self, index: int) -> None:
+        if index > self.end:
+            raise ValueError("a histogram has more counts than its shape")
+
+    def __missing__(self, index: int) -> int:
+        self.check(index + 1)
+        value = highest_at(index, self.lowest, self.digits)
+        if len(self) < KNOWN_MAX:
+            self[index] = value
+        return value
+
+
+shape_of = functools.lru_cache(maxsize=16)(Shape)  # logs of one program have the same few shapes
 
 
 def count_of_counts(lowest: int, highest: int, digits: int) -> int:
@@ -138,20 +177,18 @@ def decode(text: str) -> Histogram:
             or highest < 2 * lowest or lowest.bit_length() + (2 * 10**digits - 1).bit_length() > 63
             or not 0 <= length <= len(plain) - HEADER.size):
         raise ValueError("this is not a V2 histogram")
-    histogram = Histogram(lowest, highest, digits)
-    index, end = 0, count_of_counts(lowest, highest, digits)
-    data, at, size = plain[HEADER.size:HEADER.size + length], 0, length
-    while at < size:
-        number = data[at]
-        if number < 0x80:  # most are this small
-            number, at = (number >> 1) ^ -(number & 1), at + 1
+    shape, index = shape_of(lowest, highest, digits), 0
+    buckets: list[tuple[int, int]] = []
+    value_at, keep = shape.__getitem__, buckets.append  # looked up once: there are many numbers
+    for number in map(NUMBERS.__getitem__, ENCODED.findall(plain, HEADER.size,
+                                                           HEADER.size + length)):
+        if number > 0:
+            keep((value_at(index), number))
+            index += 1
         else:
-            number, at = zigzag_number(data, at)
-        if number > 0 and index < end:
-            histogram.buckets.append((highest_at(index, lowest, digits), number))
-        index += -number if number < 0 else 1
-        if index > end:
-            raise ValueError("a histogram has more counts than its shape")
+            index += -number or 1  # a run of zeros, or one
+    shape.check(index)
+    histogram = Histogram(lowest, highest, digits, buckets)
     if histogram.total >= 1 << 63:
         raise ValueError("a histogram has more values than 63 bits count")
     return histogram

@@ -9,26 +9,31 @@ import errno
 import hashlib
 import os
 import pathlib
+from typing import Any
 
 from .. import archive
 from ..archive import Archived
-from ..integrity import read_json
 
 
 class Missing(ValueError):
     """There is nothing of that name."""
 
 
+# Opened without waiting: a pipe would.
+FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FIRST = 1 << 16  # more than most files have
+
+
 def read_file(path: str, left: int) -> bytes:
-    """A regular file of at most so many bytes. It is opened without waiting: a pipe would."""
-    place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    """A regular file of at most so many bytes."""
+    place = os.open(path, FLAGS)
     try:
-        # One byte more than it has, so that one that grows is noticed.
-        data = os.read(place, min(os.fstat(place).st_size, left) + 1)
-        while more := os.read(place, 1 << 16) if data else b"":
-            data += more
-            if len(data) > left:
-                break
+        data = os.read(place, FIRST)
+        if len(data) == FIRST:  # with less it has ended
+            # One byte more than it has, so that one that grows is noticed.
+            data += os.read(place, max(0, min(os.fstat(place).st_size, left) - FIRST) + 1)
+            while len(data) <= left and (more := os.read(place, FIRST)):
+                data += more
     finally:
         os.close(place)
     if len(data) > left:
@@ -81,18 +86,21 @@ def load(path: pathlib.Path) -> Archived:
 
 
 def digest(files: dict[str, bytes]) -> str:
+    """The same for the same files. Those that a manifest lists are as it says, which was checked,
+    so it and run.json stand for all of them."""
     whole = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        whole.update(f"{name}\0{len(data)}\0".encode())
-        whole.update(data)
+    names = ("manifest.json", "run.json") if "manifest.json" in files else sorted(files)
+    for name in names:
+        whole.update(f"{name}\0{len(files[name])}\0".encode())
+        whole.update(files[name])
     return whole.hexdigest()
 
 
-def listed_only(folder: Archived) -> Archived:
+def listed_only(folder: Archived, listed: dict[str, Any] | None) -> Archived:
     """Without files that the run did not list, where it has a list."""
-    if not is_file(folder / "manifest.json"):
+    if listed is None:
         return folder
-    names = {*read_json(folder / "manifest.json").get("files", {}), "manifest.json", "run.json"}
+    names = {*listed, "manifest.json", "run.json"}
     return Archived(folder.archive, {name: data for name, data in folder.files.items()
                                      if name in names})
 

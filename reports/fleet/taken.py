@@ -113,10 +113,9 @@ def quantities(run: Run, series: dict[Key, Histogram],
     return found
 
 
-def describe(folder: Archived, path: pathlib.Path) -> Run:
-    """What results.json, run.json and machine.json say."""
-    run, results = read_json(folder / "run.json"), read_json(folder / "results.json")
-    integrity.check_manifest(folder, run)
+def describe(folder: Archived, path: pathlib.Path, run: dict[str, Any]) -> Run:
+    """What run.json, results.json and machine.json say."""
+    results = read_json(folder / "results.json")
     faults = schema.check_results(results)
     if "schema" not in results or faults:
         raise ValueError(f"{folder / 'results.json'} does not match its schema: "
@@ -151,8 +150,9 @@ def read(path: pathlib.Path) -> tuple[Run, dict[Key, Histogram]]:
     if not is_file(folder / "run.json"):
         raise ValueError(f"{path} has no run.json, which a run writes last: it was cut off")
     try:
-        folder = listed_only(folder)
-        run = describe(folder, path)
+        said = read_json(folder / "run.json")
+        folder = listed_only(folder, integrity.check_manifest(folder, said))
+        run = describe(folder, path, said)
         series: dict[Key, Histogram] = {}
         sides: dict[str, list[float]] = {}
         for result in run.claims.values():
