@@ -123,7 +123,8 @@ def write_tsan(n: Ninja) -> None:
     folder = write_variant(n, "tsan")
     parts = [n.build(f"{folder}/{name}.o", "cc", f"runtime/bench/{name}.c",
                      cflags=f"$common $flags {RUNTIME_ROOM}")
-             for name in ("threads_check", "threads_pool_check", "threads_copy_check")]
+             for name in ("threads_check", "threads_pool_check", "threads_copy_check",
+                          "threads_watch_check")]
     program = n.build(f"{folder}/threads-check", "exe", f"{' '.join(parts)} {folder}/libtollens.a",
                       after=f"{folder}/libtollens-soft.so", libs="-lpthread -ldl -lm",
                       ldflags="$ldflags")

@@ -29,7 +29,7 @@ RUNTIME = within({
     """,
     "watch": """
         watch_alarm watch_baseline watch_blocks watch_calls watch_judge watch_kernels watch_rules
-        watch_visit watch_graphs watch_shares watch_accesses watch
+        watch_lock watch_visit watch_graphs watch_shares watch_accesses watch
     """,
     "transfer": """
         retry team staging streamed pieces host_copy rows peer block_move transfer

@@ -345,6 +345,7 @@ int main(int argc, char **argv) {
     if (code == 0) code = run_traced(driver, 4);
     if (code == 0) code = check_growing_pool(driver);
     if (code == 0) code = check_copies(driver);
+    if (code == 0) code = check_watch(driver);
     tol_driver_close(driver);
     if (code == 0) printf("%d threads, %d rounds each: nothing was lost\n", THREADS, ROUNDS);
     return code;

@@ -1,5 +1,5 @@
 /*
- * Parts of threads-check: a pool that grows and shrinks under several threads, and copies.
+ * Parts of threads-check: a pool that grows and shrinks under several threads, copies, and a watch.
  */
 #ifndef TOLLENS_THREADS_POOL_CHECK_H
 #define TOLLENS_THREADS_POOL_CHECK_H
@@ -10,5 +10,6 @@
  * stderr. */
 int check_growing_pool(struct tol_driver *driver);
 int check_copies(struct tol_driver *driver);
+int check_watch(struct tol_driver *driver);
 
 #endif

@@ -6,10 +6,12 @@
  * The library is the argument, else the platform's driver, else the soft device. The same calls are
  * made through two tables of the driver's functions: one was opened without the watch. Each line
  * has the median of BATCHES batches of CALLS calls and the median of the differences of
- * neighbouring batches.
+ * neighbouring batches. Then the same with driver functions that do nothing: a watch's own cost,
+ * without what a device's differences add.
  */
 #include "core/any_driver.h"
 #include "core/check.h"
+#include "core/libcuda_state.h"
 #include "core/monotonic.h"
 #include "tollens/tollens.h"
 
@@ -103,6 +105,36 @@ out:
     return status;
 }
 
+/* ---- a driver that does nothing ------------------------------------------------------------- */
+
+static CUresult CUDAAPI launch_nothing(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                       unsigned grid_z, unsigned block_x, unsigned block_y,
+                                       unsigned block_z, unsigned shared, CUstream stream,
+                                       void **parameters, void **extra) {
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+    (void)block_z, (void)shared, (void)stream, (void)parameters, (void)extra;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI launch_nothing_ex(const CUlaunchConfig *config, CUfunction function,
+                                          void **parameters, void **extra) {
+    (void)config, (void)function, (void)parameters, (void)extra;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_nothing(CUdeviceptr to, const void *from, size_t bytes,
+                                     CUstream stream) {
+    (void)to, (void)from, (void)bytes, (void)stream;
+    return CUDA_SUCCESS;
+}
+
+/* From now on, below a watch too. */
+static void do_nothing(struct tol_driver *driver) {
+    driver->table.cuLaunchKernel = launch_nothing;
+    if (driver->table.cuLaunchKernelEx != NULL) driver->table.cuLaunchKernelEx = launch_nothing_ex;
+    driver->table.cuMemcpyHtoDAsync_v2 = copy_nothing;
+}
+
 int main(int argc, char **argv) {
     tol_status status = TOL_OK;
     struct tol_driver *drivers[2] = {NULL};
@@ -124,8 +156,11 @@ int main(int argc, char **argv) {
     printf("%s, %d blocks watched, 3 rules\n", tol_context_device(sides[0].context)->name, BLOCKS);
     TOL_TRY(compare("launch", sides, launch));
     TOL_TRY(compare("copy to the device", sides, copy));
+    for (unsigned i = 0; i < 2; i++) do_nothing(drivers[i]);
+    TOL_TRY(compare("launch, no driver", sides, launch));
+    TOL_TRY(compare("copy, no driver", sides, copy));
     TOL_TRY(tol_watch_find(watch, tol_buffer_address(sides[1].buffer), &counted));
-    TOL_CHECK(counted.launches == BATCHES * CALLS && counted.copies_in == BATCHES * CALLS,
+    TOL_CHECK(counted.launches == 2 * BATCHES * CALLS && counted.copies_in == 2 * BATCHES * CALLS,
               TOL_MISMATCH, "%llu launches and %llu copies were counted",
               (unsigned long long)counted.launches, (unsigned long long)counted.copies_in);
 out:

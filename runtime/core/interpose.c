@@ -19,7 +19,7 @@ static struct {
     struct tol_interpose_options options;
     const struct tol_driver_table *driver; /* the real functions; stays set once installed */
     struct tol_driver *installed;          /* whose table is replaced now; NULL when off */
-    _Atomic uint64_t calls;
+    _Atomic uint64_t calls;                /* traced, or left out when the trace was full */
     _Atomic uint64_t count[TOL_DRIVER_FUNCTIONS];
     _Atomic uint64_t ns[TOL_DRIVER_FUNCTIONS];
     _Atomic uint64_t *rule_matches; /* one per rule */
@@ -54,12 +54,11 @@ static void apply(const struct tol_interpose_rule *rule, struct tol_interpose_ca
 }
 
 static void enter(struct tol_interpose_call *call) {
-    call->sequence = atomic_fetch_add(&state.calls, 1) + 1;
+    if (state.trace != NULL) call->sequence = atomic_fetch_add(&state.calls, 1) + 1;
     atomic_fetch_add_explicit(&state.count[call->index], 1, memory_order_relaxed);
-    const char *name = tol_driver_function_name(call->index);
     for (size_t i = 0; i < state.options.rule_count; i++) {
         const struct tol_interpose_rule *rule = &state.options.rules[i];
-        if (!matches(rule->function, name)) continue;
+        if (!matches(rule->function, tol_driver_function_name(call->index))) continue;
         uint64_t match = atomic_fetch_add(&state.rule_matches[i], 1) + 1;
         if (rule->nth != 0 && rule->nth != match) continue;
         apply(rule, call);
@@ -198,8 +197,10 @@ void tol_interpose_remove(struct tol_driver *driver) {
 
 uint64_t tol_interpose_count(enum tol_driver_index index) {
     if ((int)index < 0 || index > TOL_DRIVER_FUNCTIONS) return 0;
-    return index == TOL_DRIVER_FUNCTIONS ? atomic_load(&state.calls)
-                                         : atomic_load(&state.count[index]);
+    if (index < TOL_DRIVER_FUNCTIONS) return atomic_load(&state.count[index]);
+    uint64_t sum = 0;
+    for (int i = 0; i < TOL_DRIVER_FUNCTIONS; i++) sum += atomic_load(&state.count[i]);
+    return sum;
 }
 
 uint64_t tol_interpose_ns(enum tol_driver_index index) {

@@ -69,18 +69,20 @@ static void before(struct tol_interpose_call *call, void *user) {
     if (!call->forward || !watch_is_seen(call->index)) return;
     watch_visit_begin(&visit, watch, call->driver);
     visit.deed.now_ns = watch->options.now_ns();
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     find_all(&visit, call);
     const bool is_refused = watch->rule_count > 0 && watch_visit_judge(&visit);
     if (!is_refused) watch_visit_count(&visit, false);
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
     watch_visit_end(&visit);
     if (!is_refused) return;
     call->forward = false;
     call->result = CUDA_ERROR_NOT_PERMITTED;
 }
 
+/* What a call made, changed or ended. */
 static void note(struct tol_watch *watch, const struct tol_interpose_call *call) {
+    if (watch_is_work(call->index)) return;
     watch_kernel_note(watch, call);
     watch_graph_note(watch, call);
     watch_share_note(watch, call);
@@ -95,10 +97,10 @@ static void after(struct tol_interpose_call *call, void *user) {
     }
     if (!call->forward || !watch_is_seen(call->index)) return;
     watch_visit_begin(&visit, watch, call->driver);
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     find_all(&visit, call);
     watch_visit_count(&visit, true);
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
     watch_visit_end(&visit);
 }
 
@@ -115,6 +117,13 @@ out:
     return status;
 }
 
+/* The same clock as of its last tick, some milliseconds at most: a quarter of the time. */
+static uint64_t coarse_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 tol_status tol_watch_create(const struct tol_watch_options *options, struct tol_watch **result) {
@@ -122,10 +131,12 @@ tol_status tol_watch_create(const struct tol_watch_options *options, struct tol_
     struct tol_watch *watch = calloc(1, sizeof *watch);
     TOL_CHECK(watch != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a watch");
     if (options != NULL) watch->options = *options;
-    if (watch->options.now_ns == NULL) watch->options.now_ns = tol_now_ns;
     TOL_TRY(watch_rules_read(watch->options.rules, &watch->rules, &watch->rule_count));
+    watch_judge_prepare(watch);
+    if (watch->options.now_ns == NULL) {
+        watch->options.now_ns = watch_judge_needs_clock(watch) ? tol_now_ns : coarse_now_ns;
+    }
     watch->options.rules = NULL; /* the text is the caller's */
-    pthread_rwlock_init(&watch->lock, NULL);
     pthread_mutex_init(&watch->alarm_lock, NULL);
     *result = watch;
     watch = NULL;
@@ -142,7 +153,6 @@ void tol_watch_destroy(struct tol_watch *watch) {
     watch_graphs_free(watch);
     watch_shares_free(watch);
     for (size_t i = 0; i < watch->rule_count; i++) pthread_mutex_destroy(&watch->rules[i].lock);
-    pthread_rwlock_destroy(&watch->lock);
     pthread_mutex_destroy(&watch->alarm_lock);
     free(watch->blocks);
     free(watch->ends);
@@ -152,9 +162,9 @@ void tol_watch_destroy(struct tol_watch *watch) {
 }
 
 void tol_watch_close_modules(struct tol_watch *watch) {
-    pthread_rwlock_wrlock(&watch->lock);
+    watch_lock_write(&watch->lock);
     watch->is_closed = true;
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_write_end(&watch->lock);
 }
 
 void tol_watch_close_kernels(struct tol_watch *watch) {

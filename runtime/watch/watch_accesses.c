@@ -11,7 +11,7 @@ static void on_kernel(const struct tol_accesses *accesses, void *user) {
     watch_visit_begin(&visit, watch, NULL);
     visit.deed.now_ns = watch->options.now_ns();
     visit.deed.kernel_name = accesses->kernel;
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     struct watch_kernel *kernel = watch_kernel_find(watch, accesses->function);
     for (size_t i = 0; i < accesses->count; i++) {
         const struct tol_access *access = &accesses->accesses[i];
@@ -32,7 +32,7 @@ static void on_kernel(const struct tol_accesses *accesses, void *user) {
     }
     (void)watch_visit_judge(&visit); /* it has happened: there is nothing to refuse */
     watch_visit_count(&visit, false);
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
     watch_visit_end(&visit);
 }
 

@@ -11,6 +11,9 @@
 
 struct watch_block *watch_block_from(struct tol_watch *watch, CUdeviceptr address, size_t *index) {
     size_t low = 0, high = watch->block_count;
+    *index = 0;
+    if (high == 0) return NULL;
+    if (address < watch->lowest) return watch->blocks[0]; /* as numbers that are no addresses */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (watch->ends[middle] <= address)
@@ -19,7 +22,7 @@ struct watch_block *watch_block_from(struct tol_watch *watch, CUdeviceptr addres
             high = middle;
     }
     *index = low;
-    return low < watch->block_count ? watch->blocks[low] : NULL;
+    return *index < watch->block_count ? watch->blocks[*index] : NULL;
 }
 
 bool watch_label_fits(const char *pattern, const char *label) {
@@ -56,11 +59,11 @@ static void add(_Atomic uint64_t *count, uint64_t more) {
     atomic_fetch_add_explicit(count, more, memory_order_relaxed);
 }
 
-void watch_count(const struct watch_deed *deed, bool takes_back) {
-    struct watch_block *block = deed->block;
-    const uint64_t more = takes_back ? -deed->bytes : deed->bytes,
-                   times = takes_back ? -deed->count : deed->count;
-    switch (deed->effect) {
+void watch_count(const struct watch_deed *deed, const struct watch_found *found, bool takes_back) {
+    struct watch_block *block = found->block;
+    const uint64_t more = takes_back ? -found->bytes : found->bytes,
+                   times = takes_back ? -found->count : found->count;
+    switch (found->effect) {
     case WATCH_IN:
         add(&block->bytes_in, more);
         add(&block->copies_in, times);
@@ -86,6 +89,8 @@ void watch_count(const struct watch_deed *deed, bool takes_back) {
         break;
     case WATCH_SHARED:
         add(&block->shares, times);
+        break;
+    case WATCH_EFFECTS:
         break;
     }
     if (takes_back) return;
@@ -130,7 +135,10 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     memcpy(block->label, label, strlen(label));
     block->begin = address;
     block->end = address + bytes;
-    pthread_rwlock_wrlock(&watch->lock);
+    for (size_t i = 0; i < watch->rule_count; i++) {
+        if (watch_label_fits(watch->rules[i].blocks, label)) block->rules |= (uint64_t)1 << i;
+    }
+    watch_lock_write(&watch->lock);
     is_locked = true;
     TOL_TRY(make_room(watch));
     const struct watch_block *next = watch_block_from(watch, address, &index);
@@ -144,10 +152,11 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     watch->blocks[index] = block;
     watch->ends[index] = block->end;
     watch->block_count++;
+    watch->lowest = watch->blocks[0]->begin;
     atomic_fetch_add(&watch->generation, 1);
     block = NULL;
 out:
-    if (is_locked) pthread_rwlock_unlock(&watch->lock);
+    if (is_locked) watch_lock_write_end(&watch->lock);
     free(block);
     return status;
 }
@@ -155,7 +164,7 @@ out:
 tol_status tol_watch_drop(struct tol_watch *watch, CUdeviceptr address) {
     tol_status status = TOL_OK;
     size_t index = 0;
-    pthread_rwlock_wrlock(&watch->lock);
+    watch_lock_write(&watch->lock);
     struct watch_block *block = watch_block_from(watch, address, &index);
     TOL_CHECK(block != NULL && block->begin == address, TOL_NOT_FOUND,
               "no watched block begins at %#llx", (unsigned long long)address);
@@ -165,9 +174,10 @@ tol_status tol_watch_drop(struct tol_watch *watch, CUdeviceptr address) {
             (watch->block_count - index) * sizeof *watch->blocks);
     memmove(watch->ends + index, watch->ends + index + 1,
             (watch->block_count - index) * sizeof *watch->ends);
+    if (watch->block_count > 0) watch->lowest = watch->blocks[0]->begin;
     free(block);
 out:
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_write_end(&watch->lock);
     return status;
 }
 
@@ -199,22 +209,22 @@ tol_status tol_watch_find(struct tol_watch *watch, CUdeviceptr address,
                           struct tol_watch_block *result) {
     tol_status status = TOL_OK;
     size_t index = 0;
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     struct watch_block *block = watch_block_from(watch, address, &index);
     TOL_CHECK(block != NULL && block->begin <= address, TOL_NOT_FOUND,
               "no watched block contains %#llx", (unsigned long long)address);
     *result = describe(block);
 out:
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
     return status;
 }
 
 void tol_watch_each(struct tol_watch *watch,
                     void (*use)(const struct tol_watch_block *block, void *user), void *user) {
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     for (size_t i = 0; i < watch->block_count; i++) {
         const struct tol_watch_block block = describe(watch->blocks[i]);
         use(&block, user);
     }
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
 }

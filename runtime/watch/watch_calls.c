@@ -187,7 +187,7 @@ bool watch_is_of_host(const struct tol_driver_table *driver, CUdeviceptr address
 
 /* ---- what is looked at ----------------------------------------------------------------------- */
 
-bool watch_is_seen(enum tol_driver_index index) {
+bool watch_is_work(enum tol_driver_index index) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuMemcpy:
     case TOL_DRIVER_INDEX_cuMemcpyAsync:
@@ -223,13 +223,21 @@ bool watch_is_seen(enum tol_driver_index index) {
     case TOL_DRIVER_INDEX_cuLaunchKernelEx:
     case TOL_DRIVER_INDEX_cuLaunchCooperativeKernel:
     case TOL_DRIVER_INDEX_cuGraphLaunch:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool watch_is_seen(enum tol_driver_index index) {
+    switch (index) {
     case TOL_DRIVER_INDEX_cuIpcGetMemHandle:
     case TOL_DRIVER_INDEX_cuMemRetainAllocationHandle:
     case TOL_DRIVER_INDEX_cuMemExportToShareableHandle:
     case TOL_DRIVER_INDEX_cuMemMap:
         return true;
     default:
-        return false;
+        return watch_is_work(index);
     }
 }
 

@@ -73,10 +73,10 @@ static void add_launch(struct tol_watch *watch, struct watch_exec *exec, CUgraph
     if (part == NULL) return;
     part->is_launch = true;
     part->function = node->func;
-    pthread_rwlock_rdlock(&watch->lock);
+    watch_lock_read(&watch->lock);
     part->is_read =
         watch_kernel_words(watch_kernel_find(watch, node->func), &launch, keep_word, part);
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_read_end(&watch->lock);
 }
 
 static void add_copy(struct watch_exec *exec, CUgraphNode top, const CUDA_MEMCPY3D *copy) {
@@ -273,7 +273,7 @@ static void note_exec(struct tol_watch *watch, const struct tol_interpose_call *
     const CUgraphExec handle = is_new ? *ARGUMENT(CUgraphExec *, 0) : ARGUMENT(CUgraphExec, 0);
     struct watch_exec *exec = new_exec(handle, call->driver);
     if (exec != NULL && read_call(watch, exec, call)) {
-        pthread_rwlock_wrlock(&watch->lock);
+        watch_lock_write(&watch->lock);
         struct watch_exec **old = find(watch, handle);
         if (!is_new && old == NULL) exec->is_whole = false;
         if (is_new || old == NULL || call->index == TOL_DRIVER_INDEX_cuGraphExecUpdate_v2) {
@@ -283,7 +283,7 @@ static void note_exec(struct tol_watch *watch, const struct tol_interpose_call *
         } else {
             replace(*old, ARGUMENT(CUgraphNode, 1), exec);
         }
-        pthread_rwlock_unlock(&watch->lock);
+        watch_lock_write_end(&watch->lock);
     }
     free_exec(exec);
 }
@@ -300,9 +300,9 @@ void watch_graph_note(struct tol_watch *watch, const struct tol_interpose_call *
         }
         break;
     case TOL_DRIVER_INDEX_cuGraphExecDestroy:
-        pthread_rwlock_wrlock(&watch->lock);
+        watch_lock_write(&watch->lock);
         drop(watch, ARGUMENT(CUgraphExec, 0));
-        pthread_rwlock_unlock(&watch->lock);
+        watch_lock_write_end(&watch->lock);
         break;
     case TOL_DRIVER_INDEX_cuGraphInstantiateWithFlags:
     case TOL_DRIVER_INDEX_cuGraphExecUpdate_v2:

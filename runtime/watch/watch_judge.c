@@ -3,6 +3,43 @@
  */
 #include "watch_state.h"
 
+/* The effects that a kind of rule looks at, a bit each. "usual" counts time with each call. */
+#define BIT(effect) (1u << WATCH_##effect)
+static const unsigned effects_of[] = {
+    [TOL_WATCH_WRITTEN_ONCE] = BIT(IN) | BIT(WRITTEN) | BIT(STORED),
+    [TOL_WATCH_NO_READ_BACK] = BIT(OUT),
+    [TOL_WATCH_COPY_OUT_LIMIT] = BIT(OUT),
+    [TOL_WATCH_KNOWN_MODULES] = 0, /* launches of their kernels are no effect on a block */
+    [TOL_WATCH_USUAL] = BIT(EFFECTS) - 1,
+    [TOL_WATCH_NO_COPY] = BIT(OUT) | BIT(READ),
+    [TOL_WATCH_NO_SHARE] = BIT(SHARED),
+    [TOL_WATCH_KNOWN_KERNELS] = BIT(LAUNCHED) | BIT(LOADED),
+};
+
+void watch_judge_prepare(struct tol_watch *watch) {
+    for (size_t i = 0; i < watch->rule_count; i++) {
+        const enum tol_watch_kind kind = watch->rules[i].kind;
+        const uint64_t bit = (uint64_t)1 << i;
+        if (kind == TOL_WATCH_KNOWN_MODULES) watch->rules_of_modules |= bit;
+        for (unsigned effect = 0; effect < WATCH_EFFECTS; effect++) {
+            if (effects_of[kind] >> effect & 1) watch->rules_of[effect] |= bit;
+        }
+    }
+}
+
+bool watch_judge_needs_clock(const struct tol_watch *watch) {
+    for (size_t i = 0; i < watch->rule_count; i++) {
+        const enum tol_watch_kind kind = watch->rules[i].kind;
+        if (kind == TOL_WATCH_COPY_OUT_LIMIT || kind == TOL_WATCH_USUAL) return true;
+    }
+    return false;
+}
+
+uint64_t watch_judge_rules(const struct tol_watch *watch, const struct watch_found *found) {
+    return found->block != NULL ? found->block->rules & watch->rules_of[found->effect]
+                                : watch->rules_of_modules;
+}
+
 static bool broke(struct tol_watch *watch, const struct watch_rule *rule,
                   const struct watch_deed *deed, double value, double limit, const char *unit) {
     watch_alarm(watch, rule, deed, value, limit, unit);
@@ -11,9 +48,6 @@ static bool broke(struct tol_watch *watch, const struct watch_rule *rule,
 
 static bool judge_write(struct tol_watch *watch, const struct watch_rule *rule,
                         const struct watch_deed *deed) {
-    if (deed->effect != WATCH_IN && deed->effect != WATCH_WRITTEN && deed->effect != WATCH_STORED) {
-        return false;
-    }
     const struct watch_block *block = deed->block;
     const uint64_t before = atomic_load(&block->bytes_in) + atomic_load(&block->bytes_written) +
                             atomic_load(&block->bytes_stored),
@@ -25,7 +59,6 @@ static bool judge_write(struct tol_watch *watch, const struct watch_rule *rule,
 /* A bucket of tokens: one second's bytes at most, filled at the rate of the rule. */
 static bool judge_rate(struct tol_watch *watch, struct watch_rule *rule,
                        const struct watch_deed *deed) {
-    if (deed->effect != WATCH_OUT) return false;
     const double rate = rule->mb_per_s * 1e6;
     pthread_mutex_lock(&rule->lock);
     if (rule->filled_ns == 0)
@@ -66,7 +99,6 @@ static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
 
 static bool judge_copy(struct tol_watch *watch, const struct watch_rule *rule,
                        const struct watch_deed *deed) {
-    if (deed->effect != WATCH_OUT && deed->effect != WATCH_READ) return false;
     return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes copied");
 }
 
@@ -74,7 +106,6 @@ static bool judge_copy(struct tol_watch *watch, const struct watch_rule *rule,
 static bool judge_kernel(struct tol_watch *watch, const struct watch_rule *rule,
                          const struct watch_deed *deed) {
     const uint64_t bit = (uint64_t)1 << (rule - watch->rules);
-    if (deed->effect != WATCH_LAUNCHED && deed->effect != WATCH_LOADED) return false;
     if (deed->kernel != NULL) {
         if ((atomic_load(&deed->kernel->learned) & bit) != 0) return false;
         if (!atomic_load(&watch->kernels_closed)) {
@@ -91,17 +122,13 @@ static bool judge_kernel(struct tol_watch *watch, const struct watch_rule *rule,
 
 static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
                        const struct watch_deed *deed) {
-    if (rule->kind == TOL_WATCH_KNOWN_MODULES) {
-        if (deed->block != NULL || (deed->kernel != NULL && deed->kernel->is_known)) return false;
-        return broke(watch, rule, deed, (double)deed->count, 0, "launches");
-    }
-    if (deed->block == NULL || !watch_label_fits(rule->blocks, deed->block->label)) return false;
     switch (rule->kind) {
+    case TOL_WATCH_KNOWN_MODULES:
+        return broke(watch, rule, deed, (double)deed->count, 0, "launches");
     case TOL_WATCH_WRITTEN_ONCE:
         return judge_write(watch, rule, deed);
     case TOL_WATCH_NO_READ_BACK:
-        return deed->effect == WATCH_OUT &&
-               broke(watch, rule, deed, (double)deed->bytes, 0, "bytes to the host");
+        return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes to the host");
     case TOL_WATCH_COPY_OUT_LIMIT:
         return judge_rate(watch, rule, deed);
     case TOL_WATCH_USUAL:
@@ -109,8 +136,7 @@ static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
     case TOL_WATCH_NO_COPY:
         return judge_copy(watch, rule, deed);
     case TOL_WATCH_NO_SHARE:
-        return deed->effect == WATCH_SHARED &&
-               broke(watch, rule, deed, (double)deed->bytes, 0, "bytes shared");
+        return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes shared");
     case TOL_WATCH_KNOWN_KERNELS:
         return judge_kernel(watch, rule, deed);
     default:
@@ -118,10 +144,10 @@ static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
     }
 }
 
-bool watch_judge(struct tol_watch *watch, const struct watch_deed *deed) {
+bool watch_judge(struct tol_watch *watch, uint64_t rules, const struct watch_deed *deed) {
     bool is_refused = false;
-    for (size_t i = 0; i < watch->rule_count; i++) {
-        is_refused = judge_rule(watch, &watch->rules[i], deed) || is_refused;
+    for (; rules != 0; rules &= rules - 1) {
+        is_refused = judge_rule(watch, &watch->rules[__builtin_ctzll(rules)], deed) || is_refused;
     }
     return is_refused;
 }

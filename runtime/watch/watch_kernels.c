@@ -146,7 +146,7 @@ void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call 
     default:
         return;
     }
-    pthread_rwlock_wrlock(&watch->lock);
+    watch_lock_write(&watch->lock);
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
         note_function(watch, *ARGUMENT(CUfunction *, 0), ARGUMENT(CUmodule, 1),
                       ARGUMENT(const char *, 2), call->driver);
@@ -155,7 +155,7 @@ void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call 
     } else {
         note_module(watch, *ARGUMENT(CUmodule *, 0));
     }
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_write_end(&watch->lock);
 }
 
 static void words_of(const void *bytes, size_t count, void (*use)(uint64_t word, void *user),

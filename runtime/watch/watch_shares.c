@@ -117,7 +117,7 @@ static uint64_t take(struct watch_maps *maps, CUdeviceptr address) {
 void watch_share_note(struct tol_watch *watch, const struct tol_interpose_call *call) {
     const bool is_map = call->index == TOL_DRIVER_INDEX_cuMemMap;
     if (!is_map && call->index != TOL_DRIVER_INDEX_cuMemUnmap) return;
-    pthread_rwlock_wrlock(&watch->lock);
+    watch_lock_write(&watch->lock);
     if (is_map) {
         add(watch, call);
     } else if (watch->maps != NULL) {
@@ -127,7 +127,7 @@ void watch_share_note(struct tol_watch *watch, const struct tol_interpose_call *
             bytes = take(watch->maps, at);
         }
     }
-    pthread_rwlock_unlock(&watch->lock);
+    watch_lock_write_end(&watch->lock);
 }
 
 void watch_shares_free(struct tol_watch *watch) {

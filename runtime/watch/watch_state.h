@@ -7,6 +7,7 @@
 
 #include "tollens/accesses.h"
 #include "tollens/watch.h"
+#include "watch_lock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct watch_set {
 struct watch_block {
     char label[TOL_WATCH_LABEL_BYTES];
     CUdeviceptr begin, end;
+    uint64_t rules; /* a bit for each rule whose pattern fits the label */
     _Atomic uint64_t bytes_in, copies_in, bytes_out, copies_out, bytes_written, bytes_read;
     _Atomic uint64_t launches, bytes_loaded, bytes_stored, shares, first_ns, last_ns, alarms;
     struct watch_set threads, streams;
@@ -54,6 +56,19 @@ struct watch_rule {
     struct watch_baseline baseline;
 };
 
+/* What a call does with a block. */
+enum watch_effect {
+    WATCH_IN,      /* from the host */
+    WATCH_OUT,     /* to the host */
+    WATCH_WRITTEN, /* by the device */
+    WATCH_READ,
+    WATCH_LAUNCHED, /* a kernel got its address */
+    WATCH_LOADED,   /* a kernel has read it, as the driver tells */
+    WATCH_STORED,
+    WATCH_SHARED, /* its memory was given to another process, or another address */
+    WATCH_EFFECTS
+};
+
 enum { WATCH_WORDS = 4096 }; /* parameters of a kernel have at most 32764 bytes */
 
 /* A kernel that was looked up, and where its parameters are. */
@@ -77,10 +92,11 @@ struct watch_maps;
 
 struct tol_watch {
     struct tol_watch_options options;
-    pthread_rwlock_t lock;       /* of blocks, kernels, modules, graphs and mappings */
+    struct watch_lock lock;      /* of blocks, kernels, modules, graphs and mappings */
     _Atomic uint64_t generation; /* changes with the blocks and the table of kernels */
     struct watch_block **blocks;
-    CUdeviceptr *ends; /* of each block, to be searched */
+    CUdeviceptr *ends;  /* of each block, to be searched */
+    CUdeviceptr lowest; /* where the first block begins */
     size_t block_count, block_room;
     struct watch_kernel *kernels; /* a hash table; kernel_room is a power of two, or 0 */
     size_t kernel_count, kernel_room;
@@ -95,21 +111,11 @@ struct tol_watch {
     tol_accesses_function teller; /* of accesses; NULL: none */
     struct watch_rule *rules;
     size_t rule_count;
+    /* A bit for each rule that looks at an effect on a block, or at unknown modules. */
+    uint64_t rules_of[WATCH_EFFECTS], rules_of_modules;
     _Atomic uint64_t alarms, unread;
     pthread_mutex_t alarm_lock; /* of first and of options.lines */
     char first[512];
-};
-
-/* What a call does with a block. */
-enum watch_effect {
-    WATCH_IN,      /* from the host */
-    WATCH_OUT,     /* to the host */
-    WATCH_WRITTEN, /* by the device */
-    WATCH_READ,
-    WATCH_LAUNCHED, /* a kernel got its address */
-    WATCH_LOADED,   /* a kernel has read it, as the driver tells */
-    WATCH_STORED,
-    WATCH_SHARED /* its memory was given to another process, or another address */
 };
 
 /* A range that a call uses. */
@@ -139,6 +145,7 @@ struct watch_launch {
     void **parameters, **extra;
 };
 bool watch_is_seen(enum tol_driver_index index); /* whether a call is looked at before it is made */
+bool watch_is_work(enum tol_driver_index index); /* a copy, a fill or a launch */
 bool watch_launch_of(const struct tol_interpose_call *call, struct watch_launch *launch);
 
 /* What a call is about to do with a block, or a launch of an unknown kernel (block NULL). */
@@ -185,7 +192,7 @@ struct watch_block *watch_block_from(struct tol_watch *watch, CUdeviceptr addres
 /* Whether a label fits a rule's pattern. */
 bool watch_label_fits(const char *pattern, const char *label);
 /* Counts what a call does with the block, or takes it back. */
-void watch_count(const struct watch_deed *deed, bool takes_back);
+void watch_count(const struct watch_deed *deed, const struct watch_found *found, bool takes_back);
 
 /* watch_kernels.c. All under the lock, which note takes for writing. */
 void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call *call);
@@ -217,8 +224,13 @@ enum watch_value watch_baseline_add(struct watch_baseline *baseline, uint64_t no
                                     const uint64_t add[WATCH_VALUES], uint64_t *seen,
                                     uint64_t *limit);
 
-/* watch_judge.c. true: a rule refuses it. */
-bool watch_judge(struct tol_watch *watch, const struct watch_deed *deed);
+/* watch_judge.c. Sets the rules that look at each effect. Once, when the rules are read. */
+void watch_judge_prepare(struct tol_watch *watch);
+/* Whether a rule's time is compared, so that milliseconds are too coarse. */
+bool watch_judge_needs_clock(const struct tol_watch *watch);
+/* A bit for each rule that must judge what was found; then these rules do. true: one refuses it. */
+uint64_t watch_judge_rules(const struct tol_watch *watch, const struct watch_found *found);
+bool watch_judge(struct tol_watch *watch, uint64_t rules, const struct watch_deed *deed);
 
 /* watch_alarm.c: counts an alarm and hands it on. */
 void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,

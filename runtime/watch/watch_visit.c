@@ -104,15 +104,17 @@ static struct watch_deed deed_of(const struct watch_visit *visit, size_t i) {
 bool watch_visit_judge(struct watch_visit *visit) {
     bool is_refused = false;
     for (size_t i = 0; i < visit->count; i++) {
+        const uint64_t rules = watch_judge_rules(visit->watch, &visit->found[i]);
+        if (rules == 0) continue;
         const struct watch_deed deed = deed_of(visit, i);
-        is_refused = watch_judge(visit->watch, &deed) || is_refused;
+        is_refused = watch_judge(visit->watch, rules, &deed) || is_refused;
     }
     return is_refused;
 }
 
 void watch_visit_count(const struct watch_visit *visit, bool takes_back) {
     for (size_t i = 0; i < visit->count; i++) {
-        const struct watch_deed deed = deed_of(visit, i);
-        if (deed.block != NULL) watch_count(&deed, takes_back);
+        const struct watch_found *found = &visit->found[i];
+        if (found->block != NULL) watch_count(&visit->deed, found, takes_back);
     }
 }

@@ -24,7 +24,7 @@ extern "C" {
 /* One intercepted call. A hook may read all fields, and change those that say so. */
 struct tol_interpose_call {
     enum tol_driver_index index;
-    uint64_t sequence; /* number of the call since installing, from 1 */
+    uint64_t sequence; /* number of the call since installing, from 1; 0: there is no trace */
     unsigned argument_count;
     void *const *arguments; /* address of each argument; the before hook may change the values */
     const unsigned *argument_bytes;        /* size of each argument */

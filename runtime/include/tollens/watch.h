@@ -92,7 +92,7 @@ struct tol_watch_alarm {
     uint64_t thread;         /* the system's number of the calling thread */
     double value, limit;     /* what was seen, and what the rule allows; see kind */
     const char *unit;        /* of both */
-    uint64_t time_ns;        /* monotonic */
+    uint64_t time_ns;        /* by the watch's clock */
     bool refused;            /* the driver was not called */
 };
 
@@ -104,7 +104,9 @@ struct tol_watch_options {
     void *user;
     FILE *lines;              /* gets one JSON object a line for each alarm; NULL: none. The caller
                                * keeps it open until the watch is destroyed */
-    uint64_t (*now_ns)(void); /* the clock; NULL: the monotonic one */
+    /* The clock; NULL: the monotonic one, read to the nanosecond where a rule is copy_out_limit or
+     * usual, and to some milliseconds otherwise. */
+    uint64_t (*now_ns)(void);
 };
 
 /* What happened to a block since tol_watch_add. */
@@ -119,7 +121,7 @@ struct tol_watch_block {
     /* Bytes that kernels read and wrote, each byte once a kernel: see tol_watch_accesses. */
     uint64_t bytes_loaded, bytes_stored;
     uint64_t shares;            /* calls that gave its memory to a handle or to a second mapping */
-    uint64_t first_ns, last_ns; /* monotonic, of calls; 0: none */
+    uint64_t first_ns, last_ns; /* of calls, by the watch's clock; 0: none */
     unsigned threads, streams;  /* distinct ones; TOL_WATCH_MEMBERS means that many or more */
     uint64_t alarms;
 };
