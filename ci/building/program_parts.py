@@ -20,7 +20,8 @@ FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
 
 # The runtime's benchmarks, and the parts of each.
 RUNTIME_BENCHES = (["launch"],
-                   ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench"],
+                   ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench",
+                    "pool_costs_bench"],
                    ["transfer"], ["watch"], ["peers", "peer_speed"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])

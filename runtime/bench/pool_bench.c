@@ -3,6 +3,7 @@
  *
  *     bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] [LIBRARY]
  *                       LIBRARY is the driver's; else it is the platform's or the soft device's
+ *     TOLLENS_SOFT_MEMORY=60G bench-pool --priced [--steps N] [--grow SHARE] [LIBRARY]    exact
  *     bench-pool --torch [OPTIONS]    PyTorch's allocators: runtime/torch/torch_bench.py
  *
  * Hot: the same size freed and allocated again. Walk: the H12 walk, 1 KiB to 10 MiB, 70 of 100
@@ -11,9 +12,11 @@
  * from the driver or given back, of an allocation, which is what p99 depends on. In flight: blocks
  * freed while a stream uses them, and the driver calls that this costs. Times are the host's, an
  * allocation or a free each. --grow tries another value of grow_share in the default profile.
+ * --priced: times of a walk are what its driver calls cost by their prices on an H100.
  */
 #include "core/any_driver.h"
 #include "pool_bench.h"
+#include "tollens/interpose.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -114,6 +117,10 @@ static bool read_arguments(int argc, char **argv, const char **library) {
             bench.is_json = true;
             continue;
         }
+        if (strcmp(argv[i], "--priced") == 0) {
+            bench.is_priced = true;
+            continue;
+        }
         if (argv[i][0] != '-' && *library == NULL) {
             *library = argv[i];
             continue;
@@ -156,6 +163,16 @@ static void print_all(void) {
     for (enum kind kind = 0; kind < DRIVER_SYNC; kind++) print_walks(kind);
 }
 
+static void print_priced(void) {
+    printf(
+        "walks of 1 KiB to 10 MiB, %d steps, then %d; ratio held to asked for; us of driver calls "
+        "by their prices on an H100; seed 42, and the means of %d seeds\n"
+        "%-7s %-16s %7s %7s %7s %5s %6s %6s %7s %7s | %7s %7s %7s %7s %6s\n",
+        bench.steps, 10 * bench.steps, 8, "walk", "allocator", "final", "worst", "handles", "two+",
+        "p50", "p99", "max", "freep99", "final", "worst", "highest", "two+", "p99");
+    for (enum kind kind = 0; kind < DRIVER_ASYNC; kind++) print_priced_walks(kind);
+}
+
 /* Becomes the script in the source tree that this program was built in. */
 static int run_torch(int count, char **arguments) {
     char script[4096];
@@ -177,16 +194,21 @@ int main(int argc, char **argv) {
     bench = (struct pool_bench){.steps = WALK_STEPS, .pairs = HOT_PAIRS, .grow_share = -1};
     if (!read_arguments(argc, argv, &library)) {
         fprintf(stderr,
-                "usage: bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] "
+                "usage: bench-pool [--json] [--priced] [--steps N] [--pairs N] [--grow SHARE] "
                 "[LIBRARY], at most %d steps and %d pairs; or bench-pool --torch [OPTIONS]\n",
                 WALK_STEPS, HOT_PAIRS);
         return 2;
     }
     must(tol_any_driver_open(library, &bench.driver, NULL), "the driver");
+    if (bench.is_priced) price_calls(bench.driver);
     must(tol_context_create(bench.driver, 0, &bench.context), "device 0");
     must(tol_context_bind(bench.context), "device 0");
-    print_all();
+    if (bench.is_priced)
+        print_priced();
+    else
+        print_all();
     tol_context_destroy(bench.context);
+    tol_interpose_remove(bench.driver);
     tol_driver_close(bench.driver);
     return 0;
 }

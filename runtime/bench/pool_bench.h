@@ -28,7 +28,7 @@ union memory {
 struct pool_bench {
     struct tol_driver *driver;
     struct tol_context *context;
-    bool is_json;
+    bool is_json, is_priced;
     int steps, pairs;
     double grow_share; /* of the default profile; below 0: as it is */
 };
@@ -47,7 +47,14 @@ void give(struct allocator *a, union memory memory, struct tol_stream *stream);
 /* Bytes held from the driver; 0 where the allocator cannot say. */
 double held(struct allocator *a);
 
-/* pool_walk_bench.c: growth and steady state. */
+/* pool_costs_bench.c: a clock that driver calls for memory move, and that clock or the host's. */
+void price_calls(struct tol_driver *driver);
+uint64_t bench_now_ns(void);
+/* Handles taken and given back since the last call. */
+unsigned take_handle_count(void);
+
+/* pool_walk_bench.c: growth and steady state; of several seeds, priced. */
+void print_priced_walks(enum kind kind);
 void print_walks(enum kind kind);
 
 /* pool_flight_bench.c: frees of blocks that a stream still uses. */

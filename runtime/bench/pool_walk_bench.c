@@ -18,6 +18,7 @@ struct walk {
     bool ran_out;
     double final, worst, alloc_p50, alloc_p99, alloc_max, free_p50, free_p99;
     double handles; /* that callers took or gave back, of an allocation */
+    size_t several; /* allocations that took or gave back two or more; priced walks only */
 };
 
 struct live {
@@ -73,9 +74,10 @@ static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w)
         think(w->think_ns);
         if (live_count == 0 || (draw(100) < w->allocate_of_100 && live_count < LIVE_MAX)) {
             const size_t bytes = 1024 + draw(10 * MIB - 1024);
-            const double begin = (double)tol_now_ns();
+            const double begin = (double)bench_now_ns();
             w->ran_out = !take(a, bytes, stream, &live[live_count].memory);
-            allocs[alloc_count++] = (double)tol_now_ns() - begin;
+            allocs[alloc_count++] = (double)bench_now_ns() - begin;
+            w->several += take_handle_count() > 1;
             if (w->ran_out) break;
             live[live_count++].bytes = bytes;
             live_bytes += (double)bytes;
@@ -84,9 +86,10 @@ static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w)
             const struct live one = live[i];
             live[i] = live[--live_count];
             live_bytes -= (double)one.bytes;
-            const double begin = (double)tol_now_ns();
+            const double begin = (double)bench_now_ns();
             give(a, one.memory, stream);
-            frees[free_count++] = (double)tol_now_ns() - begin;
+            frees[free_count++] = (double)bench_now_ns() - begin;
+            (void)take_handle_count();
         }
         sample(a, w, step);
     }
@@ -118,8 +121,8 @@ static void print_walk(const char *what, enum kind kind, const struct walk *w) {
     fflush(stdout);
 }
 
-static void restart(void) {
-    random_state = 42;
+static void restart(uint64_t seed) {
+    random_state = seed;
     live_count = 0;
     live_bytes = 0;
 }
@@ -136,11 +139,11 @@ static void grow_twice(enum kind kind, struct tol_stream *stream, uint64_t think
     struct walk ratios = times;
     struct allocator a;
     open_allocator(&a, kind);
-    restart();
+    restart(42);
     walk(&a, stream, &times);
     end(&a, stream);
     open_allocator(&a, kind);
-    restart();
+    restart(42);
     ratios.is_sampled = true;
     walk(&a, stream, &ratios);
     times.final = ratios.final;
@@ -163,4 +166,48 @@ void print_walks(enum kind kind) {
         grow_twice(kind, stream, thinks[i]);
     }
     tol_stream_destroy(stream);
+}
+
+/* ---- priced ---- */
+
+enum { SEEDS = 8 };
+
+/* A growing walk and the steady one behind it, of several seeds: the first seed's, and the mean and
+ * the highest of all. */
+void print_priced_walks(enum kind kind) {
+    static const char *const names[] = {"growth", "steady"};
+    struct tol_stream *stream = NULL;
+    must(tol_stream_create(bench.context, NULL, &stream), "a stream");
+    struct walk walks[SEEDS][2];
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct allocator a;
+        open_allocator(&a, kind);
+        restart(42 + seed);
+        for (int i = 0; i < 2; i++) {
+            walks[seed][i] = (struct walk){.steps = i == 0 ? bench.steps : 10 * bench.steps,
+                                           .allocate_of_100 = i == 0 ? 70 : 50,
+                                           .is_sampled = true};
+            walk(&a, stream, &walks[seed][i]);
+        }
+        end(&a, stream);
+    }
+    tol_stream_destroy(stream);
+    for (int i = 0; i < 2; i++) {
+        double final = 0, worst = 0, highest = 0, p99 = 0, several = 0;
+        for (int seed = 0; seed < SEEDS; seed++) {
+            const struct walk *w = &walks[seed][i];
+            final += w->final / SEEDS;
+            worst += w->worst / SEEDS;
+            p99 += w->alloc_p99 / SEEDS;
+            several += (double)w->several / SEEDS;
+            if (w->worst > highest) highest = w->worst;
+        }
+        const struct walk *w = &walks[0][i];
+        printf("%-7s %-16s %7.4f %7.4f %7.4f %5zu %6.1f %6.1f %7.1f %7.1f | %7.4f %7.4f %7.4f "
+               "%7.1f %6.1f\n",
+               names[i], kind_name(kind), w->final, w->worst, w->handles, w->several,
+               w->alloc_p50 * 1e-3, w->alloc_p99 * 1e-3, w->alloc_max * 1e-3, w->free_p99 * 1e-3,
+               final, worst, highest, several, p99 * 1e-3);
+        fflush(stdout);
+    }
 }

@@ -2,7 +2,8 @@
  * The pool beside a reference allocator that is too simple to be wrong: a list of the live blocks
  * by address, and sums. Seeded operations of all kinds, each held against it.
  *
- *     ninja pool-million      a million operations; TOLLENS_TEST_POOL_OPERATIONS says how many
+ *     ninja pool-million      a million operations; TOLLENS_TEST_POOL_OPERATIONS says how many, and
+ *                             TOLLENS_TEST_POOL_SEED which
  *
  * What must hold: no two blocks overlap, each begins where it may, its bytes are its own from the
  * stream that wrote them to the one that frees it, sums agree to the byte, limit and quotas hold,
@@ -301,10 +302,11 @@ Test(reference_model, the_pool_does_what_a_simple_allocator_does, .timeout = 180
     static struct model model;
     size_t before = 0, after = 0;
     const char *wanted = getenv("TOLLENS_TEST_POOL_OPERATIONS");
+    const char *seed = getenv("TOLLENS_TEST_POOL_SEED");
     const uint64_t operations = wanted != NULL ? strtoull(wanted, NULL, 10) : SHORT;
     setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,stream,leak,fatal", 1);
     MUST(tol_context_memory(test_context(), &before, NULL));
-    begin(&model, 1);
+    begin(&model, seed != NULL ? strtoull(seed, NULL, 10) : 1);
     for (uint64_t i = 1; i <= operations; i++) operate(&model, i);
     if (wanted != NULL) {
         fprintf(stderr,
