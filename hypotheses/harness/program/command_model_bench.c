@@ -37,6 +37,10 @@ static const char usage[] =
     "  --devices L  the devices of this list, such as 0,1, compute the model together\n"
     "  --exchange W what they exchange goes by flags in memory, direct copies, or auto (default)\n"
     "  --cache TYPE keys and values as f16 (default) or q8_0\n"
+    "  --temp T     sessions draw tokens at a temperature of 0 to 2; default 0, the largest\n"
+    "  --top-k K    of the K largest logits; 0 (default): of all\n"
+    "  --top-p P    of the fewest tokens whose probabilities reach P; 0 (default): of all\n"
+    "  --host-draws the host draws them, from logits that are copied to it\n"
     "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
     "  --json       an object a row\n"
     "\n"
@@ -54,6 +58,8 @@ struct bench {
     uint64_t prompt, tokens, repeats;
     bool as_json;
     enum kn_cache cache;
+    struct tol_sampling sampling; /* of each session */
+    bool draws_on_host;
     const char *out; /* NULL: no evidence */
     json_t *rows;
     struct hyp_hlog log;
@@ -76,6 +82,32 @@ static const char *value_of(const char *name, int count, char **words, int *at) 
     return *at + 1 < count ? words[++*at] : "";
 }
 
+/* A limit of draws, at words[*i]. *known: whether it is one. */
+static bool read_draw(int count, char **words, int *i, struct bench *b, bool *known) {
+    double top_k = 0;
+    const struct {
+        const char *name;
+        double *number;
+    } limits[] = {
+        {"--temp", &b->sampling.temperature}, {"--top-p", &b->sampling.top_p}, {"--top-k", &top_k}};
+    *known = true;
+    if (strcmp(words[*i], "--host-draws") == 0) return b->draws_on_host = true;
+    for (size_t at = 0; at < sizeof limits / sizeof limits[0]; at++) {
+        char *end = NULL;
+        const char *value = value_of(limits[at].name, count, words, i);
+        if (value == NULL) continue;
+        *limits[at].number = strtod(value, &end);
+        if (end == value || *end != '\0' || !(*limits[at].number >= 0) ||
+            *limits[at].number > 100000) {
+            return hyp_fail("%s must be a number of 0 or more, not '%s'", limits[at].name, value);
+        }
+        if (limits[at].number == &top_k) b->sampling.top_k = (size_t)top_k;
+        return true;
+    }
+    *known = false;
+    return true;
+}
+
 static bool read_words(int count, char **words, struct bench *b) {
     *b = (struct bench){.prompt = PROMPT, .tokens = TOKENS, .repeats = REPEATS};
     if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &b->kind, &b->ordinal)) return false;
@@ -86,6 +118,9 @@ static bool read_words(int count, char **words, struct bench *b) {
         } numbers[] = {{"-p", &b->prompt}, {"-n", &b->tokens}, {"-r", &b->repeats}};
         const char *value = NULL;
         size_t at = 0;
+        bool is_draw = false;
+        if (!read_draw(count, words, &i, b, &is_draw)) return false;
+        if (is_draw) continue;
         while (at < 3 && (value = value_of(numbers[at].name, count, words, &i)) == NULL) at++;
         if (value != NULL) {
             if (!hyp_session_number(value, 100000, numbers[at].number) ||
@@ -124,8 +159,11 @@ static tol_status open_all(struct bench *b) {
     uint32_t state = 1;
     tol_status status = tol_model_open(b->path, &b->model);
     if (status == TOL_OK) status = hyp_session_open(&kind, &b->driver);
-    struct tol_load_options options = {
-        .context = positions, .sessions = SESSIONS, .cache = b->cache, .way = b->way};
+    struct tol_load_options options = {.context = positions,
+                                       .sessions = SESSIONS,
+                                       .cache = b->cache,
+                                       .way = b->way,
+                                       .draws_on_host = b->draws_on_host};
     if (status == TOL_OK) {
         status = hyp_model_devices_open(&b->devices, b->driver, b->ordinal, &options);
     }
@@ -214,7 +252,9 @@ static double step_bytes(const struct bench *b, size_t sessions) {
 static tol_status open_sessions(struct bench *b, size_t count) {
     tol_status status = TOL_OK;
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
-        status = tol_session_create(b->loaded, NULL, &b->sessions[i]);
+        struct tol_session_options options = {.sampling = b->sampling};
+        options.sampling.seed = i;
+        status = tol_session_create(b->loaded, &options, &b->sessions[i]);
         if (status != TOL_OK) break;
         b->open++;
         status = tol_session_prompt(b->sessions[i], b->words + i % 8, 1);

@@ -138,6 +138,25 @@ Test(model_run, a_bench_leaves_its_times_and_counts_kernels) {
     cr_assert(program_says("/dev/null/there"), "%s", program_output);
 }
 
+/* Rows of steps that draw, on the device and on the host. */
+Test(model_run, a_bench_draws_where_it_is_told_to) {
+    char command[300];
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "\"$T\" model bench " MODEL "--device soft -p 4 -n 2 -r 1 --temp 1.5 --top-k 20 "
+                 "--top-p 0.9 %s --json > \"$D/rows\"; [ $(wc -l < \"$D/rows\") = 7 ]",
+                 i == 0 ? "" : "--host-draws");
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("\"$T\" model bench " MODEL "--temp 3 --device soft -p 4 -n 1 -r 1") ==
+                      2 &&
+                  program_says("the temperature is 3"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model bench " MODEL "--top-k many") == 2 &&
+                  program_says("--top-k must be a number of 0 or more, not 'many'"),
+              "%s", program_output);
+}
+
 /* llama-q4_k_m has heads of 64 elements, and llama-f32 of 16, which are no block of Q8_0. */
 Test(model_run, the_cache_may_be_of_bytes) {
     const char *const model = "\"$R/fixtures/models/llama-q4_k_m.gguf\" ";
