@@ -152,7 +152,145 @@ Test(model_move, one_of_two_devices_is_replaced) {
     end(&s);
 }
 
+enum { TEXTS = 40, SHORT = 24, DRAWN = 6 };
+
+struct author {
+    struct scene *s;
+    size_t place;
+    int drawn[TEXTS][DRAWN];
+    size_t count; /* texts that are whole */
+    atomic_bool *stops;
+};
+
+/* A text of its own: its prompt, and the tokens that follow. */
+static void write_text(struct scene *s, size_t place, size_t number, int drawn[DRAWN]) {
+    int tokens[SHORT];
+    struct tol_step one = {.session = NULL};
+    make_tokens(tokens, SHORT, stage_base.vocabulary, (unsigned)(1 + 7 * number + place));
+    MUST(tol_session_create(
+        s->loaded, &(struct tol_session_options){.sampling = {.temperature = 0}}, &one.session));
+    MUST(tol_session_prompt(one.session, tokens, SHORT - number % 5));
+    for (size_t i = 0; i < DRAWN; i++) {
+        MUST(tol_sessions_step(&one, 1));
+        MUST(one.status);
+        drawn[i] = one.token;
+    }
+    tol_session_destroy(one.session);
+}
+
+static void *write_texts(void *user) {
+    struct author *a = user;
+    while (a->count < TEXTS && !atomic_load(a->stops)) {
+        write_text(a->s, a->place, a->count, a->drawn[a->count]);
+        a->count++;
+    }
+    return NULL;
+}
+
+/* Sessions begin, read a prompt and end, at any moment of a move. */
+Test(model_move, texts_begin_and_end_beside_moves) {
+    static struct author authors[SESSIONS];
+    static atomic_bool stops;
+    pthread_t threads[SESSIONS];
+    struct tol_loaded_stats stats;
+    int drawn[DRAWN];
+    struct scene s = begin(1, 3);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        authors[i] = (struct author){.s = &s, .place = i, .stops = &stops};
+        cr_assert(pthread_create(&threads[i], NULL, write_texts, &authors[i]) == 0);
+    }
+    for (unsigned i = 1; i <= 4; i++) MUST(tol_model_move(s.loaded, 0, s.contexts[i % DEVICES]));
+    atomic_store(&stops, true);
+    for (size_t i = 0; i < SESSIONS; i++) pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        for (size_t t = 0; t < authors[i].count; t++) {
+            write_text(&s, i, t, drawn);
+            cr_assert(memcmp(drawn, authors[i].drawn[t], sizeof drawn) == 0,
+                      "text %zu of thread %zu", t, i);
+        }
+    }
+    cr_log_info("%zu and %zu texts", authors[0].count, authors[1].count);
+    tol_loaded_stats(s.loaded, &stats);
+    cr_assert(stats.pages == 0, "%zu pages are in use", (size_t)stats.pages);
+    must_hold_nothing(s.contexts[0]);
+    must_hold_nothing(s.contexts[2]);
+    end(&s);
+}
+
+struct mover {
+    struct scene *s;
+    unsigned from; /* where the first of its moves goes */
+    unsigned moved, refused;
+};
+
+static void *move_about(void *user) {
+    struct mover *m = user;
+    for (unsigned i = 0; i < 6; i++) {
+        const tol_status status =
+            tol_model_move(m->s->loaded, 0, m->s->contexts[(m->from + i) % DEVICES]);
+        cr_assert(status == TOL_OK || status == TOL_INVALID_ARGUMENT, "%s", tol_message());
+        m->moved += status == TOL_OK;
+        m->refused += status != TOL_OK; /* it is there already */
+    }
+    return NULL;
+}
+
+/* They take turns; each goes to where it says, or is refused because the model is there. */
+Test(model_move, moves_of_two_threads_take_turns) {
+    struct scene s = begin(1, 3);
+    struct mover movers[2] = {{.s = &s, .from = 1}, {.s = &s, .from = 2}};
+    pthread_t threads[2];
+    int expected[SESSIONS], drawn[SESSIONS];
+    open_sessions(&s);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(pthread_create(&threads[i], NULL, move_about, &movers[i]) == 0);
+    }
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    cr_assert(movers[0].moved + movers[1].moved >= 6);
+    step(&s, drawn);
+    close_sessions(&s);
+    open_sessions(&s);
+    step(&s, expected);
+    close_sessions(&s);
+    cr_assert(memcmp(drawn, expected, sizeof drawn) == 0);
+    for (int i = 0; i < DEVICES; i++) {
+        if (s.contexts[i] != tol_loaded_context(s.loaded)) must_hold_nothing(s.contexts[i]);
+    }
+    end(&s);
+}
+
 /* ---- that fails ---- */
+
+Test(model_move, a_device_without_room_leaves_it_where_it_was) {
+    enum { BLOCKS = 64 };
+    struct tol_buffer *taken[BLOCKS] = {NULL};
+    size_t count = 0, free_bytes = 0;
+    int expected[SESSIONS], drawn[SESSIONS];
+    if (test_on_gpu()) cr_skip_test("it takes all memory of a device");
+    setenv("TOLLENS_SOFT_MEMORY", "64M", 1);
+    struct scene s = begin(1, 2);
+    MUST(tol_context_memory(s.contexts[1], &free_bytes, NULL));
+    for (size_t bytes = free_bytes; bytes >= 4096 && count < BLOCKS;) {
+        if (tol_buffer_create(s.contexts[1], bytes, 1, &taken[count]) == TOL_OK)
+            count++;
+        else
+            bytes /= 2;
+    }
+    open_sessions(&s);
+    step(&s, drawn);
+    MUST_FAIL(tol_model_move(s.loaded, 0, s.contexts[1]), TOL_OUT_OF_DEVICE_MEMORY, "");
+    cr_assert(tol_loaded_context(s.loaded) == s.contexts[0]);
+    step(&s, drawn);
+    close_sessions(&s);
+    open_sessions(&s);
+    for (int i = 0; i < 2; i++) step(&s, expected);
+    cr_assert(memcmp(drawn, expected, sizeof drawn) == 0);
+    while (count > 0) tol_buffer_destroy(taken[--count]);
+    MUST(tol_model_move(s.loaded, 0, s.contexts[1]));
+    step(&s, drawn);
+    close_sessions(&s);
+    end(&s);
+}
 
 Test(model_move, a_move_that_fails_leaves_it_where_it_was) {
     enum { STRIDE = 17 };
