@@ -25,7 +25,7 @@ failed=0
 cat >build/on-gpu-objects/sources.py <<END
 import sys
 sys.path.insert(0, "ci")
-import sources
+from building import sources
 print("\n".join([*sources.RUNTIME, *(sources.TORCH if sys.argv[1] == "torch" else ())]))
 END
 compile() {
