@@ -126,6 +126,9 @@ static void end_comb(struct comb *comb) {
     cr_assert(stats.held == 0 && stats.used == 0 && stats.shared == 0,
               "%llu bytes are held in %llu shared handles", (unsigned long long)stats.held,
               (unsigned long long)stats.shared);
+    cr_assert_eq(stats.driver_frees, stats.driver_allocations, "%llu of %llu handles went back",
+                 (unsigned long long)stats.driver_frees,
+                 (unsigned long long)stats.driver_allocations);
     tol_pool_destroy(comb->pool);
 }
 
@@ -146,6 +149,8 @@ Test(pool_mesh, what_a_comb_leaves_serves_large_blocks, .timeout = 60) {
         double after = usable(&comb);
         cr_log_info("profile %d: %.3f usable, %.3f before, %llu moves", p, after, before,
                     (unsigned long long)stats_of(comb.pool).compacted);
+        const uint64_t moves = stats_of(comb.pool).compacted;
+        cr_assert(moves > 0 && moves < 1000, "%llu", (unsigned long long)moves);
         /* Of 32 pages few are partners; of 10,000 nearly all. */
         cr_assert(after >= 0.8 && after >= before + 0.1, "only %.3f is usable: %s", after,
                   tol_message());

@@ -76,6 +76,14 @@ Test(pool_trace, a_snapshot_adds_up) {
     struct tol_pool_stats s;
     MUST(tol_pool_stats(pool, &s));
     cr_assert(number_of(stats, "held") == s.held && number_of(stats, "blocks") == 40);
+    const json_t *asked = json_object_get(all, "options");
+    struct tol_pool_options o;
+    tol_pool_tight(tol_context_device(test_context()), &o);
+    cr_assert(number_of(asked, "page_bytes") == o.page_bytes &&
+              number_of(asked, "first_bytes") == o.first_bytes &&
+              number_of(asked, "first_count") == o.first_count &&
+              number_of(asked, "slack_bytes") == o.slack_bytes &&
+              number_of(asked, "keep_bytes") == o.keep_bytes);
     cr_assert_eq(sum_of(blocks, "bytes", NULL), s.requested);
     cr_assert_eq(sum_of(blocks, "rounded", NULL), s.used + s.kept);
     cr_assert_eq(sum_of(blocks, "rounded", "cached"), s.cached + s.kept);

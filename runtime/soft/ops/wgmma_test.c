@@ -288,6 +288,17 @@ Test(wgmma, a_wait_for_older_groups_is_none) {
          "product not waited for");
 }
 
+Test(wgmma, descriptors_are_those_of_all_lanes) {
+    const char *said = said_of(FENCE "setp.eq.u32 %p1, %r1, 33;\n@%p1 add.u64 %rd5, %rd5, 2;\n",
+                               WAIT, "", false, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    unsigned long long own = 0, first = 0;
+    const char *words = strstr(said, "lane 1 has another descriptor than lane 0: ");
+    cr_assert(words != NULL, "%s", said);
+    cr_assert_eq(
+        sscanf(words, "lane 1 has another descriptor than lane 0: %llx and %llx", &own, &first), 2);
+    cr_assert_eq(own, first + 2);
+}
+
 Test(wgmma, factors_in_registers_must_stay) {
     says(said_of(FENCE, "mov.u32 %a1, %r1;\n" WAIT, "", true, CUDA_SUCCESS), "writes a register");
 }

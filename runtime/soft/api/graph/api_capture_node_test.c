@@ -127,6 +127,13 @@ Test(api_capture_node, a_graph_of_the_programs_can_be_captured_to) {
     OK(cuMemsetD8Async(memory, 2, 1, stream));
     OK(cuStreamUpdateCaptureDependencies(stream, &first, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
     OK(cuMemsetD8Async(memory + 1, 3, 1, stream));
+    /* What an edge will be is told before there is one. */
+    const CUgraphEdgeData programmatic = {.from_port = 1, .type = 1}, *told = NULL;
+    OK(cuStreamUpdateCaptureDependencies_v2(stream, &second, &programmatic, 1,
+                                            CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    OK(cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, &front, &told, &count));
+    cr_assert(count == 1 && told[0].type == 1 && told[0].from_port == 1);
+    OK(cuStreamUpdateCaptureDependencies(stream, &first, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
     OK(cuStreamEndCapture(stream, &ended));
     cr_assert(ended == graph);
     count = 4;

@@ -370,6 +370,11 @@ Test(api_graph, bad_parameters_are_refused) {
     REFUSED(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel), CUDA_ERROR_INVALID_VALUE);
     CUDA_MEMSET_NODE_PARAMS fill = {.dst = memory, .elementSize = 3, .width = 1, .height = 1};
     REFUSED(cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, context), CUDA_ERROR_INVALID_VALUE);
+    CUgraph others = graph_new();
+    for (fill.elementSize = 1; fill.elementSize <= 4; fill.elementSize *= 2) {
+        OK(cuGraphAddMemsetNode(&node, others, NULL, 0, &fill, context));
+    }
+    OK(cuGraphDestroy(others));
     fill.elementSize = 4;
     fill.width = 17;
     REFUSED(cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, context), CUDA_ERROR_INVALID_VALUE);

@@ -357,6 +357,11 @@ Test(api_mapping, bad_arguments_are_refused) {
     REFUSED(cuMemUnmap(address, 5 * GRANULE), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemUnmap(address, 4 * GRANULE)); /* with a gap on either side */
     OK(cuMemUnmap(address + GRANULE, 2 * GRANULE));
+    /* A mapping that is whole, and behind it one of which the range has the first granule. */
+    OK(cuMemMap(address, GRANULE, 0, handle, 0));
+    OK(cuMemMap(address + GRANULE, 2 * GRANULE, 0, handle, 0));
+    REFUSED(cuMemUnmap(address, 2 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemUnmap(address, 3 * GRANULE));
     REFUSED(cuMemAddressFree(address, 3 * GRANULE), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemAddressFree(address + GRANULE, 3 * GRANULE), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAddressFree(address, 4 * GRANULE));
