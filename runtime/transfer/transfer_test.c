@@ -151,6 +151,11 @@ Test(transfer, a_batch_is_copied_whole_in_few_pieces, .fini = test_end) {
     MUST(tol_buffer_read_at(buffer, items[1].offset, back, 13));
     for (int i = 0; i < 13; i++) cr_assert_eq(back[i], 0);
     MUST(tol_transfer_write_batch(transfer, 0, NULL));
+    /* Of items without bytes nothing is copied. */
+    const unsigned long long pieces = stats_of(transfer).pieces;
+    for (size_t i = 0; i < 3; i++) items[i].bytes = 0;
+    MUST(tol_transfer_write_batch(transfer, 3, items));
+    cr_assert_eq(stats_of(transfer).pieces, pieces);
     MUST_FAIL(tol_transfer_read_batch(transfer, 1, NULL), TOL_INVALID_ARGUMENT, "NULL");
     free(data);
     free(back);

@@ -87,6 +87,26 @@ Test(hdr, what_is_out_of_range_is_refused_and_not_counted) {
                   "%zu", i);
         cr_assert(hdr == NULL);
     }
+    /* The least range that has two powers of two. */
+    cr_assert_eq(tol_hdr_new(10, 20, 1, &hdr), TOL_HDR_OK);
+    tol_hdr_free(hdr);
+}
+
+/* What is behind the counts is none of them. */
+Test(hdr, only_its_counts_count) {
+    struct tol_hdr *hdr = new_hdr();
+    for (int64_t value = 1; value < 2000; value += 7) cr_assert(tol_hdr_record(hdr, value));
+    const double mean = tol_hdr_mean(hdr), deviation = tol_hdr_deviation(hdr);
+    const size_t count = (size_t)hdr->count_of_counts;
+    int64_t *own = hdr->counts, *longer = calloc(count + 1, sizeof *longer);
+    cr_assert_not_null(longer);
+    memcpy(longer, own, count * sizeof *longer);
+    longer[count] = 1 << 20;
+    hdr->counts = longer;
+    cr_assert(tol_hdr_mean(hdr) == mean && tol_hdr_deviation(hdr) == deviation);
+    hdr->counts = own;
+    free(longer);
+    tol_hdr_free(hdr);
 }
 
 Test(hdr, a_long_value_stands_for_those_it_held_up) {

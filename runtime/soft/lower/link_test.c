@@ -111,6 +111,23 @@ Test(link, braces_of_data_follow_the_dimensions) {
     }
 }
 
+/* The functions of a long text are checked beside each other. */
+Test(link, one_wrong_function_of_a_long_text_is_refused) {
+    enum { FUNCTIONS = 3000, WRONG = 1700, ROOM = 120 };
+    static char text[FUNCTIONS * ROOM + 200];
+    char log[2048];
+    size_t used = (size_t)sprintf(text, ".version 8.0\n.target sm_90\n.address_size 64\n");
+    for (int i = 0; i < FUNCTIONS; i++) {
+        used += (size_t)sprintf(text + used,
+                                ".visible .func f%d() { .reg .b32 %%r<3>; .reg .b64 %%d; "
+                                "add.u32 %%r1, %%r1, %s; ret; }\n",
+                                i, i == WRONG ? "%d" : "%r2");
+    }
+    cr_assert(used > (size_t)128 * 1024 && used < sizeof text);
+    cr_assert_eq(test_refused(text, log, sizeof log), CUDA_ERROR_INVALID_PTX);
+    cr_assert(strstr(log, "ptx:1704:") == log && strstr(log, "64 bits") != NULL, "%s", log);
+}
+
 Test(link, variables_larger_than_the_device_are_refused) {
     char log[2048];
     cr_assert_eq(
