@@ -43,6 +43,19 @@ static struct scene scene(int for_capability) {
     } while (0)
 #define WRONG(call, words) MISTAKE(call, TOL_INVALID_ARGUMENT, words)
 
+Test(ptx_mistakes, capabilities_have_a_range) {
+    struct tol_ptx *p = NULL;
+    static const int wrong[] = {69, 1000, 0, -75};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        MUST_FAIL(tol_ptx_create(wrong[i], &p), TOL_INVALID_ARGUMENT, "no compute capability");
+        cr_assert_null(p);
+    }
+    MUST(tol_ptx_create(70, &p));
+    tol_ptx_destroy(p);
+    MUST(tol_ptx_create(999, &p));
+    tol_ptx_destroy(p);
+}
+
 Test(ptx_mistakes, operands_of_wrong_types_are_named) {
     WRONG(tol_ptx_add(s.p, s.x, s.n), "add: the second operand is a .u32 and must be a .f32");
     WRONG(tol_ptx_fma(s.p, s.x, s.x, s.at), "fma: the third operand is a .u64 and must be a .f32");

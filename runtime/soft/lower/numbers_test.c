@@ -56,3 +56,16 @@ Test(numbers, a_function_may_preserve_registers) {
                 "{\nret;\n}\n",
                 "a count must be positive");
 }
+
+/* What changes while a kernel runs is read where the text reads it, and not once. */
+Test(numbers, a_clock_goes_on) {
+    uint64_t out[3] = {0};
+    TEST_RUN(TEST_KERNEL("mov.u64 %rd5, %clock64; mov.u64 %rd6, %globaltimer; mov.u32 %r5, 0;\n"
+                         "NEXT: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 2000; @%p1 bra NEXT;\n"
+                         "mov.u64 %rd7, %clock64; mov.u64 %rd8, %globaltimer;\n"
+                         "sub.u64 %rd7, %rd7, %rd5; st.global.u64 [%rd1], %rd7;\n"
+                         "sub.u64 %rd8, %rd8, %rd6; st.global.u64 [%rd1+8], %rd8;\n"),
+             1, 1, out);
+    cr_assert(out[0] > 0 && out[0] < UINT64_MAX / 2, "%llu", (unsigned long long)out[0]);
+    cr_assert(out[1] > 0 && out[1] < UINT64_MAX / 2, "%llu", (unsigned long long)out[1]);
+}

@@ -425,6 +425,7 @@ Test(fault, memory_runs_out_early) {
     OK(cuMemGetInfo_v2(&free, &total));
     cr_assert(free == 64 << 20 && total == 64 << 20);
     OK(cuMemAlloc_v2(&one, 3 << 20));
+    cr_assert(strstr(test_log(), "device 0 is limited to 4194304 bytes") != NULL, "%s", test_log());
     REFUSED(cuMemAlloc_v2(&other, 2 << 20), CUDA_ERROR_OUT_OF_MEMORY);
     REFUSED(cuMemAllocAsync(&other, 2 << 20, NULL), CUDA_ERROR_OUT_OF_MEMORY);
     const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

@@ -54,6 +54,36 @@ Test(out_of_memory, in_a_capture) {
     cr_assert_geq(count.refusals, 3, "%u of %u", count.refusals, count.failures);
 }
 
+/* A graph that waits for itself is made ready, launched twice and destroyed. */
+static CUgraph graph;
+
+static CUresult instantiate(void) {
+    CUgraphExec exec = NULL;
+    CUresult result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+    for (int i = 0; result == CUDA_SUCCESS && i < 2; i++) result = cuGraphLaunch(exec, stream);
+    const CUresult waited = cuStreamSynchronize(stream);
+    if (exec != NULL) OK(cuGraphExecDestroy(exec));
+    return first_of(result, waited);
+}
+
+Test(out_of_memory, in_a_graph) {
+    const CUDA_MEMSET_NODE_PARAMS fill = {.elementSize = 4, .width = 4, .height = 1};
+    CUgraphNode nodes[3] = {NULL};
+    CUcontext context = api_context(0);
+    OK(cuMemAlloc_v2(&memory, 64));
+    stream = graph_stream();
+    graph = graph_new();
+    for (unsigned i = 0; i < 3; i++) {
+        CUDA_MEMSET_NODE_PARAMS own = fill;
+        own.dst = memory + 16 * i;
+        own.value = i + 1;
+        OK(cuGraphAddMemsetNode(&nodes[i], graph, nodes, i, &own, context));
+    }
+    const struct test_memory_count count = test_each_allocation_fails(instantiate, 20);
+    cr_assert_geq(count.refusals, 8, "%u of %u", count.refusals, count.failures);
+    cr_assert(api_read(memory) == 1 && api_read(memory + 32) == 3);
+}
+
 /* Loads a kernel and launches it. Each thread reads strongly what it has written, for which the
  * check of races keeps more than for others. A launch that fails takes the context with it. */
 static CUresult load_and_launch(void) {

@@ -71,6 +71,19 @@ Test(cudart_array, formats_that_are_none_are_refused) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         IS(rt.cudaMallocArray(&array, &wrong[i], 4, 4, 0), cudaErrorInvalidChannelDescriptor);
     }
+    /* Those of normalised numbers follow each other: of 8 bits for 1, 2 and 4, then of 16. */
+    for (int kind = 0; kind < 12; kind++) {
+        const int bits = kind % 6 < 3 ? 8 : 16, channels = 1 << kind % 3;
+        for (int wide = 8; wide <= 16; wide += 8) {
+            const cudaChannelFormatDesc one = {wide, channels > 1 ? wide : 0,
+                                               channels > 2 ? wide : 0, channels > 2 ? wide : 0,
+                                               cudaChannelFormatKindUnsignedNormalized8X1 + kind};
+            const cudaError_t result = rt.cudaMallocArray(&array, &one, 4, 4, 0);
+            cr_assert_eq(result == cudaErrorInvalidChannelDescriptor, wide != bits, "%d: %d", kind,
+                         (int)result);
+            if (result == cudaSuccess) OK(rt.cudaFreeArray(array));
+        }
+    }
     const cudaChannelFormatDesc planes = {8, 8, 8, 0, cudaChannelFormatKindNV12};
     IS(rt.cudaMallocArray(&array, &planes, 4, 4, 0), cudaErrorNotSupported);
     IS(rt.cudaMallocArray(NULL, &floats, 4, 4, 0), cudaErrorInvalidValue);
