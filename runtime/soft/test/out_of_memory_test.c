@@ -46,7 +46,7 @@ static CUresult capture(void) {
     return result;
 }
 
-Test(out_of_memory, in_a_capture) {
+Test(out_of_memory, in_a_capture, .timeout = 60) {
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
     stream = graph_stream();
@@ -66,7 +66,7 @@ static CUresult instantiate(void) {
     return first_of(result, waited);
 }
 
-Test(out_of_memory, in_a_graph) {
+Test(out_of_memory, in_a_graph, .timeout = 60) {
     const CUDA_MEMSET_NODE_PARAMS fill = {.elementSize = 4, .width = 4, .height = 1};
     CUgraphNode nodes[3] = {NULL};
     CUcontext context = api_context(0);
@@ -107,7 +107,7 @@ static CUresult load_and_launch(void) {
     return result;
 }
 
-Test(out_of_memory, in_a_kernel_that_is_checked) {
+Test(out_of_memory, in_a_kernel_that_is_checked, .timeout = 60) {
     setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race", 1);
     setenv("TOLLENS_SOFT_WORKERS", "1", 1);
     OK(cuInit(0));
