@@ -140,7 +140,7 @@ SOFT_API_TESTS = within({
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
-        api_mapping_test api_array_test api_ipc_test
+        api_mapping_test api_mapping_parts_test api_array_test api_ipc_test
         api_pool_test
     """,
     "api/graph": """
