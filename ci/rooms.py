@@ -130,6 +130,7 @@ KERNELS = Room(
         ("decoder", "what a decoder of language models adds: weights in any format of its files, "
                     "rows rounded to bytes, attention over pages"),
         ("linear", "a decoder's products: of weights in any format by a few columns"),
+        ("tune", "variants of other operations, timed"),
         ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",

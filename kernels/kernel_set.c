@@ -22,6 +22,7 @@ struct kn_kernels {
     struct tol_context *context;
     pthread_mutex_t adding;
     _Atomic(struct loaded *) buckets[BUCKETS];
+    _Atomic(const struct kn_tuning *) tuning;
 };
 
 static _Atomic(struct loaded *) *bucket_of(struct kn_kernels *kernels,
@@ -72,6 +73,16 @@ void kn_kernels_destroy(struct kn_kernels *kernels) {
 
 struct tol_context *kn_kernels_context(const struct kn_kernels *kernels) {
     return kernels->context;
+}
+
+void kn_kernels_use(struct kn_kernels *kernels, const struct kn_tuning *tuning) {
+    atomic_store_explicit(&kernels->tuning, tuning, memory_order_release);
+}
+
+const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_tuning_key *key) {
+    const struct kn_tuned *tuned =
+        kn_tuning_find(atomic_load_explicit(&kernels->tuning, memory_order_acquire), key);
+    return tuned != NULL ? tuned->variant : NULL;
 }
 
 static tol_status load(struct kn_kernels *kernels, const struct kn_variant *variant,

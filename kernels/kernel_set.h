@@ -6,6 +6,7 @@
 #ifndef KN_KERNEL_SET_H
 #define KN_KERNEL_SET_H
 
+#include "tuning.h"
 #include "variant.h"
 
 struct kn_kernels;
@@ -18,6 +19,13 @@ TOL_API tol_status kn_kernels_create(struct tol_context *context, struct kn_kern
 TOL_API void kn_kernels_destroy(struct kn_kernels *kernels);
 
 TOL_API struct tol_context *kn_kernels_context(const struct kn_kernels *kernels);
+
+/* Has calls without a variant take what a tuning names for their problem, where that serves; NULL:
+ * none. The tuning must outlive the set, or its next use of another. */
+TOL_API void kn_kernels_use(struct kn_kernels *kernels, const struct kn_tuning *tuning);
+
+/* The variant that the set's tuning names for a problem, or NULL. */
+const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_tuning_key *key);
 
 /* The kernel of a variant, valid as long as the set. The variant must outlive the set. Fails as
  * kn_image_load, tol_module_kernel and tol_kernel_allow_shared do. */

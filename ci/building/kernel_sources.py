@@ -2,11 +2,12 @@
 
 # What operations share; then each operation.
 KERNELS = """
-    kernel_image variant kernel_set
+    kernel_image variant tuning kernel_set
     operand boxes parallel number inputs deviation guarded swapped
     gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
     gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
     grouped/grouped grouped/grouped_variants grouped/grouped_planted_variants grouped/grouped_trial
+    tune/tune
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
@@ -67,6 +68,9 @@ KERNELS_BENCH = """
     checksum_bench
 """.split()
 
+# The program that times variants for problems and keeps the fastest.
+KERNELS_TUNE = ["kn_tune"]
+
 # The program that compares collectives with NCCL's.
 COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 
@@ -77,8 +81,14 @@ KERNELS_SWEEP = """
     seal_sweep halves_sweep collective_sweep
 """.split()
 
+# The programs of kernels: each with the folder of its sources.
+KERNELS_PROGRAMS = (("bench-kernels", "bench", KERNELS_BENCH),
+                    ("bench-collectives", "bench", COLLECTIVES_BENCH),
+                    ("kn-tune", "tune", KERNELS_TUNE),
+                    ("kernel-sweep", "sweep", KERNELS_SWEEP))
+
 KERNELS_TESTS = """
-    kernel_scene variant_test kernel_set_test measure/read_words_test
+    kernel_scene variant_test tuning_test tune/tune_test kernel_set_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test

@@ -7,7 +7,7 @@ the variant's.
 import pathlib
 
 from building.claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
-from building.kernel_sources import COLLECTIVES_BENCH, KERNELS_BENCH, KERNELS_SWEEP, KERNELS_TESTS
+from building.kernel_sources import KERNELS_BENCH, KERNELS_PROGRAMS, KERNELS_TESTS
 from building.libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
     compile_rule, hold)
@@ -170,9 +170,7 @@ class Programs:
             parts = self.objects("runtime/bench", "tool", bench, [f"{what}_bench", *more])
             self.tools.append(self.program(f"bench-{what}", [*parts, ARCHIVE],
                                            libs="-lpthread -ldl -lm"))
-        for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
-                                      ("bench-collectives", "bench", COLLECTIVES_BENCH),
-                                      ("kernel-sweep", "sweep", KERNELS_SWEEP)):
+        for target, room, sources in KERNELS_PROGRAMS:
             parts = self.objects(f"kernels/{room}", "tool_kernels", f"kernels/{room}", sources)
             self.tools.append(self.program(target, [*parts, KERNELS_ARCHIVE, ARCHIVE],
                                            libs=KERNELS_LIBS))

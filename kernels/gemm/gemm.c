@@ -147,12 +147,51 @@ out:
     return status;
 }
 
+static struct kn_tuning_key key_of(const struct gemm_problem *problem) {
+    const struct kn_gemm *g = problem->gemm;
+    const struct gemm_arguments *x = &problem->arguments;
+    const bool has_workspace = problem->is_planned || g->workspace != NULL;
+    return (struct kn_tuning_key){
+        "gemm",
+        {(int64_t)g->precision, (int64_t)g->c_type, x->transpose_a, x->transpose_b, x->m, x->n,
+         x->k, x->batch,
+         problem->a_is_aligned + 2 * problem->b_is_aligned + 4 * problem->c_is_aligned,
+         x->beta != 0, has_workspace}};
+}
+
+tol_status kn_gemm_key(const struct kn_gemm *gemm, struct kn_tuning_key *key) {
+    tol_status status = TOL_OK;
+    struct gemm_problem problem = {0};
+    TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
+    TOL_TRY(check(gemm, &problem));
+    *key = key_of(&problem);
+out:
+    return status;
+}
+
+/* What is tuned counts as forced, so that no model of an H200 speaks against it. */
+static bool pick_tuned(struct kn_kernels *kernels, struct gemm_problem *problem,
+                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
+    const struct kn_gemm *gemm = problem->gemm;
+    const struct kn_tuning_key key = key_of(problem);
+    struct kn_gemm forced = *gemm;
+    if (gemm->variant != NULL || gemm->variants != NULL) return false;
+    forced.variant = kn_kernels_tuned(kernels, &key);
+    if (forced.variant == NULL) return false;
+    problem->gemm = &forced;
+    const tol_status status =
+        kn_kernels_pick(kernels, &kn_gemm_variants, forced.variant, problem, variant, kernel);
+    problem->gemm = gemm;
+    return status == TOL_OK;
+}
+
 static tol_status pick(struct kn_kernels *kernels, struct gemm_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_gemm *gemm = problem->gemm;
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     const struct kn_variants *variants =
         gemm->variants != NULL ? gemm->variants : &kn_gemm_variants;
+    if (pick_tuned(kernels, problem, variant, kernel)) return TOL_OK;
     return kn_kernels_pick(kernels, variants, gemm->variant, problem, variant, kernel);
 }
 

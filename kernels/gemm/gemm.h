@@ -76,6 +76,10 @@ TOL_API tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn
 TOL_API tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
                                 const struct kn_variant **variant);
 
+/* What a tuning knows the problem by: shape, types, alignment, and whether there are a workspace
+ * and a beta. Fails as kn_gemm does. */
+TOL_API tol_status kn_gemm_key(const struct kn_gemm *gemm, struct kn_tuning_key *key);
+
 extern const struct kn_variants kn_gemm_variants;
 /* Kernels with one planted defect each, which tests and claims must notice. */
 extern const struct kn_variants kn_gemm_planted_variants;

@@ -216,9 +216,45 @@ out:
     return status;
 }
 
+static struct kn_tuning_key key_of(const struct grouped_problem *problem) {
+    const struct kn_grouped *g = problem->grouped;
+    const struct grouped_arguments *x = &problem->arguments;
+    return (struct kn_tuning_key){"grouped",
+                                  {(int64_t)g->type, (int64_t)g->c_type, x->transpose_b, x->m, x->n,
+                                   x->k, x->groups, problem->is_aligned, x->activation}};
+}
+
+tol_status kn_grouped_key(struct kn_kernels *kernels, const struct kn_grouped *grouped,
+                          struct kn_tuning_key *key) {
+    tol_status status = TOL_OK;
+    struct grouped_problem problem = {0};
+    TOL_CHECK(kernels != NULL && key != NULL, TOL_INVALID_ARGUMENT,
+              "a key needs a set of kernels and a place");
+    TOL_TRY(check(kernels, grouped, &problem));
+    *key = key_of(&problem);
+out:
+    return status;
+}
+
+/* As in gemm: what is tuned counts as forced. */
+static bool pick_tuned(struct kn_kernels *kernels, const struct grouped_problem *problem,
+                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
+    const struct kn_grouped *g = problem->grouped;
+    const struct kn_tuning_key key = key_of(problem);
+    struct grouped_problem tuned = *problem;
+    struct kn_grouped forced = *g;
+    if (g->variant != NULL || g->variants != NULL) return false;
+    forced.variant = kn_kernels_tuned(kernels, &key);
+    if (forced.variant == NULL) return false;
+    tuned.grouped = &forced;
+    return kn_kernels_pick(kernels, &kn_grouped_variants, forced.variant, &tuned, variant,
+                           kernel) == TOL_OK;
+}
+
 static tol_status pick(struct kn_kernels *kernels, const struct grouped_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_grouped *g = problem->grouped;
+    if (pick_tuned(kernels, problem, variant, kernel)) return TOL_OK;
     return kn_kernels_pick(kernels, g->variants != NULL ? g->variants : &kn_grouped_variants,
                            g->variant, problem, variant, kernel);
 }

@@ -85,6 +85,11 @@ TOL_API tol_status kn_grouped(struct kn_kernels *kernels, struct tol_stream *str
 TOL_API tol_status kn_grouped_pick(struct kn_kernels *kernels, const struct kn_grouped *grouped,
                                    const struct kn_variant **variant);
 
+/* What a tuning knows the problem by: shape, types, alignment and activation. Fails as kn_grouped
+ * does. */
+TOL_API tol_status kn_grouped_key(struct kn_kernels *kernels, const struct kn_grouped *grouped,
+                                  struct kn_tuning_key *key);
+
 extern const struct kn_variants kn_grouped_variants;
 /* Kernels with one planted defect each, which tests must notice. */
 extern const struct kn_variants kn_grouped_planted_variants;

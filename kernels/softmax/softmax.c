@@ -33,37 +33,95 @@ static const struct kn_variant variants[] = {
 const struct kn_variants kn_softmax_variants = {"softmax", variants,
                                                 sizeof variants / sizeof variants[0]};
 
+/* What the checks derive from a problem. */
+struct softmax_places {
+    struct kn_rows_place in, out, mask;
+    struct kn_row_fit fit;
+};
+
+static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
+                        const struct kn_softmax *x, struct softmax_places *p) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_rows_given("softmax", kernels, stream, x));
+    TOL_CHECK(isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g", (double)x->scale);
+    p->mask = (struct kn_rows_place){"mask", x->rows, x->columns, 1, true, 0, 0, 0};
+    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &p->in, &p->out));
+    if (x->mask.buffer != NULL) {
+        TOL_TRY(kn_rows_locate(&x->mask, &p->mask));
+        TOL_TRY(kn_rows_apart(&p->out, &p->mask));
+    }
+    if (x->rows == 0 || x->columns == 0) return TOL_OK;
+    p->fit = kn_row_fit_of(x->type, &p->in);
+    p->fit.not_whole = kn_row_whole(&p->in) != NULL ? kn_row_whole(&p->in) : kn_row_whole(&p->out);
+    if (x->mask.buffer != NULL) p->fit.not_whole = "there is a mask";
+out:
+    return status;
+}
+
+static struct kn_tuning_key key_of(const struct kn_softmax *x, const struct softmax_places *p) {
+    return (struct kn_tuning_key){"softmax",
+                                  {(int64_t)x->type, (int64_t)x->rows, (int64_t)x->columns,
+                                   p->fit.not_whole == NULL, x->mask.buffer != NULL}};
+}
+
+tol_status kn_softmax_key(struct kn_kernels *kernels, struct tol_stream *stream,
+                          const struct kn_softmax *softmax, struct kn_tuning_key *key) {
+    tol_status status = TOL_OK;
+    struct softmax_places places = {0};
+    TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
+    TOL_TRY(check(kernels, stream, softmax, &places));
+    *key = key_of(softmax, &places);
+out:
+    return status;
+}
+
+static tol_status pick(struct kn_kernels *kernels, const struct kn_softmax *x,
+                       const struct softmax_places *p, const struct kn_variant **variant,
+                       const struct tol_kernel **kernel) {
+    const struct kn_variants *table = x->variants != NULL ? x->variants : &kn_softmax_variants;
+    const struct kn_tuning_key key = key_of(x, p);
+    const bool may_choose = x->variant == NULL && x->variants == NULL;
+    const char *tuned = may_choose ? kn_kernels_tuned(kernels, &key) : NULL;
+    if (tuned != NULL &&
+        kn_kernels_pick(kernels, table, tuned, &p->fit, variant, kernel) == TOL_OK) {
+        return TOL_OK;
+    }
+    return kn_kernels_pick(kernels, table, x->variant, &p->fit, variant, kernel);
+}
+
+tol_status kn_softmax_pick(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_softmax *softmax, const struct kn_variant **variant) {
+    tol_status status = TOL_OK;
+    const struct tol_kernel *kernel = NULL;
+    struct softmax_places places = {0};
+    TOL_TRY(check(kernels, stream, softmax, &places));
+    TOL_CHECK(softmax->rows > 0 && softmax->columns > 0, TOL_INVALID_ARGUMENT,
+              "there are no rows or no columns");
+    status = pick(kernels, softmax, &places, variant, &kernel);
+out:
+    return status;
+}
+
 tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                       const struct kn_softmax *x) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
-    TOL_TRY(kn_rows_given("softmax", kernels, stream, x));
-    TOL_CHECK(isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g", (double)x->scale);
-    struct kn_rows_place in, out;
-    struct kn_rows_place mask = {"mask", x->rows, x->columns, 1, true, 0, 0, 0};
-    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &in, &out));
-    if (x->mask.buffer != NULL) {
-        TOL_TRY(kn_rows_locate(&x->mask, &mask));
-        TOL_TRY(kn_rows_apart(&out, &mask));
-    }
+    struct softmax_places places = {0};
+    TOL_TRY(check(kernels, stream, x, &places));
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    struct kn_row_fit fit = kn_row_fit_of(x->type, &in);
-    fit.not_whole = kn_row_whole(&in) != NULL ? kn_row_whole(&in) : kn_row_whole(&out);
-    if (x->mask.buffer != NULL) fit.not_whole = "there is a mask";
-    TOL_TRY(kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_softmax_variants,
-                            x->variant, &fit, &variant, &kernel));
-    const struct softmax_arguments arguments = {.in = in.begin,
-                                                .out = out.begin,
-                                                .mask = mask.begin,
+    TOL_TRY(pick(kernels, x, &places, &variant, &kernel));
+    const struct softmax_arguments arguments = {.in = places.in.begin,
+                                                .out = places.out.begin,
+                                                .mask = places.mask.begin,
                                                 .rows = (long long)x->rows,
                                                 .columns = (long long)x->columns,
-                                                .in_stride = (long long)in.stride,
-                                                .out_stride = (long long)out.stride,
-                                                .mask_stride = (long long)mask.stride,
+                                                .in_stride = (long long)places.in.stride,
+                                                .out_stride = (long long)places.out.stride,
+                                                .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &places.fit, x->rows, device),
                             &arguments, sizeof arguments);
 out:
     return status;

@@ -34,6 +34,16 @@ struct kn_softmax {
 TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                               const struct kn_softmax *softmax);
 
+/* The variant that kn_softmax would pick. TOL_INVALID_ARGUMENT: also if there are no rows or no
+ * columns. Fails as kn_softmax does. */
+TOL_API tol_status kn_softmax_pick(struct kn_kernels *kernels, struct tol_stream *stream,
+                                   const struct kn_softmax *softmax,
+                                   const struct kn_variant **variant);
+
+/* What a tuning knows the problem by: type, shape and alignment. Fails as kn_softmax does. */
+TOL_API tol_status kn_softmax_key(struct kn_kernels *kernels, struct tol_stream *stream,
+                                  const struct kn_softmax *softmax, struct kn_tuning_key *key);
+
 /* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole",
  * "wide", "ring": whole rows are read once, without a mask; "cluster_2", "cluster_4", "cluster_8":
  * by so many blocks a row. A row is whole if it begins at a multiple of 16 bytes and consists of
