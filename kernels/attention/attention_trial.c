@@ -3,6 +3,7 @@
  */
 #include "attention/attention_trial.h"
 
+#include "attention/attention_matrix.h"
 #include "attention/attention_oracle.h"
 #include "core/check.h"
 #include "guarded.h"
@@ -14,68 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows of q, k, v or out, on the host without gaps and on the device with them. */
-struct rows {
-    struct kn_guarded guarded;
-    struct kn_heads heads;
-    size_t batch, head_count, length, width, element;
-    float *values; /* as the type has them */
-};
-
 enum { Q, K, V, OUT, KINDS };
 
 struct stage {
-    struct rows rows[KINDS];
+    struct attention_matrix rows[KINDS];
     struct kn_guarded lse;
     struct tol_buffer *workspace;
     unsigned char *bytes; /* room for any of the rows with their gaps, or for lse */
 };
 
-static size_t value_count(const struct rows *rows) {
-    return rows->batch * rows->head_count * rows->length * rows->width;
-}
-
-/* Where a row begins in the device's middle, in bytes; rows are numbered as on the host. */
-static size_t place_of(const struct rows *rows, size_t row) {
-    const size_t batch = row / rows->length / rows->head_count;
-    const size_t head = row / rows->length % rows->head_count, inside = row % rows->length;
-    return (batch * rows->heads.batch_stride + head * rows->heads.head_stride +
-            inside * rows->heads.row_stride) *
-           rows->element;
-}
-
-static tol_status make_rows(struct kn_kernels *kernels, const struct kn_attention_trial *trial,
-                            int kind, struct rows *rows) {
-    tol_status status = TOL_OK;
-    const struct kn_attention *x = &trial->attention;
-    const bool is_q = kind == Q || kind == OUT;
-    *rows = (struct rows){.batch = x->batch,
-                          .head_count = is_q ? x->heads : x->kv_heads,
-                          .length = is_q ? x->q_length : x->kv_length,
-                          .width = x->head_size,
-                          .element = kn_type_bytes(x->type)};
-    const size_t step = rows->width + trial->gap;
-    struct kn_heads *heads = &rows->heads;
-    heads->row_stride = trial->heads_inside ? step * rows->head_count : step;
-    heads->head_stride = trial->heads_inside ? step : step * rows->length;
-    heads->batch_stride = step * rows->head_count * rows->length;
-    const size_t last = value_count(rows) == 0
-                            ? 0
-                            : rows->batch * rows->head_count * rows->length * step - trial->gap;
-    TOL_TRY(kn_guarded_create(kn_kernels_context(kernels), last * rows->element,
-                              trial->skew * rows->element, &rows->guarded));
-    heads->buffer = rows->guarded.buffer;
-    heads->offset = rows->guarded.offset / rows->element;
-    rows->values = calloc(value_count(rows) + 1, sizeof *rows->values);
-    TOL_CHECK(rows->values != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu values", value_count(rows));
-out:
-    return status;
-}
-
 static tol_status fill_rows(const struct kn_attention_trial *trial, int kind, uint64_t *random,
-                            unsigned char *bytes, struct rows *rows) {
-    const size_t count = value_count(rows), width = rows->width;
-    const enum kn_type type = trial->attention.type;
+                            unsigned char *bytes, struct attention_matrix *rows) {
+    const size_t count = attention_matrix_count(rows);
     const double scale = kind == V ? trial->values_scale : trial->scale;
     if (trial->given[kind] != NULL) {
         memcpy(rows->values, trial->given[kind], count * sizeof *rows->values);
@@ -83,23 +34,7 @@ static tol_status fill_rows(const struct kn_attention_trial *trial, int kind, ui
         kn_inputs_draw(kind == V ? trial->values : trial->distribution, random,
                        scale != 0 ? scale : 1, rows->values, count);
     }
-    memset(bytes, 0xff, rows->guarded.bytes);
-    for (size_t row = 0; row < count / width; row++) {
-        unsigned char *at = bytes + place_of(rows, row);
-        kn_numbers_store(type, rows->values + row * width, width, at);
-        kn_numbers_load(type, at, width, rows->values + row * width);
-    }
-    return count > 0 ? kn_guarded_write(&rows->guarded, bytes) : TOL_OK;
-}
-
-/* How many bytes between the rows are no longer 0xff; the rows themselves are made so. */
-static size_t gaps_touched(const struct rows *rows, unsigned char *bytes) {
-    size_t touched = 0;
-    for (size_t row = 0; row < value_count(rows) / rows->width; row++) {
-        memset(bytes + place_of(rows, row), 0xff, rows->width * rows->element);
-    }
-    for (size_t i = 0; i < rows->guarded.bytes; i++) touched += bytes[i] != 0xff;
-    return touched;
+    return attention_matrix_fill(rows, bytes);
 }
 
 struct judging {
@@ -129,7 +64,7 @@ static void judge_row(void *user, size_t i) {
         free(expected);
         return;
     }
-    const unsigned char *got = stage->bytes + place_of(&stage->rows[OUT], i);
+    const unsigned char *got = stage->bytes + attention_matrix_place(&stage->rows[OUT], i);
     kn_numbers_load(x->type, got, width, stage->rows[OUT].values + i * width);
     j->rows[i][0] = kn_deviation_of(x->type, got, row.out, width, none, row.allowed);
     if (j->lse != NULL) {
@@ -207,6 +142,7 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
     const size_t rows = x->batch * x->heads * x->q_length;
     struct stage stage = {0};
     uint64_t random = trial->seed;
+    const struct attention_layout layout = {trial->heads_inside, trial->gap, trial->skew};
     size_t most = 0;
     float *lse = calloc(rows + 1, sizeof *lse);
     *outcome =
@@ -214,7 +150,8 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
                                       .lse = {.first = KN_NOWHERE, .worst = KN_NOWHERE}};
     TOL_CHECK(lse != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu logarithms", rows);
     for (int kind = 0; kind < KINDS; kind++) {
-        TOL_TRY(make_rows(kernels, trial, kind, &stage.rows[kind]));
+        TOL_TRY(
+            attention_matrix_make(kernels, x, kind == Q || kind == OUT, layout, &stage.rows[kind]));
         if (stage.rows[kind].guarded.bytes > most) most = stage.rows[kind].guarded.bytes;
     }
     stage.bytes = malloc(most + 1);
@@ -229,26 +166,24 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
         const unsigned char *behind = (const unsigned char *)(lse + rows);
         for (size_t i = 0; i < sizeof *lse; i++) outcome->touched += behind[i] != 0xff;
     }
-    struct rows *out_rows = &stage.rows[OUT];
+    struct attention_matrix *out_rows = &stage.rows[OUT];
     size_t around = 0;
     TOL_TRY(kn_guarded_read(&out_rows->guarded, stage.bytes));
     TOL_TRY(kn_guarded_check(&out_rows->guarded, &around));
     for (size_t row = trial->swaps_last ? rows : 0; row-- > 0;) {
-        if (kn_swap_last(stage.bytes + place_of(out_rows, row), out_rows->element,
+        if (kn_swap_last(stage.bytes + attention_matrix_place(out_rows, row), out_rows->element,
                          out_rows->width)) {
             break;
         }
     }
     TOL_TRY(judge(trial, &stage, lse, outcome));
     if (trial->result != NULL) {
-        memcpy(trial->result, out_rows->values, value_count(out_rows) * sizeof *trial->result);
+        memcpy(trial->result, out_rows->values,
+               attention_matrix_count(out_rows) * sizeof *trial->result);
     }
-    outcome->touched += around + gaps_touched(out_rows, stage.bytes);
+    outcome->touched += around + attention_matrix_gaps_touched(out_rows, stage.bytes);
 out:
-    for (int kind = 0; kind < KINDS; kind++) {
-        kn_guarded_destroy(&stage.rows[kind].guarded);
-        free(stage.rows[kind].values);
-    }
+    for (int kind = 0; kind < KINDS; kind++) attention_matrix_destroy(&stage.rows[kind]);
     tol_buffer_destroy(stage.lse.buffer);
     tol_buffer_destroy(stage.workspace);
     free(stage.bytes);

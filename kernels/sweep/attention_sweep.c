@@ -2,6 +2,7 @@
  * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
  * keys, causal, with a window and full, and a few rows with the keys split among blocks.
  */
+#include "attention/attention_backward_trial.h"
 #include "attention/attention_trial.h"
 #include "kernel_sweep.h"
 
@@ -47,10 +48,50 @@ static void run_cases(struct sweep *sweep, const char *variant, enum kn_type typ
     }
 }
 
+static void run_backward(struct sweep *sweep, const char *variant, enum kn_type type,
+                         size_t head_size, size_t rows, size_t keys) {
+    for (int mask = 0; mask <= 2; mask++) { /* full, causal, and with a window */
+        const struct kn_attention_backward_trial trial = {
+            .backward = {.forward = {.type = type,
+                                     .batch = 1,
+                                     .heads = 2,
+                                     .kv_heads = 1,
+                                     .q_length = rows,
+                                     .kv_length = keys,
+                                     .head_size = head_size,
+                                     .causal = mask > 0,
+                                     .window = mask > 1 ? 50 : 0},
+                         .variant = variant},
+            .distribution = KN_NORMAL,
+            .values = KN_UNIFORM,
+            .heads_inside = mask > 0,
+            .gap = mask > 0 ? 8 : 0,
+            .seed = head_size + (size_t)mask};
+        struct kn_attention_backward_outcome outcome = {0};
+        if (!sweep_begin(sweep, "attention backward %s %s heads of %zu, %zu rows, %zu keys%s",
+                         variant, kn_type_name(type), head_size, rows, keys,
+                         mask == 0   ? ""
+                         : mask == 1 ? ", causal"
+                                     : ", a window")) {
+            continue;
+        }
+        const tol_status status =
+            kn_attention_backward_try(sweep->kernels, sweep->stream, &trial, &outcome);
+        const struct kn_deviation all =
+            kn_deviation_join(kn_deviation_join(outcome.d_q, outcome.d_k), outcome.d_v);
+        sweep_judge(sweep, status, &all, outcome.touched);
+    }
+}
+
 void sweep_attention(struct sweep *sweep) {
     static const size_t sizes[] = {64, 80, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         run_cases(sweep, "naive", type, 7, 5, 40, false);
+        run_backward(sweep, "naive", type, 7, 5, 40);
+        if (type != KN_F32) {
+            run_backward(sweep, "tensor", type, 64, 131, 140);
+            run_backward(sweep, "tensor", type, 128, 67, 100);
+        }
         for (int i = 0; i < 5; i++) {
             run_cases(sweep, "decode", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
             const size_t tile = sizes[i] == 256 ? 32 : 64;

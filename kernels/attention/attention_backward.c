@@ -1,0 +1,175 @@
+/*
+ * The host's side of attention's backward pass: checks a problem, picks a kernel and launches it
+ * behind the one that makes the figures of rows.
+ */
+#include "attention/attention_backward_problem.h"
+
+#include "core/check.h"
+#include "operand.h"
+
+#include <math.h>
+
+enum { STEP = ATTENTION_FIGURES_STEP, WARPS = 4 };
+
+size_t kn_attention_backward_workspace(const struct kn_attention *x) {
+    const size_t pitch = (x->q_length + STEP - 1) / STEP * STEP;
+    size_t rows = 0, bytes = 0;
+    if (x->heads != 0 && x->batch > SIZE_MAX / x->heads) return SIZE_MAX;
+    const bool fits = pitch >= x->q_length && kn_add_product(&rows, x->batch * x->heads, pitch) &&
+                      kn_add_product(&bytes, rows, 2 * sizeof(float));
+    return fits ? bytes : SIZE_MAX;
+}
+
+/* What a gradient must not overlap. */
+struct range {
+    const char *name;
+    CUdeviceptr begin, end;
+};
+
+static struct range range_of(const struct attention_operand *operand) {
+    return (struct range){operand->name, operand->begin, operand->end};
+}
+
+static struct range range_of_buffer(const char *name, const struct tol_buffer *buffer) {
+    const CUdeviceptr begin = tol_buffer_address(buffer);
+    return (struct range){name, begin, begin + tol_buffer_bytes(buffer)};
+}
+
+enum { Q, K, V, OUT, D_OUT, INPUTS, D_Q = INPUTS, D_K, D_V, OPERANDS };
+
+static tol_status check_gradients(const struct kn_attention_backward *b,
+                                  struct attention_operand operands[OPERANDS]) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &b->forward;
+    struct range ranges[OPERANDS + 2];
+    size_t count = 0;
+    for (int i = 0; i < OPERANDS; i++) ranges[count++] = range_of(&operands[i]);
+    ranges[count++] = range_of_buffer("lse", x->lse);
+    ranges[count++] = range_of_buffer("workspace", b->workspace);
+    for (int i = D_Q; i < OPERANDS; i++) {
+        TOL_CHECK(attention_operand_is_written_once(x, &operands[i]), TOL_INVALID_ARGUMENT,
+                  "rows of %s overlap", operands[i].name);
+        for (size_t j = 0; j < count; j++) {
+            if ((int)j == i) continue;
+            TOL_TRY(attention_operand_is_apart(&operands[i], ranges[j].name, ranges[j].begin,
+                                               ranges[j].end));
+        }
+    }
+out:
+    return status;
+}
+
+static tol_status check(const struct kn_attention_backward *b,
+                        struct attention_backward_problem *problem) {
+    static const char *const names[OPERANDS] = {"q", "k", "v", "out", "d_out", "d_q", "d_k", "d_v"};
+    tol_status status = TOL_OK;
+    struct attention_operand operands[OPERANDS];
+    struct attention_problem forward = {0};
+    TOL_CHECK(b != NULL, TOL_INVALID_ARGUMENT, "attention's backward pass needs a problem");
+    const struct kn_attention *x = &b->forward;
+    TOL_TRY(attention_check(x, &forward));
+    if (x->batch == 0 || x->heads == 0) return TOL_OK;
+    TOL_CHECK(x->q_length > 0 && x->kv_length > 0, TOL_INVALID_ARGUMENT,
+              "the gradients of %zu rows and %zu keys", x->q_length, x->kv_length);
+    TOL_CHECK(x->lse != NULL && b->workspace != NULL, TOL_INVALID_ARGUMENT,
+              "attention's backward pass needs lse and a workspace");
+    const size_t needed = kn_attention_backward_workspace(x);
+    TOL_CHECK(needed <= tol_buffer_bytes(b->workspace), TOL_OUT_OF_RANGE,
+              "the workspace has %zu bytes, and needs %zu", tol_buffer_bytes(b->workspace), needed);
+    const struct kn_heads *const heads[OPERANDS] = {&x->q,     &x->k,   &x->v,   &x->out,
+                                                    &b->d_out, &b->d_q, &b->d_k, &b->d_v};
+    problem->is_aligned = true;
+    for (int i = 0; i < OPERANDS; i++) {
+        const bool of_keys = i == K || i == V || i == D_K || i == D_V;
+        operands[i] = (struct attention_operand){.name = names[i],
+                                                 .heads = of_keys ? x->kv_heads : x->heads,
+                                                 .rows = of_keys ? x->kv_length : x->q_length};
+        TOL_TRY(attention_operand_locate(x, heads[i], &operands[i]));
+        problem->is_aligned = problem->is_aligned && attention_operand_is_aligned(x, &operands[i]);
+    }
+    TOL_TRY(check_gradients(b, operands));
+    problem->arguments = (struct attention_backward_arguments){
+        .x = forward.arguments,
+        .d_out = operands[D_OUT].begin,
+        .d_q = operands[D_Q].begin,
+        .d_k = operands[D_K].begin,
+        .d_v = operands[D_V].begin,
+        .figures = tol_buffer_address(b->workspace),
+        .d_out_strides = operands[D_OUT].strides,
+        .d_q_strides = operands[D_Q].strides,
+        .d_k_strides = operands[D_K].strides,
+        .d_v_strides = operands[D_V].strides,
+        .figures_pitch = (int)((x->q_length + STEP - 1) / STEP * STEP),
+        .scale = x->scale != 0 ? x->scale : (float)(1 / sqrt((double)x->head_size))};
+out:
+    return status;
+}
+
+static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel,
+                         struct tol_launch_shape shape,
+                         struct attention_backward_arguments *arguments) {
+    const unsigned bytes = sizeof *arguments;
+    void *value = arguments;
+    return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+}
+
+/* One block for each tile of keys and of rows; of the naive kernel a warp for each of them. */
+static tol_status count_blocks(const struct kn_variant *variant, const struct kn_attention *x,
+                               struct attention_backward_arguments *arguments, size_t *blocks) {
+    tol_status status = TOL_OK;
+    const size_t tile = variant->tile[0] != 0 ? variant->tile[0] : 1;
+    const size_t k_tiles = (x->kv_length + tile - 1) / tile;
+    const size_t q_tiles = (x->q_length + tile - 1) / tile;
+    size_t count = 0;
+    const bool fits = kn_add_product(&count, x->batch * x->kv_heads, k_tiles) &&
+                      kn_add_product(&count, x->batch * x->heads, q_tiles);
+    if (variant->tile[0] == 0) {
+        count = count / WARPS + (count % WARPS != 0);
+    } else {
+        arguments->k_tiles = (int)k_tiles, arguments->q_tiles = (int)q_tiles;
+    }
+    TOL_CHECK(fits && count <= INT32_MAX, TOL_OVER_LIMIT, "%zu blocks for the variant %s", count,
+              variant->name);
+    *blocks = count;
+out:
+    return status;
+}
+
+tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct kn_attention_backward *b) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL, *figures = NULL;
+    struct attention_backward_problem problem = {.backward = b};
+    struct attention_backward_arguments *arguments = &problem.arguments;
+    size_t blocks = 0;
+    TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "attention's backward pass needs a set of kernels and a stream");
+    TOL_TRY(check(b, &problem));
+    const struct kn_attention *x = &b->forward;
+    if (x->batch == 0 || x->heads == 0) return TOL_OK;
+    TOL_TRY(kn_kernels_pick(kernels,
+                            b->variants != NULL ? b->variants : &kn_attention_backward_variants,
+                            b->variant, &problem, &variant, &kernel));
+    TOL_TRY(kn_kernels_find(kernels, &kn_attention_figures[x->type], &figures));
+    TOL_TRY(count_blocks(variant, x, arguments, &blocks));
+    TOL_TRY(launch(stream, figures,
+                   (struct tol_launch_shape){.grid_x = (unsigned)arguments->figures_pitch / WARPS,
+                                             .grid_y = (unsigned)x->heads,
+                                             .grid_z = (unsigned)x->batch,
+                                             .block_x = kn_attention_figures[x->type].threads,
+                                             .block_y = WARPS,
+                                             .block_z = 1},
+                   arguments));
+    status = launch(stream, kernel,
+                    (struct tol_launch_shape){.grid_x = (unsigned)blocks,
+                                              .grid_y = 1,
+                                              .grid_z = 1,
+                                              .block_x = variant->threads,
+                                              .block_y = variant->tile[0] != 0 ? 1 : WARPS,
+                                              .block_z = 1,
+                                              .shared_bytes = variant->shared_bytes},
+                    arguments);
+out:
+    return status;
+}

@@ -1,0 +1,21 @@
+/*
+ * A problem of attention's backward pass as its variants see it. Internal to the operation.
+ */
+#ifndef KN_ATTENTION_BACKWARD_PROBLEM_H
+#define KN_ATTENTION_BACKWARD_PROBLEM_H
+
+#include "attention/attention_backward.h"
+#include "attention/attention_backward_arguments.h"
+#include "attention/attention_operand.h"
+#include "attention/attention_problem.h"
+
+struct attention_backward_problem {
+    const struct kn_attention_backward *backward;
+    struct attention_backward_arguments arguments;
+    bool is_aligned; /* each row of all operands begins at a multiple of 16 bytes */
+};
+
+/* For each type the kernel that makes the figures of the rows of q. */
+extern const struct kn_variant kn_attention_figures[KN_TYPES];
+
+#endif
