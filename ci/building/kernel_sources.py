@@ -14,7 +14,8 @@ KERNELS = """
     attention/attention attention/attention_maps attention/attention_variants
     attention/attention_operand attention/attention_oracle
     attention/attention_exact attention/attention_matrix attention/attention_trial
-    attention/attention_backward attention/attention_backward_variants
+    attention/attention_backward attention/attention_backward_maps
+    attention/attention_backward_variants
     attention/attention_backward_oracle attention/attention_backward_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
@@ -42,7 +43,8 @@ KERNEL_IMAGES = """
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
     attention/attention_7_hopper attention/attention_defects
     attention/attention_backward_1_naive attention/attention_backward_2_tensor
-    attention/attention_backward_defects
+    attention/attention_backward_3_hopper attention/attention_backward_defects
+    attention/attention_backward_hopper_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted
@@ -69,7 +71,7 @@ KERNEL_IMAGES = """
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
-    checksum_bench
+    attention_backward_bench checksum_bench
 """.split()
 
 # The program that times variants for problems and keeps the fastest.

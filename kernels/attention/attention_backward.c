@@ -2,7 +2,7 @@
  * The host's side of attention's backward pass: checks a problem, picks a kernel and launches it
  * behind the one that makes the figures of rows.
  */
-#include "attention/attention_backward_problem.h"
+#include "attention/attention_backward_maps.h"
 
 #include "core/check.h"
 #include "operand.h"
@@ -113,6 +113,21 @@ static tol_status launch(struct tol_stream *stream, const struct tol_kernel *ker
     return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
 }
 
+static tol_status launch_with_maps(struct kn_kernels *kernels, struct tol_stream *stream,
+                                   const struct tol_kernel *kernel, struct tol_launch_shape shape,
+                                   struct attention_backward_problem *problem) {
+    struct attention_backward_maps maps;
+    struct attention_backward_arguments *arguments = &problem->arguments;
+    void *values[] = {&maps.q,   &maps.k,   &maps.v,   &maps.d_out,
+                      &maps.d_q, &maps.d_k, &maps.d_v, arguments};
+    const unsigned map = sizeof maps.q;
+    const unsigned bytes[] = {map, map, map, map, map, map, map, sizeof *arguments};
+    const tol_status status =
+        attention_backward_maps_make(kn_kernels_context(kernels), problem, &maps);
+    if (status != TOL_OK) return status;
+    return tol_launch(stream, kernel, shape, (struct tol_arguments){8, values, bytes});
+}
+
 /* One block for each tile of keys and of rows; of the naive kernel a warp for each of them. */
 static tol_status count_blocks(const struct kn_variant *variant, const struct kn_attention *x,
                                struct attention_backward_arguments *arguments, size_t *blocks) {
@@ -148,6 +163,7 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
     TOL_TRY(check(b, &problem));
     const struct kn_attention *x = &b->forward;
     if (x->batch == 0 || x->heads == 0) return TOL_OK;
+    problem.has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     TOL_TRY(kn_kernels_pick(kernels,
                             b->variants != NULL ? b->variants : &kn_attention_backward_variants,
                             b->variant, &problem, &variant, &kernel));
@@ -161,15 +177,15 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
                                              .block_y = WARPS,
                                              .block_z = 1},
                    arguments));
-    status = launch(stream, kernel,
-                    (struct tol_launch_shape){.grid_x = (unsigned)blocks,
-                                              .grid_y = 1,
-                                              .grid_z = 1,
-                                              .block_x = variant->threads,
-                                              .block_y = variant->tile[0] != 0 ? 1 : WARPS,
-                                              .block_z = 1,
-                                              .shared_bytes = variant->shared_bytes},
-                    arguments);
+    const struct tol_launch_shape shape = {.grid_x = (unsigned)blocks,
+                                           .grid_y = 1,
+                                           .grid_z = 1,
+                                           .block_x = variant->threads,
+                                           .block_y = variant->tile[0] != 0 ? 1 : WARPS,
+                                           .block_z = 1,
+                                           .shared_bytes = variant->shared_bytes};
+    status = variant->cluster != 0 ? launch_with_maps(kernels, stream, kernel, shape, &problem)
+                                   : launch(stream, kernel, shape, arguments);
 out:
     return status;
 }

@@ -53,10 +53,12 @@ TOL_API tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_
 TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forward);
 
 /* "tensor": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, on compute capability
- * 8.0; "naive": all. */
+ * 8.0; "wgmma": the same on 9.0, whose rows and heads tensor maps describe, only by its name;
+ * "naive": all. */
 extern const struct kn_variants kn_attention_backward_variants;
 
-/* Kernels with one planted defect each, for sabotage: fp16 with heads of 64 elements. */
+/* Kernels with one planted defect each, for sabotage: heads of 64 elements, fp16 of "tensor" and
+ * bf16 of "wgmma". */
 extern const struct kn_variants kn_attention_backward_defects;
 
 #endif

@@ -13,6 +13,7 @@ struct attention_backward_problem {
     const struct kn_attention_backward *backward;
     struct attention_backward_arguments arguments;
     bool is_aligned; /* each row of all operands begins at a multiple of 16 bytes */
+    bool has_maps;   /* the driver makes tensor maps */
 };
 
 /* For each type the kernel that makes the figures of the rows of q. */

@@ -92,12 +92,25 @@ Test(attention_backward, tensor_is_the_definition_in_bf16) {
     try_shapes("tensor", KN_BF16, 128);
 }
 
+static bool is_hopper(void) {
+    return tol_context_device(test_context())->compute_capability == 90;
+}
+
+Test(attention_backward, wgmma_is_the_definition) {
+    if (!is_hopper()) cr_skip_test("not 9.0");
+    for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
+        try_shapes("wgmma", type, 64);
+        try_shapes("wgmma", type, 128);
+    }
+}
+
 /* Scores that leave weight to one key, that are all equal, and that cancel; gradients that do. */
 Test(attention_backward, every_distribution_is_survived) {
-    static const char *const names[] = {"naive", "tensor"};
+    static const char *const names[] = {"naive", "tensor", "wgmma"};
+    const int count = is_hopper() ? 3 : 2;
     for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
-            for (int v = 0; v < (type == KN_F32 ? 1 : 2); v++) {
+            for (int v = 0; v < (type == KN_F32 ? 1 : count); v++) {
                 try(&(struct kn_attention_backward_trial){
                     .backward = {.forward = {.type = type,
                                              .batch = 1,
@@ -137,9 +150,14 @@ static struct kn_attention_backward_trial planted_trial(const char *variant, boo
 /* Goal: the bound is narrow enough for what it is there for. */
 Test(attention_backward, planted_defects_are_found) {
     for (size_t i = 0; i < kn_attention_backward_defects.count; i++) {
-        const char *name = kn_attention_backward_defects.rows[i].name;
-        const struct kn_attention_backward_trial trial =
+        const struct kn_variant *row = &kn_attention_backward_defects.rows[i];
+        const char *name = row->name;
+        struct kn_attention_backward_trial trial =
             planted_trial(name, strcmp(name, "unmasked") == 0);
+        if (row->compute_capability_min == 90) {
+            if (!is_hopper()) continue;
+            trial.backward.forward.type = KN_BF16;
+        }
         const struct kn_attention_backward_outcome outcome = run(&trial);
         cr_assert(outcome.d_q.failed + outcome.d_k.failed + outcome.d_v.failed > 0,
                   "%s was not noticed", name);
@@ -176,9 +194,9 @@ Test(attention_backward, unaligned_rows_fall_back_to_what_serves_them) {
 /* With two keys and five rows, aligned to the end, the first three rows see nothing; with a window
  * of one and more keys than rows, the first keys are seen by none. */
 Test(attention_backward, what_is_not_seen_has_no_gradient) {
-    static const char *const names[] = {"naive", "tensor"};
+    static const char *const names[] = {"naive", "tensor", "wgmma"};
     static float d_q[5 * 64], d_k[9 * 64], d_v[9 * 64];
-    for (int v = 0; v < 2; v++) {
+    for (int v = 0; v < (is_hopper() ? 3 : 2); v++) {
         for (int turn = 0; turn < 2; turn++) {
             const size_t rows = turn == 0 ? 5 : 4, keys = turn == 0 ? 2 : 9;
             const struct kn_attention_backward_outcome outcome = run(
@@ -205,19 +223,24 @@ Test(attention_backward, what_is_not_seen_has_no_gradient) {
     }
 }
 
-Test(attention_backward, gives_the_same_bits_each_time) {
+static void check_bits(const char *variant, bool causal) {
     enum { ROWS = 4 * 100 * 64, KEYS = 2 * 110 * 64 };
     static float first[ROWS + 2 * KEYS], again[ROWS + 2 * KEYS];
-    for (int causal = 0; causal <= 1; causal++) {
-        for (int turn = 0; turn < 4; turn++) {
-            float *to = turn == 0 ? first : again;
-            struct kn_attention_backward_trial trial = planted_trial(NULL, causal);
-            trial.results[0] = to, trial.results[1] = to + ROWS,
-            trial.results[2] = to + ROWS + KEYS;
-            run(&trial);
-            for (size_t i = 0; turn > 0 && i < sizeof first / sizeof first[0]; i++) {
-                cr_assert(first[i] == again[i], "element %zu, turn %d", i, turn);
-            }
+    for (int turn = 0; turn < 4; turn++) {
+        float *to = turn == 0 ? first : again;
+        struct kn_attention_backward_trial trial = planted_trial(NULL, causal);
+        trial.backward.variant = variant;
+        trial.results[0] = to, trial.results[1] = to + ROWS, trial.results[2] = to + ROWS + KEYS;
+        run(&trial);
+        for (size_t i = 0; turn > 0 && i < sizeof first / sizeof first[0]; i++) {
+            cr_assert(first[i] == again[i], "%s: element %zu, turn %d", variant, i, turn);
         }
+    }
+}
+
+Test(attention_backward, gives_the_same_bits_each_time) {
+    for (int causal = 0; causal <= 1; causal++) {
+        check_bits("tensor", causal);
+        if (is_hopper()) check_bits("wgmma", causal);
     }
 }

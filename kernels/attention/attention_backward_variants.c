@@ -1,70 +1,91 @@
 /*
  * The table of the kernels of attention's backward pass, best first, and what each requires.
  */
-#include "attention/attention_backward_problem.h"
+#include "attention/attention_backward_maps.h"
 
 KN_IMAGES(attention_backward_1_naive);
 KN_IMAGES(attention_backward_2_tensor);
+KN_IMAGES(attention_backward_3_hopper);
 KN_IMAGES(attention_backward_defects);
+KN_IMAGES(attention_backward_hopper_defects);
 
 enum { ANY = 0 };
 
 static const char *refuse(const struct attention_backward_problem *problem, enum kn_type type,
-                          size_t head_size) {
+                          size_t head_size, bool takes_maps) {
     static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
                                                   "the type is not bf16"};
     const struct kn_attention *x = &problem->backward->forward;
     if (x->type != type) return clauses[type];
     if (head_size == ANY) return NULL;
     if (x->head_size != head_size) return "heads are of another size";
-    return problem->is_aligned ? NULL : "a row does not begin at a multiple of 16 bytes";
+    if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
+    if (takes_maps && !attention_backward_maps_serve(problem)) return "no tensor maps can be made";
+    return NULL;
 }
-
-#define BACKWARDS(ROW)                                                                             \
-    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128)                                         \
-    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 64)                                        \
-    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128)                                       \
-    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 64)                                      \
-    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 0)                                                \
-    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 0)                                                \
-    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 0)
-
-#define REFUSE(name, entry, image, capability, type, head_size, rows)                              \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size);                                              \
-    }
-BACKWARDS(REFUSE)
 
 /* Shared memory of a block of attention_backward_tensor: as gradient_shared_bytes, for tiles of 32
  * rows that move. */
 #define TENSOR_BYTES(d, rows) ((2 * (rows) + 4 * 32) * 2 * (d) + 2 * 32 * 8)
+/* Of attention_backward_hopper, as ROOM of its shape: tiles of 64 rows, two for each consumer and
+ * two a stage, with figures. */
+#define HOPPER_STAGES(d) ((d) == 64 ? 4 : 3)
+#define HOPPER_BYTES(d) ((4 + 2 * HOPPER_STAGES(d)) * 64 * 2 * (d) + HOPPER_STAGES(d) * 512 + 2048)
 
-#define VARIANT(name_, entry_, image, capability, type, head_size, rows)                           \
+/* Name, entry point, image, least compute capability, type, elements of a head, threads, bytes of
+ * dynamic shared memory, the rows that a block owns, and whether it takes tensor maps. */
+#define BACKWARDS(ROW)                                                                             \
+    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128, TENSOR_BYTES(64, 128), 128, 0)          \
+    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 128, TENSOR_BYTES(128, 64), 64, 0)         \
+    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128, TENSOR_BYTES(64, 128), 128, 0)        \
+    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0)       \
+    ROW(wgmma, wgmma_f16_64, 3_hopper, 90, F16, 64, 384, HOPPER_BYTES(64), 128, 1)                 \
+    ROW(wgmma, wgmma_f16_128, 3_hopper, 90, F16, 128, 384, HOPPER_BYTES(128), 128, 1)              \
+    ROW(wgmma, wgmma_bf16_64, 3_hopper, 90, BF16, 64, 384, HOPPER_BYTES(64), 128, 1)               \
+    ROW(wgmma, wgmma_bf16_128, 3_hopper, 90, BF16, 128, 384, HOPPER_BYTES(128), 128, 1)            \
+    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0, 0)                                      \
+    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0)                                      \
+    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0)
+
+#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows, maps)        \
+    static const char *refuse_##entry(const void *problem) {                                       \
+        return refuse(problem, KN_##type, head_size, maps);                                        \
+    }
+BACKWARDS(REFUSE)
+
+#define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows, maps)    \
     {.name = #name_,                                                                               \
      .entry = "attention_backward_" #entry_,                                                       \
      .images = kn_images_attention_backward_##image,                                               \
      .compute_capability_min = capability,                                                         \
      .refuse = refuse_##entry_,                                                                    \
-     .threads = (rows) != 0 ? 128 : 32,                                                            \
-     .shared_bytes = (rows) != 0 ? TENSOR_BYTES(head_size, rows) : 0,                              \
-     .tile = {rows}},
+     .threads = threads_,                                                                          \
+     .shared_bytes = bytes,                                                                        \
+     .tile = {rows},                                                                               \
+     .cluster = maps},
 static const struct kn_variant variants[] = {BACKWARDS(VARIANT)};
 
 const struct kn_variants kn_attention_backward_variants = {"attention's backward pass", variants,
                                                            sizeof variants / sizeof variants[0]};
 
-#define DEFECT(which)                                                                              \
-    {                                                                                              \
-        .name = #which, .entry = "attention_backward_" #which,                                     \
-        .images = kn_images_attention_backward_defects, .compute_capability_min = 80,              \
-        .refuse = refuse_tensor_f16_64, .threads = 128, .shared_bytes = TENSOR_BYTES(64, 128),     \
-        .tile = {                                                                                  \
-            128                                                                                    \
-        }                                                                                          \
-    }
-static const struct kn_variant defects[] = {DEFECT(no_delta),        DEFECT(lost_head),
-                                            DEFECT(unmasked),        DEFECT(last_tile_lost),
-                                            DEFECT(swapped_figures), DEFECT(unscaled)};
+#define DEFECT(which, image, capability, refuses, threads_, bytes, maps)                           \
+    {.name = #which,                                                                               \
+     .entry = "attention_backward_" #which,                                                        \
+     .images = kn_images_attention_backward_##image,                                               \
+     .compute_capability_min = capability,                                                         \
+     .refuse = refuse_##refuses,                                                                   \
+     .threads = threads_,                                                                          \
+     .shared_bytes = bytes,                                                                        \
+     .tile = {128},                                                                                \
+     .cluster = maps},
+#define TENSOR_DEFECT(which)                                                                       \
+    DEFECT(which, defects, 80, tensor_f16_64, 128, TENSOR_BYTES(64, 128), 0)
+#define HOPPER_DEFECT(which)                                                                       \
+    DEFECT(which, hopper_defects, 90, wgmma_bf16_64, 384, HOPPER_BYTES(64), 1)
+static const struct kn_variant defects[] = {
+    TENSOR_DEFECT(no_delta) TENSOR_DEFECT(lost_head) TENSOR_DEFECT(unmasked)
+        TENSOR_DEFECT(last_tile_lost) TENSOR_DEFECT(swapped_figures) TENSOR_DEFECT(unscaled)
+            HOPPER_DEFECT(lost_consumer) HOPPER_DEFECT(lost_step) HOPPER_DEFECT(wrong_head)};
 const struct kn_variants kn_attention_backward_defects = {
     "defects of attention's backward pass", defects, sizeof defects / sizeof defects[0]};
 

@@ -50,7 +50,9 @@ out:
 /* Two products of each row with each key that it sees: four operations an element. */
 static double operations_of(const struct kn_attention *x) {
     const double rows = (double)x->q_length, keys = (double)x->kv_length;
-    const double seen = x->causal ? rows * keys - rows * (rows - 1) / 2 : rows * keys;
+    double seen = x->causal ? rows * keys - rows * (rows - 1) / 2 : rows * keys;
+    const double window = (double)x->window; /* of as many rows as keys */
+    if (window != 0) seen = rows * window - window * (window - 1) / 2;
     return 4 * (double)(x->batch * x->heads * x->head_size) * seen;
 }
 
@@ -59,9 +61,9 @@ static tol_status measure(struct heads *h) {
     const struct kn_variant *variant = NULL;
     const struct kn_attention *x = &h->attention;
     struct kn_bench_row row = {.operation = "attention"};
-    snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s",
+    snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s%s",
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
-             x->kv_length, x->causal ? " causal" : "");
+             x->kv_length, x->causal ? " causal" : "", x->window != 0 ? " window" : "");
     if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
     TOL_TRY(make_buffers(h));
     TOL_TRY(kn_attention_pick(h->bench->kernels, x, &variant));
@@ -87,27 +89,30 @@ static tol_status run(struct kn_bench *bench) {
         size_t batch, heads, kv_heads, q_length, kv_length, head_size;
         bool causal;
         const char *variant;
-    } problems[] = {{KN_F16, 4, 32, 32, 4096, 4096, 128, true, NULL},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 128, true, "tensor"},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, NULL},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, "tensor"},
-                    {KN_BF16, 1, 64, 8, 4096, 4096, 128, true, NULL},
-                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, true, NULL},
-                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, false, NULL},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, NULL},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, "tensor"},
-                    {KN_F16, 4, 32, 32, 4096, 4096, 64, false, NULL},
-                    {KN_F16, 4, 32, 32, 2048, 2048, 96, true, NULL},
-                    {KN_F16, 4, 16, 16, 2048, 2048, 256, true, NULL},
-                    {KN_F16, 16, 32, 32, 512, 512, 128, true, NULL},
-                    {KN_F32, 1, 32, 32, 2048, 2048, 128, true, NULL},
-                    {KN_F32, 1, 8, 8, 1024, 1024, 128, true, "naive"},
-                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, NULL},
-                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, "decode"},
-                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, NULL},
-                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, "decode"},
-                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, NULL},
-                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, "decode"}};
+        size_t window;
+    } problems[] = {{KN_F16, 4, 32, 32, 4096, 4096, 128, true, NULL, 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, true, "tensor", 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, NULL, 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, "tensor", 0},
+                    {KN_BF16, 1, 64, 8, 4096, 4096, 128, true, NULL, 0},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, true, NULL, 1024},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, true, "tensor", 1024},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, true, NULL, 0},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, false, NULL, 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, NULL, 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, "tensor", 0},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, false, NULL, 0},
+                    {KN_F16, 4, 32, 32, 2048, 2048, 96, true, NULL, 0},
+                    {KN_F16, 4, 16, 16, 2048, 2048, 256, true, NULL, 0},
+                    {KN_F16, 16, 32, 32, 512, 512, 128, true, NULL, 0},
+                    {KN_F32, 1, 32, 32, 2048, 2048, 128, true, NULL, 0},
+                    {KN_F32, 1, 8, 8, 1024, 1024, 128, true, "naive", 0},
+                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, NULL, 0},
+                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, "decode", 0},
+                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, NULL, 0},
+                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, "decode", 0},
+                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, NULL, 0},
+                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, "decode", 0}};
     tol_status status = TOL_OK;
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
@@ -121,6 +126,7 @@ static tol_status run(struct kn_bench *bench) {
                                         .kv_length = problems[i].kv_length / least,
                                         .head_size = problems[i].head_size,
                                         .causal = problems[i].causal,
+                                        .window = problems[i].window,
                                         .variant = problems[i].variant}};
         TOL_TRY(measure(&h));
     }
