@@ -49,6 +49,23 @@ Test(host_function, runs_in_the_order_of_the_stream) {
     tol_stream_destroy(stream);
 }
 
+static tol_status fill_reason(void *user, char *reason, size_t bytes) {
+    *(size_t *)user = bytes;
+    memset(reason, '~', bytes);
+    return TOL_OVER_LIMIT;
+}
+
+/* A reason without an end is cut where its room ends. */
+Test(host_function, a_reason_ends_with_its_room) {
+    struct tol_stream *stream = new_stream();
+    size_t room = 0, marks = 0;
+    MUST(tol_stream_call(stream, fill_reason, &room));
+    MUST_FAIL(tol_stream_synchronize(stream), TOL_OVER_LIMIT, "~~~~");
+    for (const char *at = tol_message(); *at != '\0'; at++) marks += *at == '~';
+    cr_assert(room > 8 && marks == room - 1, "%zu of %zu", marks, room);
+    tol_stream_destroy(stream);
+}
+
 Test(host_function, a_failure_is_delivered_once_to_whoever_waits) {
     atomic_int calls = 0;
     struct tol_stream *stream = new_stream(), *other = new_stream();
