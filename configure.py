@@ -27,7 +27,8 @@ from building.ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled
 from building.programs import (  # noqa: E402  (tollens, tests, tools)
     CLAIMS, FUZZ_LIBS, HARNESS_ROOM, KERNELS_LIBS, TESTS_LIBS, fuzz_name, write_programs)
 from building.rules import write_rules  # noqa: E402  (what each kind of file is made with)
-from building.soft_sources import BENCH, FUZZ, FUZZ_TARGETS, TABLE  # noqa: E402
+from building.soft_sources import (  # noqa: E402
+    BENCH, FUZZ, FUZZ_TARGETS, SOFT, SOFT_API, TABLE)
 from building.sources import (  # noqa: E402
     EXAMPLES, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, REFUSED)
 
@@ -82,6 +83,7 @@ def write_variant(n: Ninja, name: str) -> str:
     n.variable("complete", "" if "sanitize" in ldflags else "$defs")
     n.variable("has_levels", "$soft_levels" if len(levels) > 1 else "")
     n.variable("quick", {"dev": "-O0", "asan": "-O0 -fno-sanitize=undefined"}.get(name, ""))
+    n.variable("calm", "-O1" if name == "dev" else "")
     n.variable("computes", {"asan": "-fno-sanitize=undefined"}.get(name, ""))
     higher = [part for level in levels[1:] for part in write_core(n, folder, level)]
     n.build(f"{folder}/soft-levels.a", "ar", " ".join(higher))
@@ -97,15 +99,20 @@ def write_variant(n: Ninja, name: str) -> str:
     return folder
 
 
+def write_first(n: Ninja) -> None:
+    """The soft device for the first verdict: without what other processor levels have better, and
+    with bodies of instructions that compile in half the time."""
+    objects = [f"build/soft/{name}.o" for name in (*SOFT, *SOFT_API)]
+    objects += write_core(n, "build/first", "x1", " -O1")
+    n.build("build/first/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
+            ldflags="-Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $defs")
+
+
 def write_dev_targets(n: Ninja) -> None:
     n.build("libs", "phony", "build/libtollens.a build/libtollens.so build/libtollens-kernels.a "
             "build/libtollens-worker.a build/libtollens-seal.a build/libtollens-soft.so "
             "build/libtollens-torch.so "
             "build/libcudart.so.12 build/libcudart.so.13")
-    n.comment("For the first verdict: without what other processor levels have better.")
-    n.build("build/first/libtollens-soft.so", "so", needs="build/soft.a",
-            libs="-Wl,--whole-archive build/soft.a -Wl,--no-whole-archive -lpthread -lm",
-            ldflags="-Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $defs")
     examples = []
     for name in EXAMPLES:
         part = n.build(f"build/examples/{name}.o", "cc", f"runtime/examples/{name}.c",
@@ -176,6 +183,8 @@ def write_ninja() -> str:
     write_images(n)
     for name in ("dev", "release", "asan", "coverage", "mutate"):
         write_variant(n, name)
+        if name == "dev":
+            write_first(n)  # with the flags of this variant
     write_dev_targets(n)
     n.comment("---- the whole ----")
     refused = [n.build(f"build/refused/{name}.ok", "refuse", f"runtime/refused/{name}.c",

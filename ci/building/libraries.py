@@ -27,6 +27,11 @@ SEAL_ROOM = f"-Iruntime/seal {KERNELS_ROOM}"
 VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle", "seal/chacha")
 # Sources that compute with rounding modes other than the nearest.
 ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
+# What nobody times: compiled in less time where the variant has flags for it ($calm).
+CALM = ("runtime/guard/", "runtime/health/", "runtime/ptx/", "runtime/worker/",
+        "runtime/soft/api/", "runtime/soft/cudart/", "runtime/soft/lower/", "runtime/soft/ptx/",
+        *(f"hypotheses/harness/{room}/"
+          for room in ("claim", "files", "judge", "plugin", "program", "run", "trace")))
 # The versions of CUDA whose runtime library is made.
 CUDARTS = (12, 13)
 LEVELS = {"x1": "", "x3": "$march_x3", "x4": "$march_x4"}
@@ -34,9 +39,14 @@ LEVELS = {"x1": "", "x3": "$march_x3", "x4": "$march_x4"}
 SOFT_WHOLE = "-Wl,--whole-archive $folder/soft.a $folder/soft-levels.a -Wl,--no-whole-archive"
 
 
-def write_core(n: Ninja, folder: str, level: str) -> list[str]:
+def speed(path: str) -> str:
+    """What decides how much the compiler optimises a source: its rule has $speed."""
+    return "$calm" if path.startswith(CALM) else ""
+
+
+def write_core(n: Ninja, folder: str, level: str, more: str = "") -> list[str]:
     """The instruction bodies, for one processor level."""
-    flags = f"$core {LEVELS[level]} -DSOFT_CORE={level}"
+    flags = f"$core {LEVELS[level]} -DSOFT_CORE={level}{more}"
     return [n.build(f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
                     cflags=f"{flags} -frounding-math" if name in ROUNDING else flags)
             for name in SOFT_CORE]
@@ -67,7 +77,7 @@ def hold(n: Ninja) -> None:
     """Gives this file's scope the variant's values. A rule sees its variables as they are when all
     is read, and build.ninja has set them for the next variant by then."""
     for name in ("folder", "variant", "suffix", "flags", "fast", "core", "ldflags",
-                 "program_ldflags", "complete", "has_levels", "quick", "computes"):
+                 "program_ldflags", "complete", "has_levels", "quick", "computes", "calm"):
         n.variable(name, f"${name}")
     n.variable("cc", "$variant_cc")
 
@@ -79,13 +89,15 @@ def compile_rule(n: Ninja, name: str, flags: str) -> None:
 
 def write_cudart(n: Ninja) -> None:
     """libcudart.so.12 and libcudart.so.13. They call the driver by dlopen alone."""
-    common = " ".join(n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
+    common = " ".join(n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c",
+                              speed=speed(f"runtime/soft/{name}.c"))
                       for name in CUDART)
     n.build("$folder/cudart.a", "ar", common)
     for major in CUDARTS:
-        compile_rule(n, f"cudart{major}", f"$common $flags {SOFT_ROOM} -DCUDART_MAJOR={major}")
+        compile_rule(n, f"cudart{major}", f"$common $flags $speed {SOFT_ROOM} -DCUDART_MAJOR={major}")
         own = " ".join(n.build(f"$folder/soft/{name}_{major}.o", f"cudart{major}",
-                               f"runtime/soft/{name}.c") for name in CUDART_EDITIONS)
+                               f"runtime/soft/{name}.c", speed="$calm")
+                       for name in CUDART_EDITIONS)
         library, names = f"libcudart.so.{major}", f"runtime/soft/cudart/libcudart.so.{major}.map"
         n.build(f"$folder/{library}", "so", own, needs=f"$folder/cudart.a {names}",
                 libs="-Wl,--whole-archive $folder/cudart.a -Wl,--no-whole-archive -lpthread -ldl",
@@ -97,13 +109,14 @@ def write_libraries() -> str:
     n = Ninja()
     n.comment("Written by configure.py; do not edit. Read once for each variant of the build.")
     hold(n)
-    compile_rule(n, "runtime", f"$common $flags {RUNTIME_ROOM}")
-    compile_rule(n, "soft", f"$common $flags $has_levels {SOFT_ROOM}")
+    compile_rule(n, "runtime", f"$common $flags $speed {RUNTIME_ROOM}")
+    compile_rule(n, "soft", f"$common $flags $speed $has_levels {SOFT_ROOM}")
     compile_rule(n, "kernels", f"$common $flags {KERNELS_ROOM}")
     compile_rule(n, "engine", f"$common $flags {ENGINE_ROOM}")
     compile_rule(n, "seal", f"$common $flags {SEAL_ROOM}")
     compile_rule(n, "vectors", f"$common $fast {KERNELS_ROOM}")
-    objects = " ".join(n.build(f"$folder/runtime/{source}.o", "runtime", f"runtime/{source}.c")
+    objects = " ".join(n.build(f"$folder/runtime/{source}.o", "runtime", f"runtime/{source}.c",
+                               speed=speed(f"runtime/{source}.c"))
                        for source in RUNTIME)
     n.build("$folder/libtollens.a", "ar", objects)
     n.build("$folder/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
@@ -115,7 +128,8 @@ def write_libraries() -> str:
     n.build("$folder/libtollens-torch.so", "so", f"{objects} $folder/libtollens.a",
             libs="-lpthread -ldl -lm",
             ldflags="$ldflags -Wl,-soname,libtollens-torch.so -Wl,--exclude-libs,ALL $complete")
-    objects = " ".join([n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
+    objects = " ".join([n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c",
+                                speed=speed(f"runtime/soft/{name}.c"))
                         for name in [*SOFT, *SOFT_API]] + write_core(n, "$folder", "x1"))
     n.build("$folder/soft.a", "ar", objects)
     n.build("$folder/libtollens-soft.so", "so", needs="$folder/soft.a $folder/soft-levels.a",

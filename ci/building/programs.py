@@ -10,7 +10,7 @@ from building.claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
 from building.kernel_sources import KERNELS_BENCH, KERNELS_PROGRAMS, KERNELS_TESTS
 from building.libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
-    compile_rule, hold)
+    compile_rule, hold, speed)
 from building.ninja_file import Ninja
 from building.program_parts import (
     ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
@@ -53,7 +53,7 @@ class Programs:
                 "tool_soft": f"{SOFT_ROOM}",
                 "tool_kernels": f"{KERNELS_ROOM}",
                 "tool_harness": f"{HARNESS_ROOM}",
-                "harness": f"{HARNESS_ROOM} -Wno-conversion $criterion_cflags",
+                "harness": f"$speed {HARNESS_ROOM} -Wno-conversion $criterion_cflags",
                 "test_runtime": f"{RUNTIME_ROOM} {tests}",
                 "test_runtime_cuda": f"{RUNTIME_ROOM} {tests} $cuda_cflags",
                 "test_soft": f"{SOFT_ROOM} {tests}",
@@ -72,7 +72,8 @@ class Programs:
     def objects(self, where: str, rule: str, room: str, sources: list[str],
                 after: str = "") -> list[str]:
         return [self.n.build(f"$folder/{where}/{source}.o", rule, f"{room}/{source}.c", after=after,
-                             quick="$computes" if source in COMPUTING_TESTS else "")
+                             quick="$computes" if source in COMPUTING_TESTS else "",
+                             speed=speed(f"{room}/{source}.c") if rule == "harness" else "")
                 for source in sources]
 
     def tests_beside_cuda_h(self, where: str, rule: str, room: str,
