@@ -94,7 +94,8 @@ def write_cudart(n: Ninja) -> None:
                       for name in CUDART)
     n.build("$folder/cudart.a", "ar", common)
     for major in CUDARTS:
-        compile_rule(n, f"cudart{major}", f"$common $flags $speed {SOFT_ROOM} -DCUDART_MAJOR={major}")
+        compile_rule(n, f"cudart{major}",
+                     f"$common $flags $speed {SOFT_ROOM} -DCUDART_MAJOR={major}")
         own = " ".join(n.build(f"$folder/soft/{name}_{major}.o", f"cudart{major}",
                                f"runtime/soft/{name}.c", speed="$calm")
                        for name in CUDART_EDITIONS)

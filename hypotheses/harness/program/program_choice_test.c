@@ -77,12 +77,12 @@ static size_t count_events(const char *file, const char *category, const char *n
 
 Test(choice, a_trace_is_as_exact_as_is_asked) {
     size_t each = 0, some = 0;
-    int code = program_shell("\"$T\" run --filter 'H2/planes*' --seeds 1 --trace-share 1 --trace \"$D/each.json\" "
-                             "--out \"$D/out1\"");
+    int code = program_shell("\"$T\" run --filter 'H2/planes*' --seeds 1 --trace-share 1 "
+                             "--trace \"$D/each.json\" --out \"$D/out1\"");
     cr_assert(code == 3, "%d: %s", code, program_output);
     cr_assert(count_events("each.json", "kernel", "end", "event", &each) == each && each > 0);
-    code = program_shell("\"$T\" run --filter 'H2/planes*' --seeds 1 --trace-every=3 --trace \"$D/some.json\" "
-                         "--out \"$D/out3\"");
+    code = program_shell("\"$T\" run --filter 'H2/planes*' --seeds 1 --trace-every=3 "
+                         "--trace \"$D/some.json\" --out \"$D/out3\"");
     cr_assert(code == 3, "%d: %s", code, program_output);
     cr_assert(count_events("some.json", "kernel", "begin", "event", &some) == some);
     cr_assert(2 * some < each, "%zu, %zu", some, each);
