@@ -21,14 +21,13 @@ ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
 from building import probe  # noqa: E402  (what this machine has)
 from building.libraries import (  # noqa: E402  (the runtime, the soft device, the kernels)
-    COMMON, EXACT, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, write_core, write_images,
-    write_libraries)
+    COMMON, EXACT, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, write_core, write_first,
+    write_images, write_libraries)
 from building.ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from building.programs import (  # noqa: E402  (tollens, tests, tools)
     CLAIMS, FUZZ_LIBS, HARNESS_ROOM, KERNELS_LIBS, TESTS_LIBS, fuzz_name, write_programs)
 from building.rules import write_rules  # noqa: E402  (what each kind of file is made with)
-from building.soft_sources import (  # noqa: E402
-    BENCH, FUZZ, FUZZ_TARGETS, SOFT, SOFT_API, TABLE)
+from building.soft_sources import BENCH, FUZZ, FUZZ_TARGETS, TABLE  # noqa: E402
 from building.sources import (  # noqa: E402
     EXAMPLES, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, REFUSED)
 
@@ -97,15 +96,6 @@ def write_variant(n: Ninja, name: str) -> str:
         n.build("bench-soft" + ("" if name == "dev" else f"-{name}"), "run",
                 f"{folder}/bench-soft")
     return folder
-
-
-def write_first(n: Ninja) -> None:
-    """The soft device for the first verdict: without what other processor levels have better, and
-    with bodies of instructions that compile in half the time."""
-    objects = [f"build/soft/{name}.o" for name in (*SOFT, *SOFT_API)]
-    objects += write_core(n, "build/first", "x1", " -O1")
-    n.build("build/first/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
-            ldflags="-Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $defs")
 
 
 def write_dev_targets(n: Ninja) -> None:

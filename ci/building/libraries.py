@@ -52,6 +52,15 @@ def write_core(n: Ninja, folder: str, level: str, more: str = "") -> list[str]:
             for name in SOFT_CORE]
 
 
+def write_first(n: Ninja) -> None:
+    """The soft device for the first verdict: without what other processor levels have better, and
+    with bodies of instructions that compile in half the time."""
+    objects = [f"build/soft/{name}.o" for name in (*SOFT, *SOFT_API)]
+    objects += write_core(n, "build/first", "x1", " -O1")
+    n.build("build/first/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
+            ldflags="-Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $defs")
+
+
 # nvcc compiles all cubins in about 15 minutes of one processor, so the default build has none.
 IMAGES = {"build/images": "", "build/cubins/images": "$nvcc"}
 
