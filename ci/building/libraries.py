@@ -28,8 +28,9 @@ VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle", "seal/cha
 # Sources that compute with rounding modes other than the nearest.
 ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
 # What nobody times: compiled in less time where the variant has flags for it ($calm).
-CALM = ("runtime/guard/", "runtime/health/", "runtime/ptx/", "runtime/worker/",
-        "runtime/soft/api/", "runtime/soft/cudart/", "runtime/soft/lower/", "runtime/soft/ptx/",
+CALM = ("kernels/", "runtime/guard/", "runtime/health/", "runtime/ptx/", "runtime/worker/",
+        *(f"runtime/soft/{room}/"
+          for room in ("api", "cudart", "driver", "graph", "lower", "ptx", "state")),
         *(f"hypotheses/harness/{room}/"
           for room in ("claim", "files", "judge", "plugin", "program", "run", "trace")))
 # The versions of CUDA whose runtime library is made.
@@ -121,7 +122,7 @@ def write_libraries() -> str:
     hold(n)
     compile_rule(n, "runtime", f"$common $flags $speed {RUNTIME_ROOM}")
     compile_rule(n, "soft", f"$common $flags $speed $has_levels {SOFT_ROOM}")
-    compile_rule(n, "kernels", f"$common $flags {KERNELS_ROOM}")
+    compile_rule(n, "kernels", f"$common $flags $speed {KERNELS_ROOM}")
     compile_rule(n, "engine", f"$common $flags {ENGINE_ROOM}")
     compile_rule(n, "seal", f"$common $flags {SEAL_ROOM}")
     compile_rule(n, "vectors", f"$common $fast {KERNELS_ROOM}")
@@ -147,7 +148,8 @@ def write_libraries() -> str:
             ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
     write_cudart(n)
     parts = [n.build(f"$folder/kernels/{source}.o", "vectors" if source in VECTORS else "kernels",
-                     f"kernels/{source}.c") for source in KERNELS]
+                     f"kernels/{source}.c", speed=speed(f"kernels/{source}.c"))
+             for source in KERNELS]
     for archive, images in zip(("$folder", "$folder/cubins"), IMAGES):
         n.build(f"{archive}/libtollens-kernels.a", "ar", " ".join([*parts, *images_in(images)]))
     n.build("$folder/libtollens-worker.a", "ar", " ".join(
