@@ -90,7 +90,7 @@ static tol_status spread(struct kn_collective *c, const struct call *call,
     const bool has_in = call->in_count >= call->out_count,
                has_out = call->out_count >= call->in_count;
     const CUdeviceptr base = c->link->windows[c->local].address;
-    char text[80], in[24] = "", out_at[24] = "", root[24] = "";
+    char text[128], in[24] = "", out_at[24] = "", root[24] = "";
     if (has_in) TOL_TRY(check_shared(c, call, "in", own->in, call->in_count, type));
     if (has_out) TOL_TRY(check_shared(c, call, "out", own->out, call->out_count, type));
     for (unsigned i = 0; i < c->ranks; i++) {
