@@ -4,7 +4,7 @@ rehearses their shell steps on the soft device.
 
     ci/workflows.py                 the services' own schemas; keys, inputs, needs, versions;
                                     shellcheck where it is
-    ci/workflows.py --rehearse      and each job's steps (rehearsal.py)
+    ci/workflows.py --rehearse [github|gitlab]   and each job's steps (rehearsal.py)
 
 Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read. Where there
 is no check-jsonschema it says that the schemas were not checked; in a pipeline that is a finding.
@@ -145,7 +145,8 @@ def check_gitlab(flow: Any) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--rehearse", action="store_true", help="run each job's shell steps, too")
+    parser.add_argument("--rehearse", nargs="?", const="both", choices=("both", "github", "gitlab"),
+                        help="run each job's shell steps, too, of both pipelines or of one")
     options = parser.parse_args()
     try:
         github, gitlab = load(GITHUB), load(GITLAB)
@@ -155,10 +156,11 @@ def main() -> int:
         return 2
     check_github(github)
     check_gitlab(gitlab)
-    if options.rehearse and not findings:
-        findings.extend(rehearsal.rehearse("GitHub", github))
-        findings.extend(rehearsal.rehearse("GitLab", gitlab))
-    print("\n".join(findings) if findings else f"summary: 2 pipelines, {schemas}")
+    for kind, flow in (("GitHub", github), ("GitLab", gitlab)):
+        if options.rehearse in ("both", kind.lower()) and not findings:
+            findings.extend(rehearsal.rehearse(kind, flow))
+    rehearsed = f", {options.rehearse} rehearsed" if options.rehearse else ""
+    print("\n".join(findings) if findings else f"summary: 2 pipelines, {schemas}{rehearsed}")
     return 1 if findings else 0
 
 
