@@ -4,6 +4,7 @@
 #include "tuning.h"
 
 #include "core/check.h"
+#include "fnv.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -29,20 +30,11 @@ struct kn_tuning {
     size_t *slots, slot_count; /* entry + 1 by hash; 0: free */
 };
 
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t hash_more(uint64_t hash, const void *bytes, size_t count) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static const uint64_t hash_begin = UINT64_C(0xcbf29ce484222325);
-
 static size_t slot_of(const struct kn_tuning *tuning, const char *operation,
                       const int64_t *numbers) {
     const size_t bytes = KN_TUNING_NUMBERS * sizeof *numbers;
-    uint64_t hash = hash_more(hash_begin, numbers, bytes);
-    size_t slot = (size_t)(hash_more(hash, operation, strlen(operation)) % tuning->slot_count);
+    uint64_t hash = kn_fnv(KN_FNV_BEGIN, numbers, bytes);
+    size_t slot = (size_t)(kn_fnv(hash, operation, strlen(operation)) % tuning->slot_count);
     while (tuning->slots[slot] != 0) {
         const struct tuning_entry *entry = &tuning->entries[tuning->slots[slot] - 1];
         if (strcmp(entry->operation, operation) == 0 &&
@@ -161,7 +153,7 @@ const struct kn_tuning_identity *kn_tuning_identity(const struct kn_tuning *tuni
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void write_line(FILE *file, uint64_t *hash, const char *line) {
-    *hash = hash_more(*hash, line, strlen(line));
+    *hash = kn_fnv(*hash, line, strlen(line));
     fputs(line, file);
 }
 
@@ -180,7 +172,7 @@ tol_status kn_tuning_save(const struct kn_tuning *tuning, const char *path) {
     tol_status status = TOL_OK;
     char line[LINE_MAX_], *beside = NULL;
     FILE *file = NULL;
-    uint64_t hash = hash_begin;
+    uint64_t hash = KN_FNV_BEGIN;
     TOL_CHECK(tuning != NULL && path != NULL, TOL_INVALID_ARGUMENT,
               "saving a tuning needs one and a path");
     const struct kn_tuning_identity *is = &tuning->identity;
@@ -222,7 +214,7 @@ struct tuning_reader {
 static char *next_line(struct tuning_reader *reader, bool is_hashed) {
     char *line = reader->at, *end = strchr(line, '\n');
     if (end == NULL) return NULL;
-    if (is_hashed) reader->hash = hash_more(reader->hash, line, (size_t)(end - line) + 1);
+    if (is_hashed) reader->hash = kn_fnv(reader->hash, line, (size_t)(end - line) + 1);
     *end = 0;
     reader->at = end + 1;
     reader->number++;
@@ -360,7 +352,7 @@ tol_status kn_tuning_load(const char *path, const struct kn_tuning_identity *her
     tol_status status = TOL_OK;
     struct kn_tuning_identity is = {0};
     struct kn_tuning *made = NULL;
-    struct tuning_reader reader = {.path = path, .hash = hash_begin};
+    struct tuning_reader reader = {.path = path, .hash = KN_FNV_BEGIN};
     TOL_CHECK(path != NULL && here != NULL && tuning != NULL, TOL_INVALID_ARGUMENT,
               "loading a tuning needs a path, an identity and a place for the result");
     TOL_TRY(read_file(path, &reader.text));

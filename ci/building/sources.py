@@ -10,7 +10,6 @@ RUNTIME = within({
     "core": """
         status hdr library nvtx nvtx_marks driver interpose planted site device context
         context_streams deadline retire outcome residence handles_valid owner_lock numa numa_pages
-        huge_pages
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
@@ -20,7 +19,8 @@ RUNTIME = within({
         trace_clock trace_context trace_run trace_read trace_note trace_mark trace_install
         trace_write
     """,
-    "objects": "stream event module memory pinned copy launch stream_pool pipeline host_function",
+    "objects": "stream event module memory huge_pages pinned copy launch stream_pool pipeline "
+               "host_function",
     "graph": "graph_capture graph_nodes graph_instance batch",
     "pool": """
         spans tickets pages ring times pool_events pool_freed pool_ask long_text pool_snapshot

@@ -32,22 +32,13 @@ static void draw_long(struct hyp_attack *attack, size_t vocabulary, struct long_
     }
 }
 
-static uint64_t sum_of_bits(const float *logits, size_t vocabulary) {
-    const unsigned char *bytes = (const unsigned char *)logits;
-    uint64_t sum = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < vocabulary * sizeof *logits; i++) {
-        sum = (sum ^ bytes[i]) * 0x100000001b3u;
-    }
-    return sum;
-}
-
 static bool begin_long(struct hyp_attack *attack, const struct worker_stage *stage,
                        const struct long_trial *trial, struct long_outcome *outcome,
                        struct tol_session **session) {
     const struct tol_session_options options = {.sampling = trial->sampling, .keeps_logits = true};
     const bool ok = HYP_OK(attack, tol_session_create(stage->loaded, &options, session)) &&
                     HYP_OK(attack, tol_session_prompt(*session, trial->tokens, trial->count));
-    if (ok) outcome->sum = sum_of_bits(tol_session_logits(*session), stage->vocabulary);
+    if (ok) outcome->sum = worker_sum(tol_session_logits(*session), stage->vocabulary);
     return ok;
 }
 

@@ -37,14 +37,6 @@ static struct trial draw_trial(struct hyp_attack *attack, size_t vocabulary, siz
     return trial;
 }
 
-static uint64_t sum_of(const float *logits, size_t vocabulary) {
-    const unsigned char *bytes = (const unsigned char *)logits;
-    uint64_t sum = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < vocabulary * sizeof *logits; i++)
-        sum = (sum ^ bytes[i]) * 0x100000001b3u;
-    return sum;
-}
-
 /* ---- one step, as the library makes it, or with the fault ---- */
 
 struct player {
@@ -79,7 +71,7 @@ static void end_player(struct player *player) {
 static tol_status step_shared(struct player *player, size_t vocabulary) {
     int token = -1;
     const float *logits = tol_session_logits(player->session);
-    player->outcome.sums[player->step] = sum_of(logits, vocabulary);
+    player->outcome.sums[player->step] = worker_sum(logits, vocabulary);
     tol_status status = TOL_OK;
     if (shared == NULL) status = tol_sampler_create(&player->trial->sampling, vocabulary, &shared);
     if (status == TOL_OK) status = tol_sampler_draw(shared, logits, &token);
@@ -106,7 +98,7 @@ static tol_status step_all(const struct hyp_attack *attack, size_t vocabulary,
         status = steps[i].status;
         player->outcome.tokens[player->step] = steps[i].token;
         player->outcome.sums[player->step++] =
-            sum_of(tol_session_logits(player->session), vocabulary);
+            worker_sum(tol_session_logits(player->session), vocabulary);
     }
     return status;
 }

@@ -3,6 +3,7 @@
  */
 #include "worker_stage.h"
 
+#include "fnv.h"
 #include "worker_faults.h"
 
 #include <math.h>
@@ -97,6 +98,10 @@ void worker_tokens(uint64_t seed, size_t vocabulary, int *tokens, size_t count) 
         state = state * 1664525 + 1013904223;
         tokens[i] = (int)((state >> 8) % vocabulary);
     }
+}
+
+uint64_t worker_sum(const float *logits, size_t vocabulary) {
+    return kn_fnv(KN_FNV_BEGIN, logits, vocabulary * sizeof *logits);
 }
 
 /* ---- records ---- */

@@ -29,6 +29,9 @@ void worker_file_end(void);
 /* Seeded random tokens. */
 void worker_tokens(uint64_t seed, size_t vocabulary, int *tokens, size_t count);
 
+/* A hash of the bits of a token's logits. */
+uint64_t worker_sum(const float *logits, size_t vocabulary);
+
 /* ---- records ---- */
 
 enum { WORKER_TOP = 16, WORKER_PROJECTIONS = 4, WORKER_PROMPT_MAX = 2048, WORKER_GREEDY = 64 };

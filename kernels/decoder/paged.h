@@ -94,8 +94,8 @@ TOL_API bool kn_paged_can_round(const struct kn_paged_heads *shape);
 
 TOL_API size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits);
 
-/* For the operations beside it, not for programs: where keys and values lie, the checks of both,
- * what the kernels are told of a problem that was checked, and the second kernel of attention. */
+/* For the operations beside it, not for programs: the addresses of keys and values, the checks of
+ * both, the kernels' arguments for a checked problem, and the second kernel of attention. */
 struct paged_cache; /* decoder_arguments.h */
 struct heads_arguments;
 struct paged_arguments;

@@ -40,8 +40,8 @@ TOL_API size_t kn_linear_workspace(size_t columns, size_t k);
 TOL_API tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_linear *linear);
 
-/* For linear pair, and not for programs: checks a problem of rounded columns, and says what kernels
- * are told of it. */
+/* For linear pair, and not for programs: checks a problem of rounded columns, and writes the
+ * arguments of its kernels. */
 tol_status kn_linear_prepare(const struct kn_linear *linear,
                              struct linear_bytes_arguments *arguments);
 

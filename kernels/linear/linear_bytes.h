@@ -18,7 +18,8 @@ TOL_API size_t kn_linear_tickets(size_t columns, size_t rows);
  * of 256, names one of them or none, and the device can. */
 bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_linear *linear);
 
-/* For linear alone: what the kernels are told of a problem; it checks where y is rounded to. */
+/* For linear alone: writes the kernels' arguments for a problem, and checks the buffer for
+ * rounded y. */
 struct linear_bytes_arguments; /* decoder_arguments.h */
 tol_status kn_linear_bytes_prepare(const struct kn_linear *linear,
                                    struct linear_bytes_arguments *arguments);

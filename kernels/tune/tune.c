@@ -4,6 +4,7 @@
 #include "tune/tune.h"
 
 #include "core/check.h"
+#include "fnv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -126,12 +127,17 @@ out:
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static tol_status given(const void *problem, const char *variant,
-                        const struct kn_variants *variants, const struct kn_tuning *tuning,
-                        const struct kn_tuned *tuned) {
+static tol_status check_call(const void *problem, const struct kn_tuning *tuning,
+                             const struct kn_tuned *tuned) {
     tol_status status = TOL_OK;
     TOL_CHECK(problem != NULL && tuning != NULL && tuned != NULL, TOL_INVALID_ARGUMENT,
               "tuning needs a problem, a tuning and a place for the result");
+out:
+    return status;
+}
+
+static tol_status check_is_open(const char *variant, const struct kn_variants *variants) {
+    tol_status status = TOL_OK;
     TOL_CHECK(variant == NULL && variants == NULL, TOL_INVALID_ARGUMENT,
               "what is tuned names no variant and no table");
 out:
@@ -153,8 +159,8 @@ tol_status kn_tune_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct kn_variant *picked = NULL;
     struct kn_gemm by_table;
     const struct tune_work work = {&kn_gemm_variants, launch_gemm, kernels, stream, gemm};
-    TOL_TRY(given(gemm, gemm != NULL ? gemm->variant : NULL, gemm != NULL ? gemm->variants : NULL,
-                  tuning, tuned));
+    TOL_TRY(check_call(gemm, tuning, tuned));
+    TOL_TRY(check_is_open(gemm->variant, gemm->variants));
     TOL_TRY(kn_gemm_key(gemm, &key));
     by_table = *gemm, by_table.variants = work.table;
     TOL_TRY(launch_gemm(&work, NULL)); /* checks kernels and stream */
@@ -178,8 +184,8 @@ tol_status kn_tune_grouped(struct kn_kernels *kernels, struct tol_stream *stream
     const struct kn_variant *picked = NULL;
     struct kn_grouped by_table;
     const struct tune_work work = {&kn_grouped_variants, launch_grouped, kernels, stream, grouped};
-    TOL_TRY(given(grouped, grouped != NULL ? grouped->variant : NULL,
-                  grouped != NULL ? grouped->variants : NULL, tuning, tuned));
+    TOL_TRY(check_call(grouped, tuning, tuned));
+    TOL_TRY(check_is_open(grouped->variant, grouped->variants));
     TOL_TRY(kn_grouped_key(kernels, grouped, &key));
     by_table = *grouped, by_table.variants = work.table;
     TOL_TRY(kn_grouped_pick(kernels, &by_table, &picked));
@@ -202,8 +208,8 @@ tol_status kn_tune_softmax(struct kn_kernels *kernels, struct tol_stream *stream
     const struct kn_variant *picked = NULL;
     struct kn_softmax by_table;
     const struct tune_work work = {&kn_softmax_variants, launch_softmax, kernels, stream, softmax};
-    TOL_TRY(given(softmax, softmax != NULL ? softmax->variant : NULL,
-                  softmax != NULL ? softmax->variants : NULL, tuning, tuned));
+    TOL_TRY(check_call(softmax, tuning, tuned));
+    TOL_TRY(check_is_open(softmax->variant, softmax->variants));
     TOL_TRY(kn_softmax_key(kernels, stream, softmax, &key));
     by_table = *softmax, by_table.variants = work.table;
     TOL_TRY(kn_softmax_pick(kernels, stream, &by_table, &picked));
@@ -214,19 +220,13 @@ out:
 
 /* ---- what it was measured with --------------------------------------------------------------- */
 
-/* FNV-1a, as in tuning.c. */
 static uint64_t hash_images(uint64_t hash, const struct kn_variants *table) {
     for (size_t i = 0; i < table->count; i++) {
         const struct kn_variant *row = &table->rows[i];
-        for (const char *at = row->entry; *at != 0; at++) {
-            hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-        }
+        hash = kn_fnv(hash, row->entry, strlen(row->entry));
         if (i > 0 && row->images == table->rows[i - 1].images) continue;
         for (const struct kn_image *image = row->images; image->packed != NULL; image++) {
-            const unsigned char *bytes = image->packed;
-            for (size_t b = 0; b < image->packed_bytes; b++) {
-                hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
-            }
+            hash = kn_fnv(hash, image->packed, image->packed_bytes);
         }
     }
     return hash;
@@ -238,7 +238,7 @@ tol_status kn_tune_identity(struct tol_context *context, const char *commit,
     TOL_CHECK(context != NULL && identity != NULL, TOL_INVALID_ARGUMENT,
               "an identity needs a context and a place");
     const struct tol_device *device = tol_context_device(context);
-    uint64_t hash = hash_images(UINT64_C(0xcbf29ce484222325), &kn_gemm_variants);
+    uint64_t hash = hash_images(KN_FNV_BEGIN, &kn_gemm_variants);
     hash = hash_images(hash_images(hash, &kn_grouped_variants), &kn_softmax_variants);
     *identity =
         (struct kn_tuning_identity){.multiprocessors = (int)device->multiprocessors,

@@ -6,9 +6,9 @@
  * operation's table stays unless another takes at most 0.98 of its time. The program kn-tune does
  * this for problems on its command line.
  *
- * The operands are the caller's, and C or out is overwritten; buffers that lie in the cache make
- * small problems look faster than in a program that does other things between. Each call waits for
- * its launches. As kn_gemm and its kin, and one call a stream.
+ * The operands are the caller's, and C or out is overwritten. Small operands stay in the L2 cache
+ * between launches, so a small problem may be slower in a program than was measured. Each call
+ * waits for its launches. Thread-safety is that of the operation, with one call a stream.
  */
 #ifndef KN_TUNE_H
 #define KN_TUNE_H

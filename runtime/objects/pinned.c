@@ -9,9 +9,9 @@
 #include "core/check.h"
 #include "core/nvtx.h"
 #include "core/deadline.h"
-#include "core/huge_pages.h"
 #include "core/numa.h"
 #include "core/numa_pages.h"
+#include "huge_pages.h"
 #include "pinned_state.h"
 #include "tollens/health.h"
 
