@@ -139,7 +139,7 @@ KERNELS = Room(
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
            "collective_state": "collective", "grouped_problem": "grouped"},
-    above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene"))
+    above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene"))
 
 ENGINE = Room(
     root="runtime/worker/engine",

@@ -94,7 +94,8 @@ KERNELS_PROGRAMS = (("bench-kernels", "bench", KERNELS_BENCH),
                     ("kernel-sweep", "sweep", KERNELS_SWEEP))
 
 KERNELS_TESTS = """
-    kernel_scene variant_test tuning_test tune/tune_test kernel_set_test measure/read_words_test
+    kernel_scene attention/attention_scene variant_test tuning_test tune/tune_test kernel_set_test
+    measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test

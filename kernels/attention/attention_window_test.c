@@ -1,37 +1,13 @@
 /*
  * attention with a window: every variant that knows one against the definition.
  */
-#include "attention/attention_trial.h"
+#include "attention_scene.h"
 
-#include "kernel_scene.h"
 #include "test/test_device.h"
 
 #include <string.h>
 
 TestSuite(attention_window, .init = kernel_scene_begin, .fini = kernel_scene_end);
-
-static void try(const struct kn_attention_trial *trial) {
-    static uint64_t seed;
-    const struct kn_attention *x = &trial->attention;
-    struct kn_attention_trial seeded = *trial;
-    struct kn_attention_outcome outcome;
-    char text[400], lse[400];
-    seeded.seed = ++seed;
-    if (!test_takes_trial()) return;
-    MUST(kn_attention_try(kernels, stream, &seeded, &outcome));
-    const bool right = outcome.deviation.failed == 0 && outcome.lse.failed == 0;
-    cr_assert(right && outcome.touched == 0,
-              "%s %s%s, a window of %zu, %zu x %zu / %zu heads of %zu, %zu rows, %zu keys, seed "
-              "%llu: %s; lse: %s; "
-              "%zu bytes outside were changed",
-              x->variant != NULL ? x->variant : "best", kn_type_name(x->type),
-              x->causal ? ", causal" : "", x->window, x->batch, x->heads, x->kv_heads, x->head_size,
-              x->q_length, x->kv_length, (unsigned long long)seeded.seed,
-              kn_deviation_text(&outcome.deviation, text, sizeof text),
-              kn_deviation_text(&outcome.lse, lse, sizeof lse), outcome.touched);
-    const size_t rows = x->batch * x->heads * x->q_length;
-    cr_assert(outcome.deviation.count == rows * x->head_size);
-}
 
 static const size_t head_sizes[] = {64, 80, 96, 128, 256};
 
@@ -44,7 +20,8 @@ static void try_windows(const char *variant, enum kn_type type, size_t head_size
                   {300, 90, 33}, {300, 400, 200}, {5, 40, 40},    {1, 333, 100}};
     const size_t count = strcmp(variant, "naive") == 0 ? 2 : sizeof shapes / sizeof shapes[0];
     for (size_t i = 0; i < count; i++) {
-        try(&(struct kn_attention_trial){.attention = {.type = type,
+        attention_must_be_right(
+            &(struct kn_attention_trial){.attention = {.type = type,
                                                        .batch = 1 + i % 2,
                                                        .heads = 2,
                                                        .kv_heads = 1 + i % 2,
@@ -86,7 +63,8 @@ Test(attention_window, windows_of_one_row_are_served_by_all) {
         for (size_t v = 0; v < 3; v++) {
             if (type == KN_F32 && v == 1) continue;
             for (size_t window = 1; window <= 1500; window = window * 7 + 2) {
-                try(&(struct kn_attention_trial){.attention = {.type = type,
+                attention_must_be_right(
+                    &(struct kn_attention_trial){.attention = {.type = type,
                                                                .batch = 2,
                                                                .heads = 4,
                                                                .kv_heads = 2,
