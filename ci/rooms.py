@@ -136,7 +136,6 @@ KERNELS = Room(
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
-           "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
            "collective_state": "collective", "grouped_problem": "grouped"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene"))
