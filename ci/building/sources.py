@@ -52,7 +52,7 @@ RUNTIME_TESTS = within({
         locks_test
     """,
     "core": """
-        status_test owner_lock_test driver_test deadline_test interpose_test device_test
+        status_test owner_lock_test driver_test driver_log_test deadline_test interpose_test device_test
         context_test cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
         nvtx_marks_test numa_test numa_pages_test
     """,

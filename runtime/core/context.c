@@ -266,14 +266,15 @@ static void poison(struct tol_context *context, int result) {
  * a code cannot. */
 static void add_driver_log(struct tol_driver *driver) {
     if (!tol_driver_has(driver, TOL_FEATURE_LOGS)) return;
-    static _Thread_local char log[8192];
-    size_t bytes = sizeof log;
+    size_t bytes = TOL_LOG_BYTES;
     pthread_mutex_lock(&driver->log_lock);
-    CUresult result = driver->table.cuLogsDumpToMemory(&driver->log_position, log, &bytes, 0);
-    pthread_mutex_unlock(&driver->log_lock);
-    if (result != CUDA_SUCCESS || bytes == 0) return;
+    const char *log = driver->log;
+    CUresult result =
+        driver->table.cuLogsDumpToMemory(&driver->log_position, driver->log, &bytes, 0);
+    if (result != CUDA_SUCCESS || bytes > TOL_LOG_BYTES) bytes = 0;
     while (bytes > 0 && (log[bytes - 1] == '\n' || log[bytes - 1] == '\0')) bytes--;
     if (bytes > 0) tol_message_add("; the driver's log: %.*s", (int)bytes, log);
+    pthread_mutex_unlock(&driver->log_lock);
 }
 
 tol_status tol_context_fail(struct tol_context *context, const char *file, int line,

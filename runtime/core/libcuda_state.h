@@ -10,6 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* What the driver is told that its log may take, more than the 25,600 bytes that it keeps, and what
+ * lies behind. The driver of an H100 wrote past the end of a buffer of 8,192 bytes that could not
+ * hold its whole log, over what lay there. */
+enum { TOL_LOG_BYTES = 32768, TOL_LOG_SLACK_BYTES = 32768 };
+
 struct tol_driver {
     const struct tol_driver_table *functions; /* what is called: table, or the interposer's */
     struct tol_driver_table table;            /* what the library exports */
@@ -20,9 +25,10 @@ struct tol_driver {
     atomic_int references;
     pthread_mutex_t lock;         /* guards contexts and their references */
     struct tol_context *contexts; /* those alive, at most one a device */
-    pthread_mutex_t log_lock;     /* guards log_position */
+    pthread_mutex_t log_lock;     /* guards log_position and log */
     CUlogIterator log_position;   /* up to where the driver's own error log has been read */
     char path[256];
+    char log[TOL_LOG_BYTES + TOL_LOG_SLACK_BYTES]; /* what was read of it last */
 };
 
 #endif
