@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { CANDIDATES_MAX = 32, ROUNDS = 7, LAUNCHES_MAX = 1000, TIMEOUT_MS = 120000 };
-static const double batch_us = 200, must_be_below = 0.98;
+static const double batch_us = 1000, must_be_below = 0.98;
 
 /* A problem of some operation, and how to launch it by a variant; NULL: that of the table. */
 struct tune_work {
@@ -28,10 +28,13 @@ struct tune_candidate {
     double us[ROUNDS];
 };
 
+/* Behind launches that are not timed: between an event that is reached at once and a kernel that is
+ * still being launched lies time of the host, which is not the kernel's. */
 static tol_status time_launches(const struct tune_work *work, const char *variant, int launches,
                                 struct tol_event *begin, struct tol_event *end, double *us) {
     tol_status status = TOL_OK;
     double ns = 0;
+    for (int i = 0; i < (launches + 1) / 2; i++) TOL_TRY(work->launch(work, variant));
     TOL_TRY(tol_event_record(begin, work->stream));
     for (int i = 0; i < launches; i++) TOL_TRY(work->launch(work, variant));
     TOL_TRY(tol_event_record(end, work->stream));
