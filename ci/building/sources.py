@@ -52,9 +52,9 @@ RUNTIME_TESTS = within({
         locks_test
     """,
     "core": """
-        status_test owner_lock_test driver_test driver_log_test deadline_test interpose_test device_test
-        context_test cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
-        nvtx_marks_test numa_test numa_pages_test
+        status_test owner_lock_test driver_test driver_log_test deadline_test interpose_test
+        device_test context_test cuda_abi_test residence_test handles_valid_test fallback_test
+        nvtx_test nvtx_marks_test numa_test numa_pages_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
