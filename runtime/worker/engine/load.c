@@ -125,7 +125,8 @@ static tol_status load_weights(struct tol_loaded *l, const struct tol_model *mod
                                const struct tol_load_options *options,
                                struct loaded_pieces *pieces) {
     tol_status status = TOL_OK;
-    TOL_TRY(loaded_upload(l, model, pieces, options));
+    if (l->upload == NULL) TOL_TRY(loaded_upload_begin(l, model, pieces, options));
+    TOL_TRY(loaded_upload_run(l));
     TOL_TRY(tol_buffer_write_at(l->weights, l->frequencies.address - tol_buffer_address(l->weights),
                                 tol_model_parts(model)->frequencies, l->frequencies.bytes));
     if (options->verify) TOL_TRY(loaded_verify(l, pieces));
@@ -144,6 +145,7 @@ static tol_status load_all_weights(struct tol_loaded *l, const struct tol_model 
         struct tol_loaded *part = l->team.part[i];
         size_t bytes = 0;
         TOL_TRY(loaded_plan(part, model, chunk, &pieces[i], &bytes));
+        if (i == 0) TOL_TRY(loaded_upload_begin(part, model, &pieces[i], options));
         TOL_TRY(tol_buffer_create(part->context, bytes, 1, &part->weights));
         loaded_place(part);
         pieces[i].before = all;
@@ -158,7 +160,10 @@ static tol_status load_all_weights(struct tol_loaded *l, const struct tol_model 
     TOL_TRY(tol_loaded_is_resident(l, &resident));
     TOL_CHECK(resident, TOL_NOT_RESIDENT, "the weights are not in the device's own memory");
 out:
-    for (unsigned i = 0; i < l->share.ranks; i++) free(pieces[i].list);
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        if (status != TOL_OK) (void)loaded_upload_end(l->team.part[i]);
+        free(pieces[i].list);
+    }
     return status;
 }
 
@@ -243,6 +248,10 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     TOL_TRY(loaded_team_join(l, wanted));
     TOL_TRY(load_all_weights(l, model, wanted, chunk));
     TOL_TRY(make_all_room(l, wanted));
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        TOL_CHECK(loaded_upload_end(l->team.part[i]), TOL_TIMEOUT,
+                  "a thread that read the model has not ended after %u ms", l->deadline_ms);
+    }
     *loaded = l;
     l = NULL;
 out:
@@ -252,6 +261,7 @@ out:
 
 void loaded_part_end(struct tol_loaded *l) {
     if (l == NULL) return;
+    (void)loaded_upload_end(l);
     loaded_prompt_end(l);
     tol_pool_destroy(l->pool);
     tol_buffer_destroy(l->scratch.buffer);

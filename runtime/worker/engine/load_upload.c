@@ -3,8 +3,11 @@
  *
  * Each thread has two pinned blocks on huge pages. It reads a piece into one, queues its copy on a
  * stream that all threads share, and waits by the driver's own wait until the other block's copy is
- * done: nobody queries, since threads that query keep each other from queueing. Blocks are made and
- * freed by their threads, while others read and copy.
+ * done: nobody queries, since threads that query keep each other from queueing.
+ *
+ * Pinning and freeing the blocks takes as long as copying a tenth of a large model, so neither is in
+ * its way: the threads pin their first blocks while memory for the weights is allocated on the
+ * device, and free them while the rest of the loading goes on.
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
  * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
@@ -28,10 +31,8 @@ enum {
     TEXT_BYTES = 1024
 };
 
-struct upload;
-
 struct reader {
-    struct upload *upload;
+    struct loaded_upload *upload;
     pthread_t thread;
     struct tol_pinned *block[BLOCKS]; /* the thread's own; NULL: not made yet, or freed */
     /* Under the lock: */
@@ -39,7 +40,7 @@ struct reader {
     bool has_ended;
 };
 
-struct upload {
+struct loaded_upload {
     /* Not used by a thread that has heard of `stops`, since they may be gone: */
     struct tol_loaded *loaded;
     const struct tol_gguf *file;
@@ -50,20 +51,23 @@ struct upload {
     struct tol_stream *stream;
     size_t block_bytes;
     struct reader readers[THREADS_MAX];
+    unsigned started, deadline_ms;
+    const struct tol_load_options *options; /* until loaded_upload_run has returned */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* by the monotonic clock */
+    pthread_cond_t begins;  /* `goes` or `stops` */
     /* Under the lock: */
     size_t next;             /* piece */
     uint64_t done;           /* bytes whose copies are queued */
-    unsigned users, running; /* threads that have it, and that read */
-    bool stops;
+    unsigned users, running; /* threads that have it, and that read or are to read */
+    bool goes, stops;
     tol_status status; /* the first failure of a thread that reads, and its words */
     int cuda;
     char text[TEXT_BYTES];
 };
 
 /* Gives back what the threads share, with the last of them. */
-static void leave(struct upload *u) {
+static void leave(struct loaded_upload *u) {
     pthread_mutex_lock(&u->lock);
     const bool is_last = --u->users == 0;
     pthread_mutex_unlock(&u->lock);
@@ -71,12 +75,27 @@ static void leave(struct upload *u) {
     tol_stream_destroy(u->stream);
     pthread_mutex_destroy(&u->lock);
     pthread_cond_destroy(&u->changed);
+    pthread_cond_destroy(&u->begins);
     free(u);
 }
 
 /* ---- threads that read ---- */
 
-static bool has_more(struct upload *u) {
+static tol_status make_block(struct reader *r, unsigned which) {
+    if (r->block[which] != NULL) return TOL_OK;
+    return tol_pinned_create_huge(r->upload->context, r->upload->block_bytes, &r->block[which]);
+}
+
+/* Whether there is to be reading. */
+static bool wait_to_go(struct loaded_upload *u) {
+    pthread_mutex_lock(&u->lock);
+    while (!u->goes && !u->stops) pthread_cond_wait(&u->begins, &u->lock);
+    const bool goes = !u->stops;
+    pthread_mutex_unlock(&u->lock);
+    return goes;
+}
+
+static bool has_more(struct loaded_upload *u) {
     pthread_mutex_lock(&u->lock);
     const bool more = !u->stops && u->next < u->pieces->count;
     pthread_mutex_unlock(&u->lock);
@@ -84,7 +103,7 @@ static bool has_more(struct upload *u) {
 }
 
 /* The next piece; NULL: there is nothing more to read. */
-static struct loaded_piece *take(struct upload *u) {
+static struct loaded_piece *take(struct loaded_upload *u) {
     struct loaded_piece *piece = NULL;
     pthread_mutex_lock(&u->lock);
     if (!u->stops && u->next < u->pieces->count) piece = &u->pieces->list[u->next++];
@@ -108,12 +127,10 @@ static tol_status await(struct reader *r, unsigned which, void **bytes) {
 
 static tol_status read_pieces(struct reader *r) {
     tol_status status = TOL_OK;
-    struct upload *u = r->upload;
+    struct loaded_upload *u = r->upload;
     for (unsigned which = 0; has_more(u); which = (which + 1) % BLOCKS) {
         void *bytes = NULL;
-        if (r->block[which] == NULL) {
-            TOL_TRY(tol_pinned_create_huge(u->context, u->block_bytes, &r->block[which]));
-        }
+        TOL_TRY(make_block(r, which));
         TOL_TRY(await(r, which, &bytes));
         struct loaded_piece *piece = take(u);
         if (piece == NULL) break;
@@ -141,28 +158,35 @@ static tol_status end_copies(struct reader *r) {
     return status;
 }
 
-static void note_failure(struct upload *u, tol_status status) {
+static void note_failure(struct loaded_upload *u, tol_status status) {
     pthread_mutex_lock(&u->lock);
     if (status != TOL_OK && u->status == TOL_OK) {
         u->status = status;
         u->cuda = tol_message_cuda();
         strncpy(u->text, tol_message(), sizeof u->text - 1);
         u->stops = true;
+        pthread_cond_broadcast(&u->begins);
     }
     pthread_mutex_unlock(&u->lock);
 }
 
 static void *run(void *user) {
     struct reader *r = user;
-    struct upload *u = r->upload;
-    note_failure(u, read_pieces(r));
-    note_failure(u, end_copies(r));
+    struct loaded_upload *u = r->upload;
+    note_failure(u, make_block(r, 0));
+    if (wait_to_go(u)) {
+        note_failure(u, read_pieces(r));
+        note_failure(u, end_copies(r));
+    }
+    pthread_mutex_lock(&u->lock);
+    u->running--;
+    pthread_cond_signal(&u->changed);
+    pthread_mutex_unlock(&u->lock);
     for (unsigned i = 0; i < BLOCKS; i++) {
         tol_pinned_destroy(r->block[i]);
         r->block[i] = NULL;
     }
     pthread_mutex_lock(&u->lock);
-    u->running--;
     r->has_ended = true;
     pthread_cond_signal(&u->changed);
     pthread_mutex_unlock(&u->lock);
@@ -190,7 +214,7 @@ static bool report(struct progress *p, uint64_t done, bool is_last) {
 }
 
 /* Waits until a thread has ended, or a moment. The caller holds the lock. */
-static void wait_a_moment(struct upload *u) {
+static void wait_a_moment(struct loaded_upload *u) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += REPORT_NS;
@@ -205,22 +229,21 @@ static bool is_stuck(const struct reader *r, unsigned deadline_ms) {
            tol_now_ns() - r->waits_ns > (uint64_t)deadline_ms * 1000000;
 }
 
-static bool any_is_stuck(const struct upload *u, unsigned started, unsigned deadline_ms) {
+static bool any_is_stuck(const struct loaded_upload *u) {
     bool any = false;
-    for (unsigned i = 0; i < started; i++) any |= is_stuck(&u->readers[i], deadline_ms);
+    for (unsigned i = 0; i < u->started; i++) any |= is_stuck(&u->readers[i], u->deadline_ms);
     return any;
 }
 
 /* Until all threads have ended, one has failed or hangs, or progress cancels. */
-static tol_status watch(struct upload *u, struct progress *p, unsigned started,
-                        unsigned deadline_ms) {
+static tol_status watch(struct loaded_upload *u, struct progress *p) {
     tol_status status = TOL_OK;
     bool goes_on = true, is_late = false;
     while (goes_on) {
         pthread_mutex_lock(&u->lock);
         if (u->running > 0 && !u->stops && p->told != UINT64_MAX) wait_a_moment(u);
         const uint64_t done = u->done;
-        is_late = any_is_stuck(u, started, deadline_ms);
+        is_late = any_is_stuck(u);
         goes_on = u->running > 0 && !u->stops && !is_late;
         const bool has_failed = u->status != TOL_OK;
         pthread_mutex_unlock(&u->lock);
@@ -229,29 +252,31 @@ static tol_status watch(struct upload *u, struct progress *p, unsigned started,
                   (unsigned long long)p->pieces->bytes);
         if (p->told == UINT64_MAX) p->told = 0; /* nobody is to be told */
     }
-    TOL_CHECK(!is_late, TOL_TIMEOUT, "a copy of the model has not ended after %u ms", deadline_ms);
+    TOL_CHECK(!is_late, TOL_TIMEOUT, "a copy of the model has not ended after %u ms",
+              u->deadline_ms);
 out:
     return status;
 }
 
-/* Ends the threads. Those that hang are left behind. */
-static tol_status end_readers(struct upload *u, unsigned started, unsigned deadline_ms) {
-    tol_status status = TOL_OK;
-    for (unsigned i = 0; i < started; i++) {
+/* Ends the threads. Those that hang are left behind: false. */
+static bool end_readers(struct loaded_upload *u) {
+    bool all_ended = true;
+    for (unsigned i = 0; i < u->started; i++) {
         struct reader *r = &u->readers[i];
         pthread_mutex_lock(&u->lock);
         u->stops = true;
-        while (!r->has_ended && !is_stuck(r, deadline_ms)) wait_a_moment(u);
+        pthread_cond_broadcast(&u->begins);
+        while (!r->has_ended && !is_stuck(r, u->deadline_ms)) wait_a_moment(u);
         const bool has_ended = r->has_ended;
         pthread_mutex_unlock(&u->lock);
         if (has_ended) {
             pthread_join(r->thread, NULL);
         } else {
             pthread_detach(r->thread);
-            status = TOL_TIMEOUT;
         }
+        all_ended &= has_ended;
     }
-    return status;
+    return all_ended;
 }
 
 static unsigned thread_count(const struct tol_load_options *options, size_t pieces) {
@@ -263,33 +288,33 @@ static unsigned thread_count(const struct tol_load_options *options, size_t piec
 }
 
 /* Starts the threads; as many as can be. */
-static unsigned start(struct upload *u, unsigned wanted) {
-    unsigned started = 0;
+static void start(struct loaded_upload *u, unsigned wanted) {
     pthread_mutex_lock(&u->lock); /* they are counted before they end */
-    while (started < wanted) {
-        struct reader *r = &u->readers[started];
+    while (u->started < wanted) {
+        struct reader *r = &u->readers[u->started];
         r->upload = u;
         if (pthread_create(&r->thread, NULL, run, r) != 0) break;
-        started++;
+        u->started++;
         u->users++;
         u->running++;
     }
     pthread_mutex_unlock(&u->lock);
-    return started;
 }
 
 static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
                        struct loaded_pieces *pieces, const struct tol_load_options *options,
-                       struct upload **made) {
+                       struct loaded_upload **made) {
     tol_status status = TOL_OK;
     pthread_condattr_t monotonic;
-    struct upload *u = calloc(1, sizeof *u);
+    struct loaded_upload *u = calloc(1, sizeof *u);
     TOL_CHECK(u != NULL, TOL_OUT_OF_HOST_MEMORY, "the threads that read a model");
     u->loaded = loaded;
     u->context = loaded->context;
     u->file = tol_model_file(model);
     u->pieces = pieces;
     u->sums = options->verify;
+    u->options = options;
+    u->deadline_ms = loaded->deadline_ms;
     u->users = 1;
     for (size_t i = 0; i < pieces->count; i++) {
         if (pieces->list[i].bytes > u->block_bytes) u->block_bytes = pieces->list[i].bytes;
@@ -299,33 +324,46 @@ static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&u->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&u->begins, NULL);
     *made = u;
     status = tol_stream_create(u->context, NULL, &u->stream);
 out:
     return status;
 }
 
-tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *model,
-                         struct loaded_pieces *pieces, const struct tol_load_options *options) {
+tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model *model,
+                               struct loaded_pieces *pieces,
+                               const struct tol_load_options *options) {
     tol_status status = TOL_OK;
-    struct upload *u = NULL;
-    struct progress progress = {options, pieces, UINT64_MAX, 0};
-    const unsigned deadline_ms = loaded->deadline_ms;
-    TOL_TRY(make(loaded, model, pieces, options, &u));
-    const unsigned started = start(u, thread_count(options, pieces->count));
-    TOL_CHECK(started > 0, TOL_OUT_OF_HOST_MEMORY, "no thread could be started to read the model");
-    status = watch(u, &progress, started, deadline_ms);
-    const tol_status ended = end_readers(u, started, deadline_ms);
+    TOL_TRY(make(loaded, model, pieces, options, &loaded->upload));
+    start(loaded->upload, thread_count(options, pieces->count));
+    TOL_CHECK(loaded->upload->started > 0, TOL_OUT_OF_HOST_MEMORY,
+              "no thread could be started to read the model");
+out:
+    return status;
+}
+
+tol_status loaded_upload_run(struct tol_loaded *loaded) {
+    struct loaded_upload *u = loaded->upload;
+    struct progress progress = {u->options, u->pieces, UINT64_MAX, 0};
+    pthread_mutex_lock(&u->lock);
+    u->goes = true;
+    pthread_cond_broadcast(&u->begins);
+    pthread_mutex_unlock(&u->lock);
+    tol_status status = watch(u, &progress);
     pthread_mutex_lock(&u->lock);
     if (u->status != TOL_OK) status = tol_fail_again(u->status, u->cuda, u->text);
     pthread_mutex_unlock(&u->lock);
-    if (status == TOL_OK && ended != TOL_OK) {
-        status = tol_fail(__FILE__, __LINE__, ended,
-                          "a copy of the model has not ended after %u ms", deadline_ms);
-    }
-out:
-    if (u != NULL) leave(u);
     return status;
+}
+
+bool loaded_upload_end(struct tol_loaded *loaded) {
+    struct loaded_upload *u = loaded->upload;
+    if (u == NULL) return true;
+    loaded->upload = NULL;
+    const bool all_ended = end_readers(u);
+    leave(u);
+    return all_ended;
 }
 
 tol_status loaded_verify(struct tol_loaded *loaded, const struct loaded_pieces *pieces) {

@@ -115,7 +115,8 @@ struct tol_loaded {
     struct tol_pool *pool;
 
     struct tol_buffer *weights;
-    uint64_t read_ns; /* that reading and copying them took */
+    struct loaded_upload *upload; /* load_upload.c; NULL: no threads read */
+    uint64_t read_ns;             /* that reading and copying the weights took */
     struct loaded_layer *layers;
     struct loaded_matrix embedding, output; /* output: of the share */
     size_t output_norm;                     /* in the weights' buffer, in floats */
@@ -156,9 +157,18 @@ tol_status loaded_plan(struct tol_loaded *loaded, const struct tol_model *model,
 void loaded_place(struct tol_loaded *loaded);
 void loaded_rebase(struct tol_loaded *loaded, CUdeviceptr by);
 
-/* Reads all pieces and copies them. */
-tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *model,
-                         struct loaded_pieces *pieces, const struct tol_load_options *options);
+/* Starts threads that pin blocks of the host; they need no memory on the device yet. */
+tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model *model,
+                               struct loaded_pieces *pieces,
+                               const struct tol_load_options *options);
+
+/* Lets them read all pieces and copy them to the weights' buffer, and returns when all is there.
+ * From then on the pieces and the options may go; after a failure, when loaded_upload_end is done. */
+tol_status loaded_upload_run(struct tol_loaded *loaded);
+
+/* Waits until the threads have freed their blocks. false: one hangs in the driver, and is left
+ * behind. Does nothing where none were started. */
+bool loaded_upload_end(struct tol_loaded *loaded);
 
 /* Compares the checksums of the pieces with those of the device's bytes. */
 tol_status loaded_verify(struct tol_loaded *loaded, const struct loaded_pieces *pieces);
