@@ -102,6 +102,20 @@ Test(ptx_mistakes, wrong_places_are_named) {
     WRONG(tol_ptx_parameter(s.p, TOL_PTX_U32), "parameters come before");
 }
 
+/* Of parameters alone: nothing else has to be made first. */
+Test(ptx_mistakes, a_store_is_an_instruction) {
+    struct scene s = {0};
+    MUST(tol_ptx_create(75, &s.p));
+    tol_ptx_kernel(s.p, "k", 0);
+    s.at = tol_ptx_parameter(s.p, TOL_PTX_U64);
+    s.n = tol_ptx_parameter(s.p, TOL_PTX_U32);
+    tol_ptx_store(s.p, TOL_PTX_GLOBAL, s.at, 0, s.n);
+    const int line = __LINE__ + 1;
+    (void)tol_ptx_parameter(s.p, TOL_PTX_U32);
+    tol_ptx_end(s.p);
+    expect(s.p, line, TOL_INVALID_ARGUMENT, "parameters come before");
+}
+
 Test(ptx_mistakes, what_the_device_lacks_is_named) {
     MISTAKE(tol_ptx_convert(s.p, TOL_PTX_BF16, s.x), TOL_UNSUPPORTED,
             "cvt.rn.bf16.f32: it needs compute capability 8.0, and the module is for 7.5");

@@ -2,7 +2,7 @@
  * Watches: all ways in which a block's bytes leave it, the work of graphs, and what kernels truly
  * access.
  */
-#include "tollens/watch.h"
+#include "watch_state.h"
 
 #include "test/test_device.h"
 
@@ -293,7 +293,53 @@ Test(watch_ways, kernels_of_a_graph_and_graphs_in_graphs_are_seen) {
     tol_graph_destroy(inner);
 }
 
+/* What it was made of is not known, so it counts as unread; its update is read. */
+Test(watch_ways, a_graph_that_was_there_before_the_watch_is_read_from_its_update_on) {
+    begin("");
+    tol_interpose_remove(test_driver());
+    cu = tol_driver_functions(test_driver());
+    struct tol_graph *graph = captured_read(100);
+    struct tol_graph_exec *exec = NULL;
+    MUST(tol_graph_instantiate(graph, &exec));
+    MUST(tol_watch_install(watch, test_driver()));
+    cu = tol_driver_functions(test_driver());
+    MUST(tol_graph_launch(exec, stream));
+    cr_assert(tol_watch_launches_unread(watch) == 1 && seen().copies_out == 0);
+    struct tol_graph *more = captured_read(200);
+    MUST(tol_graph_exec_update(exec, more));
+    MUST(tol_graph_launch(exec, stream));
+    settle();
+    cr_assert(seen().copies_out == 1 && seen().bytes_out == 200);
+    cr_assert(tol_watch_launches_unread(watch) == 2);
+    tol_graph_exec_destroy(exec);
+    tol_graph_destroy(graph);
+    tol_graph_destroy(more);
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
+
+struct words {
+    unsigned count;
+    uint64_t word[4];
+};
+
+static void keep_word(uint64_t word, void *user) {
+    struct words *words = user;
+    cr_assert(words->count < 4);
+    words->word[words->count++] = word;
+}
+
+/* What lies behind a parameter whose size is no multiple of 8 is not the kernel's. */
+Test(watch_ways, a_word_lies_within_its_parameter) {
+    static const uint64_t first[2] = {11, 12}, second = 13;
+    unsigned bytes[2] = {15, 8};
+    void *parameters[2] = {(void *)(uintptr_t)first, (void *)(uintptr_t)&second};
+    const struct watch_kernel kernel = {.is_read = true, .count = 2, .bytes = bytes};
+    const struct watch_launch launch = {.parameters = parameters};
+    struct words words = {0};
+    cr_assert(watch_kernel_words(&kernel, &launch, keep_word, &words));
+    cr_assert(words.count == 2 && words.word[0] == 11 && words.word[1] == 13);
+}
 
 static void carry(const char *name, CUdeviceptr to, CUdeviceptr from, unsigned words) {
     MUST(tol_launch(stream, kernel(name), tol_launch_linear(words > 0 ? words : 1, 128),

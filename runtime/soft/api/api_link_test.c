@@ -161,23 +161,22 @@ Test(api_link, a_result_that_is_not_given_is_zero) {
     CUmodule module = NULL;
     CUfunction k = NULL;
     CUdeviceptr word = 0;
-    OK(add(state, HEAD ".extern .func (.param .b32 r) consume(.param .b32 x);\n"
+    OK(add(state, HEAD ".extern .func (.param .b64 r) consume(.param .b32 x);\n"
                        ".visible .entry k(.param .u64 to) {\n"
-                       "    .reg .u32 %v;\n    .reg .u64 %a;\n"
-                       "    ld.param.u64 %a, [to];\n"
-                       "    { .param .b32 x;\n    .param .b32 r;\n"
+                       "    .reg .u64 %v, %a;\n    ld.param.u64 %a, [to];\n"
+                       "    { .param .b32 x;\n    .param .b64 r;\n    st.param.b64 [r], -1;\n"
                        "    st.param.b32 [x], 7;\n    call (r), consume, (x);\n"
-                       "    ld.param.b32 %v, [r]; }\n"
-                       "    add.u32 %v, %v, 3;\n    st.global.u32 [%a], %v;\n    ret;\n}\n"));
+                       "    ld.param.b64 %v, [r]; }\n"
+                       "    add.u64 %v, %v, 3;\n    st.global.u64 [%a], %v;\n    ret;\n}\n"));
     OK(add(state, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"));
     OK(cuLinkComplete(state, &image, NULL));
     OK(cuModuleLoadData(&module, image));
     OK(cuLinkDestroy(state));
     OK(cuModuleGetFunction(&k, module, "k"));
-    OK(cuMemAlloc_v2(&word, 4));
+    OK(cuMemAlloc_v2(&word, 8));
     void *parameters[] = {&word};
     OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
-    cr_assert(api_read(word) == 3);
+    cr_assert(api_read(word) == 3 && api_read(word + 4) == 0);
     /* Within one text it is an error. */
     REFUSED(cuModuleLoadData(&module, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"
                                            ".visible .entry k() {\n"

@@ -106,6 +106,9 @@ Test(api_peer, access_is_one_way_and_enabled_once) {
     REFUSED(cuCtxEnablePeerAccess(contexts[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     OK(cuCtxSetCurrent(contexts[1]));
     REFUSED(cuCtxDisablePeerAccess(contexts[0]), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    OK(cuCtxEnablePeerAccess(contexts[0], 0)); /* the other way it is enabled for itself, once */
+    REFUSED(cuCtxEnablePeerAccess(contexts[0], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    OK(cuCtxDisablePeerAccess(contexts[0]));
     OK(cuCtxSetCurrent(contexts[0]));
     OK(cuCtxDisablePeerAccess(contexts[1]));
     REFUSED(cuCtxDisablePeerAccess(contexts[1]), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);

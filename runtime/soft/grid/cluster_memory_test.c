@@ -50,35 +50,45 @@ static CUresult run(const char *ptx, const unsigned grid[3], unsigned threads, v
     } while (0)
 
 /* Each block of a grid of 4x6x2 in clusters of 2x3x1 writes what it knows of its place. */
+#define PLACES(extent)                                                                             \
+    CLUSTERS(extent, "",                                                                           \
+             "mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z; mov.u32 %r7, %nctaid.x;\n"             \
+             "mov.u32 %r8, %nctaid.y; mad.lo.u32 %r6, %r6, %r8, %r5;\n"                            \
+             "mov.u32 %r5, %ctaid.x; mad.lo.u32 %r6, %r6, %r7, %r5;\n"                             \
+             "mad.wide.u32 %rd2, %r6, 64, %rd1;\n"                                                 \
+             "mov.u32 %r30, %clusterid.x; mov.u32 %r31, %clusterid.y;\n"                           \
+             "mov.u32 %r32, %clusterid.z; mov.u32 %r33, %nclusterid.x;\n"                          \
+             "mov.u32 %r34, %nclusterid.y; mov.u32 %r35, %nclusterid.z;\n"                         \
+             "mov.u32 %r36, %cluster_ctaid.x; mov.u32 %r37, %cluster_ctaid.y;\n"                   \
+             "mov.u32 %r38, %cluster_ctaid.z; mov.u32 %r39, %cluster_nctaid.x;\n"                  \
+             "mov.u32 %r40, %cluster_nctaid.y; mov.u32 %r41, %cluster_nctaid.z;\n"                 \
+             "mov.pred %p1, %is_explicit_cluster; selp.u32 %r42, 1, 0, %p1;\n"                     \
+             "st.global.v4.u32 [%rd2], {%r30,%r31,%r32,%r33};\n"                                   \
+             "st.global.v4.u32 [%rd2+16], {%r34,%r35,%r36,%r37};\n"                                \
+             "st.global.v4.u32 [%rd2+32], {%r38,%r39,%r40,%r41};\n"                                \
+             "st.global.v2.u32 [%rd2+48], {%r42,%r20}; st.global.u32 [%rd2+56], %r21;\n")
+
 Test(cluster_memory, registers_tell_of_the_place) {
     enum { WORDS = 16, BLOCKS = 48 };
     static uint32_t out[BLOCKS][WORDS];
+    static const struct {
+        const char *ptx;
+        uint32_t x, y, z;
+    } cases[] = {{PLACES("2, 3, 1"), 2, 3, 1}, {PLACES("1, 2, 2"), 1, 2, 2}};
     const unsigned grid[3] = {4, 6, 2};
-    CUresult result =
-        run(CLUSTERS("2, 3, 1", "",
-                     "mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z; mov.u32 %r7, %nctaid.x;\n"
-                     "mov.u32 %r8, %nctaid.y; mad.lo.u32 %r6, %r6, %r8, %r5;\n"
-                     "mov.u32 %r5, %ctaid.x; mad.lo.u32 %r6, %r6, %r7, %r5;\n"
-                     "mad.wide.u32 %rd2, %r6, 64, %rd1;\n"
-                     "mov.u32 %r30, %clusterid.x; mov.u32 %r31, %clusterid.y;\n"
-                     "mov.u32 %r32, %clusterid.z; mov.u32 %r33, %nclusterid.x;\n"
-                     "mov.u32 %r34, %nclusterid.y; mov.u32 %r35, %nclusterid.z;\n"
-                     "mov.u32 %r36, %cluster_ctaid.x; mov.u32 %r37, %cluster_ctaid.y;\n"
-                     "mov.u32 %r38, %cluster_ctaid.z; mov.u32 %r39, %cluster_nctaid.x;\n"
-                     "mov.u32 %r40, %cluster_nctaid.y; mov.u32 %r41, %cluster_nctaid.z;\n"
-                     "mov.pred %p1, %is_explicit_cluster; selp.u32 %r42, 1, 0, %p1;\n"
-                     "st.global.v4.u32 [%rd2], {%r30,%r31,%r32,%r33};\n"
-                     "st.global.v4.u32 [%rd2+16], {%r34,%r35,%r36,%r37};\n"
-                     "st.global.v4.u32 [%rd2+32], {%r38,%r39,%r40,%r41};\n"
-                     "st.global.v2.u32 [%rd2+48], {%r42,%r20}; st.global.u32 [%rd2+56], %r21;\n"),
-            grid, 1, out, sizeof out);
-    cr_assert_eq(result, CUDA_SUCCESS, "%d: %s", (int)result, test_log());
-    for (uint32_t b = 0; b < BLOCKS; b++) {
-        uint32_t x = b % 4, y = b / 4 % 6, z = b / 24;
-        const uint32_t expected[] = {
-            x / 2, y / 3, z, 2, 2, 2, x % 2, y % 3, 0, 2, 3, 1, 1, y % 3 * 2 + x % 2, 6};
-        for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-            cr_assert_eq(out[b][i], expected[i], "block %u, %zu: %u", b, i, out[b][i]);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const uint32_t cx = cases[c].x, cy = cases[c].y, cz = cases[c].z;
+        CUresult result = run(cases[c].ptx, grid, 1, out, sizeof out);
+        cr_assert_eq(result, CUDA_SUCCESS, "%d: %s", (int)result, test_log());
+        for (uint32_t b = 0; b < BLOCKS; b++) {
+            const uint32_t x = b % 4, y = b / 4 % 6, z = b / 24;
+            const uint32_t rank = (z % cz * cy + y % cy) * cx + x % cx;
+            const uint32_t expected[] = {x / cx, y / cy, z / cz, 4 / cx, 6 / cy, 2 / cz, x % cx,
+                                         y % cy, z % cz, cx,     cy,     cz,     1,      rank,
+                                         cx * cy * cz};
+            for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+                cr_assert_eq(out[b][i], expected[i], "block %u, %zu: %u", b, i, out[b][i]);
+            }
         }
     }
 }

@@ -95,6 +95,19 @@ Test(host_object, a_section_may_have_several) {
     cr_assert(seen.count == 0);
 }
 
+/* A program whose section table was taken away: the header names segments and an entry alone. */
+Test(host_object, a_program_without_sections_has_none) {
+    struct seen seen = {.count = 0};
+    unsigned char file[128] = {0x7f, 'E', 'L', 'F', 2, 1};
+    put(file + 16, 2, 2);
+    put(file + 18, 62, 2);
+    put(file + 24, 0x401000, 8);
+    put(file + 32, 64, 8);
+    put(file + 56, 1, 2);
+    cr_assert(soft_host_object_walk(file, sizeof file, note, &seen) == CUDA_SUCCESS);
+    cr_assert(seen.count == 0);
+}
+
 Test(host_object, other_files_are_none) {
     static const char *const others[] = {"sm_86.cubin", "plain.fatbin", "twice.cu"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

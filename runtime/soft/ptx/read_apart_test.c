@@ -96,6 +96,10 @@ Test(read_apart, gives_what_one_thread_gives) {
         cr_assert_eq(one, defect == 0);
         cr_assert_str_eq(diagnostics[0].message, diagnostics[1].message);
         if (one) compare(&modules[0], &modules[1]);
+        /* Bodies are in the memory of the threads that have read them. */
+        bool apart = false, alone = arenas[0][1].arena.blocks == NULL;
+        for (int i = 1; i <= THREADS; i++) apart |= arenas[1][i].arena.blocks != NULL;
+        cr_assert(alone && apart, "defect %d", defect);
         for (int i = 0; i <= THREADS; i++) {
             soft_arena_clear(&arenas[0][i].arena);
             soft_arena_clear(&arenas[1][i].arena);

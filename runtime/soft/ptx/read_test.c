@@ -286,6 +286,7 @@ Test(read, a_wrong_declaration_is_refused) {
         const char *text, *place, *what;
     } cases[] = {
         {"", "1:1", "expected '.version'"},
+        {"8.0\n.target sm_90\n.address_size 64\n", "1:1", "expected '.version'"},
         {".version 8", "1:10", "version such as 8.0"},
         {".version 8.0 .target compute_90", "1:22", "unknown target"},
         {".version 8.0 .target sm_90 .address_size 32", "1:42", "32-bit"},

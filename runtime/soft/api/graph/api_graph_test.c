@@ -353,6 +353,28 @@ Test(api_graph, attributes_of_kernel_nodes_are_kept) {
     REFUSED(cuGraphKernelNodeCopyAttributes(two, empty), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A kernel that requires clusters is launched with them, also where the attribute asks for none. */
+Test(api_graph, clusters_that_a_kernel_requires_stay_explicit) {
+    static const char ptx[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 to) .reqnctapercluster 1\n"
+        "{ .reg .u32 %r; .reg .u64 %a; .reg .pred %p; ld.param.u64 %a, [to];\n"
+        "mov.pred %p, %is_explicit_cluster; selp.u32 %r, 7, 5, %p; st.global.u32 [%a], %r; ret; }\n";
+    const CUkernelNodeAttrValue none = {.pad = {0}};
+    CUdeviceptr memory = 0;
+    CUgraphNode node = NULL;
+    api_context(0);
+    OK(cuMemAlloc_v2(&memory, 4));
+    void *parameters[] = {&memory};
+    CUDA_KERNEL_NODE_PARAMS kernel = graph_kernel("put", parameters);
+    kernel.func = api_function(ptx, "k");
+    CUgraph graph = graph_new();
+    OK(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    OK(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &none));
+    graph_run(graph, NULL);
+    cr_assert_eq(api_read(memory), 7);
+}
+
 Test(api_graph, bad_parameters_are_refused) {
     CUdeviceptr memory = 0;
     CUgraphNode node = NULL;

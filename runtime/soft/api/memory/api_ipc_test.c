@@ -142,6 +142,8 @@ Test(api_ipc, bad_handles_are_refused) {
     REFUSED(cuIpcOpenMemHandle_v2(&opened, handle, 1), CUDA_ERROR_INVALID_VALUE);
     OK(cuEventDestroy_v2(other));
     REFUSED(cuIpcGetEventHandle(&event_handle, other), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuCtxSetCurrent(NULL)); /* an event is opened for a context */
+    REFUSED(cuIpcOpenEventHandle(&event, event_handle), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 /* ---- events ---- */

@@ -242,6 +242,7 @@ Test(api_pool, bad_arguments_are_refused) {
     CUdeviceptr pointer = 0;
     CUmemoryPool pool = NULL;
     cuuint64_t value = 0;
+    const CUmemPool_attribute threshold = CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
     CUmemPoolProps good = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemPoolProps bad = good;
@@ -275,10 +276,9 @@ Test(api_pool, bad_arguments_are_refused) {
     REFUSED(cuMemPoolCreate(&pool, &bad), CUDA_ERROR_NOT_SUPPORTED);
     REFUSED(cuMemPoolGetAttribute(usual(), 0, &value), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemPoolGetAttribute(usual(), 9, &value), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuMemPoolGetAttribute(usual(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL),
-            CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuMemPoolGetAttribute(NULL, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value),
-            CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolGetAttribute(usual(), threshold, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolGetAttribute(NULL, threshold, &value), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolSetAttribute(NULL, threshold, &value), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemPoolTrimTo(NULL, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemPoolDestroy(NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemPoolDestroy(usual()), CUDA_ERROR_INVALID_VALUE);
