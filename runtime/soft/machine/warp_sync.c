@@ -119,7 +119,6 @@ static const struct soft_instruction *fail_for_missing(struct soft_warp *warp,
 static void run_whole(struct soft_warp *warp, const struct soft_split *one) {
     struct soft_split all = *one, like = *one;
     struct soft_split *current = warp->split;
-    all.mask = UINT32_MAX;
     warp->split = &all;
     warp->slots = all.frame->slots;
     soft_warp_set_mask(warp, UINT32_MAX);

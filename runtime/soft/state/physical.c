@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct soft_physical *all;
-
 /* The bytes: such as can be exported, if that is asked for. */
 static struct soft_backing *new_backing(const struct soft_device *device, uint64_t bytes,
                                         const CUmemAllocationProp *properties) {
@@ -32,12 +30,6 @@ static CUresult enlist(struct soft_physical *physical) {
     physical->handles = 1;
     pthread_mutex_lock(&soft_lock);
     bool added = soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
-    if (added) {
-        physical->next = all;
-        physical->link = &all;
-        if (all != NULL) all->link = &physical->next;
-        all = physical;
-    }
     pthread_mutex_unlock(&soft_lock);
     return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -104,13 +96,8 @@ bool soft_physical_is(CUmemGenericAllocationHandle handle) {
 /* Ends it if nobody holds it any more. The caller holds soft_lock, which is given back. */
 static void end_if_unheld(struct soft_physical *physical) {
     bool held = physical->handles > 0 || physical->mappings > 0;
-    if (!held) {
-        *physical->link = physical->next;
-        if (physical->next != NULL) physical->next->link = physical->link;
-    }
     pthread_mutex_unlock(&soft_lock);
-    if (held) return;
-    discard(physical);
+    if (!held) discard(physical);
 }
 
 void soft_physical_release(struct soft_physical *physical) {

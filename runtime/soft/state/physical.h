@@ -14,7 +14,6 @@ struct soft_physical {
     uint64_t bytes, charged;    /* to the device: not what was imported */
     unsigned handles, mappings; /* how often it is held */
     struct soft_backing *backing;
-    struct soft_physical *next, **link; /* in the list of all */
 };
 
 /* The bit of the host among those of devices, in the readers and writers of a mapping. */

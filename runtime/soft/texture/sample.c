@@ -114,11 +114,10 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
 }
 
 /* A normalised coordinate in texels. It has 23 bits behind the point, the others are cut off; and
- * of modes that repeat the texture only the part within a period counts. */
+ * of modes that repeat the texture only the part within a period counts. Infinity has none: that is
+ * NaN. */
 static double scaled(double at, uint32_t size, unsigned mode) {
     double fixed = floor(at * 0x1p23) / 0x1p23;
-    bool repeats = mode == CU_TR_ADDRESS_MODE_WRAP || mode == CU_TR_ADDRESS_MODE_MIRROR;
-    if (repeats && !isfinite(at)) return 0;
     if (mode == CU_TR_ADDRESS_MODE_WRAP) fixed -= floor(fixed);
     if (mode == CU_TR_ADDRESS_MODE_MIRROR) fixed -= 2 * floor(fixed / 2);
     return fixed * size;
