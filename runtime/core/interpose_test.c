@@ -117,9 +117,8 @@ Test(interpose, delays_and_times) {
 Test(interpose, the_first_function_of_the_table_is_timed_too) {
     const struct tol_interpose_rule rule = {
         .function = "cuInit", .action = TOL_INTERPOSE_DELAY, .delay_ns = 1000};
-    MUST(tol_interpose_install(
-        test_driver(),
-        &(struct tol_interpose_options){.rules = &rule, .rule_count = 1, .time = true}));
+    MUST(tol_interpose_install(test_driver(), &(struct tol_interpose_options){
+                                                  .rules = &rule, .rule_count = 1, .time = true}));
     cr_assert(tol_driver_functions(test_driver())->cuInit(0) == CUDA_SUCCESS);
     cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuInit) == 1);
     cr_assert(tol_interpose_ns(TOL_DRIVER_INDEX_cuInit) > 0);

@@ -2,8 +2,10 @@
  * Attacks: what a body finds when it begins.
  */
 #include "harness/attack.h"
+#include "module_loads.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,39 @@ Test(attack, soft_devices_are_as_many_as_are_wanted) {
 
 Test(attack, how_many_soft_devices_a_person_asked_for_stays) {
     cr_assert_eq(devices_of("5"), 5);
+}
+
+/* Pages of address space. */
+static unsigned long mapped_pages(void) {
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert(file != NULL && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    return pages;
+}
+
+static void load_several(struct hyp_attack *attack) {
+    static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                               ".visible .entry k() { ret; }\n";
+    enum { LOADS = 5, MOST_BYTES = 1 << 30 };
+    struct hyp_module_load loads[LOADS];
+    for (int i = 0; i < LOADS; i++) {
+        loads[i] = (struct hyp_module_load){.text = text, .bytes = sizeof text - 1};
+    }
+    const unsigned long before = mapped_pages();
+    hyp_module_loads(attack->context, loads, LOADS);
+    cr_assert((mapped_pages() - before) * 4096 < MOST_BYTES, "more threads than processors");
+    for (int i = 0; i < LOADS; i++) {
+        HYP_CHECK(attack, loads[i].status == TOL_OK && loads[i].module != NULL, "%s",
+                  loads[i].message);
+        tol_module_destroy(loads[i].module);
+    }
+}
+
+Test(attack, modules_are_loaded_by_a_few_threads) {
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    unsetenv("TOLLENS_OUT");
+    hyp_attack_run("h10", "made_up", &(struct hyp_attack_wants){.counted = false}, load_several);
 }
 
 Test(attack, how_many_queues_a_person_asked_for_stays) {

@@ -140,6 +140,57 @@ Test(ledger, the_same_seed_takes_the_same_walk) {
               walk.worst == again.worst);
 }
 
+/* A moment at which just the floor is live is one of those that count. */
+Test(ledger, the_floor_of_a_walk_counts) {
+    open_behind(NULL);
+    struct hyp_attack attack = attack_on(NULL);
+    struct hyp_walk walk = {.attack = &attack,
+                            .pool = hyp_walk_pool(&attack, tol_pool_default, 1, 0),
+                            .least = 1 << 20,
+                            .most = (1 << 20) + 1,
+                            .floor_bytes = 1 << 20};
+    hyp_walk_steps(&walk, 1, 100, 0);
+    cr_assert(walk.requested == 1 << 20 && walk.worst == walk.final && walk.worst >= 1);
+    hyp_walk_end(&walk);
+}
+
+/* Three in five up to 1 MiB, three in ten up to 32 MiB, one in ten from 64 MiB on; all divided. */
+Test(ledger, mixed_sizes_are_drawn_in_their_shares) {
+    enum { SCALE = 1024, DRAWS = 2000 };
+    unsigned small = 0, medium = 0, large = 0;
+    open_behind(NULL);
+    struct hyp_attack attack = attack_on(NULL);
+    struct hyp_walk walk = {.attack = &attack,
+                            .pool = hyp_walk_pool(&attack, tol_pool_default, SCALE, 0),
+                            .scale = SCALE,
+                            .sizes = HYP_WALK_MIXED};
+    for (int i = 0; i < DRAWS; i++) {
+        const uint64_t before = walk.requested;
+        hyp_walk_steps(&walk, 1, 100, 0);
+        const uint64_t mib = (walk.requested - before) * SCALE >> 20;
+        small += mib < 1;
+        medium += mib >= 1 && mib < 32;
+        large += mib >= 63 && mib <= 512;
+    }
+    hyp_walk_end(&walk);
+    cr_assert(small + medium + large == DRAWS);
+    cr_assert(small > DRAWS * 56 / 100 && small < DRAWS * 64 / 100, "%u", small);
+    cr_assert(medium > DRAWS * 26 / 100 && medium < DRAWS * 34 / 100, "%u", medium);
+}
+
+/* Behind a call that failed there is nothing to be measured. */
+Test(ledger, a_walk_ends_where_a_call_fails) {
+    open_behind(NULL);
+    struct hyp_attack attack = attack_on(NULL);
+    struct hyp_walk walk = {.attack = &attack,
+                            .pool = hyp_walk_pool(&attack, tol_pool_default, 1, 64 << 20),
+                            .least = 1 << 20,
+                            .most = 2 << 20};
+    hyp_walk_steps(&walk, 4000, 100, 0);
+    hyp_walk_end(&walk);
+    cr_assert(walk.broken && walk.step < 400, "%llu", (unsigned long long)walk.step);
+}
+
 Test(ledger, a_steady_walk_keeps_below_what_it_may) {
     open_behind(NULL);
     struct hyp_attack attack = attack_on(NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 static struct tol_hdr *new_hdr(void) {
     struct tol_hdr *hdr = NULL;
@@ -188,6 +189,48 @@ Test(hdr, the_encoding_comes_back_whole) {
         round_trip(hdr);
         tol_hdr_free(hdr);
     }
+}
+
+static void put(unsigned char *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * (bytes - 1 - i));
+}
+
+/* A histogram that cannot be, well packed: without counts, of a lowest value, a highest one and
+ * digits. */
+static tol_hdr_error decode_of(int64_t lowest, int64_t highest, int digits) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char plain[40] = {0}, packed[8 + 200] = {0};
+    char text[300];
+    struct tol_hdr *back = NULL;
+    size_t length = 0;
+    uLongf bytes = sizeof packed - 8;
+    put(plain, 0x1c849303, 4);
+    put(plain + 12, (uint64_t)digits, 4);
+    put(plain + 16, (uint64_t)lowest, 8);
+    put(plain + 24, (uint64_t)highest, 8);
+    put(plain + 32, 0x3ff0000000000000, 8);
+    cr_assert(compress(packed + 8, &bytes, plain, sizeof plain) == Z_OK);
+    put(packed, 0x1c849304, 4);
+    put(packed + 4, bytes, 4);
+    const size_t all = 8 + bytes;
+    for (size_t at = 0; at < all; at += 3) {
+        const unsigned three =
+            (unsigned)packed[at] << 16 | (unsigned)packed[at + 1] << 8 | (unsigned)packed[at + 2];
+        for (int i = 18; i >= 0; i -= 6) text[length++] = letters[three >> i & 63];
+    }
+    for (size_t at = all; at % 3 != 0; at++) text[length - (3 - at % 3)] = '=';
+    const tol_hdr_error error = hyp_hdr_decode(text, length, &back);
+    cr_assert((error == TOL_HDR_OK) == (back != NULL));
+    tol_hdr_free(back);
+    return error;
+}
+
+Test(hdr, an_encoding_of_none_that_can_be_is_bad_data) {
+    cr_assert_eq(decode_of(1, 1000000, 3), TOL_HDR_OK);
+    cr_assert_eq(decode_of(1, 1000000, 6), TOL_HDR_BAD_DATA);
+    cr_assert_eq(decode_of(0, 1000000, 3), TOL_HDR_BAD_DATA);
+    cr_assert_eq(decode_of(1000, 1001, 3), TOL_HDR_BAD_DATA);
 }
 
 /* Goal: no text, however damaged, reads outside itself or is taken for a histogram. */

@@ -57,7 +57,9 @@ static void ask_nvml(const char *pci_bus_id, struct hyp_conditions *conditions) 
     int (*reasons)(device_handle, unsigned long long *) = NULL;
     enum { SUCCESS = 0, INSUFFICIENT_SIZE = 7 };
     device_handle device = NULL;
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    const char *named = getenv("TOLLENS_LIBNVML"); /* as tollens/health.h has it */
+    void *library = dlopen(named != NULL && named[0] != '\0' ? named : "libnvidia-ml.so.1",
+                           RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return;
     /* POSIX lets an object pointer be taken for a function's; C does not say how to write it. */
     *(void **)&init = dlsym(library, "nvmlInit_v2");

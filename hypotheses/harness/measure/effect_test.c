@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct hyp_effect example(void) {
     struct hyp_effect effect = {
@@ -176,4 +177,22 @@ Test(conditions, are_read_here) {
     json_t *object = hyp_conditions_pack(&conditions);
     cr_assert(object != NULL);
     json_decref(object);
+}
+
+/* NVML's stand-in beside this program; asked without room, it says how many there are. */
+Test(conditions, processes_on_the_device_are_counted) {
+    static const char *const words[] = {"others=0", "others=2 process=1000"};
+    char path[4096] = "";
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
+    char *slash = length > 0 ? strrchr(path, '/') : NULL;
+    cr_assert(slash != NULL);
+    strcpy(slash, "/libnvml-stand-in.so");
+    if (access(path, R_OK) != 0) cr_skip_test("there is no stand-in for NVML beside the tests");
+    setenv("TOLLENS_LIBNVML", path, 1);
+    for (int i = 0; i < 2; i++) {
+        struct hyp_conditions conditions;
+        setenv("TOLLENS_TEST_NVML", words[i], 1);
+        hyp_conditions_read("0000:01:00.0", &conditions);
+        cr_assert_eq(conditions.gpu_processes, i == 0 ? 0 : 3, "%d", conditions.gpu_processes);
+    }
 }

@@ -13,7 +13,11 @@ Test(pin, a_thread_has_one_processor_and_then_all_that_it_had) {
     cpu_set_t before, meanwhile, after;
     cr_assert(sched_getaffinity(0, sizeof before, &before) == 0);
     struct hyp_pin *pin = hyp_pin_begin();
-    if (pin == NULL) cr_skip_test("this system does not let a thread choose its processor");
+    if (pin == NULL) {
+        const bool may = sched_setaffinity(0, sizeof before, &before) == 0;
+        cr_assert(!may, "this system lets a thread choose its processors, and it is not pinned");
+        cr_skip_test("this system does not let a thread choose its processor");
+    }
     cr_assert(sched_getaffinity(0, sizeof meanwhile, &meanwhile) == 0);
     hyp_pin_end(pin);
     cr_assert(sched_getaffinity(0, sizeof after, &after) == 0);

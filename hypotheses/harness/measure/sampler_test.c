@@ -349,4 +349,9 @@ Test(sampler, a_wait_longer_than_its_batch_says_nothing) {
     cr_assert_eq(hyp_block_own_effect(&pair, &block), 230.0 / 200);
     block.ns[2] = -1;
     cr_assert(isnan(hyp_block_own_effect(&pair, &block)), "a batch that failed has no effect");
+    for (int i = 0; i < 4; i++) {
+        struct hyp_block failed = {.ns = {100, 110, 120, 100}};
+        failed.ns[i] = -1;
+        cr_assert(isnan(hyp_block_effect(&pair, &failed, false)), "batch %d", i);
+    }
 }

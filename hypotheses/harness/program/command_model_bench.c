@@ -353,7 +353,7 @@ static tol_status print_row(struct bench *b, const struct row *row) {
 
 /* The kernels of a token of one session, whose median time was p50. */
 static tol_status print_gaps(struct bench *b, double p50) {
-    struct hyp_model_kernels kernels;
+    struct hyp_model_kernels kernels = {.count = 0};
     const tol_status status = hyp_model_kernels(b->path, b->kind, b->devices.ordinals[0], &kernels);
     if (status != TOL_OK) return status;
     const double between = fmax(0, p50 - kernels.ns);

@@ -63,7 +63,16 @@ Test(gate_program, what_is_no_evidence_is_one_sentence) {
         "{\"schema\": 2, \"device\": {\"kind\": \"soft\", \"name\": \"A\"}, \"mode\": \"quick\", "
         "\"claims\": []}",
         "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"A\"}, \"mode\": \"quick\", "
-        "\"claims\": [{\"id\": \"H77\"}]}"};
+        "\"claims\": [{\"id\": \"H77\"}]}",
+#define MEASURED_IN(unit, direction)                                                               \
+    "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"A\"}, \"mode\": \"quick\", "     \
+    "\"commit\": \"abc\", \"claims\": [{\"id\": \"H4\", \"verdict\": \"survived\", \"reason\": "   \
+    "null, "                                                                                       \
+    "\"effect\": 0.02, \"unit\": \"" unit                                                          \
+    "\", \"low\": 0.01, \"high\": 0.03, \"threshold\": 2.0, "                                      \
+    "\"direction\": \"" direction "\", \"samples\": 50, \"severity\": null}]}"
+        MEASURED_IN("ms", "at_most"),
+        MEASURED_IN("us", "at_least")};
     write_results("before", "A", "survived", "0.020", "0.010", "0.030");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         program_write("now/results.json", texts[i]);

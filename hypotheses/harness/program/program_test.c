@@ -396,6 +396,8 @@ Test(program, the_workers_claims_are_known_by_name) {
               program_output);
     cr_assert(program_says("threads_beside_change_nothing") && program_says("H2"));
     cr_assert(program_shell("\"$T\" run W9") == 2 && program_says("unknown claim 'W9'"));
+    cr_assert(program_shell("\"$T\" run H99") == 2 && program_says("unknown claim 'H99'"));
+    cr_assert(!program_says("W1,"), "W1 is listed, though no claim of the plugin was named");
     cr_assert(program_shell("\"$T\" run H3W1") == 2 && program_says("unknown claim 'H3W1'"));
     cr_assert(!program_says("W1,"), "W1 is listed, though no claim of the plugin was named");
 }
@@ -435,6 +437,18 @@ Test(program, the_claim_on_peers_is_tried) {
               "%s", program_output);
 }
 
+/* A part of each, in less than a second: copies come back whole, and no stream holds up others. */
+Test(program, streams_of_several_kernels_and_threads_are_tried) {
+    cr_assert(program_shell("\"$T\" run H10 --device soft --filter 'copies_run*' --seeds 1 --out "
+                            "\"$D/copies\"") == 0 &&
+                  program_says("H10 not tested"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" run H13 --device soft --filter 'no_thread_waits*' --seeds 1 "
+                            "--out \"$D/waits\"") == 3 &&
+                  program_says("they found nothing"),
+              "%s", program_output);
+}
+
 /* On one device nothing of it can be said. */
 Test(program, the_claim_on_peers_needs_two_devices) {
     cr_assert(program_shell("TOLLENS_SOFT_DEVICES=1 \"$T\" run P1 --device soft --seeds 1 --filter "
@@ -450,6 +464,7 @@ Test(program, lists_and_explains) {
     cr_assert(program_says("falsified if") && program_says("copy_truncate") &&
                   program_says("dequantise_tail"),
               "%s", program_output);
+    cr_assert(program_says("\nmethod        ") && !program_says("\nmethod         "), "one column");
     cr_assert(program_shell("\"$T\" doctor") == 0 && program_says("soft: "), "%s", program_output);
     cr_assert(program_says("tollens run --device soft\n") &&
                   program_says("tollens soft -- PROGRAM"),

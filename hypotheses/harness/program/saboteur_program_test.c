@@ -5,19 +5,26 @@
 #include "program_shell.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 TestSuite(saboteur_program, .init = program_begin, .fini = program_end);
 
 /* Goal: a saboteur that hangs is missed after its time, and the one behind it is caught. */
 Test(saboteur_program, a_saboteur_that_hangs_takes_no_other_with_it) {
-    const int code = program_shell(
-        "\"$T\" --plugin \"${T%/*}/hanging-claims.so\" run --sabotage --seeds 1 "
-        "--saboteur-deadline 2 --verbose --out \"$D/out\"");
+    const int code =
+        program_shell("\"$T\" --plugin \"${T%/*}/hanging-claims.so\" run --sabotage --seeds 1 "
+                      "--saboteur-deadline 2 --verbose --out \"$D/out\"");
     cr_assert(code != 0, "%s", program_output);
     cr_assert(program_says("HANGS was inconclusive under test_hangs, expected falsified"), "%s",
               program_output);
     cr_assert(program_says("severity 50 % (1 of 2)"), "%s", program_output);
+    const char *line = strstr(program_output, "saboteur test_hangs");
+    double seconds = 0;
+    cr_assert(line != NULL &&
+                  sscanf(line, "saboteur test_hangs inconclusive: WRONG %lf s", &seconds) == 1 &&
+                  seconds >= 2,
+              "%s", program_output);
     json_t *verdict = program_json("out/HANGS/sabotage/test_hangs/verdict.json");
     cr_assert_str_eq(json_string_value(json_object_get(verdict, "reason")),
                      "a_byte_is_allocated: it did not end before the saboteur's deadline");

@@ -4,6 +4,8 @@
 #include "repeats.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 /* A run of H4 alone. */
 static struct hyp_run made(enum hyp_verdict_kind kind, int exit_code) {
@@ -29,6 +31,21 @@ Test(repeats, a_verdict_that_comes_once_is_a_difference) {
     cr_assert(hyp_repeats_agree(&repeats, hyp_claim_find("H3")), "it was not chosen");
     cr_assert(repeats.counts[3][HYP_SURVIVED] == 2 && repeats.counts[3][HYP_INCONCLUSIVE] == 1);
     cr_assert(repeats.done == 3 && repeats.counts[2][HYP_SURVIVED] == 0);
+}
+
+Test(repeats, claims_that_differ_are_counted_in_the_table) {
+    const struct hyp_run runs[] = {made(HYP_SURVIVED, 0), made(HYP_INCONCLUSIVE, 3)};
+    for (size_t number = 1; number <= 2; number++) {
+        const struct hyp_repeats repeats = count(runs, number);
+        char text[2000] = "";
+        FILE *out = fmemopen(text, sizeof text, "w");
+        cr_assert(out != NULL);
+        hyp_repeats_print(&repeats, &runs[0], out);
+        fclose(out);
+        const bool says = strstr(text, "Claims with differing verdicts: 1. Evidence:") != NULL;
+        cr_assert(says == (number == 2), "%s", text);
+        cr_assert((strstr(text, "not always the same") != NULL) == (number == 2), "%s", text);
+    }
 }
 
 Test(repeats, the_worst_exit_code_stays) {

@@ -204,6 +204,7 @@ Test(replay, a_bad_line_is_refused_by_its_number) {
         {HEAD "4,13,1,0,allocate,78,0,1,5\n", "line 9: a block must have at least 1 byte"},
         {HEAD "4,13,1,0,allocate,78,-5,1,5\n", "line 9: this is not a number: '-5'"},
         {HEAD "4,13,1,0,allocate,78,281474976710656,1,5\n", "line 9: the number is too large"},
+        {HEAD "18446744073709551615,13,1,0,free,77,1000,1,5\n", "line 9: the number is too large"},
         {HEAD "4,13,0,0,allocate,78,5,1,5\n", "line 9: thread numbers begin at 1"},
         {HEAD "4,13,1,0,allocate,78,5,2,5\n", "line 9: no #tag line defines the tag '2'"},
         {HEAD "3,13,1,0,allocate,78,5,1,5\n", "line 9: events must be in the order"}};

@@ -83,9 +83,9 @@ Test(cluster_memory, registers_tell_of_the_place) {
         for (uint32_t b = 0; b < BLOCKS; b++) {
             const uint32_t x = b % 4, y = b / 4 % 6, z = b / 24;
             const uint32_t rank = (z % cz * cy + y % cy) * cx + x % cx;
-            const uint32_t expected[] = {x / cx, y / cy, z / cz, 4 / cx, 6 / cy, 2 / cz, x % cx,
-                                         y % cy, z % cz, cx,     cy,     cz,     1,      rank,
-                                         cx * cy * cz};
+            const uint32_t expected[] = {x / cx, y / cy, z / cz, 4 / cx, 6 / cy,
+                                         2 / cz, x % cx, y % cy, z % cz, cx,
+                                         cy,     cz,     1,      rank,   cx * cy * cz};
             for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
                 cr_assert_eq(out[b][i], expected[i], "block %u, %zu: %u", b, i, out[b][i]);
             }

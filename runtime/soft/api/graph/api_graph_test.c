@@ -359,7 +359,7 @@ Test(api_graph, clusters_that_a_kernel_requires_stay_explicit) {
         ".version 8.0\n.target sm_90\n.address_size 64\n"
         ".visible .entry k(.param .u64 to) .reqnctapercluster 1\n"
         "{ .reg .u32 %r; .reg .u64 %a; .reg .pred %p; ld.param.u64 %a, [to];\n"
-        "mov.pred %p, %is_explicit_cluster; selp.u32 %r, 7, 5, %p; st.global.u32 [%a], %r; ret; }\n";
+        "mov.pred %p, %is_explicit_cluster; selp.u32 %r, 7, 5, %p; st.global.u32 [%a], %r; ret;}\n";
     const CUkernelNodeAttrValue none = {.pad = {0}};
     CUdeviceptr memory = 0;
     CUgraphNode node = NULL;
