@@ -26,14 +26,21 @@ static bool serves(const struct kn_variant *row, const struct tol_device *device
            (row->refuse == NULL || row->refuse(problem) == NULL);
 }
 
-/* Rows of one name stand together: each name once. */
+/* Whether a row in front of this one has its name. */
+static bool is_repeated(const struct kn_variants *variants, size_t row) {
+    for (size_t i = 0; i < row; i++) {
+        if (strcmp(variants->rows[i].name, variants->rows[row].name) == 0) return true;
+    }
+    return false;
+}
+
 TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, const char *name) {
     tol_status status =
         tol_fail(__FILE__, __LINE__, TOL_NOT_FOUND, "%s has no variant named '%s'; there are",
                  variants->operation, name);
     for (size_t i = 0; i < variants->count; i++) {
         const char *other = variants->rows[i].name;
-        if (i > 0 && strcmp(other, variants->rows[i - 1].name) == 0) continue;
+        if (is_repeated(variants, i)) continue;
         tol_message_add("%s %s", i > 0 ? "," : "", other);
     }
     return status;

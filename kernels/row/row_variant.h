@@ -45,7 +45,7 @@ const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum 
  */
 #define KN_ROW_REFUSE(name, entry, image, capability, type, kind, threads, threads_max, abreast,   \
                       pieces, blocks)                                                              \
-    static const char *refuse_##name##_##entry(const void *fit) {                                  \
+    static const char *refuse_##name##_##entry##_##threads_max(const void *fit) {                  \
         return kn_row_refuse(fit, KN_##type, KN_ROW_##kind, (size_t)(threads_max) * (pieces));     \
     }
 #define KN_ROW_VARIANT(operation, name_, entry_, image, capability, type, kind, threads_,          \
@@ -54,7 +54,7 @@ const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum 
      .entry = #operation "_" #entry_,                                                              \
      .images = kn_images_##operation##_##image,                                                    \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##name_##_##entry_,                                                          \
+     .refuse = refuse_##name_##_##entry_##_##threads_max,                                          \
      .threads = threads_,                                                                          \
      .tile = {abreast, pieces, blocks}},
 
