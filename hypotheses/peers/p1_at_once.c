@@ -319,6 +319,17 @@ static bool try_toggled(struct peer_stage *stage, size_t from, size_t to, size_t
     return true;
 }
 
+/* The copies of a pair. Where the driver changes page tables, a copy and what is around it wait for
+ * about 0.3 s of switches, so that each meets several, and fifty copies of all pairs, but at least
+ * ten of each, are enough in full; elsewhere a copy may fall between two switches. */
+static size_t copies_of_a_pair(const struct peer_stage *stage) {
+    enum { LEAST = 10, SOFT_COPIES = 200, COPIES_IN_ALL = 50 };
+    if (!stage->attack->session.full) return LEAST;
+    if (stage->attack->kind == HYP_DEVICE_SOFT) return SOFT_COPIES;
+    const size_t each = COPIES_IN_ALL / (stage->count * (stage->count - 1));
+    return each > LEAST ? each : LEAST;
+}
+
 HYP_ATTACK_WITH(p1, access_that_comes_and_goes_changes_no_byte, .soft_devices = "3") {
     struct peer_stage stage;
     if (peer_stage_begin(attack, &stage)) {
@@ -327,7 +338,7 @@ HYP_ATTACK_WITH(p1, access_that_comes_and_goes_changes_no_byte, .soft_devices = 
             const size_t from = i / stage.count, to = i % stage.count;
             if (from == to || !stage.reaches[to][from]) continue;
             check_states(&stage, to, from);
-            ok = try_toggled(&stage, from, to, attack->session.full ? 200 : 10);
+            ok = try_toggled(&stage, from, to, copies_of_a_pair(&stage));
         }
     }
     peer_stage_end(&stage);

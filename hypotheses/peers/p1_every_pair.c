@@ -12,24 +12,40 @@ static uint64_t seed_of(struct hyp_attack *attack, size_t from, size_t to) {
     return hyp_random(attack) ^ (from * 64 + to);
 }
 
-/* Poisons the target, sends the pattern to the source, copies, and compares. */
-static bool try_once(struct peer_stage *stage, const struct peer_area *source,
-                     const struct peer_area *target, struct peer_trial *trial, enum peer_way way) {
-    char words[160];
+/* The bytes that the source of a trial has next, and the poison that does not begin like them. */
+static uint64_t prepare(struct peer_stage *stage, const struct peer_area *source,
+                        struct peer_trial *trial) {
     const uint64_t seed = seed_of(stage->attack, trial->from, trial->to);
     trial->stage = stage;
     trial->source = source;
-    trial->target = target;
     trial->poison = (unsigned char)~peer_byte(seed, 0);
+    return seed;
+}
+
+static bool send(const struct peer_trial *trial, uint64_t seed) {
+    struct peer_stage *stage = trial->stage;
+    return peer_area_poison(stage, trial->source, trial->poison) &&
+           peer_area_send(stage, trial->source, trial->source_offset, seed, trial->bytes);
+}
+
+/* Poisons the target, copies what the source was sent, and compares. */
+static bool copy(struct peer_trial *trial, const struct peer_area *target, enum peer_way way,
+                 uint64_t seed) {
+    char words[160];
+    struct peer_stage *stage = trial->stage;
+    trial->target = target;
     snprintf(words, sizeof words, "%s, device %zu to %zu, %zu bytes at offsets %zu and %zu",
              peer_way_name(way), trial->from, trial->to, trial->bytes, trial->source_offset,
              trial->target_offset);
-    return peer_area_poison(stage, source, trial->poison) &&
-           peer_area_poison(stage, target, trial->poison) &&
-           peer_area_send(stage, source, trial->source_offset, seed, trial->bytes) &&
-           peer_way_run(trial, way) &&
+    return peer_area_poison(stage, target, trial->poison) && peer_way_run(trial, way) &&
            peer_area_check(stage, target, trial->target_offset, seed, trial->bytes, trial->poison,
                            words);
+}
+
+static bool try_once(struct peer_stage *stage, const struct peer_area *source,
+                     const struct peer_area *target, struct peer_trial *trial, enum peer_way way) {
+    const uint64_t seed = prepare(stage, source, trial);
+    return send(trial, seed) && copy(trial, target, way, seed);
 }
 
 /* ---- sizes ---- */
@@ -60,10 +76,7 @@ static bool try_sizes(struct peer_stage *stage, size_t from, size_t to, enum pee
     return true;
 }
 
-static void try_pair(struct peer_stage *stage, size_t from, size_t to, size_t bytes,
-                     bool (*body)(struct peer_stage *stage, size_t from, size_t to,
-                                  enum peer_way way, const struct peer_area *source,
-                                  const struct peer_area *target)) {
+static void try_pair(struct peer_stage *stage, size_t from, size_t to, size_t bytes) {
     struct peer_area source = {0}, target = {0};
     bool ok = peer_area_create(stage, from, bytes, &source) &&
               peer_area_create(stage, to, bytes, &target);
@@ -73,11 +86,11 @@ static void try_pair(struct peer_stage *stage, size_t from, size_t to, size_t by
         if (!peer_way_is_open(stage, way, from, to)) continue;
         if (way == PEER_MAPPED) {
             if (peer_area_map(stage, to, from, bytes, &mapped, &is_skipped)) {
-                body(stage, from, to, way, &source, &mapped);
+                try_sizes(stage, from, to, way, &source, &mapped);
             }
             peer_area_destroy(stage, &mapped);
         } else {
-            body(stage, from, to, way, &source, &target);
+            try_sizes(stage, from, to, way, &source, &target);
         }
     }
     peer_area_destroy(stage, &source);
@@ -90,7 +103,7 @@ HYP_ATTACK_WITH(p1, every_pair_returns_every_way, .soft_devices = "4") {
         const size_t pairs = stage.count * stage.count;
         for (size_t i = 0; i < pairs; i++) {
             const size_t from = i / stage.count, to = i % stage.count;
-            if (from != to) try_pair(&stage, from, to, sizes[SIZES - 1], try_sizes);
+            if (from != to) try_pair(&stage, from, to, sizes[SIZES - 1]);
             hyp_attack_progress(attack, (double)(i + 1) / (double)pairs);
         }
     }
@@ -108,27 +121,51 @@ static size_t large_count(const struct hyp_attack *attack) {
                : sizeof large / sizeof large[0];
 }
 
+/* The host makes and compares patterns more slowly than devices copy, so the source is sent once,
+ * and every way copies it to a target that was poisoned again. */
+static bool try_large(struct peer_stage *stage, struct peer_trial *trial) {
+    struct peer_area source = {0}, target = {0};
+    const size_t bytes = trial->bytes + 1; /* and the offset */
+    const uint64_t seed = prepare(stage, &source, trial);
+    bool ok = peer_area_create(stage, trial->from, bytes, &source) &&
+              peer_area_create(stage, trial->to, bytes, &target) && send(trial, seed);
+    for (enum peer_way way = PEER_ENGINE; ok && way < PEER_WAYS; way++) {
+        struct peer_area mapped = {0};
+        bool is_skipped = false;
+        if (!peer_way_is_open(stage, way, trial->from, trial->to)) continue;
+        if (way == PEER_MAPPED) {
+            ok = peer_area_map(stage, trial->to, trial->from, bytes, &mapped, &is_skipped) &&
+                 copy(trial, &mapped, way, seed);
+            peer_area_destroy(stage, &mapped);
+            ok = ok || is_skipped;
+        } else {
+            ok = copy(trial, &target, way, seed);
+        }
+    }
+    peer_area_destroy(stage, &source);
+    peer_area_destroy(stage, &target);
+    return ok;
+}
+
 /* Of more than two devices, only neighbours have the largest: each takes two seconds. */
-static bool try_large(struct peer_stage *stage, size_t from, size_t to, enum peer_way way,
-                      const struct peer_area *source, const struct peer_area *target) {
+static void try_large_pair(struct peer_stage *stage, size_t from, size_t to) {
     size_t count = large_count(stage->attack);
     const bool is_neighbour = stage->count == 2 || to == (from + 1) % stage->count;
     if (count > 1 && !is_neighbour) count--;
-    for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < (count > 0 ? count : 1); i++) {
         struct peer_trial trial = {.from = from,
                                    .to = to,
                                    .target_offset = i % 2,
                                    .source_offset = i % 2,
                                    .bytes = count > 0 ? large[i] : ((size_t)2 << 20) + 5};
-        if (!try_once(stage, source, target, &trial, way)) return false;
+        ok = try_large(stage, &trial);
     }
-    return true;
 }
 
 HYP_ATTACK_WITH(p1, large_copies_return_every_way, .soft_devices = "2") {
     struct peer_stage stage;
     const size_t count = large_count(attack);
-    const size_t bytes = count > 0 ? large[count - 1] : (size_t)4 << 20;
     if (count < sizeof large / sizeof large[0]) {
         hyp_attack_note(attack, "8 GiB need GPUs, full mode and the first seed; tried %zu bytes",
                         count > 0 ? large[count - 1] : ((size_t)2 << 20) + 5);
@@ -137,7 +174,7 @@ HYP_ATTACK_WITH(p1, large_copies_return_every_way, .soft_devices = "2") {
         const size_t pairs = stage.count * stage.count;
         for (size_t i = 0; i < pairs; i++) {
             const size_t from = i / stage.count, to = i % stage.count;
-            if (from != to) try_pair(&stage, from, to, bytes, try_large);
+            if (from != to) try_large_pair(&stage, from, to);
             hyp_attack_progress(attack, (double)(i + 1) / (double)pairs);
         }
     }
