@@ -5,6 +5,7 @@
 
 #include "collective/collective.h"
 #include "core/any_driver.h"
+#include "core/check.h"
 #include "core/monotonic.h"
 
 #include <signal.h>
@@ -16,10 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT = 500, TURNS_MAX = 101, DEADLINE_MS = 60000, ONE_DEVICE = 99 };
+enum { TEXT = 500, TURNS_MAX = 101, DEADLINE_MS = 60000, NCCL_S = 40, WARM_CALLS = 200 };
 
+/* Of each rank. id: of rank 0, which others read once rank 0 has made it. */
 struct shared {
     char text[TEXT];
+    _Atomic bool has_id;
+    struct kn_nccl_id id;
     struct kn_process_row rows[KN_PROCESS_ROWS_MAX];
 };
 
@@ -29,6 +33,7 @@ struct rank {
     struct tol_stream *stream;
     struct kn_collective *collective;
     struct kn_collective_part part;
+    struct kn_nccl *nccl; /* NULL: none */
 };
 
 static size_t largest(const struct kn_process_row *rows, size_t count) {
@@ -37,8 +42,16 @@ static size_t largest(const struct kn_process_row *rows, size_t count) {
     return most;
 }
 
-static tol_status run_call(const struct rank *r, const struct kn_process_row *row) {
+static tol_status run_nccl(const struct rank *r, const struct kn_process_row *row, size_t count) {
+    return kn_nccl_run(r->nccl, row->call, &r->part, count, row->type)
+               ? TOL_OK
+               : tol_fail(__FILE__, __LINE__, TOL_DRIVER_ERROR, "NCCL refused a call");
+}
+
+static tol_status run_call(const struct rank *r, const struct kn_process_row *row, bool is_nccl) {
     const size_t all = row->bytes / kn_type_bytes(row->type), each = all / r->ranks;
+    const bool is_part = row->call == KN_NCCL_REDUCE_SCATTER || row->call == KN_NCCL_ALL_GATHER;
+    if (is_nccl) return run_nccl(r, row, is_part ? each : all);
     switch (row->call) {
     case KN_NCCL_REDUCE_SCATTER:
         return kn_reduce_scatter(r->collective, &r->part, each, row->type);
@@ -51,13 +64,19 @@ static tol_status run_call(const struct rank *r, const struct kn_process_row *ro
     }
 }
 
-/* All ranks begin together, since each waits for what all have sent before. */
-static tol_status time_calls(const struct rank *r, const struct kn_process_row *row, unsigned calls,
-                             double *us) {
-    tol_status status = kn_all_reduce(r->collective, &r->part, 1, KN_F32);
-    if (status == TOL_OK) status = kn_collective_wait(r->collective, DEADLINE_MS);
+/* All ranks have come here: each waits for what all send. */
+static tol_status meet(const struct rank *r) {
+    const tol_status status = kn_all_reduce(r->collective, &r->part, 1, KN_F32);
+    return status == TOL_OK ? kn_collective_wait(r->collective, DEADLINE_MS) : status;
+}
+
+static tol_status time_calls(const struct rank *r, const struct kn_process_row *row, bool is_nccl,
+                             unsigned calls, double *us) {
+    tol_status status = meet(r);
     const uint64_t begin_ns = tol_now_ns();
-    for (unsigned i = 0; i < calls && status == TOL_OK; i++) status = run_call(r, row);
+    for (unsigned i = 0; i < calls && status == TOL_OK; i++) {
+        status = run_call(r, row, is_nccl);
+    }
     if (status == TOL_OK) status = tol_context_bind(r->context);
     /* The driver's own wait, as the bench's other sides have it. */
     if (status == TOL_OK &&
@@ -92,7 +111,7 @@ static tol_status verify(const struct rank *r, struct kn_process_row *row) {
     double us = 0;
     if (row->call != KN_NCCL_ALL_REDUCE || row->type != KN_F32) return TOL_OK;
     tol_status status = fill(r, r->part.out.address, 0xffffffffu, row->bytes / 4);
-    if (status == TOL_OK) status = time_calls(r, row, 1, &us);
+    if (status == TOL_OK) status = time_calls(r, row, false, 1, &us);
     for (int end = 0; end < 2 && status == TOL_OK; end++) {
         const CUdeviceptr at = r->part.out.address + (end > 0 ? row->bytes - now : 0);
         if (tol_context_functions(r->context)->cuMemcpyDtoH_v2(piece, at, now) != CUDA_SUCCESS) {
@@ -103,21 +122,42 @@ static tol_status verify(const struct rank *r, struct kn_process_row *row) {
     return status;
 }
 
+static double median(double *values, unsigned count) {
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+/* The first turn is warming up. */
 static tol_status measure_row(const struct rank *r, unsigned turns, struct kn_process_row *row) {
-    double queued[TURNS_MAX], alone[TURNS_MAX], us = 0;
-    /* The first turn is warming up. */
-    tol_status status = time_calls(r, row, row->calls, &us);
-    for (unsigned turn = 0; turn < turns && status == TOL_OK; turn++) {
-        status = time_calls(r, row, row->calls, &queued[turn]);
-        if (status == TOL_OK) status = time_calls(r, row, 1, &alone[turn]);
+    double queued[2][TURNS_MAX], alone[2][TURNS_MAX];
+    tol_status status = TOL_OK;
+    const unsigned sides = r->nccl != NULL ? 2 : 1;
+    for (unsigned turn = 0; turn < turns + 1 && status == TOL_OK; turn++) {
+        for (unsigned i = 0; i < sides && status == TOL_OK; i++) {
+            const unsigned side = (turn + i) % sides, at = turn > 0 ? turn - 1 : 0;
+            status = time_calls(r, row, side == 1, row->calls, &queued[side][at]);
+            if (status == TOL_OK) status = time_calls(r, row, side == 1, 1, &alone[side][at]);
+        }
     }
     if (status == TOL_OK) status = verify(r, row);
-    if (status != TOL_OK) return status;
-    qsort(queued, turns, sizeof *queued, compare);
-    qsort(alone, turns, sizeof *alone, compare);
-    row->us = queued[turns / 2];
-    row->alone_us = alone[turns / 2];
-    return TOL_OK;
+    for (unsigned side = 0; side < sides && status == TOL_OK; side++) {
+        row->us[side] = median(queued[side], turns);
+        row->alone_us[side] = median(alone[side], turns);
+    }
+    return status;
+}
+
+/* NCCL in this process too. A rank that does not come holds the others up: a signal ends them. */
+static tol_status join_nccl(struct rank *r, struct shared *all) {
+    char reason[TEXT] = "";
+    if (r->rank == 0) all->has_id = kn_nccl_make_id(&all->id, reason, sizeof reason);
+    const tol_status status = meet(r);
+    if (status != TOL_OK || !all->has_id) return status;
+    alarm(NCCL_S);
+    r->nccl = kn_nccl_join(&all->id, r->rank, r->ranks, reason, sizeof reason);
+    alarm(0);
+    return r->nccl != NULL ? tol_context_bind(r->context)
+                           : tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED, "NCCL: %s", reason);
 }
 
 static tol_status begin(struct rank *r, const char *path, struct tol_driver *driver, size_t bytes) {
@@ -136,16 +176,38 @@ static tol_status begin(struct rank *r, const char *path, struct tol_driver *dri
     return fill(r, whole.address, bits, bytes / sizeof bits);
 }
 
-static int run_rank(const char *library, const char *path, unsigned rank, unsigned ranks,
-                    size_t count, unsigned turns, struct shared *shared) {
+/* What all ranks are told. */
+struct task {
+    const char *library, *path;
+    size_t count;
+    unsigned ranks, turns;
+    bool has_nccl;
+};
+
+/* The first calls of a process take longer, whatever their size. */
+static tol_status warm(const struct rank *r, const struct kn_process_row *row) {
+    double us = 0;
+    tol_status status = time_calls(r, row, false, row->calls > 2 ? WARM_CALLS : 1, &us);
+    if (status == TOL_OK && r->nccl != NULL) status = time_calls(r, row, true, WARM_CALLS, &us);
+    return status;
+}
+
+static int run_rank(const struct task *task, unsigned rank, struct shared *all) {
     struct tol_driver *driver = NULL;
-    struct rank r = {.rank = rank, .ranks = ranks};
-    tol_status status = tol_any_driver_open(library, &driver, NULL);
-    if (status == TOL_OK) status = begin(&r, path, driver, largest(shared->rows, count));
+    struct rank r = {.rank = rank, .ranks = task->ranks};
+    struct shared *shared = &all[rank];
+    const size_t count = task->count;
+    tol_status status = tol_any_driver_open(task->library, &driver, NULL);
+    if (status == TOL_OK) status = begin(&r, task->path, driver, largest(shared->rows, count));
+    if (status == TOL_OK && task->has_nccl && !tol_driver_is_soft(driver)) {
+        status = join_nccl(&r, all);
+    }
+    if (status == TOL_OK && count > 0) status = warm(&r, &shared->rows[0]);
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
-        status = measure_row(&r, turns, &shared->rows[i]);
+        status = measure_row(&r, task->turns, &shared->rows[i]);
     }
     if (status != TOL_OK) snprintf(shared->text, TEXT, "%.450s", tol_message());
+    kn_nccl_close(r.nccl);
     kn_collective_destroy(r.collective);
     tol_stream_destroy(r.stream);
     tol_context_destroy(r.context);
@@ -185,9 +247,25 @@ static bool await(const pid_t *processes, unsigned ranks, const struct shared *s
     return ok;
 }
 
+/* Forks the ranks and waits for them. */
+static bool run(const struct task *task, struct shared *shared, const struct kn_process_row *rows,
+                char *reason, size_t bytes) {
+    pid_t processes[KN_COLLECTIVE_RANKS_MAX];
+    for (unsigned i = 0; i < task->ranks; i++) {
+        shared[i] = (struct shared){.has_id = false};
+        memcpy(shared[i].rows, rows, task->count * sizeof *rows);
+    }
+    for (unsigned i = 0; i < task->ranks; i++) {
+        processes[i] = fork();
+        if (processes[i] != 0) continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(run_rank(task, i, shared));
+    }
+    return await(processes, task->ranks, shared, reason, bytes);
+}
+
 bool kn_processes_measure(const char *library, struct kn_process_row *rows, size_t count,
                           unsigned turns, char *reason, size_t bytes) {
-    pid_t processes[KN_COLLECTIVE_RANKS_MAX];
     char folder[] = "/tmp/tollens-bench-XXXXXX", path[64];
     const unsigned ranks = count_devices(library);
     if (ranks < 2) return true;
@@ -198,14 +276,13 @@ bool kn_processes_measure(const char *library, struct kn_process_row *rows, size
         return false;
     }
     snprintf(path, sizeof path, "%s/ranks", folder);
-    for (unsigned i = 0; i < ranks; i++) {
-        memcpy(shared[i].rows, rows, count * sizeof *rows);
-        processes[i] = fork();
-        if (processes[i] != 0) continue;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(run_rank(library, path, i, ranks, count, turns, &shared[i]));
+    struct task task = {library, path, count, ranks, turns, .has_nccl = true};
+    bool ok = run(&task, shared, rows, reason, bytes);
+    if (!ok && shared[0].has_id) {
+        unlink(path);
+        task.has_nccl = false;
+        ok = run(&task, shared, rows, reason + strlen(reason), bytes - strlen(reason));
     }
-    const bool ok = await(processes, ranks, shared, reason, bytes);
     memcpy(rows, shared[0].rows, count * sizeof *rows);
     for (unsigned i = 1; i < ranks; i++) {
         for (size_t j = 0; j < count; j++) rows[j].is_wrong |= shared[i].rows[j].is_wrong;

@@ -13,10 +13,12 @@ enum { SUCCESS = 0, SUM = 0, FLOAT16 = 6, FLOAT32 = 7, BFLOAT16 = 9 }; /* ncclRe
 typedef struct communicator *communicator;
 
 struct kn_nccl {
-    unsigned ranks;
+    unsigned ranks; /* of this process */
     communicator communicators[KN_COLLECTIVE_RANKS_MAX];
     int (*version)(int *version);
     int (*init_all)(communicator *communicators, int count, const int *devices);
+    int (*make_id)(struct kn_nccl_id *id);
+    int (*init_rank)(communicator *communicator, int ranks, struct kn_nccl_id id, int rank);
     int (*destroy)(communicator communicator);
     int (*begin)(void);
     int (*end)(void);
@@ -39,6 +41,8 @@ static bool find(void *library, const char *name, void *function) {
 static bool find_all(void *library, struct kn_nccl *nccl) {
     return find(library, "ncclGetVersion", &nccl->version) &&
            find(library, "ncclCommInitAll", &nccl->init_all) &&
+           find(library, "ncclGetUniqueId", &nccl->make_id) &&
+           find(library, "ncclCommInitRank", &nccl->init_rank) &&
            find(library, "ncclCommDestroy", &nccl->destroy) &&
            find(library, "ncclGroupStart", &nccl->begin) &&
            find(library, "ncclGroupEnd", &nccl->end) &&
@@ -48,7 +52,8 @@ static bool find_all(void *library, struct kn_nccl *nccl) {
            find(library, "ncclBroadcast", &nccl->broadcast);
 }
 
-struct kn_nccl *kn_nccl_open(unsigned ranks, char *reason, size_t reason_bytes) {
+/* NULL: it cannot be opened. It stays open when what is returned is freed. */
+static struct kn_nccl *load(char *reason, size_t reason_bytes) {
     const char *named = getenv("TOLLENS_LIBNCCL");
     const char *path = named != NULL && named[0] != '\0' ? named : "libnccl.so.2";
     setenv("NCCL_NVLS_ENABLE", "0", 1);
@@ -58,20 +63,51 @@ struct kn_nccl *kn_nccl_open(unsigned ranks, char *reason, size_t reason_bytes) 
         snprintf(reason, reason_bytes, "%s", dlerror());
         return NULL;
     }
-    int devices[KN_COLLECTIVE_RANKS_MAX];
     struct kn_nccl *nccl = calloc(1, sizeof *nccl);
+    if (nccl != NULL && find_all(library, nccl)) return nccl;
+    snprintf(reason, reason_bytes, "%s lacks a function of NCCL 2", path);
+    free(nccl);
+    return NULL;
+}
+
+static struct kn_nccl *refuse(struct kn_nccl *nccl, const char *call, int result, char *reason,
+                              size_t reason_bytes) {
+    snprintf(reason, reason_bytes, "%s ended with %d", call, result);
+    free(nccl);
+    return NULL;
+}
+
+struct kn_nccl *kn_nccl_open(unsigned ranks, char *reason, size_t reason_bytes) {
+    int devices[KN_COLLECTIVE_RANKS_MAX];
+    struct kn_nccl *nccl = load(reason, reason_bytes);
     for (int i = 0; i < KN_COLLECTIVE_RANKS_MAX; i++) devices[i] = i;
-    if (nccl == NULL || !find_all(library, nccl)) {
-        snprintf(reason, reason_bytes, "%s lacks a function of NCCL 2", path);
-        free(nccl);
-        return NULL;
-    }
+    if (nccl == NULL) return NULL;
     nccl->ranks = ranks;
     const int result = nccl->init_all(nccl->communicators, (int)ranks, devices);
     if (result == SUCCESS) return nccl;
-    snprintf(reason, reason_bytes, "ncclCommInitAll ended with %d", result);
+    return refuse(nccl, "ncclCommInitAll", result, reason, reason_bytes);
+}
+
+bool kn_nccl_make_id(struct kn_nccl_id *id, char *reason, size_t reason_bytes) {
+    struct kn_nccl *nccl = load(reason, reason_bytes);
+    if (nccl == NULL) return false;
+    const int result = nccl->make_id(id);
+    if (result != SUCCESS) {
+        refuse(nccl, "ncclGetUniqueId", result, reason, reason_bytes);
+        return false;
+    }
     free(nccl);
-    return NULL;
+    return true;
+}
+
+struct kn_nccl *kn_nccl_join(const struct kn_nccl_id *id, unsigned rank, unsigned ranks,
+                             char *reason, size_t reason_bytes) {
+    struct kn_nccl *nccl = load(reason, reason_bytes);
+    if (nccl == NULL) return NULL;
+    nccl->ranks = 1;
+    const int result = nccl->init_rank(nccl->communicators, (int)ranks, *id, (int)rank);
+    if (result == SUCCESS) return nccl;
+    return refuse(nccl, "ncclCommInitRank", result, reason, reason_bytes);
 }
 
 void kn_nccl_close(struct kn_nccl *nccl) {
@@ -107,6 +143,9 @@ bool kn_nccl_run(struct kn_nccl *nccl, enum kn_nccl_call call,
                  const struct kn_collective_part *parts, size_t count, enum kn_type type) {
     static const int types[KN_TYPES] = {
         [KN_F32] = FLOAT32, [KN_F16] = FLOAT16, [KN_BF16] = BFLOAT16};
+    if (nccl->ranks == 1) {
+        return run_rank(nccl, call, 0, parts, count, types[type]) == SUCCESS;
+    }
     int result = nccl->begin();
     for (unsigned i = 0; i < nccl->ranks && result == SUCCESS; i++) {
         result = run_rank(nccl, call, i, &parts[i], count, types[type]);
