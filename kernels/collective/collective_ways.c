@@ -131,13 +131,22 @@ static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned s
     return c->rank[rank].inbox_address + index * KN_COLLECTIVE_SLOT_BYTES;
 }
 
+/* Making another context current is a large part of a launch, so every second call has the ranks in
+ * the other direction, and begins with the context that the call before ended with. */
+static unsigned turn(const struct kn_collective *c, unsigned i) {
+    return c->epoch % 2 != 0 ? i : c->ranks - 1 - i;
+}
+
 tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
                                size_t count, enum kn_type type) {
     tol_status status = TOL_OK;
     const size_t bytes = count * kn_type_bytes(type);
     /* 0 is what inboxes hold at first. */
     if (++c->epoch == 0) c->epoch = 2;
-    for (unsigned rank = 0; rank < c->ranks; rank++) {
+    const struct tol_launch_shape shape = tol_launch_linear(
+        (bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES, COLLECTIVE_THREADS);
+    for (unsigned i = 0; i < c->ranks; i++) {
+        const unsigned rank = turn(c, i);
         const struct kn_collective_rank *r = &c->rank[rank];
         if (!kn_collective_is_here(c, rank)) continue;
         struct collective_flags x = {.in = parts[rank].in.address,
@@ -150,12 +159,10 @@ tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collecti
                                      .rank = rank,
                                      .ranks = c->ranks,
                                      .epoch = c->epoch};
-        for (unsigned i = 0; i < c->ranks; i++) x.outboxes[i] = slot(c, i, rank);
-        TOL_TRY(tol_launch(
-            r->stream, r->flags[type],
-            tol_launch_linear((bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES,
-                              COLLECTIVE_THREADS),
-            (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
+        for (unsigned j = 0; j < c->ranks; j++) x.outboxes[j] = slot(c, j, rank);
+        TOL_TRY(
+            tol_launch(r->stream, r->flags[type], shape,
+                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
     }
 out:
     return status;
