@@ -321,11 +321,14 @@ static bool try_toggled(struct peer_stage *stage, size_t from, size_t to, size_t
 
 /* The copies of a pair. Where the driver changes page tables, a copy and what is around it wait for
  * about 0.3 s of switches, so that each meets several, and fifty copies of all pairs, but at least
- * ten of each, are enough in full; elsewhere a copy may fall between two switches. */
+ * ten of each, are enough in full; elsewhere a copy may fall between two switches. A saboteur's
+ * fault does not depend on switches, and shows in one copy of seven at least. */
 static size_t copies_of_a_pair(const struct peer_stage *stage) {
-    enum { LEAST = 10, SOFT_COPIES = 200, COPIES_IN_ALL = 50 };
-    if (!stage->attack->session.full) return LEAST;
-    if (stage->attack->kind == HYP_DEVICE_SOFT) return SOFT_COPIES;
+    enum { SABOTAGED = 7, LEAST = 10, SOFT_COPIES = 200, COPIES_IN_ALL = 50 };
+    const struct hyp_attack *attack = stage->attack;
+    if (!attack->session.full) return LEAST;
+    if (attack->kind == HYP_DEVICE_SOFT) return SOFT_COPIES;
+    if (attack->session.sabotage != NULL) return SABOTAGED;
     const size_t each = COPIES_IN_ALL / (stage->count * (stage->count - 1));
     return each > LEAST ? each : LEAST;
 }
