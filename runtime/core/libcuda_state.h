@@ -10,9 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the driver is told that its log may take, more than the 25,600 bytes that it keeps, and what
- * lies behind. The driver of an H100 wrote past the end of a buffer of 8,192 bytes that could not
- * hold its whole log, over what lay there. */
+/* What the driver is told that its log may take, more than the 25,600 bytes that it keeps, and as
+ * much behind it, which no driver should write to. */
 enum { TOL_LOG_BYTES = 32768, TOL_LOG_SLACK_BYTES = 32768 };
 
 struct tol_driver {

@@ -31,18 +31,6 @@ static void share(struct watch_visit *visit, CUdeviceptr address, uint64_t bytes
     watch_visit_use(visit, &(struct watch_use){WATCH_SHARED, address, bytes, bytes, 0});
 }
 
-/* The whole allocation around an address, which is what a handle gives away. */
-static void share_around(struct watch_visit *visit, CUdeviceptr address) {
-    CUdeviceptr base = address;
-    size_t bytes = 1;
-    if (visit->driver->cuMemGetAddressRange_v2 == NULL ||
-        visit->driver->cuMemGetAddressRange_v2(&base, &bytes, address) != CUDA_SUCCESS) {
-        base = address;
-        bytes = 1;
-    }
-    share(visit, base, bytes);
-}
-
 /* What is mapped of an allocation already, within a part of it. */
 static void share_mapped(struct watch_visit *visit, CUmemGenericAllocationHandle handle,
                          uint64_t offset, uint64_t bytes) {
@@ -57,6 +45,34 @@ static void share_mapped(struct watch_visit *visit, CUmemGenericAllocationHandle
         if (map->handle != handle || begin >= end) continue;
         share(visit, map->address + (begin - map->offset), end - begin);
     }
+}
+
+/* What is mapped around an address, by its begin; NULL: nothing that is known. */
+static const struct map *map_around(const struct watch_maps *maps, CUdeviceptr address) {
+    for (size_t b = 0; maps != NULL && b < BUCKETS; b++) {
+        for (const struct map *map = maps->by_address[b]; map != NULL; map = map->same_address) {
+            if (address - map->address < map->bytes) return map;
+        }
+    }
+    return NULL;
+}
+
+/* The whole allocation around an address, which is what a handle gives away. A driver need not tell
+ * the range of memory that is mapped and that nobody may access yet, so what is known comes first. */
+static void share_around(struct watch_visit *visit, CUdeviceptr address) {
+    CUdeviceptr base = address;
+    size_t bytes = 1;
+    const struct map *map = map_around(visit->watch->maps, address);
+    if (map != NULL) {
+        share_mapped(visit, map->handle, 0, UINT64_MAX);
+        return;
+    }
+    if (visit->driver->cuMemGetAddressRange_v2 == NULL ||
+        visit->driver->cuMemGetAddressRange_v2(&base, &bytes, address) != CUDA_SUCCESS) {
+        base = address;
+        bytes = 1;
+    }
+    share(visit, base, bytes);
 }
 
 void watch_share_visit(struct watch_visit *visit, const struct tol_interpose_call *call) {

@@ -5,9 +5,10 @@
  * stream that all threads share, and waits by the driver's own wait until the other block's copy is
  * done: nobody queries, since threads that query keep each other from queueing.
  *
- * Pinning and freeing the blocks takes as long as copying a tenth of a large model, so neither is in
- * its way: the threads pin their first blocks while memory for the weights is allocated on the
- * device, and free them while the rest of the loading goes on.
+ * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, so they
+ * are not part of it: the threads pin blocks while memory for the weights is allocated on the device,
+ * and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of a pinned
+ * copy, and 0.80 before.
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
  * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
@@ -84,6 +85,22 @@ static void leave(struct loaded_upload *u) {
 static tol_status make_block(struct reader *r, unsigned which) {
     if (r->block[which] != NULL) return TOL_OK;
     return tol_pinned_create_huge(r->upload->context, r->upload->block_bytes, &r->block[which]);
+}
+
+static bool is_awaited(struct loaded_upload *u) {
+    pthread_mutex_lock(&u->lock);
+    const bool is_awaited = u->goes || u->stops;
+    pthread_mutex_unlock(&u->lock);
+    return is_awaited;
+}
+
+/* The first block, and the others as long as nobody waits for the thread. */
+static tol_status make_first_blocks(struct reader *r) {
+    tol_status status = make_block(r, 0);
+    for (unsigned i = 1; i < BLOCKS && status == TOL_OK && !is_awaited(r->upload); i++) {
+        status = make_block(r, i);
+    }
+    return status;
 }
 
 /* Whether there is to be reading. */
@@ -173,7 +190,7 @@ static void note_failure(struct loaded_upload *u, tol_status status) {
 static void *run(void *user) {
     struct reader *r = user;
     struct loaded_upload *u = r->upload;
-    note_failure(u, make_block(r, 0));
+    note_failure(u, make_first_blocks(r));
     if (wait_to_go(u)) {
         note_failure(u, read_pieces(r));
         note_failure(u, end_copies(r));
