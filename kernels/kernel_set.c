@@ -1,5 +1,6 @@
 /*
- * A list that only grows: readers walk it without a lock, writers hold one.
+ * A list that only grows: readers walk it without a lock, writers hold one. Variants whose entries
+ * are in one file of kernels have one module, which is unpacked once.
  */
 #include "kernel_set.h"
 
@@ -9,11 +10,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+struct unpacked {
+    struct unpacked *next;
+    const struct kn_image *images;
+    struct tol_module *module;
+};
+
 struct loaded {
     struct loaded *next;
     const struct kn_variant *variant;
-    struct tol_module *module;
-    struct tol_kernel *kernel;
+    struct tol_kernel *kernel; /* of a module of the set's */
 };
 
 enum { BUCKETS = 64 };
@@ -21,6 +27,7 @@ enum { BUCKETS = 64 };
 struct kn_kernels {
     struct tol_context *context;
     pthread_mutex_t adding;
+    struct unpacked *modules; /* under the lock */
     _Atomic(struct loaded *) buckets[BUCKETS];
     _Atomic(const struct kn_tuning *) tuning;
 };
@@ -62,9 +69,13 @@ void kn_kernels_destroy(struct kn_kernels *kernels) {
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct loaded *loaded = kernels->buckets[i], *next; loaded != NULL; loaded = next) {
             next = loaded->next;
-            tol_module_destroy(loaded->module);
             free(loaded);
         }
+    }
+    for (struct unpacked *module = kernels->modules, *next; module != NULL; module = next) {
+        next = module->next;
+        tol_module_destroy(module->module);
+        free(module);
     }
     pthread_mutex_destroy(&kernels->adding);
     tol_context_destroy(kernels->context);
@@ -85,23 +96,46 @@ const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_t
     return tuned != NULL ? tuned->variant : NULL;
 }
 
+/* The module of a file of kernels, which stays the set's. */
+static tol_status module_of(struct kn_kernels *kernels, const struct kn_image *images,
+                            struct tol_module **module) {
+    tol_status status = TOL_OK;
+    struct unpacked *unpacked = kernels->modules;
+    while (unpacked != NULL && unpacked->images != images) unpacked = unpacked->next;
+    if (unpacked == NULL) {
+        unpacked = calloc(1, sizeof *unpacked);
+        TOL_CHECK(unpacked != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a module of kernels");
+        status = kn_image_load(kernels->context, images, &unpacked->module);
+        if (status != TOL_OK) {
+            free(unpacked);
+            return status;
+        }
+        unpacked->images = images;
+        unpacked->next = kernels->modules;
+        kernels->modules = unpacked;
+    }
+    *module = unpacked->module;
+out:
+    return status;
+}
+
 static tol_status load(struct kn_kernels *kernels, const struct kn_variant *variant,
                        struct loaded **result) {
     enum { SHARED_BYTES_ALWAYS = 48 << 10 };
     tol_status status = TOL_OK;
+    struct tol_module *module = NULL;
     struct loaded *loaded = calloc(1, sizeof *loaded);
     TOL_CHECK(loaded != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for the kernel %s",
               variant->entry);
     loaded->variant = variant;
-    TOL_TRY(kn_image_load(kernels->context, variant->images, &loaded->module));
-    TOL_TRY(tol_module_kernel(loaded->module, variant->entry, &loaded->kernel));
+    TOL_TRY(module_of(kernels, variant->images, &module));
+    TOL_TRY(tol_module_kernel(module, variant->entry, &loaded->kernel));
     if (variant->shared_bytes > SHARED_BYTES_ALWAYS) {
         TOL_TRY(tol_kernel_allow_shared(loaded->kernel, variant->shared_bytes));
     }
     *result = loaded;
     return TOL_OK;
 out:
-    if (loaded != NULL) tol_module_destroy(loaded->module);
     free(loaded);
     return status;
 }

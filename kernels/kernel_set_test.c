@@ -70,6 +70,24 @@ Test(kernel_set, threads_find_the_same_kernel) {
     kn_kernels_destroy(kernels);
 }
 
+/* Kernels of one file come from one module: what was unpacked for the first is not asked again. */
+Test(kernel_set, a_file_of_kernels_is_unpacked_once) {
+    struct kn_image images[2] = {kn_images_vector_add[0], {.packed = NULL}};
+    const struct kn_variant first = {.name = "first", .entry = "vector_add", .images = images};
+    const struct kn_variant second = {.name = "second", .entry = "vector_add", .images = images};
+    struct kn_kernels *kernels = NULL, *others = NULL;
+    const struct tol_kernel *one = NULL, *two = NULL;
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(kn_kernels_create(test_context(), &others));
+    MUST(kn_kernels_find(kernels, &first, &one));
+    images[0].packed_bytes /= 2;
+    MUST(kn_kernels_find(kernels, &second, &two));
+    cr_assert(one == two);
+    MUST_FAIL(kn_kernels_find(others, &second, &two), TOL_INVALID_MODULE, "damaged");
+    kn_kernels_destroy(kernels);
+    kn_kernels_destroy(others);
+}
+
 Test(kernel_set, what_cannot_be_loaded_is_refused_each_time) {
     static const struct kn_variant missing = {
         .name = "missing", .entry = "no_such_kernel", .images = kn_images_vector_add};
