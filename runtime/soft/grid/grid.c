@@ -268,7 +268,7 @@ static void begin_cluster(struct soft_cta *first, uint64_t number) {
 
 /* Forgets the views where they are of another launch or of a space that has changed. */
 static bool prepare_worker(struct soft_launch *launch, struct soft_worker *worker) {
-    uint32_t sites = launch->code->sites;
+    uint32_t sites = 2 * launch->code->sites;
     if (sites > worker->views_room) {
         free(worker->views);
         worker->views = calloc(sites, sizeof *worker->views);

@@ -8,7 +8,9 @@
 
 /* A thread that runs CTAs keeps one of these. */
 struct soft_worker {
-    struct soft_view *views; /* where each memory access of the kernel found its last range */
+    /* Where each memory access of the kernel found its last range, and then, where it is noted,
+     * the same once more, which the quick ways through an access do not see. */
+    struct soft_view *views;
     uint32_t views_room;
     uint64_t launch;     /* the launch they are of */
     uint64_t generation; /* of the space they are of */

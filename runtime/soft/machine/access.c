@@ -149,8 +149,11 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
 static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                         uint64_t address, unsigned bytes, enum soft_access_kind kind,
                         struct soft_place *place) {
-    const struct soft_view *last = &warp->views[in->site];
-    const struct soft_reach *reach = warp->cta->launch->reach;
+    const struct soft_launch *launch = warp->cta->launch;
+    const struct soft_reach *reach = launch->reach;
+    struct soft_view *last = &warp->views[in->site];
+    const bool is_noted = launch->touched != NULL || soft_prior_watches(launch);
+    if (is_noted) last += launch->code->sites;
     uint64_t span = last->high - last->low;
     if (bytes <= span && address - last->low <= span - bytes) {
         place->view = *last;
@@ -167,6 +170,8 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
+    if (!is_noted) return true;
+    *last = place->view;
     soft_access_note(warp, in, lane, address, bytes, touch_of(in, kind), place);
     return true;
 }

@@ -57,7 +57,7 @@ const struct soft_instruction *soft_heap_malloc(struct soft_warp *warp,
  * threads do so at their next turn; the bytes stay until then. */
 static void forget_views(struct soft_warp *warp) {
     const struct soft_launch *launch = warp->cta->launch;
-    memset(warp->views, 0, launch->code->sites * sizeof *warp->views);
+    memset(warp->views, 0, (size_t)2 * launch->code->sites * sizeof *warp->views);
 }
 
 const struct soft_instruction *soft_heap_free(struct soft_warp *warp,
