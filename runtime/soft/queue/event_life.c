@@ -23,6 +23,7 @@ CUresult soft_event_new(struct soft_context *context, unsigned flags,
     bool added = soft_handle_add(SOFT_HANDLE_EVENT, event);
     if (added) {
         event->next = context->events;
+        if (event->next != NULL) event->next->previous = event;
         context->events = event;
     }
     pthread_mutex_unlock(&soft_lock);
@@ -42,9 +43,12 @@ void soft_event_drop(struct soft_event *event) {
         event->point = NULL;
         return;
     }
-    struct soft_event **link = &event->context->events;
-    while (*link != event) link = &(*link)->next;
-    *link = event->next;
+    if (event->previous != NULL) {
+        event->previous->next = event->next;
+    } else {
+        event->context->events = event->next;
+    }
+    if (event->next != NULL) event->next->previous = event->previous;
     soft_event_free(event);
 }
 

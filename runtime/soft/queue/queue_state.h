@@ -43,7 +43,7 @@ struct soft_event {
     struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
     struct soft_front front;        /* the nodes that it stands for there */
     struct soft_shared_event *shared; /* with other processes; NULL: with none */
-    struct soft_event *next;        /* in the context's list */
+    struct soft_event *next, *previous; /* in the context's list */
 };
 
 enum soft_operation_kind {
