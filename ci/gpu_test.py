@@ -50,6 +50,7 @@ echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 "
 """
 
 
+WAY = "xz" if shutil.which("xz") else "gz"  # how evidence is packed here
 # Without what ci/check has for tests, which chooses the calls that are refused.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("TOLLENS_TEST_")}
 
@@ -110,11 +111,10 @@ class Gpu(unittest.TestCase):
     def test_the_evidence_is_packed_in_one_file(self) -> None:
         code, text = self.run_it()
         self.assertEqual(code, 0, text)
-        way = "xz" if shutil.which("xz") else "gz"
-        with tarfile.open(self.folder / f"out/evidence.tar.{way}") as tar:
+        with tarfile.open(self.folder / f"out/evidence.tar.{WAY}") as tar:
             self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
-        self.assertIn(f"evidence.tar.{way}\n", text)
-        self.assertTrue((self.folder / f"out/worker.tar.{way}").exists())
+        self.assertIn(f"evidence.tar.{WAY}\n", text)
+        self.assertTrue((self.folder / f"out/worker.tar.{WAY}").exists())
 
     def test_a_claim_on_the_worker_that_falls_is_told(self) -> None:
         self.write("tollens", TOLLENS + "case $* in *W1*) echo '{\"exit_code\": 1}' "
@@ -177,7 +177,7 @@ class Gpu(unittest.TestCase):
         code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
         out = self.folder / "out/peers"
         self.assertRegex(text, r"(?m)^gpu: peers: done after \d+ s; left: nothing$")
-        self.assertTrue((self.folder / "out/peers.tar.xz").is_file(), text)
+        self.assertTrue((self.folder / f"out/peers.tar.{WAY}").is_file(), text)
         self.assertIn("bench-peers.json", (out / "bench-peers.txt").read_text(encoding="utf-8"))
         self.assertIn("bus/*", (out / "bus.txt").read_text(encoding="utf-8"))
         self.assertIn("collective*/*",
