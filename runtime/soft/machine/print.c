@@ -107,7 +107,7 @@ static bool next_argument(struct printing *p, unsigned bytes, uint64_t *value) {
 
 /* A string of the device's memory. precision: at most so many characters; below 0: all. */
 static bool put_string(struct printing *p, const char *before, uint64_t address, int precision) {
-    static _Thread_local char text[4096];
+    char text[4096];
     size_t length = 0;
     while (length < sizeof text - 1 && (precision < 0 || length < (size_t)precision)) {
         if (!read_bytes(p, address + length, 1, &text[length])) return false;
