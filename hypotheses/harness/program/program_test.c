@@ -326,7 +326,7 @@ Test(program, an_older_device_need_not_load_what_is_for_newer_ones) {
 
 Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     int code = program_shell(
-        "\"$T\" run H7 H12 H13 --full --jobs 1 --out \"$D/out\" & p=$!; "
+        "\"$T\" run H7 H12 H13 --jobs 1 --out \"$D/out\" & p=$!; "
         "while kill -0 $p && [ ! -e \"$D\"/out/H12/attacks.log ]; do sleep 0.02; done; "
         "kill -INT $p; wait $p");
     cr_assert(code == 2, "%d: %s", code, program_output);
