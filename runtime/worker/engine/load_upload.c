@@ -6,8 +6,8 @@
  * done: nobody queries, since threads that query keep each other from queueing.
  *
  * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, so they
- * are not part of it: the threads pin blocks while memory for the weights is allocated on the device,
- * and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of a pinned
+ * are not part of it: the threads pin blocks while memory for the weights is allocated on the
+ * device, and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of a pinned
  * copy, and 0.80 before.
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited

@@ -163,7 +163,8 @@ tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model
                                const struct tol_load_options *options);
 
 /* Lets them read all pieces and copy them to the weights' buffer, and returns when all is there.
- * From then on the pieces and the options may go; after a failure, when loaded_upload_end is done. */
+ * From then on the pieces and the options may go; after a failure, when loaded_upload_end is
+ * done. */
 tol_status loaded_upload_run(struct tol_loaded *loaded);
 
 /* Waits until the threads have freed their blocks. false: one hangs in the driver, and is left
