@@ -7,8 +7,8 @@
  *
  * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, so they
  * are not part of it: the threads pin blocks while memory for the weights is allocated on the
- * device, and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of a pinned
- * copy, and 0.80 before.
+ * device, and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of
+ * a pinned copy, and 0.80 before.
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
  * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
