@@ -367,6 +367,29 @@ Test(guard, it_can_be_stopped_and_goes_on_later) {
     tol_guard_close(guard);
 }
 
+static tol_status deliver_nothing(void *user, const struct tol_guard_answer *answer) {
+    (void)user, (void)answer;
+    return TOL_UNREADABLE;
+}
+
+/* As where a disk is full: no worker is left, and what they had goes to those that come later. */
+Test(guard, an_answer_that_cannot_be_delivered_ends_it_and_it_goes_on_later) {
+    const char *const program[] = {client_path(), NULL};
+    struct tol_guard_options options = options_of(program);
+    struct tol_guard *guard = NULL;
+    options.deliver = deliver_nothing;
+    MUST(tol_guard_open(&options, &guard));
+    submit(guard, 1, 20);
+    cr_assert_eq(tol_guard_run(guard), TOL_UNREADABLE);
+    cr_assert(waitpid(-1, NULL, WNOHANG) == -1, "a worker is left");
+    for (size_t i = 0; i < 2; i++) {
+        const char *name, *state, *reason;
+        cr_assert(tol_guard_device(guard, i, &name, &state, &reason));
+        cr_assert_str_eq(state, "closed");
+    }
+    tol_guard_close(guard);
+}
+
 Test(guard, a_journal_answers_what_it_has_and_refuses_other_jobs) {
     const char *const program[] = {client_path(), NULL};
     char path[] = "/tmp/tollens_guard_XXXXXX";

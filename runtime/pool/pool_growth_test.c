@@ -43,6 +43,21 @@ static uint64_t most_taken(struct tol_pool *pool, struct tol_block *into) {
     return most;
 }
 
+/* Beyond its first size a pool grows by a share of what is used above five eighths of that. */
+Test(pool_growth, a_large_pool_grows_by_a_share_of_what_it_uses) {
+    struct tol_pool pool = {.options = {.double_bytes = 8 * MIB, .grow_share = 0.5}};
+    pool.pages.creates = 1;
+    pool.pages.mapped = 3 * MIB;
+    cr_assert_eq(tol_pool_growth(&pool), 3 * MIB);
+    pool.pages.mapped = 6 * MIB;
+    cr_assert_eq(tol_pool_growth(&pool), 2 * MIB);
+    pool.pages.mapped = 16 * MIB;
+    for (uint64_t used = 0; used <= 16; used++) {
+        pool.arena_used = used * MIB;
+        cr_assert_eq(tol_pool_growth(&pool), used > 5 ? (used - 5) * MIB / 2 : 0, "%d", (int)used);
+    }
+}
+
 /* A handle for the pages that are a block's alone, and one for the page that the next block shares,
  * so that each goes back when its own blocks are free. */
 Test(pool_growth, a_small_pool_takes_two_handles_for_a_block, .fini = test_end) {

@@ -358,6 +358,12 @@ Test(pool, the_drivers_own_pool_stands_behind_the_same_calls) {
     MUST(tol_pool_trim(pool, 0));
     cr_assert_eq(stats_of(pool).requested, 0);
     cr_assert_eq(stats_of(pool).held, 0);
+    /* What was refused is not given back. */
+    MUST(tol_interpose_install(test_driver(), NULL));
+    MUST_FAIL(tol_pool_allocate(pool, (size_t)1 << 46, stream, &block), TOL_OUT_OF_DEVICE_MEMORY,
+              "driver's pool");
+    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuMemFreeAsync), 0);
+    tol_interpose_remove(test_driver());
     tol_pool_destroy(pool);
     test_end();
 }

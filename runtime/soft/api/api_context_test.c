@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static CUcontext current(void) {
     CUcontext context = NULL;
@@ -404,4 +405,32 @@ Test(api_context, a_thread_that_retained_one_may_go_on) {
     OK(cuCtxSetCurrent(primary));
     OK(cuMemFree_v2(pointer));
     OK(cuDevicePrimaryCtxRelease_v2(0));
+}
+
+/* Memory is given back in the order of the stream, also behind a fault: others may need it. */
+Test(api_context, what_is_freed_behind_a_fault_is_freed) {
+    CUcontext failed = NULL, other = NULL;
+    CUdeviceptr flag_address = 0, pointer = 0;
+    CUstream stream = NULL;
+    CUmemoryPool pool = NULL;
+    cuuint64_t used = 0;
+    OK(cuInit(0));
+    OK(cuCtxCreate_v2(&other, 0, 0));
+    OK(cuCtxCreate_v2(&failed, 0, 0));
+    volatile unsigned *flag = api_flag(&flag_address);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    OK(cuMemAllocAsync(&pointer, 4096, stream));
+    api_hold(flag_address, stream);
+    api_put(16, 1, stream);
+    OK(cuMemFreeAsync(pointer, stream));
+    *flag = 1;
+    REFUSED(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    OK(cuCtxSetCurrent(other));
+    for (int i = 0; i < 2000; i++) {
+        OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+        if (used == 0) break;
+        usleep(1000);
+    }
+    cr_assert_eq(used, 0);
 }

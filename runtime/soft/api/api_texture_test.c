@@ -178,6 +178,36 @@ Test(api_texture, bad_descriptions_are_refused) {
             CUDA_ERROR_INVALID_DEVICE);
 }
 
+/* Two halves a register. */
+Test(api_texture, channels_come_as_pairs_of_halves) {
+    static const char ptx[] = ".version 6.5\n.target sm_60\n.address_size 64\n"
+                              ".visible .entry k(.param .u64 object, .param .u64 to)\n{\n"
+                              ".reg .b64 %o, %a; .reg .b32 %x, %y; .reg .f32 %f;\n"
+                              "ld.param.u64 %o, [object]; ld.param.u64 %a, [to];\n"
+                              "mov.f32 %f, 0f3F000000;\n"
+                              "tex.2d.v2.f16x2.f32 {%x, %y}, [%o, {%f, %f}];\n"
+                              "st.global.v2.b32 [%a], {%x, %y};\nret;\n}\n";
+    static const float channels[4] = {1, 0.5f, 2, -1};
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {1, 1, 0, CU_AD_FORMAT_FLOAT, 4, 0};
+    CUarray array = NULL;
+    CUdeviceptr out = 0;
+    api_context(0);
+    OK(cuArray3DCreate_v2(&array, &shape));
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = channels,
+                          .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .dstArray = array,
+                          .WidthInBytes = sizeof channels,
+                          .Height = 1};
+    OK(cuMemcpy2D_v2(&copy));
+    OK(cuMemAlloc_v2(&out, 8));
+    CUtexObject texture = texture_of(array);
+    void *parameters[] = {&texture, &out};
+    OK(cuLaunchKernel(api_function(ptx, "k"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert_eq(api_read(out), 0x38003c00, "0x%x", api_read(out));
+    cr_assert_eq(api_read(out + 4), 0xbc004000, "0x%x", api_read(out + 4));
+}
+
 /* One thread: reads at (1, 1), stores in a row, or loads from an address. */
 static const char kernels[] =
     ".version 6.5\n.target sm_50\n.address_size 64\n"

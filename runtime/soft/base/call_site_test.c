@@ -27,6 +27,30 @@ Test(call_site, a_call_is_at_its_line) {
     cr_assert(soft_call_site_of(site) == site);
 }
 
+/* A loop's last part is code behind its body, and of a line above it: further up than one byte of a
+ * line table can go back. */
+Test(call_site, lines_may_go_back) {
+    const void *site = NULL;
+    unsigned line = 0;
+    char text[512], expected[64];
+    for (unsigned i = 0; i < 2; i++, line = __LINE__, site = site_here()) {
+        /*
+         * No
+         * code
+         * is
+         * made
+         * of
+         * these
+         * lines.
+         */
+        (void)site_here();
+    }
+    soft_call_site_text(site, text, sizeof text);
+    snprintf(expected, sizeof expected, "call_site_test.c:%u", line);
+    if (strstr(text, "+0x") != NULL) cr_skip_test("this program has no line tables");
+    cr_assert(strstr(text, expected) != NULL, "%s is not %s", text, expected);
+}
+
 Test(call_site, what_is_no_code_has_no_place) {
     char text[64] = "before";
     int variable = 0;

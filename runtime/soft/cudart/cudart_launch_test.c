@@ -208,3 +208,32 @@ Test(cudart_launch, the_drivers_functions_are_found_by_name) {
     cr_assert(status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, "%d", status);
     IS(rt.cudaGetDriverEntryPoint("cuInit", &function, 77, &status), cudaErrorInvalidValue);
 }
+
+/* What a program's code does before it first looks at one of them. */
+Test(cudart_launch, every_managed_variable_has_its_place) {
+    static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                              ".visible .global .attribute(.managed) .align 4 .u32 first = 11;\n"
+                              ".visible .global .attribute(.managed) .align 4 .u32 second = 22;\n"
+                              ".visible .global .attribute(.managed) .align 4 .u32 third = 33;\n";
+    static const struct {
+        int magic, version;
+        const void *data;
+        void *parts;
+    } wrapper = {0x466243b1, 1, ptx, NULL};
+    static char names[3][8] = {"first", "second", "third"};
+    static void *places[3];
+    void (*add)(void **, void **, char *, const char *, int, size_t, int, int) = NULL;
+    char (*begin)(void **) = NULL;
+    void *library = test_cudart_open("libcudart.so.13");
+    void *function = test_cudart_find(library, "__cudaRegisterManagedVar");
+    memcpy(&add, &function, sizeof add);
+    function = test_cudart_find(library, "__cudaInitModule");
+    memcpy(&begin, &function, sizeof begin);
+    void **image = rt.__cudaRegisterFatBinary((void *)(uintptr_t)&wrapper);
+    for (int i = 0; i < 3; i++) add(image, &places[i], names[i], names[i], 0, 4, 0, 0);
+    rt.__cudaRegisterFatBinaryEnd(image);
+    cr_assert_eq(begin(image), 1);
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert(places[i] != NULL && *(const unsigned *)places[i] == 11 * (i + 1), "%u", i);
+    }
+}

@@ -102,3 +102,24 @@ Test(convert, integers_are_taken_from_and_put_into_registers_of_any_width) {
     }
     cr_assert_str_eq(test_captured(stderr), "");
 }
+
+/* 1 and what is far below its last bit: up, down and to zero differ from to the nearest. */
+Test(convert, arithmetic_rounds_as_it_is_told) {
+    uint32_t out[8] = {0};
+    TEST_RUN(TEST_KERNEL("mov.f64 %fd1, 0d3FF0000000000000; mov.f64 %fd2, 0d3C30000000000000;\n"
+                         "add.rn.f64 %fd3, %fd1, %fd2; cvt.u32.u64 %r10, %rd1;\n"
+                         "mov.b64 {%r10, %r20}, %fd3; add.rp.f64 %fd3, %fd1, %fd2;\n"
+                         "mov.b64 {%r11, %r20}, %fd3; sub.rz.f64 %fd3, %fd1, %fd2;\n"
+                         "mov.b64 {%r12, %r20}, %fd3; st.global.v2.u32 [%rd1], {%r10, %r11};\n"
+                         "st.global.u32 [%rd1+8], %r12;\n"
+                         "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f30800000;\n"
+                         "sub.rn.f32 %f3, %f1, %f2; sub.rm.f32 %f4, %f1, %f2;\n"
+                         "add.rp.f32 %f5, %f1, %f2; st.global.f32 [%rd1+12], %f3;\n"
+                         "st.global.v2.f32 [%rd1+16], {%f4, %f5};\n"
+                         "mov.f32 %f1, 0f3FE00000; cvt.rmi.f32.f32 %f3, %f1;\n"
+                         "cvt.rpi.f32.f32 %f4, %f1; st.global.v2.f32 [%rd1+24], {%f3, %f4};\n"),
+             1, 1, out);
+    const uint32_t wanted[8] = {0,          1,          UINT32_MAX, 0x3f800000,
+                                0x3f7fffff, 0x3f800001, 0x3f800000, 0x40000000};
+    for (int i = 0; i < 8; i++) cr_assert_eq(out[i], wanted[i], "%d: 0x%x", i, out[i]);
+}

@@ -166,3 +166,28 @@ Test(cudart_memory, both_editions_have_their_own_properties) {
     }
     cr_assert_str_eq(properties[0].bytes, properties[1].bytes);
 }
+
+/* The driver has kept one address for each side, the host's or the device's. */
+Test(cudart_memory, a_captured_copy_tells_both_its_sides) {
+    char host[64];
+    void *device = NULL;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphNode_t node = NULL;
+    cudaMemcpy3DParms found;
+    size_t count = 1;
+    OK(rt.cudaMalloc(&device, sizeof host));
+    OK(rt.cudaStreamCreate(&stream));
+    for (int back = 0; back < 2; back++) {
+        void *const from = back ? device : host, *const to = back ? host : device;
+        OK(rt.cudaStreamBeginCapture(stream, 0));
+        OK(rt.cudaMemcpyAsync(to, from, sizeof host,
+                              back ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, stream));
+        OK(rt.cudaStreamEndCapture(stream, &graph));
+        OK(rt.cudaGraphGetNodes(graph, &node, &count));
+        cr_assert_eq(count, 1);
+        OK(rt.cudaGraphMemcpyNodeGetParams(node, &found));
+        cr_assert(found.srcPtr.ptr == from && found.dstPtr.ptr == to, "%d: %p %p", back,
+                  found.srcPtr.ptr, found.dstPtr.ptr);
+    }
+}
