@@ -87,6 +87,25 @@ Test(attention_call, shapes_that_make_no_sense_are_refused) {
     end(&stage);
 }
 
+/* One row of few heads has its keys shared by many blocks, which need room; many rows have none. */
+Test(attention_call, room_is_wanted_where_keys_are_shared) {
+    enum { FAR = 4096 };
+    struct stage stage = begin();
+    tol_auto_buffer struct tol_buffer *keys = NULL, *values = NULL;
+    size_t bytes = 0;
+    MUST(tol_buffer_create(test_context(), (size_t)FAR * WIDTH, 4, &keys));
+    MUST(tol_buffer_create(test_context(), (size_t)FAR * WIDTH, 4, &values));
+    struct kn_attention one = stage.good;
+    one.q_length = 1, one.kv_length = FAR;
+    one.k.buffer = keys, one.v.buffer = values, one.v.offset = 0;
+    MUST(kn_attention_workspace(stage.kernels, &one, &bytes));
+    cr_assert(bytes >= 2 * 2 * WIDTH * sizeof(float), "%zu", bytes);
+    one.variant = "tiled";
+    MUST(kn_attention_workspace(stage.kernels, &one, &bytes));
+    cr_assert_eq(bytes, 0);
+    end(&stage);
+}
+
 Test(attention_call, memory_that_does_not_hold_it_is_refused) {
     struct stage stage = begin();
     struct kn_attention bad = stage.good;

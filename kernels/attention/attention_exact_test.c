@@ -148,6 +148,27 @@ Test(attention_exact, one_lost_key_of_65536_is_found) {
     free(a.values);
 }
 
+/* Behind a window of one key a row has no choice: its own, whose code its q holds. */
+Test(attention_exact, a_window_of_one_key_leaves_a_rows_own) {
+    enum { LENGTH = 9, HEAD = 64, CODE = 16 };
+    const struct kn_attention x = {.batch = 1,
+                                   .heads = 1,
+                                   .kv_heads = 1,
+                                   .q_length = LENGTH,
+                                   .kv_length = LENGTH,
+                                   .head_size = HEAD,
+                                   .causal = true,
+                                   .window = 1};
+    struct arrays a = make(&x, KN_ATTENTION_CHOSEN, 6);
+    for (size_t row = 0; row < LENGTH; row++) {
+        for (size_t d = 0; d < CODE; d++) {
+            const float wanted = (row >> d & 1) != 0 ? 0x1p10f : -0x1p10f;
+            cr_assert(a.problem.q[row * HEAD + d] == wanted, "row %zu", row);
+        }
+    }
+    free(a.values);
+}
+
 /* Goal: in each type one wrong element of a row that is one value is found, and a row that took
  * the next key. */
 Test(attention_exact, one_wrong_element_and_a_wrong_key_are_found) {

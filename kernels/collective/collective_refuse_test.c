@@ -221,3 +221,36 @@ static bool run_nonsense(struct ranks_child *child) {
 Test(collective_refuse, what_makes_no_sense_is_refused) {
     ranks_end(ranks_run(2, run_nonsense, 2), 2);
 }
+
+/* Nothing comes in time, and nothing ever will. */
+Test(collective_refuse, what_does_not_come_has_no_bytes) {
+    int ends[2], files[2] = {7, 7};
+    char message[8];
+    size_t got = 77;
+    cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    cr_assert_eq(kn_socket_receive(ends[0], tol_now_ns(), message, sizeof message, &got, files, 2),
+                 TOL_TIMEOUT);
+    cr_assert(got == 0 && files[0] == -1 && files[1] == -1);
+    got = 77;
+    close(ends[1]);
+    cr_assert_eq(kn_socket_receive(ends[0], tol_now_ns() + 1000000000, message, sizeof message,
+                                   &got, files, 2),
+                 TOL_OK);
+    cr_assert_eq(got, 0);
+    close(ends[0]);
+}
+
+/* A process may have closed its input, whose number is then the first that is free. */
+Test(collective_refuse, a_socket_may_be_file_0) {
+    char path[64];
+    int listener = -1, peer = -1;
+    const uint64_t until_ns = tol_now_ns() + 3000000000;
+    snprintf(path, sizeof path, "/tmp/tollens_file_0_%d", (int)getpid());
+    cr_assert_eq(kn_socket_listen(path, &listener), TOL_OK, "%s", tol_message());
+    close(0);
+    cr_assert_eq(kn_socket_connect(path, until_ns, &peer), TOL_OK, "%s", tol_message());
+    cr_assert_eq(peer, 0);
+    close(peer);
+    close(listener);
+    unlink(path);
+}

@@ -394,6 +394,10 @@ Test(halves, what_makes_no_sense_is_refused) {
     MUST_FAIL(kn_halves_norm(kernels, stream,
                              &(struct kn_halves_norm){.rows = 1, .columns = 32772, .x = in}),
               TOL_INVALID_ARGUMENT, "rows of 32772 elements");
+    MUST_FAIL(kn_halves_norm(
+                  kernels, stream,
+                  &(struct kn_halves_norm){.rows = (size_t)INT32_MAX + 1, .columns = 64, .x = in}),
+              TOL_OVER_LIMIT, "2147483648 rows");
     MUST_FAIL(kn_halves_gated(kernels, stream, &(struct kn_halves_gated){1, 600, in, to, in}),
               TOL_OUT_OF_RANGE, "x needs 4800 bytes");
     MUST_FAIL(kn_halves_rows(kernels, stream, &(struct kn_halves_rows){1, 6, 8, in, to}),

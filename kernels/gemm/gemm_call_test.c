@@ -180,6 +180,10 @@ Test(gemm_call, what_lies_outside_of_a_buffer_is_refused) {
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "a is 1 matrices");
     gemm = square(), gemm.n = (size_t)1 << 31;
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OVER_LIMIT, "2147483648");
+    gemm = square(), gemm.m = 0, gemm.k = 2147479550; /* 2^31 - 4098 */
+    MUST(kn_gemm(kernels, stream, &gemm));
+    gemm.k++;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OVER_LIMIT, "k = 2147479551");
     end();
 }
 

@@ -3,6 +3,7 @@
  */
 #include "tune/tune.h"
 
+#include "core/monotonic.h"
 #include "kernel_scene.h"
 #include "test/test_device.h"
 
@@ -79,7 +80,9 @@ Test(tune, each_operation_keeps_its_fastest_variant) {
         .type = KN_F32, .rows = SIDE, .columns = SIDE, .in = {a, 0, 0}, .out = {c, 0, 0}};
     struct kn_tuned tuned;
     struct kn_tuning_key key;
+    const uint64_t begin_ns = tol_now_ns();
     MUST(kn_tune_gemm(kernels, stream, &gemm, tuning, &tuned));
+    cr_assert(tuned.table_us * 1e3 < (double)(tol_now_ns() - begin_ns), "%g us", tuned.table_us);
     MUST(kn_gemm_key(&gemm, &key));
     must_be_kept(&key, &tuned, &kn_gemm_variants);
     MUST(kn_tune_grouped(kernels, stream, &grouped, tuning, &tuned));

@@ -5,12 +5,16 @@
 #include "seal.h"
 
 #include "inputs.h"
+#include "seal/hex.h"
 #include "seal_key.h"
 #include "seal_rows.h"
 #include "test/test_device.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CHUNK = 16384 };
@@ -230,6 +234,32 @@ Test(seal_pack, files_are_complete) {
     MUST_FAIL(tol_seal_read_file("/tmp", &read, &bytes), TOL_UNREADABLE, "no file");
     MUST_FAIL(tol_seal_write_file("/nowhere/x", packed, packed_bytes), TOL_UNREADABLE,
               "/nowhere/x");
+    MUST_FAIL(tol_seal_write_file(NULL, packed, packed_bytes), TOL_INVALID_ARGUMENT, "is NULL");
+    MUST_FAIL(tol_seal_write_file(path, NULL, packed_bytes), TOL_INVALID_ARGUMENT, "is NULL");
+}
+
+/* A disk that takes a part: the file is not there, and neither is what had another name. */
+Test(seal_pack, a_file_that_may_not_grow_is_an_error_and_leaves_nothing, .timeout = 20) {
+    char folder[] = "/tmp/tollens-seal-XXXXXX", path[64];
+    const struct rlimit small = {4096, 4096};
+    cr_assert(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/sealed", folder);
+    pack((struct tol_seal_shape){10, 1000}, "file");
+    cr_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &small) == 0);
+    MUST_FAIL(tol_seal_write_file(path, packed, packed_bytes), TOL_UNREADABLE, "sealed");
+    cr_assert(rmdir(folder) == 0, "something is in %s", folder);
+}
+
+/* What was sealed once must be opened later: HKDF of SHA-256 over the salt "tollens seal 1" and the
+ * purpose, the name and the generation, each behind its length in four bytes (RFC 5869). */
+Test(seal_pack, derived_keys_are_those_of_the_format) {
+    uint8_t name[SEAL_NAME_BYTES], made[32], wanted[32];
+    for (size_t i = 0; i < sizeof name; i++) name[i] = (uint8_t)i;
+    MUST(seal_key_derive(key, "a purpose", name, 7, made, sizeof made));
+    cr_assert_eq(kn_hex("21e4e7187db3bf208c682263926416e3de3b7cf6936b3d3a692719bd6c4e5915", wanted,
+                        sizeof wanted),
+                 sizeof wanted);
+    cr_assert_arr_eq(made, wanted, sizeof made);
 }
 
 Test(seal_pack, what_makes_no_sense_is_refused) {

@@ -131,6 +131,7 @@ Test(worker_cuda, what_makes_no_sense_has_its_code) {
     CODE(cuda_init(99, &code), WORKER_E_INVALID_DEVICE);
     CODE(cuda_init(-1, &code), WORKER_E_INVALID_DEVICE);
     CODE(cuda_load_model(NULL, model_path, NULL, &code), WORKER_E_INVALID_PARAMETER);
+    cr_assert(strstr(tol_message(), "cuda_load_model") != NULL, "%s", tol_message());
     CODE(cuda_load_model(ctx, NULL, NULL, &code), WORKER_E_INVALID_PARAMETER);
     CODE(cuda_load_model(ctx, "/no/such", NULL, &code), WORKER_E_MODEL_LOAD_FAILED);
     CODE(cuda_load_model(ctx, test_fixture_path("models/README.md"), NULL, &code),
