@@ -416,3 +416,31 @@ Test(gemm_call, the_tiles_fit_the_product) {
     tol_buffer_destroy(result);
     end();
 }
+
+/* Tiles of 256 columns are chosen where those of 128 take three fifths of their time or more, as
+ * they do in TF32 where one factor comes from registers. */
+Test(gemm_call, wide_tiles_are_chosen_by_the_time_of_narrow_ones) {
+    enum { M = 2048, N = 4608, K = 64 }; /* 3 turns of 132 blocks, or 5 */
+    const struct kn_variant *variant = NULL;
+    struct tol_buffer *all = NULL, *result = NULL;
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("9.0 alone");
+    begin();
+    MUST(tol_buffer_create(test_context(), (size_t)N * K, 4, &all));
+    MUST(tol_buffer_create(test_context(), (size_t)M * N, 4, &result));
+    for (int i = 0; i < 2; i++) {
+        const struct kn_gemm gemm = {.precision = KN_GEMM_TF32,
+                                     .transpose_b = i == 1,
+                                     .m = M,
+                                     .n = N,
+                                     .k = K,
+                                     .alpha = 1,
+                                     .a = {.buffer = all},
+                                     .b = {.buffer = all},
+                                     .c = {.buffer = result}};
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->name, i == 1 ? "wgmma_128" : "wgmma_256");
+    }
+    tol_buffer_destroy(all);
+    tol_buffer_destroy(result);
+    end();
+}
