@@ -245,4 +245,13 @@ Test(sanitizer, finds_each_mistake_and_nothing_else_with_one_worker) {
 Test(sanitizer, finds_each_mistake_and_nothing_else_with_several_workers) {
     check_table("4");
 }
+
+/* The check of shuffles themselves is another one. */
+Test(sanitizer, races_alone_know_that_shuffles_order_lanes) {
+    static const char name[] = "shuffle_orders_lanes_right.ptx";
+    char *text = test_fixture("sanitizer", name);
+    setenv("TOLLENS_SOFT_CHECK", "race", 1);
+    check_fixture(name, text);
+    free(text);
+}
 /* NOLINTEND(cert-err34-c) */
