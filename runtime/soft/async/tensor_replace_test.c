@@ -85,6 +85,9 @@ Test(tensor_replace, a_map_is_made_of_zeros) {
                 "cvt.u64.u32 %rd6, %r6; add.u64 %rd5, %rd5, %rd6;\n" ALL_FIELDS("", "[%rd5]")
                     COPY_MAP),
         REPLACE(ALL_FIELDS(".global", "[%rd1]")),
+        /* What was interleaved before. */
+        REPLACE(FIELD(".global.b1024.b32 [%rd1], 1;", "interleave_layout")
+                    ALL_FIELDS(".global", "[%rd1]")),
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct data data;
