@@ -44,9 +44,10 @@ Test(gguf_hostile, headers) {
     maker_begin(&maker, 3, 0, UINT64_MAX);
     maker_must_fail(&maker, "states 18446744073709551615 keys at byte 16; at most 100000");
     maker_begin(&maker, 3, 1000, 0);
+    data(&maker, 100);
     maker_must_fail(&maker,
                     "states 1000 tensors at byte 8 and 0 keys at byte 16, and the file ends "
-                    "after 24 bytes");
+                    "after 124 bytes");
     maker_begin(&maker, 3, 100000, 100000);
     maker_must_fail(&maker, "states 100000 tensors at byte 8 and 100000 keys at byte 16, and the "
                             "file ends after 24 bytes");
