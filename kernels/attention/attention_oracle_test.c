@@ -99,18 +99,3 @@ Test(attention_oracle, what_is_likely_is_never_above_the_worst_case) {
         free(p.values);
     }
 }
-
-/* Of values whose largest are in another column than the first, the bound is as wide. */
-Test(attention_oracle, the_largest_value_may_be_in_any_column) {
-    double widest[2] = {0};
-    for (size_t column = 0; column < 2; column++) {
-        struct problem p = draw(KN_F32, 40, 3);
-        double out[WIDTH], allowed[WIDTH];
-        for (size_t i = 0; i < 40 * WIDTH; i++) p.v[i] = i % WIDTH == column * 9 ? 1000 : 1;
-        (void)oracle(&p, KN_ATTENTION_ANY, 40, out, allowed);
-        for (size_t d = 0; d < WIDTH; d++) widest[column] = fmax(widest[column], allowed[d]);
-        free(p.values);
-    }
-    cr_assert(widest[0] > 0 && fabs(widest[0] / widest[1] - 1) < 1e-9, "%g %g", widest[0],
-              widest[1]);
-}
