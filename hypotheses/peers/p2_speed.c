@@ -46,10 +46,11 @@ static void note_links(struct peer_stage *stage, size_t device, const struct tol
     }
     hyp_attack_note(
         stage->attack,
-        "device %zu: PCI Express generation %d of %d, %d lanes of %d; %d NVLinks of version %d, "
-        "%.1f GB/s in each direction, sent %.2f GB and received %.2f GB in this attack",
+        "device %zu: PCI Express generation %d of %d, %d lanes of %d; %d NVLinks of version "
+        "%.1f, %.3f GB/s in each direction (below 0: not told), sent %.2f GB and received %.2f GB "
+        "in this attack",
         device, links.pcie_generation, links.pcie_generation_max, links.pcie_width,
-        links.pcie_width_max, links.nvlinks, links.nvlink_version,
+        links.pcie_width_max, links.nvlinks, links.nvlink_version * 0.1,
         (double)links.nvlink_mb_per_s * 1e-3,
         (double)(links.nvlink_sent_kib - before->nvlink_sent_kib) * 1024e-9,
         (double)(links.nvlink_received_kib - before->nvlink_received_kib) * 1024e-9);

@@ -116,9 +116,10 @@ static void show_links(const struct bench *b) {
             tol_pcie_peak(after->pcie_generation_max, after->pcie_width_max, TOL_PCIE_TO_DEVICE,
                           0) *
                 1e-9);
-        printf("device %zu: %d NVLinks, version %d, %.1f GB/s in each direction; sent %.3f GB, "
-               "received %.3f GB in this run (-1: not told)\n",
-               i, after->nvlinks, after->nvlink_version, (double)after->nvlink_mb_per_s * 1e-3,
+        printf("device %zu: %d NVLinks, version %.1f, %.3f GB/s in each direction; sent %.3f GB, "
+               "received %.3f GB in this run (below 0: not told)\n",
+               i, after->nvlinks, after->nvlink_version * 0.1,
+               (double)after->nvlink_mb_per_s * 1e-3,
                (double)(after->nvlink_sent_kib - before->nvlink_sent_kib) * 1024e-9,
                (double)(after->nvlink_received_kib - before->nvlink_received_kib) * 1024e-9);
     }

@@ -11,8 +11,10 @@
 enum {
     SUCCESS = 0,
     LINKS_MAX = 18, /* NVML_NVLINK_MAX_LINKS */
-    /* Field identifiers. The speed is that of each active link, in MB/s. */
+    /* Field identifiers. Speeds are in MB/s: what all active links have in common, told before
+     * compute capability 9.0, and that of the link that is the field's scope, told since. */
     FIELD_SPEED_COMMON = 90,
+    FIELD_SPEED = 164,
     FIELD_DATA_SENT = 138,
     FIELD_DATA_RECEIVED = 139,
     ALL_LINKS = -1 /* UINT_MAX as the scope of a field: the sum over all links */
@@ -69,23 +71,45 @@ static int64_t field_of(const struct asked *asked, unsigned id, unsigned scope) 
     }
 }
 
+/* nvmlNvlinkVersion_t in tenths. */
+static int version_of(unsigned code) {
+    static const int tenths[] = {-1, 10, 20, 22, 30, 31, 40, 50};
+    return code < sizeof tenths / sizeof tenths[0] ? tenths[code] : -1;
+}
+
+/* is_active has LINKS_MAX entries. */
+static int64_t speed_of(const struct asked *asked, const bool *is_active, int count) {
+    int64_t all = 0;
+    for (unsigned link = 0; link < LINKS_MAX; link++) {
+        if (!is_active[link]) continue;
+        const int64_t speed = field_of(asked, FIELD_SPEED, link);
+        if (speed <= 0) {
+            const int64_t common = field_of(asked, FIELD_SPEED_COMMON, 0);
+            return common > 0 ? common * count : -1;
+        }
+        all += speed;
+    }
+    return all;
+}
+
 static void ask_nvlinks(const struct asked *asked, struct tol_links *links) {
     int (*state)(void *device, unsigned link, unsigned *is_active) = NULL;
     int (*version)(void *device, unsigned link, unsigned *value) = NULL;
     if (!tol_library_find(asked->library, "nvmlDeviceGetNvLinkState", &state, sizeof state)) return;
     tol_library_find(asked->library, "nvmlDeviceGetNvLinkVersion", &version, sizeof version);
+    bool is_active[LINKS_MAX] = {false};
     links->nvlinks = 0;
     for (unsigned link = 0; link < LINKS_MAX; link++) {
-        unsigned is_active = 0, value = 0;
-        if (state(asked->device, link, &is_active) != SUCCESS || is_active == 0) continue;
+        unsigned found = 0, code = 0;
+        if (state(asked->device, link, &found) != SUCCESS || found == 0) continue;
+        is_active[link] = true;
         if (links->nvlinks++ == 0 && version != NULL &&
-            version(asked->device, link, &value) == SUCCESS) {
-            links->nvlink_version = (int)value;
+            version(asked->device, link, &code) == SUCCESS) {
+            links->nvlink_version = version_of(code);
         }
     }
     if (links->nvlinks == 0) return;
-    const int64_t speed = field_of(asked, FIELD_SPEED_COMMON, 0);
-    if (speed > 0) links->nvlink_mb_per_s = speed * links->nvlinks;
+    links->nvlink_mb_per_s = speed_of(asked, is_active, links->nvlinks);
     links->nvlink_sent_kib = field_of(asked, FIELD_DATA_SENT, (unsigned)ALL_LINKS);
     links->nvlink_received_kib = field_of(asked, FIELD_DATA_RECEIVED, (unsigned)ALL_LINKS);
 }

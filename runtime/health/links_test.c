@@ -35,9 +35,21 @@ Test(links, numbers_are_told_as_they_are) {
     cr_assert(links.is_told && links.reason[0] == '\0');
     cr_assert(links.pcie_generation == 4 && links.pcie_width == 8);
     cr_assert(links.pcie_generation_max == 5 && links.pcie_width_max == 16);
-    cr_assert(links.nvlinks == 9 && links.nvlink_version == 4, "%d", links.nvlinks);
+    cr_assert(links.nvlinks == 9 && links.nvlink_version == 30, "%d", links.nvlinks);
     cr_assert(links.nvlink_mb_per_s == 9 * 26562);
     cr_assert(links.nvlink_sent_kib == 123456789012 && links.nvlink_received_kib == 7);
+}
+
+/* The stand-in has link 16, the ninth, at a speed of its own. */
+Test(links, speeds_of_each_link_are_added) {
+    struct tol_links links =
+        stand_in("nvlinks=9 nvlink_version=6 nvlink_mbps=1 each_mbps=26562 last_mbps=20000");
+    cr_assert(links.nvlink_version == 40, "%d", links.nvlink_version);
+    cr_assert(links.nvlink_mb_per_s == 8 * 26562 + 20000, "%lld", (long long)links.nvlink_mb_per_s);
+    links = stand_in("nvlinks=9 nvlink_version=99 nvlink_mbps=3 each_mbps=26562");
+    cr_assert(links.nvlink_version == -1 && links.nvlink_mb_per_s == 9 * 3);
+    links = stand_in("nvlinks=9");
+    cr_assert(links.nvlink_version == -1 && links.nvlink_mb_per_s == -1);
 }
 
 Test(links, numbers_that_are_not_told_are_minus_one) {

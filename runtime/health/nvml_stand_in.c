@@ -4,6 +4,7 @@
  * not supported. "name=..." is last and goes to the end; "init=999" is the status of opening, and
  * "others=100" the number of other processes.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,15 +170,19 @@ EXPORT int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *val
 
 /* As the real one, it succeeds and says of each field whether it is there. */
 EXPORT int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields) {
-    enum { SPEED = 90, SENT = 138, RECEIVED = 139, UNSIGNED = 1, UNSIGNED_LONG_LONG = 3 };
+    enum { COMMON = 90, SENT = 138, RECEIVED = 139, SPEED = 164 };
+    enum { UNSIGNED = 1, UNSIGNED_LONG_LONG = 3, FAST = 16 };
     (void)device;
     for (int i = 0; i < count; i++) {
         struct field *field = &fields[i];
-        const char *word = field->id == SPEED                             ? "nvlink_mbps="
+        const bool is_speed = field->id == COMMON || field->id == SPEED;
+        const char *word = field->id == COMMON                            ? "nvlink_mbps="
+                           : field->id == SPEED && field->scope < FAST    ? "each_mbps="
+                           : field->id == SPEED                           ? "last_mbps="
                            : field->id == SENT && field->scope == ~0u     ? "sent="
                            : field->id == RECEIVED && field->scope == ~0u ? "received="
                                                                           : "no such field";
-        field->type = field->id == SPEED ? UNSIGNED : UNSIGNED_LONG_LONG;
+        field->type = is_speed ? UNSIGNED : UNSIGNED_LONG_LONG;
         field->result = number(word, &field->value);
     }
     return SUCCESS;

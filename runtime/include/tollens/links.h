@@ -29,7 +29,7 @@ struct tol_links {
     int pcie_generation, pcie_width; /* now; the width in lanes */
     int pcie_generation_max, pcie_width_max; /* of this device in this machine */
     int nvlinks;                             /* active ones; 0: none */
-    int nvlink_version;                      /* of the first active one */
+    int nvlink_version;                      /* of the first active one, in tenths: 40 is 4.0 */
     int64_t nvlink_mb_per_s; /* of all active ones, in each direction, in 10^6 bytes */
     /* Data over all NVLinks since the driver was loaded, in units of 1024 bytes. */
     int64_t nvlink_sent_kib, nvlink_received_kib;
