@@ -51,7 +51,7 @@ KERNEL_IMAGES = """
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
-    collective/collective_3_columns collective/collective_4_early
+    collective/collective_3_columns collective/collective_4_early collective/collective_5_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted

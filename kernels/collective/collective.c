@@ -11,6 +11,7 @@ KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
 KN_IMAGES(collective_4_early);
+KN_IMAGES(collective_5_early);
 
 #define DIRECT(type)                                                                               \
     {                                                                                              \
@@ -23,10 +24,19 @@ KN_IMAGES(collective_4_early);
         .compute_capability_min = 75, .threads = COLLECTIVE_THREADS                                \
     }
 
+#define EARLY(type)                                                                                \
+    {                                                                                              \
+        .name = "flags, early", .entry = "flags_early_" #type,                                     \
+        .images = kn_images_collective_5_early, .compute_capability_min = 90,                      \
+        .threads = COLLECTIVE_THREADS                                                              \
+    }
+
 static const struct kn_variant direct[KN_TYPES] = {
     [KN_F32] = DIRECT(f32), [KN_F16] = DIRECT(f16), [KN_BF16] = DIRECT(bf16)};
 static const struct kn_variant flags[KN_TYPES] = {
     [KN_F32] = FLAGS(f32), [KN_F16] = FLAGS(f16), [KN_BF16] = FLAGS(bf16)};
+static const struct kn_variant early[KN_TYPES] = {
+    [KN_F32] = EARLY(f32), [KN_F16] = EARLY(f16), [KN_BF16] = EARLY(bf16)};
 
 static const struct kn_variant columns[3] = {
     {.name = "direct",
@@ -88,8 +98,9 @@ static tol_status create_flags(struct kn_collective *c, struct kn_collective_ran
     const struct tol_driver_table *driver = tol_context_functions(rank->context);
     const size_t bytes = kn_collective_inbox_bytes(c);
     void *memory = NULL;
+    const struct kn_variant *found = tol_launch_has_programmatic(rank->context) ? early : flags;
     for (int type = 0; type < KN_TYPES; type++) {
-        TOL_TRY(kn_kernels_find(rank->kernels, &flags[type], &rank->flags[type]));
+        TOL_TRY(kn_kernels_find(rank->kernels, &found[type], &rank->flags[type]));
     }
     if (c->link == NULL) {
         TOL_TRY(tol_buffer_create(rank->context, bytes, 1, &rank->inbox));

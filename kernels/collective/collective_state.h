@@ -12,8 +12,9 @@ struct kn_collective_link;
 struct kn_collective_rank {
     struct tol_context *context;
     struct kn_kernels *kernels;
-    const struct tol_kernel *direct[KN_TYPES], *flags[KN_TYPES];
-    const struct tol_kernel *columns[3]; /* direct; by flags; by flags and early, or NULL */
+    const struct tol_kernel *direct[KN_TYPES];
+    const struct tol_kernel *flags[KN_TYPES]; /* early, where launches may be programmatic */
+    const struct tol_kernel *columns[3];      /* direct; by flags; by flags and early, or NULL */
     struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
     CUdeviceptr inbox_address; /* the same, or a window's */
     unsigned *status;          /* host memory that the rank's kernels write */

@@ -160,9 +160,9 @@ tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collecti
                                      .ranks = c->ranks,
                                      .epoch = c->epoch};
         for (unsigned j = 0; j < c->ranks; j++) x.outboxes[j] = slot(c, j, rank);
-        TOL_TRY(
-            tol_launch(r->stream, r->flags[type], shape,
-                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
+        TOL_TRY(tol_launch_programmatic(
+            r->stream, r->flags[type], shape,
+            (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
     }
 out:
     return status;

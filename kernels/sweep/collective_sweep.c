@@ -10,25 +10,20 @@ KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
 KN_IMAGES(collective_4_early);
+KN_IMAGES(collective_5_early);
 
-#define VARIANTS(kind, file)                                                                       \
-    static const struct kn_variant kind[KN_TYPES] = {[KN_F32] = {.name = #kind,                    \
-                                                                 .entry = #kind "_f32",            \
-                                                                 .images = kn_images_##file,       \
-                                                                 .compute_capability_min = 75,     \
-                                                                 .threads = COLLECTIVE_THREADS},   \
-                                                     [KN_F16] = {.name = #kind,                    \
-                                                                 .entry = #kind "_f16",            \
-                                                                 .images = kn_images_##file,       \
-                                                                 .compute_capability_min = 75,     \
-                                                                 .threads = COLLECTIVE_THREADS},   \
-                                                     [KN_BF16] = {.name = #kind,                   \
-                                                                  .entry = #kind "_bf16",          \
-                                                                  .images = kn_images_##file,      \
-                                                                  .compute_capability_min = 75,    \
-                                                                  .threads = COLLECTIVE_THREADS}}
-VARIANTS(direct, collective_1_direct);
-VARIANTS(flags, collective_2_flags);
+#define VARIANT(kind, type, file, least)                                                           \
+    {                                                                                              \
+        .name = #kind, .entry = #kind "_" #type, .images = kn_images_##file,                       \
+        .compute_capability_min = (least), .threads = COLLECTIVE_THREADS                           \
+    }
+#define VARIANTS(kind, file, least)                                                                \
+    static const struct kn_variant kind[KN_TYPES] = {[KN_F32] = VARIANT(kind, f32, file, least),   \
+                                                     [KN_F16] = VARIANT(kind, f16, file, least),   \
+                                                     [KN_BF16] = VARIANT(kind, bf16, file, least)}
+VARIANTS(direct, collective_1_direct, 75);
+VARIANTS(flags, collective_2_flags, 75);
+VARIANTS(flags_early, collective_5_early, 90);
 
 static const struct kn_variant columns[] = {{.name = "columns direct",
                                              .entry = "columns_direct",
@@ -147,15 +142,16 @@ out:
 }
 
 void sweep_collective(struct sweep *sweep) {
+    const bool has_early =
+        tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
     for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
         run(sweep, direct, type, 2, 0);
         run(sweep, direct, type, 1, 1);
         run(sweep, flags, type, 1, 0);
+        if (has_early) run(sweep, flags_early, type, 1, 0);
     }
     run_columns(sweep, &columns[0], false);
     run_columns(sweep, &columns[0], true);
     run_columns(sweep, &columns[1], false);
-    if (tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90) {
-        run_columns(sweep, &columns[2], false);
-    }
+    if (has_early) run_columns(sweep, &columns[2], false);
 }
