@@ -83,10 +83,12 @@ static void try_round(struct peer_stage *stage, struct pair *pairs, size_t round
 /* Few devices have several copies a pair, so that there are as many at once as of many devices. */
 HYP_ATTACK_WITH(p1, all_pairs_at_once_return, .soft_devices = "8", .many_queues = true) {
     static struct pair pairs[PAIRS_MAX];
-    enum { SMALL = 3, LARGE = 20, SMALL_BYTES = 20011, LARGE_BYTES = (64 << 20) + 3 };
+    enum { SMALL = 3, LARGE = 20, SABOTAGED = 2 };
+    enum { SMALL_BYTES = 20011, LARGE_BYTES = (64 << 20) + 3 };
     struct peer_stage stage;
     const bool is_large = attack->session.full && attack->kind == HYP_DEVICE_CUDA;
-    const size_t rounds = SMALL + (is_large ? LARGE : 0);
+    const size_t large = attack->session.sabotage != NULL ? SABOTAGED : LARGE;
+    const size_t rounds = SMALL + (is_large ? large : 0);
     if (peer_stage_begin(attack, &stage)) {
         const size_t each = PAIRS_MAX / 2 / (stage.count * (stage.count - 1));
         for (size_t round = 0; round < rounds; round++) {

@@ -1,6 +1,6 @@
 /*
  * Writes and compares patterns. One thread makes 2 to 3 GB/s, and a copy of 8 GiB is compared for
- * each way and pair, so pieces of 4 MiB and more are shared by up to eight threads.
+ * each way and pair, so pieces of 4 MiB and more are shared by up to sixteen threads.
  */
 #include "peer_pattern.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTS_MAX = 8, PART_BYTES = 2 << 20 };
+enum { PARTS_MAX = 16, PART_BYTES = 2 << 20 };
 
 struct part {
     uint64_t seed, first, difference;

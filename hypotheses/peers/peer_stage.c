@@ -228,15 +228,16 @@ static bool check_guard(struct peer_stage *stage, const struct peer_area *area, 
                      bytes, side, poison, at < bytes ? guard[at] : 0);
 }
 
-/* offset is in the place, that is, from the guard on. */
+/* offset is in the place, that is, from the guard on. The host's memory is poisoned once: what a
+ * read left of the piece before it differs from this piece, as bytes depend on their position. */
 static bool check_bytes(struct peer_stage *stage, const struct peer_area *area, size_t offset,
                         uint64_t seed, size_t bytes, unsigned char poison, const char *way) {
     const size_t piece = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
     unsigned char *host = malloc(piece);
     bool ok = HYP_CHECK(stage->attack, host != NULL, "no memory for %zu bytes", piece);
+    if (ok) memset(host, poison, piece);
     for (size_t at = 0; ok && at < bytes; at += piece) {
         const size_t now = bytes - at < piece ? bytes - at : piece;
-        memset(host, poison, now);
         ok = HYP_OK(stage->attack, tol_transfer_read(area->device->transfer, place_of(area),
                                                      offset + at, host, now));
         const uint64_t found = peer_pattern_difference(seed, at, host, now);
