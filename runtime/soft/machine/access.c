@@ -286,9 +286,58 @@ static uint32_t component(const struct soft_warp *warp, const struct soft_instru
     return warp->split->frame->code->operands[in->more + index];
 }
 
+/* A component of at most 8 bytes, extended. */
+static uint64_t value_at(const struct soft_instruction *in, unsigned bytes, const uint8_t *host) {
+    uint64_t value = 0;
+    memcpy(&value, host, bytes);
+    if (in->mode & SOFT_ACCESS_SIGNED) {
+        unsigned shift = (64 - 8 * bytes) % 64;
+        value = (uint64_t)((int64_t)(value << shift) >> shift);
+    }
+    return value;
+}
+
+static void put_value(struct soft_warp *warp, const struct soft_instruction *in, uint32_t slot,
+                      uint32_t lane, uint64_t value) {
+    if (in->mode & SOFT_ACCESS_WIDE_DATA) {
+        SLOT(uint64_t, slot)[lane] = value;
+    } else {
+        uint32_t narrow = (uint32_t)value;
+        SLOT(uint32_t, slot)[lane] = in->mode & SOFT_ACCESS_SHORT_DATA ? narrow & 0xffff : narrow;
+    }
+}
+
+/* Whether all lanes that run read one component of at most 8 bytes, at one address. Parameters
+ * mostly are read so: code that is given a struct of them has its address in a register. */
+static bool is_one_for_all(const struct soft_warp *warp, const struct soft_instruction *in) {
+    if (soft_access_count(in->mode) != 1 || soft_access_bytes(in->mode) > 8) return false;
+    const uint64_t first = soft_access_address(warp, in, (uint32_t)__builtin_ctz(warp->mask));
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        if (soft_access_address(warp, in, (uint32_t)__builtin_ctz(left)) != first) return false;
+    }
+    return true;
+}
+
+static const struct soft_instruction *load_parameter(struct soft_warp *warp,
+                                                     const struct soft_instruction *in) {
+    const uint32_t lane = (uint32_t)__builtin_ctz(warp->mask);
+    const unsigned bytes = soft_access_bytes(in->mode);
+    const uint64_t address = soft_access_address(warp, in, lane);
+    struct soft_place place;
+    if (!soft_access_find(warp, in, lane, address, bytes, SOFT_SPACE_PARAM, &place)) return NULL;
+    const uint64_t value = value_at(in, bytes, place.host);
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        put_value(warp, in, in->d, (uint32_t)__builtin_ctz(left), value);
+    }
+    return in + 1;
+}
+
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
     unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
+    if (soft_access_space(in->mode) == SOFT_SPACE_PARAM && is_one_for_all(warp, in)) {
+        return load_parameter(warp, in);
+    }
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         uint64_t address = soft_access_address(warp, in, lane);
@@ -301,23 +350,11 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
         if (place.view.high != 0) warp->views[in->site] = place.view;
         for (unsigned i = 0; i < count; i++) {
             uint32_t slot = component(warp, in, i);
-            uint64_t value = 0;
             if (bytes == 16) {
                 memcpy(SLOT(uint8_t, slot) + 16 * (size_t)lane, place.host, 16);
                 continue;
             }
-            memcpy(&value, place.host + i * bytes, bytes);
-            if (in->mode & SOFT_ACCESS_SIGNED) {
-                unsigned shift = (64 - 8 * bytes) % 64;
-                value = (uint64_t)((int64_t)(value << shift) >> shift);
-            }
-            if (in->mode & SOFT_ACCESS_WIDE_DATA) {
-                SLOT(uint64_t, slot)[lane] = value;
-            } else {
-                uint32_t narrow = (uint32_t)value;
-                SLOT(uint32_t, slot)
-                [lane] = in->mode & SOFT_ACCESS_SHORT_DATA ? narrow & 0xffff : narrow;
-            }
+            put_value(warp, in, slot, lane, value_at(in, bytes, place.host + i * bytes));
         }
     }
     return in + 1;

@@ -108,6 +108,23 @@ Test(forms, narrow_parameters) {
     }
 }
 
+/* Parameters by an address in a register: one for all lanes but one, which does not run; and another
+ * byte in each lane. */
+Test(forms, parameters_at_an_address) {
+    uint32_t out[2 * 32] = {0};
+    TEST_RUN(TEST_KERNEL("and.b32 %r4, %r3, 7; setp.lt.u32 %p1, %r3, 32; @%p1 mov.b32 %r4, 1;\n"
+                         "mov.u64 %rd3, out; cvt.u64.u32 %rd4, %r4; add.u64 %rd3, %rd3, %rd4;\n"
+                         "mov.b32 %r6, 77; setp.ne.u32 %p2, %r3, 9;\n"
+                         "@%p2 ld.param.s8 %r6, [%rd3];\n"
+                         "shl.b32 %r7, %r4, 3; shr.u64 %rd5, %rd1, %r7; cvt.u32.u64 %r8, %rd5;\n"
+                         "cvt.s32.s8 %r8, %r8; @!%p2 mov.b32 %r8, 0; sub.s32 %r6, %r6, %r8;\n"
+                         "st.global.u32 [%rd2], %r6;\n"),
+             1, 2 * 32, out);
+    for (uint32_t i = 0; i < 2 * 32; i++) {
+        cr_assert_eq(out[i], i == 9 ? 77u : 0u, "thread %u: %d", i, (int)out[i]);
+    }
+}
+
 /* The flag of a difference is set where nothing is borrowed, as a sum after it finds; and a
  * difference after a sum borrows where that carried nothing. ptxas 13.0 makes such code of it. */
 Test(forms, sums_and_differences_share_the_carry) {
