@@ -108,8 +108,8 @@ Test(forms, narrow_parameters) {
     }
 }
 
-/* Parameters by an address in a register: one for all lanes but one, which does not run; and another
- * byte in each lane. */
+/* Parameters by an address in a register: one for all lanes but one, which does not run; and
+ * another byte in each lane. */
 Test(forms, parameters_at_an_address) {
     uint32_t out[2 * 32] = {0};
     TEST_RUN(TEST_KERNEL("and.b32 %r4, %r3, 7; setp.lt.u32 %p1, %r3, 32; @%p1 mov.b32 %r4, 1;\n"
