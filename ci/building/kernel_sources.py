@@ -47,7 +47,7 @@ KERNEL_IMAGES = """
     attention/attention_backward_hopper_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
-    softmax/softmax_planted
+    softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
@@ -56,7 +56,7 @@ KERNEL_IMAGES = """
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
-    norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
+    norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster norm/norm_8_cluster_ring
     measure/read_words
     linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
     linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay
@@ -106,6 +106,7 @@ KERNELS_TESTS = """
     attention/attention_backward_test attention/attention_backward_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
+    row/row_variant_test
     bench/cublas_test linear/linear_test decoder/paged_test decoder/paged_bytes_test
     decoder/halves_test decoder/rounded_test decoder/draw_test
     linear/linear_rounded_test

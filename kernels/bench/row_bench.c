@@ -177,6 +177,9 @@ static const struct {
     {"cluster_2", thirty_two_thousand, 90},
     {"cluster_4", thirty_two_thousand, 90},
     {"cluster_8", vocabularies, 90},
+    {"cluster_ring_2", thirty_two_thousand, 90},
+    {"cluster_ring_4", thirty_two_thousand, 90},
+    {"cluster_ring_8", vocabularies, 90},
     {"online", long_softmax, 75},
 };
 

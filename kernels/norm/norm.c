@@ -16,19 +16,24 @@ KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
+KN_IMAGES(norm_8_cluster_ring);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
+#define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
+#undef NORM_CLUSTER_RING
 
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
+#define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_RING_VARIANT(norm, __VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
+#undef NORM_CLUSTER_RING
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,
@@ -96,6 +101,7 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
     if (x->affine_type != x->type && (weight.begin != 0 || bias.begin != 0)) {
         fit.not_whole = "weight and bias are not of the type of the rows";
     }
+    fit.parameters = (weight.begin != 0 ? 1u : 0u) + (bias.begin != 0 ? 1u : 0u);
     TOL_TRY(kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_norm_variants,
                             x->variant, &fit, &variant, &kernel));
     const struct norm_arguments arguments = {.in = in.begin,

@@ -40,8 +40,8 @@ TOL_API tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream
                            const struct kn_norm *norm);
 
 /* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring",
- * "ahead", "early": whole rows (as softmax.h says) are read once, weight and bias of the rows'
- * type. */
+ * "ahead", "early", and those of clusters (as softmax.h says): whole rows are read once, weight and
+ * bias of the rows' type. */
 extern const struct kn_variants kn_norm_variants;
 
 /* The definition, in double, of one row. weight and bias may be NULL. Pure. */

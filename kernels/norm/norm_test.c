@@ -146,19 +146,21 @@ Test(norm, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
+static const char *const clusters[] = {"cluster_2",      "cluster_4",      "cluster_8",
+                                       "cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
+
 /* As in softmax's test. */
 Test(norm, rows_of_clusters_are_the_definition_too) {
-    static const char *const clusters[] = {"cluster_2", "cluster_4", "cluster_8"};
     static const size_t columns[] = {8, 304, 32000, 128256};
     if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
     struct row_stage stage = row_stage_begin(8);
-    for (size_t i = 0; i < 3 * 4 * KN_TYPES * 2; i++) {
-        const size_t v = i % 3, c = i / 3 % 4;
-        if ((c == 3 && v < 2) || !test_takes_trial()) continue;
+    for (size_t i = 0; i < 6 * 4 * KN_TYPES * 2; i++) {
+        const size_t v = i % 6, c = i / 6 % 4;
+        if ((c == 3 && v % 3 < 2) || !test_takes_trial()) continue;
         run(&stage, &(struct trial){.variant = clusters[v],
-                                    .kind = i / 36 == 0 ? KN_LAYERNORM : KN_RMSNORM,
-                                    .type = i / 12 % KN_TYPES,
-                                    .affine_type = i / 12 % KN_TYPES,
+                                    .kind = i / 72 == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                    .type = i / 24 % KN_TYPES,
+                                    .affine_type = i / 24 % KN_TYPES,
                                     .rows = c < 2 ? 5 : 2,
                                     .columns = columns[c],
                                     .gap = 8,
@@ -166,9 +168,33 @@ Test(norm, rows_of_clusters_are_the_definition_too) {
                                     .skew = 48,
                                     .distribution = c == 1 ? i % KN_DISTRIBUTIONS : KN_NORMAL,
                                     .magnitude = 3,
-                                    .weight = v != 1,
-                                    .bias = v != 2,
-                                    .in_place = v == 2});
+                                    .weight = v % 3 != 1,
+                                    .bias = v % 3 != 2,
+                                    .in_place = v % 3 == 2});
+    }
+    row_stage_end(&stage);
+}
+
+/* As in softmax's test; with weight and bias, one of them, and neither. */
+Test(norm, clusters_that_stay_go_on_to_other_rows) {
+    if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
+    const size_t blocks = (size_t)tol_context_device(test_context())->multiprocessors * 8;
+    struct row_stage stage = row_stage_begin(9);
+    for (size_t i = 0; i < 3 * 4 * 2; i++) {
+        const enum kn_type type = i % KN_TYPES;
+        run(&stage, &(struct trial){.variant = clusters[3 + i / 2 % 3],
+                                    .kind = i % 2 == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                    .type = type,
+                                    .affine_type = type,
+                                    .rows = blocks / (2u << i / 2 % 3) * 4 + 3,
+                                    .columns = 304,
+                                    .gap = 8,
+                                    .out_gap = 16,
+                                    .distribution = KN_NORMAL,
+                                    .magnitude = 3,
+                                    .weight = i / 6 % 2 == 0,
+                                    .bias = i / 12 == 0,
+                                    .in_place = i % 2 == 0});
     }
     row_stage_end(&stage);
 }

@@ -18,18 +18,21 @@ struct cluster_pieces {
     }
 };
 
-// Gives each thread the numbers of all blocks, in their order. Exchanges alternate between two
+// Gives each thread two numbers of all blocks, in their order. Exchanges alternate between two
 // places: when a block writes a place again, all have passed the barrier of the exchange between,
 // and so have read it. A block may not end before all have read its last: cluster_sync.
 template <int BLOCKS> struct cluster_exchange {
     float4 *places; // two, in shared memory
     int turn;
 
-    __device__ inline void of(float4 (&all)[BLOCKS], float4 mine) {
-        if (threadIdx.x == 0) places[turn] = mine;
+    __device__ inline void of(float2 (&all)[BLOCKS], float2 mine) {
+        if (threadIdx.x == 0) places[turn] = make_float4(mine.x, mine.y, 0, 0);
         cluster_sync();
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++) all[i] = load_of_block(&places[turn].x, i);
+        for (int i = 0; i < BLOCKS; i++) {
+            const float4 numbers = load_of_block(&places[turn].x, i);
+            all[i] = make_float2(numbers.x, numbers.y);
+        }
         turn ^= 1;
     }
 };
@@ -40,8 +43,8 @@ template <int BLOCKS> struct cluster_reducer {
     cluster_exchange<BLOCKS> between;
 
     __device__ inline float sum(float x) {
-        float4 all[BLOCKS];
-        between.of(all, {inside.sum(x), 0, 0, 0});
+        float2 all[BLOCKS];
+        between.of(all, {inside.sum(x), 0});
         x = 0;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) x += all[i].x;

@@ -69,11 +69,53 @@ static struct tol_launch_shape shape_of_clusters(const struct kn_variant *varian
                                      .block_z = 1};
 }
 
+/*
+ * How many clusters run at once with so many blocks a multiprocessor. A cluster lies in one GPC;
+ * which multiprocessors a GPC has is not known, only that there are up to 18 (H100, H200). With
+ * equal ones there are no more clusters than this. One too many would run behind all others.
+ */
+static size_t clusters_at_once(const struct tol_device *device, unsigned abreast,
+                               unsigned cluster) {
+    enum { GPC_MULTIPROCESSORS = 18 };
+    const unsigned count = (unsigned)device->multiprocessors;
+    const unsigned gpcs = (count + GPC_MULTIPROCESSORS - 1) / GPC_MULTIPROCESSORS;
+    const size_t clusters = (size_t)gpcs * (count * abreast / gpcs / cluster);
+    return clusters > 0 ? clusters : 1;
+}
+
+/* As many clusters as run at once, or fewer that have as many rows each at most. First come blocks
+ * on a multiprocessor, then stages: what a block has in registers is a stage too. */
+static struct tol_launch_shape shape_of_rings(const struct kn_variant *variant,
+                                              const struct kn_row_fit *fit, size_t rows,
+                                              const struct tol_device *device) {
+    enum { STAGES = 3, STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
+    struct tol_launch_shape shape = shape_of_clusters(variant, fit->pieces, 1);
+    const size_t share = (fit->pieces + variant->cluster - 1) / variant->cluster * PIECE_BYTES;
+    unsigned abreast = THREADS_AT_ONCE / shape.block_x;
+    if (abreast > variant->tile[2]) abreast = variant->tile[2];
+    size_t shares = 0;
+    for (abreast++; shares <= fit->parameters && abreast > 1;) {
+        abreast--;
+        size_t room = (size_t)device->shared_bytes_per_multiprocessor / abreast - STATIC_BYTES;
+        if (room > variant->shared_bytes) room = variant->shared_bytes;
+        shares = room / share;
+    }
+    if (shares > STAGES + fit->parameters) shares = STAGES + fit->parameters;
+    const size_t at_once = clusters_at_once(device, abreast, variant->cluster);
+    const size_t rounds = (rows + at_once - 1) / at_once;
+    shape.grid_x = (unsigned)((rows + rounds - 1) / rounds) * variant->cluster;
+    shape.shared_bytes = (unsigned)(shares * share);
+    return shape;
+}
+
 struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
                                      size_t rows, const struct tol_device *device) {
     unsigned threads = variant->threads, abreast = variant->tile[0];
     const unsigned pieces = variant->tile[1];
-    if (variant->cluster != 0) return shape_of_clusters(variant, fit->pieces, rows);
+    if (variant->cluster != 0) {
+        return variant->tile[2] != 0 ? shape_of_rings(variant, fit, rows, device)
+                                     : shape_of_clusters(variant, fit->pieces, rows);
+    }
     if (pieces != 0 && fit->pieces > (size_t)WARP * pieces) {
         threads = (unsigned)((fit->pieces + pieces - 1) / pieces + WARP - 1) / WARP * WARP;
         abreast = 1;

@@ -118,7 +118,8 @@ Test(softmax, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
-static const char *const clusters[] = {"cluster_2", "cluster_4", "cluster_8"};
+static const char *const clusters[] = {"cluster_2",      "cluster_4",      "cluster_8",
+                                       "cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
 
 static bool has_clusters(void) {
     return tol_context_device(test_context())->compute_capability >= 90;
@@ -130,11 +131,11 @@ Test(softmax, rows_of_clusters_are_the_definition_too) {
     static const size_t columns[] = {8, 304, 32000, 128256};
     if (!has_clusters()) cr_skip_test("before 9.0");
     struct row_stage stage = row_stage_begin(8);
-    for (size_t i = 0; i < 3 * 4 * KN_TYPES; i++) {
-        const size_t v = i % 3, c = i / 3 % 4;
-        if ((c == 3 && v < 2) || !test_takes_trial()) continue;
+    for (size_t i = 0; i < 6 * 4 * KN_TYPES; i++) {
+        const size_t v = i % 6, c = i / 6 % 4;
+        if ((c == 3 && v % 3 < 2) || !test_takes_trial()) continue;
         run(&stage, &(struct trial){.variant = clusters[v],
-                                    .type = i / 12,
+                                    .type = i / 24,
                                     .rows = c < 2 ? 5 : 2,
                                     .columns = columns[c],
                                     .gap = 8,
@@ -142,8 +143,8 @@ Test(softmax, rows_of_clusters_are_the_definition_too) {
                                     .skew = 16,
                                     .distribution = c == 1 ? i % KN_DISTRIBUTIONS : KN_NORMAL,
                                     .magnitude = 3,
-                                    .scale = v == 1 ? -0.3f : 0,
-                                    .in_place = v == 2});
+                                    .scale = v % 3 == 1 ? -0.3f : 0,
+                                    .in_place = v % 3 == 2});
     }
     row_stage_end(&stage);
 }
@@ -189,6 +190,78 @@ Test(softmax, each_planted_defect_of_clusters_is_found) {
         free(rising);
         free(oracle);
     }
+    row_stage_end(&stage);
+}
+
+/* More rows than the clusters that stay have stages: four rounds and part of a fifth. */
+Test(softmax, clusters_that_stay_go_on_to_other_rows) {
+    if (!has_clusters()) cr_skip_test("before 9.0");
+    const size_t blocks = (size_t)tol_context_device(test_context())->multiprocessors * 8;
+    struct row_stage stage = row_stage_begin(10);
+    for (size_t i = 0; i < 3 * KN_TYPES; i++) {
+        run(&stage, &(struct trial){.variant = clusters[3 + i % 3],
+                                    .type = i / 3,
+                                    .rows = blocks / (2u << i % 3) * 4 + 3,
+                                    .columns = 304,
+                                    .gap = 8,
+                                    .out_gap = 16,
+                                    .distribution = KN_NORMAL,
+                                    .magnitude = 3,
+                                    .in_place = i % 2 == 0});
+    }
+    row_stage_end(&stage);
+}
+
+KN_IMAGES(softmax_7_cluster_ring);
+KN_IMAGES(softmax_ring_planted);
+enum { RING_COLUMNS = 3200, RING_SHARE = RING_COLUMNS * 2 / 4 };
+/* One block a multiprocessor, and one stage. */
+#define RING_OF_ONE(name_, entry_, image)                                                          \
+    {                                                                                              \
+        .name = name_, .entry = "softmax_" entry_, .images = kn_images_softmax_##image,            \
+        .compute_capability_min = 90, .threads = 512, .shared_bytes = RING_SHARE,                  \
+        .tile = {1, 4, 1}, .cluster = 4                                                            \
+    }
+
+/* Goal: what can go wrong in the ring of a block is found, and nothing where all is right. */
+Test(softmax, each_planted_defect_of_rings_is_found) {
+    static const struct kn_variant rows[] = {
+        RING_OF_ONE("right", "cluster_ring_bf16_4", 7_cluster_ring),
+        RING_OF_ONE("early release", "ring_early_release", ring_planted),
+        RING_OF_ONE("wrong phase", "ring_wrong_phase", ring_planted),
+        RING_OF_ONE("no wait", "ring_no_wait", ring_planted),
+        RING_OF_ONE("no meeting", "ring_no_meeting", ring_planted)};
+    static const struct kn_variants planted = {"softmax, with a defect in its ring", rows, 5};
+    if (!has_clusters()) cr_skip_test("before 9.0");
+    const size_t count = (size_t)tol_context_device(test_context())->multiprocessors * 2 + 3;
+    struct row_stage stage = row_stage_begin(11);
+    struct row_matrix in = row_matrix_make(KN_BF16, count, RING_COLUMNS, 0, 0);
+    double *oracle = malloc(count * RING_COLUMNS * sizeof *oracle);
+    cr_assert(oracle != NULL);
+    row_draw(&stage, &in, KN_NORMAL, 3);
+    for (size_t r = 0; r < count; r++) {
+        kn_softmax_oracle(in.values + r * RING_COLUMNS, NULL, RING_COLUMNS, 1,
+                          oracle + r * RING_COLUMNS);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        struct row_matrix out = row_matrix_make(KN_BF16, count, RING_COLUMNS, 0, 0);
+        MUST(kn_softmax(stage.kernels, stage.stream,
+                        &(struct kn_softmax){.type = KN_BF16,
+                                             .rows = count,
+                                             .columns = RING_COLUMNS,
+                                             .in = row_matrix_rows(&in),
+                                             .out = row_matrix_rows(&out),
+                                             .variant = rows[i].name,
+                                             .variants = &planted}));
+        const struct trial t = {.type = KN_BF16, .columns = RING_COLUMNS};
+        const struct kn_deviation deviation =
+            row_compare(&stage, &out, oracle, tolerance_of(&t, 100), NULL);
+        cr_assert((deviation.failed > 0) == (i > 0), "%s: %zu elements", rows[i].name,
+                  deviation.failed);
+        row_matrix_end(&out);
+    }
+    row_matrix_end(&in);
+    free(oracle);
     row_stage_end(&stage);
 }
 
@@ -337,7 +410,7 @@ Test(softmax, what_cannot_be_is_refused) {
     bad.columns = (size_t)1 << 40;
     REFUSED(TOL_OVER_LIMIT, "1099511627776");
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "cluster_8, online, naive");
+    REFUSED(TOL_NOT_FOUND, "cluster_ring_8, online, naive");
     bad.rows = 0;
     bad.in.buffer = NULL;
     MUST(kn_softmax(stage.kernels, stage.stream, &bad));

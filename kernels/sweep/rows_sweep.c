@@ -19,7 +19,7 @@ struct rows_case {
     bool masked; /* softmax: a mask; norm: weight and bias of floats */
 };
 
-enum { VARIANTS_MAX = 64 };
+enum { VARIANTS_MAX = 80 };
 
 /* A copy of the table in which persistent kernels run one block a multiprocessor. It must outlive
  * the kernel set, which keeps pointers into it. */
@@ -195,6 +195,21 @@ static void run_clusters(struct sweep *sweep, enum kn_type type) {
     }
 }
 
+/* Three pieces a row; and more rounds of the clusters that stay than these have stages. */
+static void run_rings(struct sweep *sweep, enum kn_type type) {
+    static const char *const variants[] = {"cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
+    const size_t blocks =
+        (size_t)tol_context_device(kn_kernels_context(sweep->kernels))->multiprocessors;
+    for (size_t i = 0; i < 3; i++) {
+        struct rows_case s = {.variant = variants[i], .type = type, .gap = 8};
+        s.rows = 3, s.columns = (size_t)48 / kn_type_bytes(type);
+        run_case(sweep, &s);
+        s.rows = blocks / (2u << i) * 5 + 6;
+        s.columns = ((size_t)256 << (i + 1)) * 16 / kn_type_bytes(type);
+        run_case(sweep, &s);
+    }
+}
+
 static void run_whole(struct sweep *sweep, enum kn_type type) {
     static const size_t pieces[] = {20, 61, 100, 190, 1000};
     const size_t blocks =
@@ -219,6 +234,7 @@ static void run_whole(struct sweep *sweep, enum kn_type type) {
 void sweep_rows(struct sweep *sweep) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_anywhere(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_clusters(sweep, type);
+    for (enum kn_type type = 0; type < KN_TYPES; type++) run_rings(sweep, type);
     run_whole(sweep, KN_F16);
     run_whole(sweep, KN_BF16);
     run_case(sweep, &(struct rows_case){
