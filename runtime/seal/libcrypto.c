@@ -43,25 +43,39 @@ out:
     return status;
 }
 
+/* All parts of the info as one; free it. NULL without memory. In OpenSSL 3.0.13 a second call of
+ * EVP_PKEY_CTX_add1_hkdf_info takes the place of the first, and in 3.0.19 it adds to it. */
+static uint8_t *join(const struct tol_crypto_part *parts, size_t count, size_t *bytes) {
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++) all += parts[i].bytes;
+    uint8_t *joined = malloc(all + 1);
+    *bytes = 0;
+    for (size_t i = 0; joined != NULL && i < count; i++) {
+        if (parts[i].bytes > 0) memcpy(joined + *bytes, parts[i].data, parts[i].bytes);
+        *bytes += parts[i].bytes;
+    }
+    return joined;
+}
+
 tol_status tol_crypto_hkdf(const struct tol_crypto *crypto, struct tol_crypto_part secret,
                            struct tol_crypto_part salt, const struct tol_crypto_part *info,
                            size_t info_count, void *key, size_t key_bytes) {
     tol_status status = TOL_OK;
-    size_t made = key_bytes;
+    size_t made = key_bytes, joined_bytes = 0;
+    uint8_t *joined = join(info, info_count, &joined_bytes);
     struct evp_pkey_ctx_st *context = crypto->EVP_PKEY_CTX_new_id(ID_HKDF, NULL);
     bool ok = context != NULL && secret.bytes <= INT_MAX && salt.bytes <= INT_MAX &&
               crypto->EVP_PKEY_derive_init(context) == 1 &&
               crypto->EVP_PKEY_CTX_set_hkdf_md(context, crypto->EVP_sha256()) == 1 &&
               crypto->EVP_PKEY_CTX_set1_hkdf_salt(context, salt.data, (int)salt.bytes) == 1 &&
               crypto->EVP_PKEY_CTX_set1_hkdf_key(context, secret.data, (int)secret.bytes) == 1;
-    for (size_t i = 0; ok && i < info_count; i++) {
-        ok = info[i].bytes <= INT_MAX &&
-             crypto->EVP_PKEY_CTX_add1_hkdf_info(context, info[i].data, (int)info[i].bytes) == 1;
-    }
+    ok = ok && joined != NULL && joined_bytes <= INT_MAX &&
+         crypto->EVP_PKEY_CTX_add1_hkdf_info(context, joined, (int)joined_bytes) == 1;
     ok = ok && crypto->EVP_PKEY_derive(context, key, &made) == 1 && made == key_bytes;
     TOL_CHECK(ok, TOL_UNSUPPORTED, "OpenSSL refuses HKDF-SHA-256 of %zu bytes", key_bytes);
 out:
     crypto->EVP_PKEY_CTX_free(context);
+    free(joined);
     return status;
 }
 

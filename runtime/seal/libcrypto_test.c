@@ -51,6 +51,22 @@ static void must_derive(const char *secret, const char *salt, const char *info,
     cr_assert_arr_eq(made, wanted, bytes);
 }
 
+/* Every part of the info decides, wherever it is cut: some versions of OpenSSL forget all but the
+ * last one that they are given. */
+Test(libcrypto, all_parts_of_an_info_count) {
+    const uint8_t secret[32] = {1}, info[12] = "abcdefghijk";
+    uint8_t whole[32], parts[32], other[32];
+    const struct tol_crypto_part one = {info, 12}, three[] = {{info, 3}, {info + 3, 1},
+                                                              {info + 4, 8}},
+                                 changed[] = {{"ABC", 3}, {info + 3, 1}, {info + 4, 8}};
+    const struct tol_crypto_part from = {secret, 32}, salt = {"salt", 4};
+    MUST(tol_crypto_hkdf(crypto, from, salt, &one, 1, whole, 32));
+    MUST(tol_crypto_hkdf(crypto, from, salt, three, 3, parts, 32));
+    MUST(tol_crypto_hkdf(crypto, from, salt, changed, 3, other, 32));
+    cr_assert_arr_eq(whole, parts, 32);
+    cr_assert(memcmp(whole, other, 32) != 0);
+}
+
 /* Appendix A.1 to A.3: usual, long, and without salt and info. */
 Test(libcrypto, keys_are_derived_as_in_rfc_5869) {
     must_derive("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b", "000102030405060708090a0b0c",
