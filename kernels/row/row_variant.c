@@ -70,9 +70,10 @@ static struct tol_launch_shape shape_of_clusters(const struct kn_variant *varian
 }
 
 /*
- * How many clusters run at once with so many blocks a multiprocessor. A cluster lies in one GPC;
- * which multiprocessors a GPC has is not known, only that there are up to 18 (H100, H200). With
- * equal ones there are no more clusters than this. One too many would run behind all others.
+ * The number of clusters that run at once if a multiprocessor holds `abreast` blocks. All blocks of
+ * a cluster run in one GPC. The driver does not tell how many multiprocessors each GPC has; on an
+ * H100 and an H200 it is 18 at most. This assumes GPCs of one size. If one cluster too many is
+ * launched, it runs after all others, alone.
  */
 static size_t clusters_at_once(const struct tol_device *device, unsigned abreast,
                                unsigned cluster) {

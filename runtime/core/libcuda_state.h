@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the driver is told that its log may take, more than the 25,600 bytes that it keeps, and as
- * much behind it, which no driver should write to. */
+/* The driver gets TOL_LOG_BYTES of the buffer for its log, which is more than the 25,600 bytes that
+ * it keeps. The slack behind them takes what a driver writes past its end. */
 enum { TOL_LOG_BYTES = 32768, TOL_LOG_SLACK_BYTES = 32768 };
 
 struct tol_driver {

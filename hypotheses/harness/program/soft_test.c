@@ -176,7 +176,7 @@ Test(soft_command, a_report_is_counted_by_kind) {
     cr_assert(strncmp(report.first, "kind 0: ", 8) == 0, "%s", report.first);
     hyp_soft_report_findings(&report, "/no/such/file", 0);
     cr_assert_eq(report.findings, 29);
-    /* The first is told with its place. */
+    /* The first finding is told with its kernel, block, thread and line. */
     program_write("findings", "{\"kind\": \"race\", \"severity\": \"error\", \"kernel\": \"k\", "
                               "\"block\": [4, 5, 6], \"thread\": [1, 2, 3], \"ptx_line\": 7}\n");
     report = (struct hyp_soft_report){.findings = 0};

@@ -92,7 +92,7 @@ struct tol_loaded_stats {
     unsigned devices;
     size_t context;                   /* positions of a session */
     uint64_t weight_bytes;            /* on the devices */
-    uint64_t read_ns;                 /* reading and copying them took, beside allocating */
+    uint64_t read_ns;                 /* from the first read until all were on the devices */
     uint64_t scratch_bytes;           /* of passes, their input and the tables of pages */
     uint64_t prompt_rows;             /* of a pass of a long prompt; 0: there are none */
     uint64_t page_bytes;              /* of a page: the keys and values of 16 positions */

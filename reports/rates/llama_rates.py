@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How many times llama.cpp's rates the worker's are, in published runs of both on one file.
 
-    python3 -m reports.llama_rates [FOLDER...]    a row for each rate; without folders, of all
+    python3 -m reports.rates.llama_rates [FOLDER...]    a row for each rate; without folders, of all
                                                   under reports/published that have both
 
 A folder has model.txt, of `tollens model bench`, and llama-bench.txt and llama-batched.txt, of
@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterable
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEAST = 0.5
 FILES = ("model.txt", "llama-bench.txt", "llama-batched.txt")
 OURS = re.compile(r"^(pp\d+|tg\d+ @ \d+) +([\d.]+) \+-", re.MULTILINE)

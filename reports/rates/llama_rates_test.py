@@ -1,4 +1,4 @@
-"""Tests of the comparison with llama.cpp: python3 -m unittest reports.llama_rates_test."""
+"""Tests of the comparison with llama.cpp: python3 -m unittest reports.rates.llama_rates_test."""
 
 import contextlib
 import io
@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 import unittest
 
-from reports import llama_rates
+from reports.rates import llama_rates
 
 MODEL = """model.gguf on a device
                    tokens/s                   p50 ms     p99 ms

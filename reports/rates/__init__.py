@@ -1,0 +1,1 @@
+"""Compares published rates with those of other programs."""
