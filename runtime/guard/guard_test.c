@@ -163,6 +163,11 @@ Test(guard, a_worker_that_fails_loses_its_job_to_another_and_comes_back) {
         struct tol_guard_options options = options_of(program);
         struct tol_guard *guard = NULL;
         struct tol_guard_stats stats;
+        /* What was answered first is not begun again; the next one may have been lost instead. */
+        const bool is_answered_first =
+            strcmp(failures[i].how, "twice") == 0 || strcmp(failures[i].how, "after") == 0;
+        /* A second worker could do all the rest meanwhile; then nobody would see the failure. */
+        if (is_answered_first) options.device_count = 1;
         if (failures[i].job_ms > 0) options.job_ms = failures[i].job_ms;
         if (failures[i].beat_ms > 0) options.beat_ms = failures[i].beat_ms;
         MUST(tol_guard_open(&options, &guard));
@@ -175,9 +180,6 @@ Test(guard, a_worker_that_fails_loses_its_job_to_another_and_comes_back) {
         /* One, but on a machine so busy that a good worker is late. */
         const uint64_t lost = stats.faults + stats.late + stats.garbage + stats.gone;
         cr_assert(lost >= 1 && stats.workers <= 2 + lost, "%s:\n%s", failures[i].how, heard.notes);
-        const bool is_answered_first =
-            strcmp(failures[i].how, "twice") == 0 || strcmp(failures[i].how, "after") == 0;
-        /* What was answered first is not begun again; the next one may have been lost instead. */
         cr_assert(stats.begun >= (is_answered_first ? 9u : 10u) && stats.begun <= 9 + lost, "%s",
                   failures[i].how);
         cr_assert((uint64_t)tol_guard_handovers(guard)->total == stats.begun - 9, "%s",
