@@ -14,9 +14,9 @@ KERNELS = """
     attention/attention attention/attention_maps attention/attention_variants
     attention/attention_operand attention/attention_oracle
     attention/attention_exact attention/attention_matrix attention/attention_trial
-    attention/attention_backward attention/attention_backward_maps
-    attention/attention_backward_variants
-    attention/attention_backward_oracle attention/attention_backward_trial
+    attention_backward/attention_backward attention_backward/attention_backward_maps
+    attention_backward/attention_backward_variants
+    attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
@@ -42,9 +42,9 @@ KERNEL_IMAGES = """
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
     attention/attention_7_hopper attention/attention_defects
-    attention/attention_backward_1_naive attention/attention_backward_2_tensor
-    attention/attention_backward_3_hopper attention/attention_backward_defects
-    attention/attention_backward_hopper_defects
+    attention_backward/attention_backward_1_naive attention_backward/attention_backward_2_tensor
+    attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
+    attention_backward/attention_backward_hopper_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
@@ -103,7 +103,7 @@ KERNELS_TESTS = """
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
-    attention/attention_backward_test attention/attention_backward_call_test
+    attention_backward/attention_backward_test attention_backward/attention_backward_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test

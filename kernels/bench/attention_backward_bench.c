@@ -2,7 +2,7 @@
  * What attention's backward pass costs, beside the forward pass of the same problem. Operations are
  * counted as usual: five products of each row with each key that it sees.
  */
-#include "attention/attention_backward.h"
+#include "attention_backward/attention_backward.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"

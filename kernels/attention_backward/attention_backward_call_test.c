@@ -1,7 +1,7 @@
 /*
  * What a call of attention's backward pass refuses, and what it takes.
  */
-#include "attention/attention_backward.h"
+#include "attention_backward/attention_backward.h"
 
 #include "kernel_scene.h"
 #include "test/test_device.h"

@@ -9,7 +9,7 @@
 // is in memory. The heads of q that share keys are added up in d_k and d_v.
 #pragma once
 
-#include "attention.cuh"
+#include "../attention/attention.cuh"
 #include "attention_backward_arguments.h"
 
 // The rows of q that see a key of `first` to `last`: from `begin` on, and before `end`.

@@ -1,9 +1,9 @@
 /*
  * Makes rows, runs the forward kernel and a backward one, and judges the gradients.
  */
-#include "attention/attention_backward_trial.h"
+#include "attention_backward/attention_backward_trial.h"
 
-#include "attention/attention_backward_oracle.h"
+#include "attention_backward/attention_backward_oracle.h"
 #include "attention/attention_matrix.h"
 #include "core/check.h"
 #include "parallel.h"

@@ -5,7 +5,7 @@
 #ifndef KN_ATTENTION_BACKWARD_ARGUMENTS_H
 #define KN_ATTENTION_BACKWARD_ARGUMENTS_H
 
-#include "attention_arguments.h"
+#include "../attention/attention_arguments.h"
 
 /* Rows of q whose figures are made at once. Each head has room for a multiple of it. */
 #define ATTENTION_FIGURES_STEP 128

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "attention_backward.cuh"
-#include "attention_tile.cuh"
+#include "../attention/attention_tile.cuh"
 
 // Planted defects, which tests must notice. SOUND_BACKWARD is none.
 enum backward_defect {

@@ -1,7 +1,7 @@
 /*
  * The table of the kernels of attention's backward pass, best first, and what each requires.
  */
-#include "attention/attention_backward_maps.h"
+#include "attention_backward/attention_backward_maps.h"
 
 KN_IMAGES(attention_backward_1_naive);
 KN_IMAGES(attention_backward_2_tensor);

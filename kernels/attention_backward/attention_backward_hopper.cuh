@@ -16,7 +16,7 @@
 
 #include "../hopper.cuh"
 #include "attention_backward.cuh"
-#include "attention_tile.cuh"
+#include "../attention/attention_tile.cuh"
 
 // Planted defects, which tests must notice. SOUND_GRADIENT is none.
 enum gradient_defect {

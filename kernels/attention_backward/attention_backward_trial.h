@@ -5,7 +5,7 @@
 #ifndef KN_ATTENTION_BACKWARD_TRIAL_H
 #define KN_ATTENTION_BACKWARD_TRIAL_H
 
-#include "attention/attention_backward.h"
+#include "attention_backward/attention_backward.h"
 #include "deviation.h"
 #include "inputs.h"
 

@@ -2,7 +2,7 @@
  * The host's side of attention's backward pass: checks a problem, picks a kernel and launches it
  * behind the one that makes the figures of rows.
  */
-#include "attention/attention_backward_maps.h"
+#include "attention_backward/attention_backward_maps.h"
 
 #include "core/check.h"
 #include "operand.h"

@@ -2,7 +2,7 @@
  * The maps as attention_backward_hopper.cuh reads them: the elements of a row, rows, heads and
  * batches. A box is 64 elements of 64 rows.
  */
-#include "attention/attention_backward_maps.h"
+#include "attention_backward/attention_backward_maps.h"
 
 #include "core/check.h"
 

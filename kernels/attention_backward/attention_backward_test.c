@@ -2,7 +2,7 @@
  * attention's backward pass: every variant against the definition, over lengths that divide
  * nothing; its planted defects; the same bits, run after run.
  */
-#include "attention/attention_backward_trial.h"
+#include "attention_backward/attention_backward_trial.h"
 
 #include "kernel_scene.h"
 #include "test/test_device.h"

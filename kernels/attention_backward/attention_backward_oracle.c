@@ -26,7 +26,7 @@
  *              itself rounded: 4 u of the result more.
  *   result     rounded to the type, as everything is.
  */
-#include "attention/attention_backward_oracle.h"
+#include "attention_backward/attention_backward_oracle.h"
 
 #include <math.h>
 #include <stdlib.h>

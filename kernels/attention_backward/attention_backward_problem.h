@@ -4,8 +4,8 @@
 #ifndef KN_ATTENTION_BACKWARD_PROBLEM_H
 #define KN_ATTENTION_BACKWARD_PROBLEM_H
 
-#include "attention/attention_backward.h"
-#include "attention/attention_backward_arguments.h"
+#include "attention_backward/attention_backward.h"
+#include "attention_backward/attention_backward_arguments.h"
 #include "attention/attention_operand.h"
 #include "attention/attention_problem.h"
 

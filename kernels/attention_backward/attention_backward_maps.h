@@ -5,7 +5,7 @@
 #ifndef KN_ATTENTION_BACKWARD_MAPS_H
 #define KN_ATTENTION_BACKWARD_MAPS_H
 
-#include "attention/attention_backward_problem.h"
+#include "attention_backward/attention_backward_problem.h"
 #include "boxes.h"
 
 /* The parameters of attention_backward_3_hopper.cu. */
