@@ -19,7 +19,9 @@ HYP_WORDS(
         "up to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside "
         "that domain, and in tf32, fp16 and bf16, each element is within the error bound "
         "derived for it. Floats in parts on tensor cores are off by at most twice what chains "
-        "of fused multiply-adds are. Products of small whole numbers are exact in every precision.",
+        "of fused multiply-adds are. Products of small whole numbers are exact in every precision. "
+        "Products of groups of rows, with what follows a product, are within the bound derived for "
+        "each element.",
     .prediction = "fp32, in the domain: at most 3e-4 for elements from -1 to 1 and k = 4096, and "
                   "1e-5 if they are divided by the square root of k. Errors grow with k: 16 x 16 x "
                   "65536 is off by 1.5e-3, which is outside the domain and within its bound.",
@@ -36,11 +38,13 @@ HYP_WORDS(
               "chance.h); those of pairs that cancel are the worst case. A quarter of the products "
               "have small whole numbers: no rounding is possible, and every element is checked "
               "(gemm_exact.h). Of other products of 2^28 steps or more eight rows and the last are "
-              "compared. The evidence has all deviations, and how many elements were compared, as "
-              "CSV.",
+              "compared. Products of groups (h05_groups_are_right.c) have uneven and empty groups, "
+              "bias, scales, activations, residuals, and results in 8 bits; their bounds are the "
+              "worst case (grouped_trial.h). The evidence has all deviations, and how many "
+              "elements were compared, as CSV.",
     .control =
-        "Eighteen saboteurs: fifteen kernels with one defect, seven of which are pipelines of "
-        "compute capability 9.0, one flipped bit of one element, and two that lose "
+        "Twenty-five saboteurs: twenty-two kernels with one defect, fourteen of which are "
+        "pipelines of compute capability 9.0, one flipped bit of one element, and two that lose "
         "launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "
                    "stated, and relative bounds are checked as well. The seed is in the evidence.")
@@ -182,7 +186,7 @@ HYP_ATTACK(h05, fp32_is_within_a_thousandth) {
     const size_t count =
         attack->session.full ? sizeof full / sizeof full[0] : sizeof quick / sizeof quick[0];
     struct hyp_accuracy accuracy;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < count; i++) {
             const size_t side = attack->session.full ? 509 : k[i] > 300 ? 13 : 67;
             measure_float(&accuracy, side, side + 3, k[i], 1);
@@ -270,7 +274,7 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
                           const char *const *variants, size_t count, bool needs_tensors) {
     struct hyp_accuracy accuracy;
     const int capability = tol_context_device(attack->context)->compute_capability;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < count; i++) {
             const bool is_hopper = is_kind(variants[i], "wgmma") || is_kind(variants[i], "packed");
             const bool is_aligned = is_kind(variants[i], "vector") ||
@@ -320,7 +324,7 @@ HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
         hyp_attack_note(attack, "parts need compute capability 9.0");
         return;
     }
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < 4 * count; i++) {
             struct kn_gemm_outcome chain, parts;
             struct kn_gemm_trial trial = {.gemm = {.m = side,
@@ -366,7 +370,7 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
     static const size_t sizes[][3] = {{1, 5, 1031}, {16, 67, 2050}, {131, 3, 777}};
     struct hyp_accuracy accuracy;
     const bool has_tensors = tol_context_device(attack->context)->compute_capability >= 80;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (int i = 0; i < (attack->session.full ? 60 : 15); i++) {
             const enum kn_gemm_precision p = (enum kn_gemm_precision)(i % KN_GEMM_PRECISIONS);
             const bool is_chain = p == KN_GEMM_F32 || p == KN_GEMM_F32_TENSOR;
@@ -401,7 +405,7 @@ HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
         hyp_attack_note(attack, "pipelines need compute capability 8.0");
         return;
     }
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (int i = 0; i < trials; i++) {
             struct kn_gemm_outcome outcome;
             const char *variant = capability == 90 ? hopper[i / 2 % hoppers] : other[i / 2 % 2];
@@ -432,7 +436,7 @@ HYP_ATTACK(h05, large_products_are_within_their_bounds) {
         hyp_attack_note(attack,
                         "large products need a GPU and full mode; tried 150 x 300 x 260 instead");
     }
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < 2 * KN_GEMM_PRECISIONS * count; i++) {
             const size_t *size = sizes[i / 2 / KN_GEMM_PRECISIONS];
             struct kn_gemm_outcome outcome;

@@ -19,31 +19,31 @@
 HYP_WORDS(
     6, .is_measured = true,
     .claim =
-        "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition computed in "
-        "double, for values from -1 to 1, queries and keys normally distributed with deviation "
-        "1 and the usual scale, and within 1e-2 of PyTorch's results for its fixtures. For any "
-        "other data each element is within the bound derived for it. Results that need no "
-        "rounding are exact.",
+        "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for values "
+        "from -1 to 1, queries and keys normally distributed with deviation 1 and the usual "
+        "scale, and within 1e-2 of PyTorch's results for its fixtures. For any other data each "
+        "element is within the bound derived for it, and so are the gradients of q, k and v for "
+        "all data. Results that need no rounding are exact.",
     .prediction = "In that domain, with a reference computed from the elements as stored: fp32 "
-                  "1e-5, fp16 2e-3, bf16 8e-3. All elements are within their bounds, for any "
-                  "distribution.",
+                  "1e-5, fp16 2e-3, bf16 8e-3. Others are within their bounds.",
     .falsified_if =
-        "an element in the domain, or of a fixture, is off by 1e-2 or more; an element "
-        "of any problem, or the logarithm of a row's sum, exceeds its bound or is never "
+        "an element in the domain, or of a fixture, is off by 1e-2 or more; an element of any "
+        "problem or gradient, or the logarithm of a row's sum, exceeds its bound or is never "
         "written; an exact result has a wrong bit; or a byte outside the rows changes.",
-    .method = "Every kernel that supports the problem solves problems that PyTorch has solved, in "
-              "float64 and with its own attention, and random problems: lengths around tile sizes "
-              "and primes, more and fewer rows than keys, a single row, causal or not, with a "
-              "window, shared "
-              "heads, row padding, seven distributions, scores in the thousands. The output is "
-              "filled with NaN, has NaN between its rows, and lies between guard zones. The "
-              "reference is the definition in double. Bounds of drawn data fail with a probability "
-              "below 1e-9 in a whole run (attention_oracle.c, chance.h); those of other data are "
-              "the worst case. In exact problems all scores of a row are equal, so the result is "
-              "the mean of whole numbers, or one score is so large that the result is one value "
-              "(attention_exact.h). The evidence has all deviations, as CSV.",
-    .control = "Nine saboteurs, seven of them kernels with one defect; each must be noticed. The "
-               "reference itself is compared with PyTorch's float64 results.",
+    .method =
+        "Every kernel that supports the problem solves problems that PyTorch has solved, in "
+        "float64 and with its own attention, and random ones: lengths around tile sizes and "
+        "primes, more and fewer rows than keys, a single row, causal or not, with a window, "
+        "shared heads, row padding, seven distributions, scores in the thousands. The output "
+        "is filled with NaN, has NaN between its rows, and lies between guard zones. The "
+        "reference is the definition in double. Bounds of drawn data fail with a probability "
+        "below 1e-9 in a whole run (attention_oracle.c, chance.h); those of other data are "
+        "the worst case. Those of gradients are too (h06_gradients_are_right.c). In exact "
+        "problems all scores of a row are equal, so the result is the mean of whole numbers, or "
+        "one score is so large that the result is one value (attention_exact.h). The evidence "
+        "has all deviations, as CSV.",
+    .control = "Eighteen saboteurs, sixteen of them kernels with one defect; each must be noticed. "
+               "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
                    "domain, and with other data the bound decides. Rounding a result to bf16 alone "
                    "causes errors of up to 2e-3. The seed is in the evidence.")
@@ -267,7 +267,7 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
 
 HYP_ATTACK(h06, what_pytorch_makes_of_them_comes_out) {
     struct hyp_accuracy accuracy;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "attention", columns)) {
         for (size_t i = 0; i < FIXTURES; i++) {
             struct fixture f;
             if (open_fixture(attack, fixtures[i], &f)) {
@@ -289,7 +289,7 @@ static const size_t head_sizes[] = {64, 80, 96, 128, 256};
 HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
     struct hyp_accuracy accuracy;
     const size_t most = attack->session.full && attack->kind != HYP_DEVICE_SOFT ? 1000 : 130;
-    const bool begins = hyp_accuracy_begin(&accuracy, attack, columns);
+    const bool begins = hyp_accuracy_begin(&accuracy, attack, "attention", columns);
     for (enum kn_type type = 0; begins && type < KN_TYPES; type++) {
         for (size_t i = 0; i < 5; i++) {
             double worst = 0;
@@ -378,7 +378,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
 static void try_type(struct hyp_attack *attack, enum kn_type type) {
     struct hyp_accuracy accuracy;
     const int turns = attack->session.full ? 150 : 6;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "attention", columns)) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
@@ -412,7 +412,7 @@ HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
     const bool is_small = !attack->session.full || attack->kind == HYP_DEVICE_SOFT;
     struct hyp_accuracy accuracy;
     if (is_small) hyp_attack_note(attack, "long sequences need a GPU and full mode: tried 300");
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "attention", columns)) {
         for (size_t i = 0; i < (is_small ? 1 : 4); i++) {
             for (enum kn_type type = 0; type < KN_TYPES; type++) {
                 struct kn_attention_outcome outcome;
@@ -484,7 +484,7 @@ static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_t
 HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
     struct hyp_accuracy accuracy;
     const int turns = attack->session.full ? 40 : 2;
-    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+    if (hyp_accuracy_begin(&accuracy, attack, "attention", columns)) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];

@@ -35,7 +35,8 @@ KERNELS = (*CORE, "kernels")
 # What a verdict depends on, beside the files of the claim's own attack.
 PARTS = {
     "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/transfer"), "H4": TIMED,
-    "H5": (*KERNELS, "kernels/gemm"), "H6": (*KERNELS, "kernels/attention"),
+    "H5": (*KERNELS, "kernels/gemm", "kernels/grouped"),
+    "H6": (*KERNELS, "kernels/attention", "kernels/attention_backward"),
     "H7": (*KERNELS, "kernels/quant"), "H8": POOL, "H9": POOL, "H10": TIMED, "H11": TIMED,
     "H12": POOL, "H13": CORE,
 }

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "guarded.h"
 #include "parallel.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -264,6 +265,15 @@ static size_t count_touched(const struct scene *scene) {
     return touched;
 }
 
+static void swap_last(struct scene *scene) {
+    const struct trial_side *c = &scene->sides[C];
+    const size_t element = kn_grouped_type_bytes(c->type);
+    size_t row = c->rows;
+    while (row > 0 && group_of(scene, row - 1) == scene->groups) row--;
+    if (row == 0) return;
+    kn_swap_last(scene->now + (row - 1) * c->leading * element, element, c->columns);
+}
+
 static tol_status judge(struct scene *scene, struct kn_grouped_outcome *found) {
     const double product_ns = 1.5;
     tol_status status = TOL_OK;
@@ -300,6 +310,7 @@ tol_status kn_grouped_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(scene.now != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", c->bytes);
     TOL_TRY(kn_guarded_read(&c->device, scene.now));
     TOL_TRY(kn_guarded_check(&c->device, &found.touched));
+    if (trial->swaps_last) swap_last(&scene);
     TOL_TRY(judge(&scene, &found));
     *outcome = found;
 out:

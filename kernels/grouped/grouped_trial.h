@@ -20,6 +20,9 @@ struct kn_grouped_trial {
     size_t gap, align, skew; /* rows are so many elements longer, rounded up to a multiple of align;
                                 matrices begin skew elements past a multiple of 256 bytes */
     uint64_t seed;
+    bool
+        swaps_last; /* a planted fault: the last two different elements of the last row that is in a
+                        group are exchanged */
 };
 
 struct kn_grouped_outcome {

@@ -2,7 +2,7 @@
  * Accuracy: what an attack on the accuracy of kernels works with.
  *
  *     struct hyp_accuracy accuracy;
- *     if (hyp_accuracy_begin(&accuracy, attack, "m,n,k,seed")) {
+ *     if (hyp_accuracy_begin(&accuracy, attack, "gemm", "m,n,k,seed")) {
  *         ... run kernels on accuracy.stream and add each trial to accuracy.errors ...
  *     }
  *     hyp_accuracy_end(&accuracy);
@@ -21,9 +21,11 @@ struct hyp_accuracy {
 };
 
 /* Begins an error table with these columns and creates kernels and a stream in the context.
- * false: a violation was recorded, and only hyp_accuracy_end may follow. */
+ * operation is the first word of the saboteurs that concern the attack. false: a violation was
+ * recorded, or the run is under a saboteur of another operation, which the attack cannot notice;
+ * only hyp_accuracy_end may follow. */
 bool hyp_accuracy_begin(struct hyp_accuracy *accuracy, struct hyp_attack *attack,
-                        const char *columns);
+                        const char *operation, const char *columns);
 
 /* Writes the error table and destroys what was created, even if hyp_accuracy_begin failed. */
 void hyp_accuracy_end(struct hyp_accuracy *accuracy);

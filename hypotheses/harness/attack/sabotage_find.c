@@ -157,6 +157,18 @@ const char *hyp_sabotage_mistake(const char *name, const char *operation) {
     return name + length + 1;
 }
 
+bool hyp_sabotage_spares(const char *name, const char *operation) {
+    static const char *const operations[] = {"gemm", "grouped", "attention", "gradients",
+                                             "dequantise"};
+    for (size_t i = 0; name != NULL && i < sizeof operations / sizeof operations[0]; i++) {
+        const size_t length = strlen(operations[i]);
+        if (strncmp(name, operations[i], length) == 0 && name[length] == '_') {
+            return strcmp(operations[i], operation) != 0;
+        }
+    }
+    return false;
+}
+
 bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options) {
     size_t index = 0;
     if (!hyp_sabotage_find(name, &index)) return false;

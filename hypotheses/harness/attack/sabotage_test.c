@@ -288,3 +288,16 @@ Test(sabotage, names_are_understood_or_refused) {
     cr_assert(hyp_sabotage_amount("launch_delay_us=2.5", "launch_delay") == 0);
     cr_assert(hyp_sabotage_amount(NULL, "launch_delay_us") == 0);
 }
+
+/* Goal: no attack is left out that a saboteur's fault could reach. */
+Test(sabotage, a_defect_of_another_operation_spares_an_attack) {
+    cr_assert(hyp_sabotage_spares("gemm_lost_step", "grouped"));
+    cr_assert(hyp_sabotage_spares("grouped_swap_one_in=10", "gemm"));
+    cr_assert(hyp_sabotage_spares("gradients_unscaled", "attention"));
+    cr_assert(!hyp_sabotage_spares("grouped_lost_stage", "grouped"));
+    cr_assert(!hyp_sabotage_spares("attention_swap_one_in=10", "attention"));
+    cr_assert(!hyp_sabotage_spares("launch_drop", "gemm"));
+    cr_assert(!hyp_sabotage_spares("launch_drop_one_in=100", "gemm"));
+    cr_assert(!hyp_sabotage_spares("gemma_lost", "grouped"));
+    cr_assert(!hyp_sabotage_spares(NULL, "gemm"));
+}

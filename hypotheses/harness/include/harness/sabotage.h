@@ -40,6 +40,11 @@ bool hyp_sabotage_add(const struct hyp_fault *fault);
  * NULL if name is NULL or another saboteur, such as one with an amount. */
 const char *hyp_sabotage_mistake(const char *name, const char *operation);
 
+/* Whether a saboteur is a defect of the kernels, or a fault in the results, of another operation
+ * than this one: what an attack on this operation does is the same with and without it. false if
+ * name is NULL. */
+bool hyp_sabotage_spares(const char *name, const char *operation);
+
 /* The name and the description of a fault; NULL past the last one. */
 const char *hyp_sabotage_name(size_t index);
 const char *hyp_sabotage_sentence(size_t index);
