@@ -1,13 +1,14 @@
 /*
  * Runs the cases of each group and reports the kernels that no case launched.
  *
- *     kernel-sweep [--group NAME] [--filter TEXT] [--repeat N] [--library PATH] [--list]
+ *     kernel-sweep [--group NAME] [--filter TEXT] [--repeat N] [--library PATH] [--list | --cases]
  *
  * The library is --library, else the platform's driver, else the soft device beside this program.
  * --list prints the entries that must be launched. --filter runs the cases with TEXT in their
- * names; missed kernels are not reported then. --repeat runs all cases N times with the same
- * inputs and compares the bits of the results. The device needs compute capability 8.0; cases that
- * need 9.0 are skipped on a device below it.
+ * names; missed kernels are not reported then. --cases also prints of each case the seconds of
+ * processors, the entries that it launched, with a comma between two, and its name. --repeat runs
+ * all cases N times with the same inputs and compares the bits of the results. The device needs
+ * compute capability 8.0; cases that need 9.0 are skipped on a device below it.
  * Exit codes: 0 all cases are right, the same in each round, and no kernel was missed, 1 otherwise,
  * 2 the program could not run.
  */
@@ -63,7 +64,23 @@ bool sweep_begin(struct sweep *sweep, const char *format, ...) {
     va_end(list);
     sweep->launches = launched_count(NULL);
     read_back_begin();
+    launched_mark();
+    sweep->begun = clock();
     return sweep->filter == NULL || strstr(sweep->name, sweep->filter) != NULL;
+}
+
+static void print_entry(const char *entry, size_t launches, void *user) {
+    bool *is_first = user;
+    (void)launches;
+    printf("%s%s", *is_first ? "" : ",", entry);
+    *is_first = false;
+}
+
+static void print_case(const struct sweep *sweep) {
+    bool is_first = true;
+    printf("case %.3f ", (double)(clock() - sweep->begun) / CLOCKS_PER_SEC);
+    launched_each_since_mark(print_entry, &is_first);
+    printf("%s %s\n", is_first ? "none" : "", sweep->name);
 }
 
 void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviation *deviation,
@@ -74,6 +91,7 @@ void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviati
                           touched == 0 && launches > 0;
     const struct tol_device *device = tol_context_device(kn_kernels_context(sweep->kernels));
     sweep->cases++;
+    if (sweep->says_entries) print_case(sweep);
     if (status == TOL_UNSUPPORTED && device->compute_capability != 90) {
         sweep->skipped++;
         printf("skip  %-58s %s\n", sweep->name, tol_message());
@@ -171,7 +189,7 @@ static void print_launched(const char *entry, size_t launches, void *user) {
 struct options {
     const char *group, *filter, *library, *repeat;
     size_t rounds;
-    bool lists;
+    bool lists, says_entries;
 };
 
 /* A whole number from 1 to 1,000,000; none: 1. */
@@ -191,6 +209,8 @@ static bool read_options(int argc, char **argv, struct options *options) {
                                                                  : NULL;
         if (strcmp(argv[i], "--list") == 0) {
             options->lists = true;
+        } else if (strcmp(argv[i], "--cases") == 0) {
+            options->says_entries = true;
         } else if (value != NULL && i + 1 < argc) {
             *value = argv[++i];
         } else {
@@ -244,7 +264,7 @@ static void run_groups(struct sweep *sweep, const struct options *options) {
 static tol_status run(struct tol_driver *driver, const struct options *options, bool *is_right) {
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
-    struct sweep sweep = {.filter = options->filter};
+    struct sweep sweep = {.filter = options->filter, .says_entries = options->says_entries};
     TOL_TRY(launched_watch(driver));
     TOL_TRY(tol_context_create(driver, 0, &context));
     TOL_TRY(tol_stream_create(context, NULL, &sweep.stream));
@@ -271,7 +291,7 @@ int main(int argc, char **argv) {
     if (!read_options(argc, argv, &options)) {
         fprintf(stderr, "usage: kernel-sweep [--group ");
         for (size_t i = 0; i < GROUPS; i++) fprintf(stderr, "%s%s", i ? "|" : "", groups[i].name);
-        fprintf(stderr, "] [--filter TEXT] [--repeat N] [--library PATH] [--list]\n");
+        fprintf(stderr, "] [--filter TEXT] [--repeat N] [--library PATH] [--list] [--cases]\n");
         return 2;
     }
     if (options.lists) {

@@ -16,6 +16,8 @@
 #include "kernel_set.h"
 #include "rounds.h"
 
+#include <time.h>
+
 struct sweep {
     struct kn_kernels *kernels;
     struct tol_stream *stream;
@@ -27,6 +29,8 @@ struct sweep {
     size_t skipped; /* cases that the device is too old for */
     size_t unread;  /* cases that copied nothing to the host, so that nothing is compared */
     struct rounds rounds;
+    bool says_entries; /* print what each case launched and the processor's time that it took */
+    clock_t begun;     /* of the current case */
 };
 
 /* Begins a case and sets its name. false: the filter excludes it. */

@@ -16,7 +16,7 @@ enum { ENTRIES_MAX = 512 };
 static struct entry {
     char name[96];
     CUfunction handle;
-    size_t launches;
+    size_t launches, marked; /* in all, and before the last launched_mark */
 } entries[ENTRIES_MAX];
 static size_t entry_count, lost;
 
@@ -76,4 +76,16 @@ void launched_each(void (*use)(const char *entry, size_t launches, void *user), 
         if (entries[i].launches > 0) use(entries[i].name, entries[i].launches, user);
     }
     if (lost > 0) use("?", lost, user);
+}
+
+void launched_mark(void) {
+    for (size_t i = 0; i < entry_count; i++) entries[i].marked = entries[i].launches;
+}
+
+void launched_each_since_mark(void (*use)(const char *entry, size_t launches, void *user),
+                              void *user) {
+    for (size_t i = 0; i < entry_count; i++) {
+        const size_t launches = entries[i].launches - entries[i].marked;
+        if (launches > 0) use(entries[i].name, launches, user);
+    }
 }
