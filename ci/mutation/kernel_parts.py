@@ -1,28 +1,34 @@
-"""What the kernels of the library are made of, and which tests run them."""
+"""What the kernels of the library are made of, and what runs them."""
 
 import os
 import pathlib
 import re
 
 from building import kernel_sources
+from mutation.workshop import digest
 
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 SUITE = re.compile(r"^Test\((\w+),", re.M)
+IMAGE = re.compile(r"^IMAGE\((\w+), (\w+)\)", re.M)
 NUMBER = re.compile(r"_\d")
-# Some have mistakes on purpose; others are run by test-worker alone, or from the committed PTX.
-LEFT_OUT = re.compile(r"planted|defects|embed|heads|read_words")
+# Some have mistakes on purpose; one only measures.
+LEFT_OUT = re.compile(r"planted|defects|read_words")
 
 
 class Kernels:
-    """Which files a kernel is made of, and which suites run it."""
+    """Which files a kernel is made of, which group of kernel-sweep runs it, and which suites of
+    test-kernels are about its operation."""
 
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
         names = [name for name in kernel_sources.KERNEL_IMAGES if not LEFT_OUT.search(name)]
+        listed = (root / "kernels/sweep/sweep_images.def").read_text(encoding="utf-8")
+        self.group = {name: group for group, name in IMAGE.findall(listed)}
         self.source = {pathlib.Path(name).name: f"kernels/{name}.cu" for name in names}
         self.parts = {name: self._parts(file) for name, file in self.source.items()}
-        self.files = sorted({file for name in self.parts if self.suites([name])
-                             for file in self.parts[name]})
+        self.files = sorted({file for name, parts in self.parts.items()
+                             if name in self.group or self.suites([name])
+                             for file in parts if file.endswith((".cu", ".cuh"))})
 
     def _parts(self, file: str) -> list[str]:
         found: list[str] = []
@@ -35,9 +41,13 @@ class Kernels:
             folder = pathlib.Path(file).parent
             for name in INCLUDE.findall((self.root / file).read_text(encoding="utf-8")):
                 path = os.path.normpath(folder / name)
-                if path.endswith((".cu", ".cuh")) and (self.root / path).exists():
+                if (self.root / path).exists():
                     fresh.append(path)
         return found
+
+    def stamp(self, name: str) -> str:
+        """Another one where anything that the kernel is made of has changed."""
+        return digest(b"\0".join((self.root / part).read_bytes() for part in self.parts[name]))
 
     def with_file(self, file: str) -> list[str]:
         return [name for name, parts in self.parts.items() if file in parts]

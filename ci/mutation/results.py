@@ -69,6 +69,7 @@ class Survivors:
         self.path = folder / name
         self.runs: list[dict[str, Any]] = []
         self.entries: dict[str, dict[str, Any]] = {}
+        self.judged: dict[str, dict[str, Any]] = {}  # all verdicts, if the run notes them
         if not self.path.exists():
             return
         try:
@@ -78,6 +79,7 @@ class Survivors:
                 if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
                     raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
                 self.entries[key_of(entry)] = entry
+            self.judged = {key_of(entry): entry for entry in read.get("judged", [])}
         except (ValueError, KeyError, OSError) as error:
             raise MutateError(f"{self.path}: {error!r}") from error
 
@@ -89,12 +91,14 @@ class Survivors:
         it is argued: then its argument is wrong, and the run says so."""
         argument = self.argument(mutant.key)
         if verdict.kind == "survived":
-            entry = {"file": mutant.file, "line": mutant.line, "operator": mutant.operator,
-                     "before": mutant.before, "after": mutant.after}
-            entry |= {"nth": mutant.nth} if mutant.nth else {}
-            self.entries[mutant.key] = {**entry, "tests": verdict.by, "equivalent": argument}
+            self.entries[mutant.key] = {**_of(mutant), "tests": verdict.by,
+                                        "equivalent": argument}
         elif not argument:
             self.entries.pop(mutant.key, None)
+
+    def note_judged(self, mutant: Mutant, verdict: Verdict) -> None:
+        """Keeps what came of a mutant, whatever it was."""
+        self.judged[mutant.key] = {**_of(mutant), "verdict": verdict.kind, "by": verdict.by}
 
     def forget(self, file: str, keys: set[str]) -> None:
         """Of a file that was read again: what is no mutant of it any more and was not argued."""
@@ -107,6 +111,8 @@ class Survivors:
         entries = sorted(self.entries.values(), key=lambda entry: (
             entry["file"], entry["line"], entry["operator"], entry["after"]))
         text = HEAD + _lines("runs", self.runs) + "\n" + _lines("survivors", entries)
+        if self.judged:
+            text += "\n" + _lines("judged", list(self.judged.values()))
         new = self.path.with_suffix(".new")
         new.write_text(text, encoding="utf-8")
         new.rename(self.path)
@@ -115,6 +121,12 @@ class Survivors:
         same = ("sample", "seed", "files")
         self.runs = [old for old in self.runs if any(old.get(key) != run[key] for key in same)]
         self.runs.append(run)
+
+
+def _of(mutant: Mutant) -> dict[str, Any]:
+    return {"file": mutant.file, "line": mutant.line, "operator": mutant.operator,
+            "before": mutant.before, "after": mutant.after,
+            **({"nth": mutant.nth} if mutant.nth else {})}
 
 
 def _lines(name: str, entries: list[dict[str, Any]]) -> str:

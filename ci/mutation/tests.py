@@ -68,27 +68,40 @@ def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: 
     with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as temporary:
         reports = sanitizer.environment.items() if sanitizer else ()
         added = {name: value.replace("{temporary}", temporary) for name, value in reports}
-        with subprocess.Popen(
-                words, cwd=tree.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                env={**os.environ, **tree.environment, "TMPDIR": temporary, **added,
-                     **(more or {})},
-                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-                preexec_fn=lambda: _humble(each_s or limit_s)) as process:
-            try:
-                output, _ = process.communicate(timeout=limit_s * _crowd())
-                verdict = "passed" if process.returncode == 0 else "failed"
-                if verdict == "failed" and time.monotonic() - begin >= (each_s or limit_s):
-                    verdict = "timeout"  # a process was ended, for its seconds
-            except subprocess.TimeoutExpired:
-                output, verdict = "", "timeout"
-            finally:
-                _end(process)
+        code, output = run_humbly(tree, words, {"TMPDIR": temporary, **added, **(more or {})},
+                                  limit_s, each_s or limit_s)
+        verdict = "timeout" if code is None else "failed" if code else "passed"
+        if verdict == "failed" and time.monotonic() - begin >= (each_s or limit_s):
+            verdict = "timeout"  # a process was ended, for its seconds
         if sanitizer and verdict == "passed" and _reported(sanitizer, pathlib.Path(temporary)):
             verdict = "failed"
-    found = re.search(r"\[FAIL\] (?:\x1b\[[\d;]*m)*(\w+)::(\w+)", output)
-    what = f"{found[1]}/{found[2]}" if found else (
+    what = failed_test(output) or (
         tests[0] if len(tests) == 1 else f"one of {tests[0]} to {tests[-1]}")
     return Outcome(verdict, what, time.monotonic() - begin)
+
+
+def failed_test(output: str) -> str:
+    """The first that Criterion says failed; none: ""."""
+    found = re.search(r"\[FAIL\] (?:\x1b\[[\d;]*m)*(\w+)::(\w+)", output)
+    return f"{found[1]}/{found[2]}" if found else ""
+
+
+def run_humbly(tree: Tree, words: list[str], more: dict[str, str], limit_s: float,
+               each_s: float) -> tuple[int | None, str]:
+    """A program's exit code, None if it took too long, and its output; ends what it started. Limits
+    as those of run_tests."""
+    with subprocess.Popen(
+            words, cwd=tree.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env={**os.environ, **tree.environment, **more}, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True,
+            preexec_fn=lambda: _humble(each_s)) as process:
+        try:
+            output, _ = process.communicate(timeout=limit_s * _crowd())
+            return process.returncode, output
+        except subprocess.TimeoutExpired:
+            return None, ""
+        finally:
+            _end(process)
 
 
 def _crowd() -> float:
