@@ -18,6 +18,7 @@ KERNELS = """
     attention_backward/attention_backward_variants
     attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
+    row/top_k
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
@@ -50,6 +51,7 @@ KERNEL_IMAGES = """
     softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
+    row/top_k_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early collective/collective_5_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
@@ -106,7 +108,7 @@ KERNELS_TESTS = """
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    row/row_variant_test
+    row/row_variant_test row/top_k_test
     bench/cublas_test linear/linear_test decoder/paged_test decoder/paged_bytes_test
     decoder/halves_test decoder/rounded_test decoder/draw_test
     linear/linear_rounded_test

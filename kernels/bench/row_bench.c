@@ -5,16 +5,17 @@
 #include "row/argmax.h"
 #include "norm/norm.h"
 #include "row/pair.h"
+#include "row/top_k.h"
 #include "softmax/softmax.h"
 
 #include "core/check.h"
 
 #include <stdio.h>
 
-enum operation { SOFTMAX, LAYERNORM, RMSNORM, SWIGLU, ADD, ARGMAX, OPERATIONS };
+enum operation { SOFTMAX, LAYERNORM, RMSNORM, SWIGLU, ADD, ARGMAX, TOP_K, OPERATIONS };
 
-static const char *const names[OPERATIONS] = {"softmax", "layernorm", "rmsnorm",
-                                              "swiglu",  "add",       "argmax"};
+static const char *const names[OPERATIONS] = {"softmax", "layernorm", "rmsnorm", "swiglu",
+                                              "add",     "argmax",    "top_64"};
 
 struct rows {
     struct kn_bench *bench;
@@ -66,6 +67,14 @@ static tol_status launch(void *user, size_t turn) {
                                          .in = in,
                                          .with = with,
                                          .out = out});
+    case TOP_K:
+        return kn_top_k(kernels, r->bench->stream,
+                        &(struct kn_top_k){.type = r->type,
+                                           .rows = r->rows,
+                                           .columns = r->columns,
+                                           .k = 64,
+                                           .in = in,
+                                           .indices = out});
     case ARGMAX:
     case OPERATIONS:
         break;
@@ -103,16 +112,16 @@ static void destroy_buffers(struct rows *r) {
     }
 }
 
-/* Measured once for a type and shape. */
-static tol_status measure_copy(struct rows *r, const struct kn_bench_row *row) {
+/* Of one matrix. Measured once for a type and shape. */
+static tol_status measure_copy(struct rows *r, const struct kn_bench_row *row, double matrix) {
     tol_status status = TOL_OK;
     struct tol_buffer *from[KN_BENCH_SETS_MAX], *to[KN_BENCH_SETS_MAX];
     struct kn_bench_row copy = *row;
     if (*r->copy_us > 0) return TOL_OK;
-    copy.operation = "copy";
+    copy.operation = "copy", copy.bytes = 2 * matrix;
     snprintf(copy.variant, sizeof copy.variant, "driver's");
     for (size_t i = 0; i < r->sets; i++) from[i] = r->buffers[i][0], to[i] = r->buffers[i][2];
-    TOL_TRY(kn_bench_copying(r->bench, &copy, from, to, r->sets, (size_t)row->bytes / 2));
+    TOL_TRY(kn_bench_copying(r->bench, &copy, from, to, r->sets, (size_t)matrix));
     *r->copy_us = copy.us;
 out:
     return status;
@@ -121,7 +130,8 @@ out:
 static tol_status measure(struct kn_bench *bench, struct rows *r) {
     tol_status status = TOL_OK;
     const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
-    const int moves = r->operation == ARGMAX ? 1 : has_second(r->operation) ? 3 : 2;
+    const bool only_reads = r->operation == ARGMAX || r->operation == TOP_K;
+    const int moves = only_reads ? 1 : has_second(r->operation) ? 3 : 2;
     struct kn_bench_row row = {.operation = names[r->operation], .bytes = (double)moves * matrix};
     r->bench = bench;
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu", kn_type_name(r->type), r->rows,
@@ -129,9 +139,9 @@ static tol_status measure(struct kn_bench *bench, struct rows *r) {
     snprintf(row.variant, sizeof row.variant, "%s", r->variant != NULL ? r->variant : "chosen");
     if (!kn_bench_wants(bench, &row)) return TOL_OK;
     TOL_TRY(make_buffers(r));
-    if (moves == 2) {
-        TOL_TRY(measure_copy(r, &row));
-        row.alike = "copying as much", row.alike_us = *r->copy_us;
+    if (moves <= 2) {
+        TOL_TRY(measure_copy(r, &row, matrix));
+        row.alike = only_reads ? "copying it" : "copying as much", row.alike_us = *r->copy_us;
     }
     status = kn_bench_measure(bench, &row, launch, r);
 out:

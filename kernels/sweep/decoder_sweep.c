@@ -1,12 +1,13 @@
 /*
- * Cases of vector_add, rope, swiglu, add, gather and argmax: rows at unaligned addresses, with more
- * elements than a block has threads.
+ * Cases of vector_add, rope, swiglu, add, gather, argmax and top_k: rows at unaligned addresses,
+ * with more elements than a block has threads.
  */
 #include "core/check.h"
 #include "row/argmax.h"
 #include "row/gather.h"
 #include "row/pair.h"
 #include "row/rope.h"
+#include "row/top_k.h"
 #include "sweep_matrix.h"
 
 #include <math.h>
@@ -161,6 +162,56 @@ static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns) {
     free(s.oracle);
 }
 
+/* The columns of the k largest; the values too, which are not compared: they are read. */
+static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, size_t k) {
+    enum { MOST = 700 };
+    static int found[ROWS * MOST];
+    static float values[ROWS * MOST];
+    static double oracle[ROWS * MOST];
+    static const int none[ROWS];
+    int expected[MOST];
+    struct small s = {0};
+    struct tol_buffer *indices = NULL;
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    if (!sweep_begin(sweep, "top_k %s %d x %zu, %zu", kn_type_name(type), ROWS, columns, k)) return;
+    tol_status status = begin(sweep, type, columns, none, &s);
+    if (status == TOL_OK) {
+        status =
+            tol_buffer_create(kn_kernels_context(sweep->kernels), ROWS * k, sizeof(int), &indices);
+    }
+    if (status == TOL_OK) {
+        status = kn_top_k(sweep->kernels, sweep->stream,
+                          &(struct kn_top_k){.type = type,
+                                             .rows = ROWS,
+                                             .columns = columns,
+                                             .k = k,
+                                             .in = sweep_matrix_rows(&s.in),
+                                             .values = sweep_matrix_rows(&s.out),
+                                             .indices = {indices, 0, 0}});
+    }
+    if (status == TOL_OK) status = tol_stream_synchronize(sweep->stream);
+    if (status == TOL_OK) status = tol_buffer_read(indices, found, ROWS * k * sizeof *found);
+    for (size_t r = 0; status == TOL_OK && r < ROWS; r++) {
+        if (!kn_top_k_oracle(s.in.values + r * columns, columns, k, expected)) {
+            status = TOL_OUT_OF_HOST_MEMORY;
+        }
+        for (size_t i = 0; i < k; i++) {
+            values[r * k + i] = (float)found[r * k + i], oracle[r * k + i] = expected[i];
+        }
+    }
+    if (status == TOL_OK) {
+        deviation =
+            kn_deviation_of(KN_F32, values, oracle, ROWS * k, (struct kn_tolerance){0, 0}, NULL);
+    }
+    sweep_judge(sweep, status, &deviation, 0);
+    sweep_matrix_end(&s.in);
+    sweep_matrix_end(&s.with);
+    sweep_matrix_end(&s.out);
+    tol_buffer_destroy(s.ints);
+    tol_buffer_destroy(indices);
+    free(s.oracle);
+}
+
 /* One row of the matrices: the kernel knows no strides. */
 static void run_vector_add(struct sweep *sweep) {
     static const struct kn_variant row = {.name = "vector_add",
@@ -210,5 +261,7 @@ void sweep_decoder(struct sweep *sweep) {
         run_gather(sweep, type, 1030);
         run_argmax(sweep, type, 3);
         run_argmax(sweep, type, 2500);
+        run_top_k(sweep, type, 130, 8);
+        run_top_k(sweep, type, 9001, 700);
     }
 }
