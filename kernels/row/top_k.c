@@ -81,14 +81,14 @@ out:
     return status;
 }
 
-struct element {
+struct top_k_element {
     float value;
     int column;
 };
 
 /* The larger element first: a NaN above all, equal ones by column. */
 static int compare(const void *left, const void *right) {
-    const struct element *a = left, *b = right;
+    const struct top_k_element *a = left, *b = right;
     const bool a_is_nan = isnan(a->value), b_is_nan = isnan(b->value);
     if (a_is_nan != b_is_nan) return a_is_nan ? -1 : 1;
     if (!a_is_nan && a->value != b->value) return a->value > b->value ? -1 : 1;
@@ -96,9 +96,9 @@ static int compare(const void *left, const void *right) {
 }
 
 bool kn_top_k_oracle(const float *in, size_t columns, size_t k, int *indices) {
-    struct element *elements = malloc(columns * sizeof *elements);
+    struct top_k_element *elements = malloc(columns * sizeof *elements);
     if (elements == NULL) return false;
-    for (size_t c = 0; c < columns; c++) elements[c] = (struct element){in[c], (int)c};
+    for (size_t c = 0; c < columns; c++) elements[c] = (struct top_k_element){in[c], (int)c};
     qsort(elements, columns, sizeof *elements, compare);
     for (size_t i = 0; i < k; i++) indices[i] = elements[i].column;
     free(elements);

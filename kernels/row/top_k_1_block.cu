@@ -10,8 +10,8 @@
 // Owner: block r owns row r; thread t its pieces t, t + blockDim.x, ...
 // Bound by: reads. Requires: gridDim.x = rows, blockDim.x a power of two from 32 to TOP_K_THREADS;
 // any alignment.
-// Source: the largest of each part as "delegates" in Gaihre et al., Dr. Top-k (SC 2021); the network
-// of Batcher, Sorting networks and their applications (1968).
+// Source: Gaihre et al., Dr. Top-k (SC 2021), where the largest of each part is its delegate;
+// Batcher, Sorting networks and their applications (1968).
 #include "argmax_key.cuh"
 #include "row.cuh"
 #include "top_k_arguments.h"
