@@ -167,3 +167,17 @@ tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants 
     tol_status status = kn_variant_pick(variants, device, name, problem, variant);
     return status == TOL_OK ? kn_kernels_find(kernels, *variant, kernel) : status;
 }
+
+tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variants *table,
+                             struct kn_wish wish, const struct kn_tuning_key *key,
+                             const void *problem, const struct kn_variant **variant,
+                             const struct tol_kernel **kernel) {
+    const bool is_open = wish.name == NULL && wish.variants == NULL;
+    const char *tuned = is_open ? kn_kernels_tuned(kernels, key) : NULL;
+    if (tuned != NULL &&
+        kn_kernels_pick(kernels, table, tuned, problem, variant, kernel) == TOL_OK) {
+        return TOL_OK;
+    }
+    return kn_kernels_pick(kernels, wish.variants != NULL ? wish.variants : table, wish.name,
+                           problem, variant, kernel);
+}

@@ -37,4 +37,18 @@ tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants 
                            const char *name, const void *problem, const struct kn_variant **variant,
                            const struct tol_kernel **kernel);
 
+/* What a call asks for: a variant by its name, a table of its own, or NULL. */
+struct kn_wish {
+    const char *name;
+    const struct kn_variants *variants;
+};
+
+/* kn_kernels_pick of what is asked for. Where that is neither a name nor a table, the variant that
+ * the set's tuning names for the problem's key, if it serves; else the best of the operation's
+ * table. What refuses a problem must not depend on whether a variant is named. */
+tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variants *table,
+                             struct kn_wish wish, const struct kn_tuning_key *key,
+                             const void *problem, const struct kn_variant **variant,
+                             const struct tol_kernel **kernel);
+
 #endif

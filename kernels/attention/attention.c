@@ -110,12 +110,34 @@ static tol_status check(const struct kn_attention *x, struct attention_problem *
     return TOL_OK;
 }
 
+/* Without the workspace: a call that asks for its size has none yet. */
+static struct kn_tuning_key key_of(const struct attention_problem *problem) {
+    const struct kn_attention *x = problem->attention;
+    return (struct kn_tuning_key){"attention",
+                                  {(int64_t)x->type, (int64_t)x->batch, (int64_t)x->heads,
+                                   (int64_t)x->kv_heads, (int64_t)x->q_length,
+                                   (int64_t)x->kv_length, (int64_t)x->head_size, x->causal,
+                                   (int64_t)x->window, problem->is_aligned}};
+}
+
+tol_status kn_attention_key(const struct kn_attention *attention, struct kn_tuning_key *key) {
+    tol_status status = TOL_OK;
+    struct attention_problem problem = {.attention = attention};
+    TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
+    TOL_TRY(check(attention, &problem));
+    *key = key_of(&problem);
+out:
+    return status;
+}
+
 static tol_status pick(struct kn_kernels *kernels, struct attention_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_attention *x = problem->attention;
+    const struct kn_tuning_key key = key_of(problem);
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
-    return kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_attention_variants,
-                           x->variant, problem, variant, kernel);
+    return kn_kernels_choose(kernels, &kn_attention_variants,
+                             (struct kn_wish){x->variant, x->variants}, &key, problem, variant,
+                             kernel);
 }
 
 tol_status kn_attention_pick(struct kn_kernels *kernels, const struct kn_attention *x,

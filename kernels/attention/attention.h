@@ -35,7 +35,7 @@ struct kn_attention {
     size_t head_size; /* up to 256; 64, 80, 96, 128 and 256 are fast */
     bool causal;
     size_t window; /* with causal: a row sees the last so many of its keys alone; 0: all */
-    float scale; /* of scores; positive; 0: 1 / sqrt(head_size) */
+    float scale;   /* of scores; positive; 0: 1 / sqrt(head_size) */
     struct kn_heads q, k, v, out;
     /* May be NULL. Receives the natural logarithm of each row's sum of exponentials, as floats from
      * the buffer's beginning on, [batch][heads][q_length]. */
@@ -70,6 +70,11 @@ TOL_API tol_status kn_attention_workspace(struct kn_kernels *kernels,
 TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
                                      const struct kn_attention *attention,
                                      const struct kn_variant **variant);
+
+/* What a tuning knows the problem by: type, shape, mask and alignment. Fails as kn_attention
+ * does. */
+TOL_API tol_status kn_attention_key(const struct kn_attention *attention,
+                                    struct kn_tuning_key *key);
 
 /* "grouped": fp16 and bf16, up to 16 rows that share a head of k and v; "decode": a few rows;
  * "wgmma": fp16 and bf16 on compute capability 9.0; "tensor": both; "tiled": fp32; "naive": all. */

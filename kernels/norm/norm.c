@@ -39,7 +39,13 @@ static const struct kn_variant variants[] = {
 const struct kn_variants kn_norm_variants = {"norm", variants,
                                              sizeof variants / sizeof variants[0]};
 
-static tol_status check(const struct kn_norm *x) {
+/* What the checks derive from a problem. */
+struct norm_places {
+    struct kn_rows_place in, out, weight, bias;
+    struct kn_row_fit fit;
+};
+
+static tol_status check_words(const struct kn_norm *x) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_type(x->type));
     TOL_CHECK((unsigned)x->kind <= KN_RMSNORM, TOL_INVALID_ARGUMENT,
@@ -49,6 +55,83 @@ static tol_status check(const struct kn_norm *x) {
               kn_type_name(x->type));
     TOL_CHECK(isfinite(x->epsilon) && x->epsilon >= 0, TOL_INVALID_ARGUMENT, "an epsilon of %g",
               (double)x->epsilon);
+out:
+    return status;
+}
+
+/* Where weight or bias lies, if there is one. */
+static tol_status locate_affine(const struct kn_rows *rows, const struct kn_rows_place *out_place,
+                                struct kn_rows_place *place) {
+    tol_status status = TOL_OK;
+    if (rows->buffer == NULL) return TOL_OK;
+    TOL_TRY(kn_rows_locate(rows, place));
+    TOL_CHECK(out_place->end <= place->begin || place->end <= out_place->begin,
+              TOL_INVALID_ARGUMENT, "out overlaps %s", place->name);
+out:
+    return status;
+}
+
+static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
+                        const struct kn_norm *x, struct norm_places *p) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_rows_given("norm", kernels, stream, x));
+    TOL_TRY(check_words(x));
+    const size_t affine = kn_type_bytes(x->affine_type);
+    p->weight = (struct kn_rows_place){"weight", 1, x->columns, affine, false, 0, 0, 0};
+    p->bias = (struct kn_rows_place){"bias", 1, x->columns, affine, false, 0, 0, 0};
+    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &p->in, &p->out));
+    TOL_TRY(locate_affine(&x->weight, &p->out, &p->weight));
+    TOL_TRY(locate_affine(&x->bias, &p->out, &p->bias));
+    if (x->rows == 0 || x->columns == 0) return TOL_OK;
+    p->fit = kn_row_fit_of(x->type, &p->in);
+    const struct kn_rows_place *const places[] = {&p->in, &p->out, &p->weight, &p->bias};
+    p->fit.not_whole = NULL;
+    for (int i = 0; i < 4 && p->fit.not_whole == NULL; i++) {
+        p->fit.not_whole = kn_row_whole(places[i]);
+    }
+    if (x->affine_type != x->type && (p->weight.begin != 0 || p->bias.begin != 0)) {
+        p->fit.not_whole = "weight and bias are not of the type of the rows";
+    }
+    p->fit.parameters = (p->weight.begin != 0 ? 1u : 0u) + (p->bias.begin != 0 ? 1u : 0u);
+out:
+    return status;
+}
+
+static struct kn_tuning_key key_of(const struct kn_norm *x, const struct norm_places *p) {
+    return (struct kn_tuning_key){"norm",
+                                  {(int64_t)x->kind, (int64_t)x->type, (int64_t)x->rows,
+                                   (int64_t)x->columns, p->fit.not_whole == NULL,
+                                   (int64_t)x->affine_type, p->fit.parameters}};
+}
+
+tol_status kn_norm_key(struct kn_kernels *kernels, struct tol_stream *stream,
+                       const struct kn_norm *norm, struct kn_tuning_key *key) {
+    tol_status status = TOL_OK;
+    struct norm_places places = {0};
+    TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
+    TOL_TRY(check(kernels, stream, norm, &places));
+    *key = key_of(norm, &places);
+out:
+    return status;
+}
+
+static tol_status pick(struct kn_kernels *kernels, const struct kn_norm *x,
+                       const struct norm_places *p, const struct kn_variant **variant,
+                       const struct tol_kernel **kernel) {
+    const struct kn_tuning_key key = key_of(x, p);
+    return kn_kernels_choose(kernels, &kn_norm_variants, (struct kn_wish){x->variant, x->variants},
+                             &key, &p->fit, variant, kernel);
+}
+
+tol_status kn_norm_pick(struct kn_kernels *kernels, struct tol_stream *stream,
+                        const struct kn_norm *norm, const struct kn_variant **variant) {
+    tol_status status = TOL_OK;
+    const struct tol_kernel *kernel = NULL;
+    struct norm_places places = {0};
+    TOL_TRY(check(kernels, stream, norm, &places));
+    TOL_CHECK(norm->rows > 0 && norm->columns > 0, TOL_INVALID_ARGUMENT,
+              "there are no rows or no columns");
+    status = pick(kernels, norm, &places, variant, &kernel);
 out:
     return status;
 }
@@ -76,48 +159,24 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
-    TOL_TRY(kn_rows_given("norm", kernels, stream, x));
-    TOL_TRY(check(x));
-    const size_t affine = kn_type_bytes(x->affine_type);
-    struct kn_rows_place in, out;
-    struct kn_rows_place weight = {"weight", 1, x->columns, affine, false, 0, 0, 0};
-    struct kn_rows_place bias = {"bias", 1, x->columns, affine, false, 0, 0, 0};
-    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &in, &out));
-    if (x->weight.buffer != NULL) {
-        TOL_TRY(kn_rows_locate(&x->weight, &weight));
-        TOL_CHECK(out.end <= weight.begin || weight.end <= out.begin, TOL_INVALID_ARGUMENT,
-                  "out overlaps weight");
-    }
-    if (x->bias.buffer != NULL) {
-        TOL_TRY(kn_rows_locate(&x->bias, &bias));
-        TOL_CHECK(out.end <= bias.begin || bias.end <= out.begin, TOL_INVALID_ARGUMENT,
-                  "out overlaps bias");
-    }
+    struct norm_places places = {0};
+    TOL_TRY(check(kernels, stream, x, &places));
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    struct kn_row_fit fit = kn_row_fit_of(x->type, &in);
-    const struct kn_rows_place *const places[] = {&in, &out, &weight, &bias};
-    fit.not_whole = NULL;
-    for (int i = 0; i < 4 && fit.not_whole == NULL; i++) fit.not_whole = kn_row_whole(places[i]);
-    if (x->affine_type != x->type && (weight.begin != 0 || bias.begin != 0)) {
-        fit.not_whole = "weight and bias are not of the type of the rows";
-    }
-    fit.parameters = (weight.begin != 0 ? 1u : 0u) + (bias.begin != 0 ? 1u : 0u);
-    TOL_TRY(kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_norm_variants,
-                            x->variant, &fit, &variant, &kernel));
-    const struct norm_arguments arguments = {.in = in.begin,
-                                             .out = out.begin,
-                                             .weight = weight.begin,
-                                             .bias = bias.begin,
+    TOL_TRY(pick(kernels, x, &places, &variant, &kernel));
+    const struct norm_arguments arguments = {.in = places.in.begin,
+                                             .out = places.out.begin,
+                                             .weight = places.weight.begin,
+                                             .bias = places.bias.begin,
                                              .rows = (long long)x->rows,
                                              .columns = (long long)x->columns,
-                                             .in_stride = (long long)in.stride,
-                                             .out_stride = (long long)out.stride,
+                                             .in_stride = (long long)places.in.stride,
+                                             .out_stride = (long long)places.out.stride,
                                              .epsilon = x->epsilon,
                                              .centred = x->kind == KN_LAYERNORM,
                                              .affine_f32 = x->affine_type == KN_F32};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status =
-        launch(stream, variant, kernel, kn_row_shape(variant, &fit, x->rows, device), arguments);
+    status = launch(stream, variant, kernel, kn_row_shape(variant, &places.fit, x->rows, device),
+                    arguments);
 out:
     return status;
 }

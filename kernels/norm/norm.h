@@ -39,6 +39,16 @@ struct kn_norm {
 TOL_API tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_norm *norm);
 
+/* The variant that kn_norm would pick. TOL_INVALID_ARGUMENT: also if there are no rows or no
+ * columns. Fails as kn_norm does. */
+TOL_API tol_status kn_norm_pick(struct kn_kernels *kernels, struct tol_stream *stream,
+                                const struct kn_norm *norm, const struct kn_variant **variant);
+
+/* What a tuning knows the problem by: kind, types, shape, alignment, and how many of weight and
+ * bias there are. Fails as kn_norm does. */
+TOL_API tol_status kn_norm_key(struct kn_kernels *kernels, struct tol_stream *stream,
+                               const struct kn_norm *norm, struct kn_tuning_key *key);
+
 /* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring",
  * "ahead", "early", and those of clusters (as softmax.h says): whole rows are read once, weight and
  * bias of the rows' type. */

@@ -83,15 +83,10 @@ out:
 static tol_status pick(struct kn_kernels *kernels, const struct kn_softmax *x,
                        const struct softmax_places *p, const struct kn_variant **variant,
                        const struct tol_kernel **kernel) {
-    const struct kn_variants *table = x->variants != NULL ? x->variants : &kn_softmax_variants;
     const struct kn_tuning_key key = key_of(x, p);
-    const bool may_choose = x->variant == NULL && x->variants == NULL;
-    const char *tuned = may_choose ? kn_kernels_tuned(kernels, &key) : NULL;
-    if (tuned != NULL &&
-        kn_kernels_pick(kernels, table, tuned, &p->fit, variant, kernel) == TOL_OK) {
-        return TOL_OK;
-    }
-    return kn_kernels_pick(kernels, table, x->variant, &p->fit, variant, kernel);
+    return kn_kernels_choose(kernels, &kn_softmax_variants,
+                             (struct kn_wish){x->variant, x->variants}, &key, &p->fit, variant,
+                             kernel);
 }
 
 tol_status kn_softmax_pick(struct kn_kernels *kernels, struct tol_stream *stream,

@@ -3,10 +3,18 @@
  *
  *     kn-tune --out FILE [--commit TEXT] [--library PATH] PROBLEM...
  *
- * A PROBLEM is gemm:TYPE:OP:MxNxK, grouped:TYPE:OP:MxNxK:GROUPS or softmax:TYPE:ROWSxCOLUMNS, for
- * example gemm:bf16:nt:4096x4096x4096, grouped:e4m3:nt:8192x2048x4096:8, softmax:bf16:1024x32000.
+ * A PROBLEM is one of
+ *
+ *     gemm:TYPE:OP:MxNxK               gemm:bf16:nt:4096x4096x4096
+ *     grouped:TYPE:OP:MxNxK:GROUPS     grouped:e4m3:nt:8192x2048x4096:8
+ *     softmax:TYPE:ROWSxCOLUMNS        softmax:bf16:1024x32000; also layernorm and rmsnorm
+ *     attention:TYPE:MASK:BxHxK:RxNxD  attention:bf16:causal:1x32x8:4096x4096x128
+ *
+ * B is batches, H and K are heads of q and of k and v, R rows, N keys, D elements of a head; MASK
+ * is full or causal.
  * OP says for A and B whether they are transposed (t) or not (n). C has the type of A and B; that
- * of e4m3 is bf16. Matrices are aligned and without gaps; gemm gets the workspace that it can use.
+ * of e4m3 is bf16. Matrices are aligned and without gaps; gemm and attention get the workspace that
+ * they can use. Norms have a weight of the rows' type, and layernorm a bias.
  * A FILE of this device, driver and library is added to; one that is damaged, or of others, is
  * refused and stays as it is. Exit codes: 0 measured and written, 1 not, 2 wrong usage.
  */
@@ -30,11 +38,11 @@ struct tune_scene {
 };
 
 struct tune_operands {
-    struct tol_buffer *a, *b, *c, *begins, *workspace;
+    struct tol_buffer *a, *b, *c, *more, *workspace; /* more: where groups begin, or v */
 };
 
 static void destroy(struct tune_operands *o) {
-    struct tol_buffer *all[] = {o->a, o->b, o->c, o->begins, o->workspace};
+    struct tol_buffer *all[] = {o->a, o->b, o->c, o->more, o->workspace};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) tol_buffer_destroy(all[i]);
 }
 
@@ -124,37 +132,97 @@ static tol_status tune_grouped(struct tune_scene *s, struct tune_operands *o, co
     TOL_TRY(make(s->context, grouped.type, size[1] * size[2] * size[3], &o->b));
     TOL_TRY(make(s->context, grouped.c_type, size[0] * size[1], &o->c));
     for (size_t i = 0; i <= size[3]; i++) begins[i] = (int32_t)(size[0] * i / size[3]);
-    TOL_TRY(tol_buffer_create(s->context, size[3] + 1, sizeof begins[0], &o->begins));
-    TOL_TRY(tol_buffer_write(o->begins, begins, (size[3] + 1) * sizeof begins[0]));
+    TOL_TRY(tol_buffer_create(s->context, size[3] + 1, sizeof begins[0], &o->more));
+    TOL_TRY(tol_buffer_write(o->more, begins, (size[3] + 1) * sizeof begins[0]));
     grouped.a.buffer = o->a, grouped.b.buffer = o->b, grouped.c.buffer = o->c;
-    grouped.b.batch_stride = size[1] * size[2], grouped.begins.buffer = o->begins;
+    grouped.b.batch_stride = size[1] * size[2], grouped.begins.buffer = o->more;
     status = kn_tune_grouped(s->kernels, s->stream, &grouped, s->tuning, tuned);
 out:
     return status;
 }
 
-static tol_status tune_softmax(struct tune_scene *s, struct tune_operands *o, const char *type,
-                               const size_t size[2], struct kn_tuned *tuned) {
+static tol_status find_type(const char *operation, const char *type, enum kn_type *found) {
     static const char *const names[KN_TYPES] = {"f32", "f16", "bf16"};
     tol_status status = TOL_OK;
     const int kind = find(type, names, KN_TYPES);
-    TOL_CHECK(kind >= 0, TOL_INVALID_ARGUMENT, "softmax has no type %s", type);
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->a));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->c));
-    const struct kn_softmax softmax = {.type = (enum kn_type)kind,
-                                       .rows = size[0],
-                                       .columns = size[1],
-                                       .in = {o->a, 0, 0},
-                                       .out = {o->c, 0, 0}};
-    status = kn_tune_softmax(s->kernels, s->stream, &softmax, s->tuning, tuned);
+    TOL_CHECK(kind >= 0, TOL_INVALID_ARGUMENT, "%s has no type %s", operation, type);
+    *found = (enum kn_type)kind;
 out:
     return status;
 }
 
+static tol_status tune_rows(struct tune_scene *s, struct tune_operands *o, const char *operation,
+                            const char *type, const size_t size[2], struct kn_tuned *tuned) {
+    tol_status status = TOL_OK;
+    enum kn_type kind = KN_F32;
+    TOL_TRY(find_type(operation, type, &kind));
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->a));
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->c));
+    if (strcmp(operation, "softmax") == 0) {
+        const struct kn_softmax softmax = {.type = kind,
+                                           .rows = size[0],
+                                           .columns = size[1],
+                                           .in = {o->a, 0, 0},
+                                           .out = {o->c, 0, 0}};
+        return kn_tune_softmax(s->kernels, s->stream, &softmax, s->tuning, tuned);
+    }
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[1], &o->b));
+    const bool is_centred = strcmp(operation, "layernorm") == 0;
+    const struct kn_norm norm = {.kind = is_centred ? KN_LAYERNORM : KN_RMSNORM,
+                                 .type = kind,
+                                 .affine_type = kind,
+                                 .rows = size[0],
+                                 .columns = size[1],
+                                 .in = {o->a, 0, 0},
+                                 .out = {o->c, 0, 0},
+                                 .weight = {o->b, 0, 0},
+                                 .bias = {is_centred ? o->b : NULL, 0, 0},
+                                 .epsilon = 1e-5f};
+    status = kn_tune_norm(s->kernels, s->stream, &norm, s->tuning, tuned);
+out:
+    return status;
+}
+
+static tol_status tune_attention(struct tune_scene *s, struct tune_operands *o, const char *type,
+                                 const char *mask, const size_t size[6], struct kn_tuned *tuned) {
+    tol_status status = TOL_OK;
+    enum kn_type kind = KN_F32;
+    size_t workspace = 0;
+    TOL_TRY(find_type("attention", type, &kind));
+    const bool is_causal = strcmp(mask, "causal") == 0;
+    TOL_CHECK(is_causal || strcmp(mask, "full") == 0, TOL_INVALID_ARGUMENT,
+              "attention has no mask %s", mask);
+    const size_t rows = size[0] * size[1] * size[3], keys = size[0] * size[2] * size[4];
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->a));
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->b));
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->more));
+    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->c));
+    struct kn_attention attention = {.type = kind,
+                                     .batch = size[0],
+                                     .heads = size[1],
+                                     .kv_heads = size[2],
+                                     .q_length = size[3],
+                                     .kv_length = size[4],
+                                     .head_size = size[5],
+                                     .causal = is_causal,
+                                     .q = {.buffer = o->a},
+                                     .k = {.buffer = o->b},
+                                     .v = {.buffer = o->more},
+                                     .out = {.buffer = o->c}};
+    TOL_TRY(kn_attention_workspace(s->kernels, &attention, &workspace));
+    if (workspace > 0) TOL_TRY(tol_buffer_create(s->context, workspace, 1, &o->workspace));
+    attention.workspace = o->workspace;
+    status = kn_tune_attention(s->kernels, s->stream, &attention, s->tuning, tuned);
+out:
+    return status;
+}
+
+static const char *const row_operations[] = {"softmax", "layernorm", "rmsnorm"};
+
 static tol_status tune_one(struct tune_scene *s, const char *text) {
     tol_status status = TOL_OK;
-    char type[16] = "", op[3] = "";
-    size_t size[4] = {0};
+    char type[16] = "", op[3] = "", word[16] = "";
+    size_t size[6] = {0};
     int end = 0;
     struct tune_operands operands = {0};
     struct kn_tuned tuned;
@@ -167,9 +235,14 @@ static tol_status tune_one(struct tune_scene *s, const char *text) {
                       &size[1], &size[2], &size[3], &end) == 6 &&
                (size_t)end == length && op[1] != 0) {
         status = tune_grouped(s, &operands, type, op, size, &tuned);
-    } else if (sscanf(text, "softmax:%15[a-z0-9]:%zux%zu%n", type, &size[0], &size[1], &end) == 3 &&
+    } else if (sscanf(text, "attention:%15[a-z0-9]:%15[a-z]:%zux%zux%zu:%zux%zux%zu%n", type, word,
+                      &size[0], &size[1], &size[2], &size[3], &size[4], &size[5], &end) == 8 &&
                (size_t)end == length) {
-        status = tune_softmax(s, &operands, type, size, &tuned);
+        status = tune_attention(s, &operands, type, word, size, &tuned);
+    } else if (sscanf(text, "%15[a-z]:%15[a-z0-9]:%zux%zu%n", word, type, &size[0], &size[1],
+                      &end) == 4 &&
+               (size_t)end == length && find(word, row_operations, 3) >= 0) {
+        status = tune_rows(s, &operands, word, type, size, &tuned);
     } else {
         TOL_CHECK(false, TOL_INVALID_ARGUMENT, "%s is no problem: see the usage", text);
     }
@@ -209,8 +282,9 @@ int main(int argc, char **argv) {
     }
     if (out_path == NULL || first >= argc || argv[first][0] == '-') {
         fprintf(stderr, "usage: kn-tune --out FILE [--commit TEXT] [--library PATH] PROBLEM...\n"
-                        "PROBLEM: gemm:bf16:nt:4096x4096x4096, grouped:e4m3:nt:8192x2048x4096:8 "
-                        "or softmax:bf16:1024x32000\n");
+                        "PROBLEM: gemm:bf16:nt:4096x4096x4096, grouped:e4m3:nt:8192x2048x4096:8, "
+                        "softmax:bf16:1024x32000 (also layernorm, rmsnorm) "
+                        "or attention:bf16:causal:1x32x8:4096x4096x128\n");
         return 2;
     }
     TOL_TRY(tol_any_driver_open(library, &driver, NULL));

@@ -221,6 +221,56 @@ out:
     return status;
 }
 
+static tol_status launch_norm(const struct tune_work *work, const char *variant) {
+    struct kn_norm norm = *(const struct kn_norm *)work->problem;
+    norm.variant = variant, norm.variants = work->table;
+    return kn_norm(work->kernels, work->stream, &norm);
+}
+
+tol_status kn_tune_norm(struct kn_kernels *kernels, struct tol_stream *stream,
+                        const struct kn_norm *norm, struct kn_tuning *tuning,
+                        struct kn_tuned *tuned) {
+    tol_status status = TOL_OK;
+    struct kn_tuning_key key;
+    const struct kn_variant *picked = NULL;
+    struct kn_norm by_table;
+    const struct tune_work work = {&kn_norm_variants, launch_norm, kernels, stream, norm};
+    TOL_TRY(check_call(norm, tuning, tuned));
+    TOL_TRY(check_is_open(norm->variant, norm->variants));
+    TOL_TRY(kn_norm_key(kernels, stream, norm, &key));
+    by_table = *norm, by_table.variants = work.table;
+    TOL_TRY(kn_norm_pick(kernels, stream, &by_table, &picked));
+    status = tune(&work, picked->name, &key, tuning, tuned);
+out:
+    return status;
+}
+
+static tol_status launch_attention(const struct tune_work *work, const char *variant) {
+    struct kn_attention attention = *(const struct kn_attention *)work->problem;
+    attention.variant = variant, attention.variants = work->table;
+    return kn_attention(work->kernels, work->stream, &attention);
+}
+
+tol_status kn_tune_attention(struct kn_kernels *kernels, struct tol_stream *stream,
+                             const struct kn_attention *attention, struct kn_tuning *tuning,
+                             struct kn_tuned *tuned) {
+    tol_status status = TOL_OK;
+    struct kn_tuning_key key;
+    const struct kn_variant *picked = NULL;
+    struct kn_attention by_table;
+    const struct tune_work work = {&kn_attention_variants, launch_attention, kernels, stream,
+                                   attention};
+    TOL_TRY(check_call(attention, tuning, tuned));
+    TOL_TRY(check_is_open(attention->variant, attention->variants));
+    TOL_TRY(kn_attention_key(attention, &key));
+    by_table = *attention, by_table.variants = work.table;
+    TOL_TRY(launch_attention(&work, NULL)); /* checks the stream */
+    TOL_TRY(kn_attention_pick(kernels, &by_table, &picked));
+    status = tune(&work, picked->name, &key, tuning, tuned);
+out:
+    return status;
+}
+
 /* ---- what it was measured with --------------------------------------------------------------- */
 
 static uint64_t hash_images(uint64_t hash, const struct kn_variants *table) {
@@ -243,6 +293,7 @@ tol_status kn_tune_identity(struct tol_context *context, const char *commit,
     const struct tol_device *device = tol_context_device(context);
     uint64_t hash = hash_images(KN_FNV_BEGIN, &kn_gemm_variants);
     hash = hash_images(hash_images(hash, &kn_grouped_variants), &kn_softmax_variants);
+    hash = hash_images(hash_images(hash, &kn_norm_variants), &kn_attention_variants);
     *identity =
         (struct kn_tuning_identity){.multiprocessors = (int)device->multiprocessors,
                                     .driver = tol_driver_version(tol_context_driver(context)),

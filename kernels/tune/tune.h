@@ -13,7 +13,9 @@
 #ifndef KN_TUNE_H
 #define KN_TUNE_H
 
+#include "attention/attention.h"
 #include "grouped/grouped.h"
+#include "norm/norm.h"
 #include "softmax/softmax.h"
 
 /* What a tuning of this library on this device has as its identity. commit: of the library's
@@ -32,5 +34,13 @@ TOL_API tol_status kn_tune_grouped(struct kn_kernels *kernels, struct tol_stream
 TOL_API tol_status kn_tune_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                    const struct kn_softmax *softmax, struct kn_tuning *tuning,
                                    struct kn_tuned *tuned);
+TOL_API tol_status kn_tune_norm(struct kn_kernels *kernels, struct tol_stream *stream,
+                                const struct kn_norm *norm, struct kn_tuning *tuning,
+                                struct kn_tuned *tuned);
+/* Give the workspace that kn_attention_workspace says, or the variants that share keys out among
+ * blocks are timed without it. */
+TOL_API tol_status kn_tune_attention(struct kn_kernels *kernels, struct tol_stream *stream,
+                                     const struct kn_attention *attention, struct kn_tuning *tuning,
+                                     struct kn_tuned *tuned);
 
 #endif

@@ -49,6 +49,20 @@ static struct kn_gemm gemm_of(void) {
                             .c = {.buffer = c}};
 }
 
+static struct kn_attention attention_of(void) {
+    return (struct kn_attention){.type = KN_F16,
+                                 .batch = 1,
+                                 .heads = 1,
+                                 .kv_heads = 1,
+                                 .q_length = 16,
+                                 .kv_length = SIDE,
+                                 .head_size = SIDE,
+                                 .q = {.buffer = a},
+                                 .k = {.buffer = b},
+                                 .v = {.buffer = b},
+                                 .out = {.buffer = c}};
+}
+
 static bool is_one_of(const struct kn_variants *table, const char *name) {
     for (size_t i = 0; i < table->count; i++) {
         if (strcmp(table->rows[i].name, name) == 0) return true;
@@ -78,6 +92,15 @@ Test(tune, each_operation_keeps_its_fastest_variant) {
                                        .c = {.buffer = c}};
     const struct kn_softmax softmax = {
         .type = KN_F32, .rows = SIDE, .columns = SIDE, .in = {a, 0, 0}, .out = {c, 0, 0}};
+    const struct kn_norm norm = {.kind = KN_RMSNORM,
+                                 .type = KN_BF16,
+                                 .affine_type = KN_BF16,
+                                 .rows = SIDE,
+                                 .columns = SIDE,
+                                 .in = {a, 0, 0},
+                                 .out = {c, 0, 0},
+                                 .weight = {b, 0, 0}};
+    const struct kn_attention attention = attention_of();
     struct kn_tuned tuned;
     struct kn_tuning_key key;
     const uint64_t begin_ns = tol_now_ns();
@@ -91,7 +114,13 @@ Test(tune, each_operation_keeps_its_fastest_variant) {
     MUST(kn_tune_softmax(kernels, stream, &softmax, tuning, &tuned));
     MUST(kn_softmax_key(kernels, stream, &softmax, &key));
     must_be_kept(&key, &tuned, &kn_softmax_variants);
-    cr_assert(kn_tuning_count(tuning) == 3);
+    MUST(kn_tune_norm(kernels, stream, &norm, tuning, &tuned));
+    MUST(kn_norm_key(kernels, stream, &norm, &key));
+    must_be_kept(&key, &tuned, &kn_norm_variants);
+    MUST(kn_tune_attention(kernels, stream, &attention, tuning, &tuned));
+    MUST(kn_attention_key(&attention, &key));
+    must_be_kept(&key, &tuned, &kn_attention_variants);
+    cr_assert(kn_tuning_count(tuning) == 5);
 }
 
 static const char *picked(const struct kn_gemm *gemm) {
@@ -145,7 +174,22 @@ Test(tune, the_other_operations_choose_by_it_too) {
     MUST(kn_tuning_add(tuning, &key, &(struct kn_tuned){"naive", 1, 2, 3}));
     MUST(kn_softmax_key(kernels, stream, &softmax, &key));
     MUST(kn_tuning_add(tuning, &key, &(struct kn_tuned){"naive", 1, 2, 3}));
+    const struct kn_norm norm = {.type = KN_BF16,
+                                 .affine_type = KN_F32,
+                                 .rows = 3,
+                                 .columns = 8,
+                                 .in = {a, 0, 0},
+                                 .out = {c, 0, 0}};
+    const struct kn_attention attention = attention_of();
+    MUST(kn_norm_key(kernels, stream, &norm, &key));
+    MUST(kn_tuning_add(tuning, &key, &(struct kn_tuned){"naive", 1, 2, 3}));
+    MUST(kn_attention_key(&attention, &key));
+    MUST(kn_tuning_add(tuning, &key, &(struct kn_tuned){"naive", 1, 2, 3}));
     kn_kernels_use(kernels, tuning);
+    MUST(kn_norm_pick(kernels, stream, &norm, &variant));
+    cr_assert_str_eq(variant->entry, "norm_naive_bf16");
+    MUST(kn_attention_pick(kernels, &attention, &variant));
+    cr_assert_str_eq(variant->entry, "attention_naive_f16");
     MUST(kn_grouped_pick(kernels, &grouped, &variant));
     cr_assert_str_eq(variant->entry, "grouped_naive_f16");
     MUST(kn_softmax_pick(kernels, stream, &softmax, &variant));
