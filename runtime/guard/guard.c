@@ -62,7 +62,8 @@ static tol_status make_devices(struct tol_guard *g) {
     g->device = calloc(g->options.device_count, sizeof *g->device);
     TOL_CHECK(g->device != NULL, TOL_OUT_OF_HOST_MEMORY, "a guard");
     for (size_t i = 0; i < g->options.device_count; i++) {
-        g->device[i] = (struct guard_device){.index = i, .child = GUARD_NO_CHILD};
+        g->device[i] = (struct guard_device){.index = i};
+        g->device[i].child = GUARD_NO_CHILD; /* gcc 11 warns of one literal within another */
         g->device_count++;
         g->device[i].name = strdup(g->options.devices[i]);
         TOL_CHECK(g->device[i].name != NULL, TOL_OUT_OF_HOST_MEMORY, "a guard");
