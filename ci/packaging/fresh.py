@@ -1,15 +1,16 @@
 """Tries the README's commands in minimal systems, as a newcomer meets them.
 
     ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
-        [--check | --short]
+        [--check | --short] [--keep]
     ci/fresh --bundle [SYSTEM...]    build/bundle in each, in debian-10 and ubuntu-20.04, and in
                                      ubuntu-18.04, where it must say why it does not run
 
 For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
 which installs what is missing or says what to install; the same again without network; and with a
 libcuda.so.1 that finds no device. With --check then ci/check, which takes long; with --short two
-claims instead of all, and nothing that is built by a second run. Prints a line for
-each, with the time from the clone to the first verdict.
+claims instead of all, and nothing that is built by a second run. With --keep the systems stay, and
+it says how to run one more command in them. Prints a line for each, with the time from the clone
+to the first verdict.
 
 Exit code: 0 all passed, 1 one did not, 2 a system could not be made.
 """
@@ -143,9 +144,9 @@ def check(system: System, trial: Trial) -> None:
         print(f"fresh: {trial.system} {trial.user}: {line}")
 
 
-def trial_of(name: str, user: str, with_check: bool, short: bool) -> Trial:
+def trial_of(name: str, user: str, with_check: bool, short: bool, stays: bool) -> Trial:
     trial = Trial(name, user)
-    with started(name, user) as system:
+    with started(name, user, stays) as system:
         shutil.copy(FOLDER / "tollens.bundle", system.root / "tmp/tollens.bundle")
         code, said = system.run(user, "git clone -q /tmp/tollens.bundle tollens")
         expect(trial, "the clone", code == 0, said)
@@ -204,6 +205,7 @@ def main() -> int:
     parser.add_argument("--as", dest="users", default=",".join(HOMES))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--bundle", action="store_true")
     options = parser.parse_args()
     everywhere = {**SYSTEMS, **OLD, **TOO_OLD} if options.bundle else SYSTEMS
@@ -227,7 +229,7 @@ def main() -> int:
             unmade += 1
             continue
         for user in users:
-            trials.append(trial_of(name, user, options.check, options.short))
+            trials.append(trial_of(name, user, options.check, options.short, options.keep))
             print(f"fresh: {trials[-1].line()}", flush=True)
     wrong = sum(bool(trial.wrong) for trial in trials)
     print(f"summary: {len(trials) - wrong} of {len(trials)} passed"

@@ -1,5 +1,8 @@
 """Minimal systems that are made, used and thrown away: a folder that mmdebstrap fills, entered by
 chroot in namespaces of its own, with or without a network.
+
+    ci/packaging/fresh_system.py ROOT USER COMMAND    runs one more command in a system that
+                                                      ci/fresh --keep left: as root, sudo or plain
 """
 
 import configparser
@@ -9,6 +12,7 @@ import pathlib
 import shutil
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +126,7 @@ class System:
              *([] if network else ["--net"]), "sh", "-c", ENTER, "enter", str(self.root),
              NAMES[user], "online" if network else "offline"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        with self.log.open("a") as log:
+        with self.log.open("a", buffering=1) as log:  # to be read meanwhile
             log.write(f"$ {words}   ({user}{'' if network else ', without network'})\n")
             for line in process.stdout:
                 log.write(line)
@@ -143,10 +147,13 @@ class System:
 
 
 @contextlib.contextmanager
-def started(system: str, what: str) -> Iterator[System]:
-    """A copy of the system, which is gone afterwards."""
+def started(system: str, what: str, stays: bool = False) -> Iterator[System]:
+    """A copy of the system, which is gone afterwards unless it stays."""
     archive = make(system)
-    with tempfile.TemporaryDirectory(prefix="tollens-fresh-") as name:
+    with contextlib.ExitStack() as stack:
+        name = tempfile.mkdtemp(prefix="tollens-fresh-")
+        if not stays:
+            stack.callback(shutil.rmtree, name)
         root = pathlib.Path(name) / "root"
         root.mkdir()
         subprocess.run(["tar", "--numeric-owner", "--exclude=./dev/*", "-xf", str(archive), "-C",
@@ -156,4 +163,20 @@ def started(system: str, what: str) -> Iterator[System]:
         log.write_text("")
         running = System(root, log)
         running.furnish()
+        if stays:
+            print(f"fresh: {system} stays; {sys.executable} {__file__} {root} {what} COMMAND",
+                  flush=True)
         yield running
+
+
+def main() -> int:
+    if len(sys.argv) != 4 or sys.argv[2] not in HOMES:
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = pathlib.Path(sys.argv[1])
+    system = System(root, root.parent / "again.log")
+    return system.run(sys.argv[2], sys.argv[3], True, lambda line, *_: print(line, end=""))[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
