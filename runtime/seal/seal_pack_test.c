@@ -239,7 +239,7 @@ Test(seal_pack, files_are_complete) {
 }
 
 /* A disk that takes a part: the file is not there, and neither is what had another name. */
-Test(seal_pack, a_file_that_may_not_grow_is_an_error_and_leaves_nothing, .timeout = 20) {
+Test(seal_pack, a_file_that_may_not_grow_is_an_error_and_leaves_nothing, .timeout = 120) {
     char folder[] = "/tmp/tollens-seal-XXXXXX", path[64];
     const struct rlimit small = {4096, 4096};
     cr_assert(mkdtemp(folder) != NULL);

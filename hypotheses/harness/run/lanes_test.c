@@ -46,7 +46,7 @@ static bool try_lanes(unsigned lanes, size_t jobs) {
     return hyp_lanes_run(&(struct hyp_lanes){lanes, jobs, run, take, &seen});
 }
 
-TestSuite(lanes, .timeout = 30);
+TestSuite(lanes, .timeout = 120);
 
 Test(lanes, every_job_runs_once_and_is_taken_in_order) {
     const unsigned lanes[] = {1, 2, 4, JOBS + 1};
