@@ -32,6 +32,7 @@ SYSTEMS = {"debian-12": ("bookworm", DEBIAN), "debian-13": ("trixie", DEBIAN),
            "ubuntu-22.04": ("jammy", UBUNTU), "ubuntu-24.04": ("noble", UBUNTU)}
 # Beyond what a system without them is none: what clones, and what a user of one may have.
 INCLUDED = "ca-certificates,git,passwd,sudo"
+TRUSTED = "/etc/ssl/certs-of-the-host.crt"
 # Users by what they may do.
 HOMES = {"root": "/root", "sudo": "/home/sudoer", "plain": "/home/visitor"}
 NAMES = {"root": "root", "sudo": "sudoer", "plain": "visitor"}
@@ -101,16 +102,17 @@ class System:
 
     def trust(self) -> None:
         """What this machine trusts and how its pip reaches PyPI: where a proxy signs connections
-        with a certificate of its own, a new system would have none of them."""
+        with a certificate of its own, a new system would have none of them. In a file of its own:
+        the system's is written anew when a package such as Java's is installed."""
         bundle = ssl.get_default_verify_paths().cafile
         if bundle is None:
             return
-        shutil.copy(bundle, self.root / "etc/ssl/certs/ca-certificates.crt")
+        shutil.copy(bundle, self.root / TRUSTED.lstrip("/"))
         settings = configparser.RawConfigParser()
         settings.read("/etc/pip.conf")
         if not settings.has_section("global"):
             settings.add_section("global")
-        settings.set("global", "cert", "/etc/ssl/certs/ca-certificates.crt")
+        settings.set("global", "cert", TRUSTED)
         with (self.root / "etc/pip.conf").open("w") as file:
             settings.write(file)
 
