@@ -21,7 +21,7 @@ from mutation.kernel_parts import Kernels
 from mutation.operators import Mutant
 from mutation.results import Log, Survivors, Verdict
 from mutation.run import commit
-from mutation.workshop import MutateError, Tree, digest, say
+from mutation.workshop import QUIET_NINJA, MutateError, Tree, digest, say
 
 KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
 FOLDER = "build/mutate-kernels"
@@ -192,7 +192,7 @@ def main(root: pathlib.Path, environment: dict[str, str], options: argparse.Name
     if shutil.which(nvcc) is None:
         raise MutateError("--kernels needs nvcc; NVCC names it")
     needed = [f"build/{SWEEP}", f"build/{TESTS}", "build/libtollens-soft.so"]
-    done = subprocess.run(["ninja", "--quiet", *needed], cwd=root, check=False)
+    done = subprocess.run([QUIET_NINJA, *needed], cwd=root, check=False)
     if done.returncode != 0:
         raise MutateError(f"{', '.join(needed)} do not build")
     tree = Tree(root, [], [TESTS], folder=FOLDER, environment=environment)

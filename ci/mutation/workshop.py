@@ -22,6 +22,9 @@ class MutateError(Exception):
     """An error, as the sentence that the user sees."""
 
 
+QUIET_NINJA = str(pathlib.Path(__file__).resolve().parents[1] / "building/quiet_ninja")
+
+
 @dataclasses.dataclass(frozen=True)
 class Sanitizer:
     """A build of the same tests whose sanitizer may notice what no test asks for."""
@@ -60,7 +63,7 @@ def say(text: str) -> None:
 
 
 def ninja(tree: Tree, targets: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ninja", "--quiet", *targets], cwd=tree.root, text=True,
+    return subprocess.run([QUIET_NINJA, *targets], cwd=tree.root, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import zipfile
 
-from contents import BUILD, PACKAGES, ROOT, Unmade, commit_time, tracked
+from contents import BUILD, PACKAGES, QUIET_NINJA, ROOT, Unmade, commit_time, tracked
 from fresh_system import DEBIAN, SYSTEMS
 
 # By processor: the name that compilers have for it, and Debian's.
@@ -94,7 +94,7 @@ def build(machine: str, tree: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
     (tree / "build").mkdir(exist_ok=True)
     (tree / "build/python").write_text(sys.executable + "\n")
     for words in ([sys.executable, "configure.py", "--cc", compiler],
-                  ["ninja", "--quiet", *PROGRAMS], [sys.executable, "ci/packaging/wheel.py"]):
+                  [QUIET_NINJA, *PROGRAMS], [sys.executable, "ci/packaging/wheel.py"]):
         subprocess.run(words, cwd=tree, env=environment, check=True, stdout=subprocess.DEVNULL)
     return next((tree / "build/packages/dist").glob(f"*_{machine}.whl"))
 

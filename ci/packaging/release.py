@@ -19,7 +19,7 @@ import sys
 import abi
 import sbom
 from stable_archive import check_sums, compress, differences, files_of, pack, write_sums
-from contents import BUILD, ROOT, Unmade, output, version
+from contents import BUILD, QUIET_NINJA, ROOT, Unmade, output, version
 
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
@@ -91,7 +91,7 @@ def make(source: pathlib.Path, out: pathlib.Path, parts: list[str], commit: str)
     log.unlink(missing_ok=True)
     clone(source, commit, log, environment)
     configure(source, log, environment)
-    run(source, log, environment, "ninja", "--quiet", *PROGRAMS)
+    run(source, log, environment, QUIET_NINJA, *PROGRAMS)
     if "source" in parts:
         make_source(source, commit, out)
     if "wheel" in parts:
