@@ -4,6 +4,8 @@
  */
 #include "lower.h"
 
+#include "base/options.h"
+
 #include <string.h>
 
 unsigned soft_bits(enum ptx_modifier type) {
@@ -255,6 +257,15 @@ static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_i
     return true;
 }
 
+/* Under a seed others may have a turn behind what reads memory that they write, so that an update
+ * that is made of a load and a store is seen to come apart. */
+static bool give_turn(struct soft_lowering *lowering, uint32_t begin) {
+    if (soft_options()->seed == 0) return true;
+    bool polls = false;
+    for (uint32_t i = begin; i < lowering->draft_count; i++) polls |= lowering->drafts[i].polls;
+    return !polls || soft_draft(lowering, SOFT_OP_turn) != NULL;
+}
+
 static bool draft_all(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     lowering->begins =
@@ -268,7 +279,10 @@ static bool draft_all(struct soft_lowering *lowering) {
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         lowering->current = i;
         lowering->begins[i] = lowering->draft_count;
-        if (!lower_instruction(lowering, &function->instructions[i])) return false;
+        if (!lower_instruction(lowering, &function->instructions[i]) ||
+            !give_turn(lowering, lowering->begins[i])) {
+            return false;
+        }
     }
     /* The end of the body is a return, written or not. */
     lowering->begins[function->instruction_count] = lowering->draft_count;

@@ -5,6 +5,7 @@
 #include "op_body.h"
 #include "ptx/ptx.h"
 
+#include "base/dice.h"
 #include "tollens/cuda_abi.h"
 #include "machine/barrier.h"
 #include "machine/finding.h"
@@ -104,6 +105,12 @@ OP_ANY(fence) {
 
 /* Lets everyone else go first. */
 OP_ANY(sleep) {
+    return soft_warp_stop(warp, SOFT_STOP_YIELD, in + 1);
+}
+
+/* Lets everyone else go first, as often as not. */
+OP_ANY(turn) {
+    if (warp->dice == 0 || soft_dice_roll(&warp->dice, 2) == 0) return in + 1;
     return soft_warp_stop(warp, SOFT_STOP_YIELD, in + 1);
 }
 

@@ -22,8 +22,8 @@ static const char numbers[] =
                 "atom.global.add.u32 %r12, [%rd1], 1;\n"
                 "store: st.global.u32 [%rd2+4], %r12;\n");
 
-/* A child process runs the kernel with a seed and sends who got which number. */
-static void order_of(const char *seed, uint32_t out[WORDS]) {
+/* A child process runs a kernel with a seed and sends what it wrote. */
+static void run_with(const char *seed, const char *kernel, uint32_t out[WORDS]) {
     int ends[2], status = 0;
     cr_assert_eq(pipe(ends), 0);
     pid_t child = fork();
@@ -32,7 +32,7 @@ static void order_of(const char *seed, uint32_t out[WORDS]) {
         setenv("TOLLENS_SOFT_SEED", seed, 1);
         setenv("TOLLENS_SOFT_WORKERS", "1", 1);
         memset(out, 0, WORDS * sizeof *out);
-        CUresult result = test_run(numbers, BLOCKS, THREADS, out, WORDS * sizeof *out);
+        CUresult result = test_run(kernel, BLOCKS, THREADS, out, WORDS * sizeof *out);
         bool sent = write(ends[1], out, WORDS * sizeof *out) == (ssize_t)(WORDS * sizeof *out);
         _exit(result == CUDA_SUCCESS && sent ? 0 : 1);
     }
@@ -41,6 +41,11 @@ static void order_of(const char *seed, uint32_t out[WORDS]) {
     close(ends[0]);
     cr_assert(waitpid(child, &status, 0) == child && status == 0, "seed %s: %d", seed, status);
     cr_assert_eq(got, (ssize_t)(WORDS * sizeof *out));
+}
+
+/* Who gets which number with a seed. */
+static void order_of(const char *seed, uint32_t out[WORDS]) {
+    run_with(seed, numbers, out);
     /* Whatever the order, each number was given once. */
     static bool seen[BLOCKS * THREADS];
     memset(seen, 0, sizeof seen);
@@ -105,6 +110,26 @@ Test(seed, no_seed_is_the_usual_order) {
     order_of("0", out);
     blocks_of(out, blocks);
     for (int b = 0; b < BLOCKS; b++) cr_assert_eq(blocks[b], b);
+}
+
+#define UPDATE(way)                                                                                \
+    TEST_KERNEL("ld." way ".global.u32 %r10, [%rd1]; add.u32 %r10, %r10, 1;\n"                     \
+                "st." way ".global.u32 [%rd1], %r10;\n")
+
+/* Each warp adds one to a word by a strong load and a strong store. With a seed other warps come
+ * between the two. */
+Test(seed, an_update_that_is_not_atomic_loses_some) {
+    enum { WARPS = BLOCKS * THREADS / 32 };
+    static const char *const seeds[] = {"0", "1", "2", "3"};
+    static const char *const updates[] = {UPDATE("volatile"), UPDATE("relaxed.gpu")};
+    static uint32_t out[WORDS];
+    for (int update = 0; update < 2; update++) {
+        for (int i = 0; i < 4; i++) {
+            run_with(seeds[i], updates[update], out);
+            cr_assert(i == 0 ? out[0] == WARPS : out[0] >= 1 && out[0] < WARPS,
+                      "update %d, seed %s: %u of %d are left", update, seeds[i], out[0], WARPS);
+        }
+    }
 }
 
 /* As many seeds as are asked for, of which the usual run of the tests has time for two. They begin
