@@ -128,6 +128,20 @@ Test(draw, a_bin_of_many_tokens_is_searched_too) {
     try_rows(MANY, "parts");
 }
 
+/* Parts of a row add to the same bins. */
+Test(draw, no_part_is_lost_in_any_order) {
+    enum { COLUMNS = 5000 };
+    uint64_t state = 11;
+    kernel_scene_reorder();
+    kernel_scene_begin();
+    for (size_t r = 0; r < ROWS; r++) {
+        make_row(&state, COLUMNS, &by[r]);
+        by[r].row.top_k = 1000 + (uint32_t)r;
+        make_logits(&state, r, COLUMNS, logits + r * COLUMNS);
+    }
+    try_rows(COLUMNS, "parts");
+}
+
 Test(draw, logits_without_a_token_are_told_apart) {
     enum { COLUMNS = 2000 };
     uint64_t state = 9;

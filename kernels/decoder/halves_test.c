@@ -100,13 +100,28 @@ static void check_weights(enum kn_weight_format format, size_t count, int expone
     free(weights), free(values), free(got);
 }
 
-Test(halves, weights_of_every_format_are_rounded_once) {
+static void check_every_format(void) {
     for (int format = 0; format < KN_WEIGHT_FORMATS; format++) {
         const size_t grain = kn_weight_grain((enum kn_weight_format)format);
         check_weights((enum kn_weight_format)format, grain, 0);
         check_weights((enum kn_weight_format)format, 256 * 35 + (grain < 256 ? grain : 0), 7);
         check_weights((enum kn_weight_format)format, 512 * 33, -3);
     }
+}
+
+Test(halves, weights_of_every_format_are_rounded_once) {
+    check_every_format();
+}
+
+static void begin_in_another_order(void) {
+    kernel_scene_reorder();
+    kernel_scene_begin();
+}
+
+TestSuite(halves_order, .init = begin_in_another_order, .fini = kernel_scene_end);
+
+Test(halves_order, warps_do_not_lose_the_peak) {
+    check_every_format();
 }
 
 Test(halves, a_weight_that_is_no_number_is_the_peak) {

@@ -86,6 +86,16 @@ Test(linear_rounded, a_gated_product_rounds_its_result) {
     if (capability >= 90) try_rounded(KN_WEIGHT_Q6_K, "stay", 1);
 }
 
+/* Blocks take tickets: the last rounds what all have written. */
+Test(linear_rounded, one_block_is_the_last_in_any_order) {
+    kernel_scene_reorder();
+    kernel_scene_begin();
+    const int capability = tol_context_device(test_context())->compute_capability;
+    if (capability >= 80) try_rounded(KN_WEIGHT_Q4_K, "bytes", 11);
+    if (capability >= 90) try_rounded(KN_WEIGHT_Q6_K, "early", 3);
+    if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "stay", 8);
+}
+
 /* Blocks of weights with random quants and scales, and a usual d. */
 static void draw_blocks(enum kn_weight_format format, uint64_t *state, uint8_t *blocks,
                         size_t bytes) {
