@@ -126,7 +126,8 @@ KERNELS = Room(
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum collective gemm measure norm quant softmax",
          "an operation each"),
-        ("attention_backward", "the gradients of attention"),
+        ("attention_backward attention_packed",
+         "the gradients of attention, and sequences of different lengths"),
         ("grouped", "products of groups of rows, and what follows them"),
         ("decoder", "what a decoder of language models adds: weights in any format of its files, "
                     "rows rounded to bytes, attention over pages"),

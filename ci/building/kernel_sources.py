@@ -17,6 +17,7 @@ KERNELS = """
     attention_backward/attention_backward attention_backward/attention_backward_maps
     attention_backward/attention_backward_variants
     attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
+    attention_packed/attention_packed
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
     gemm/gemm_planted_variants
@@ -46,6 +47,7 @@ KERNEL_IMAGES = """
     attention_backward/attention_backward_1_naive attention_backward/attention_backward_2_tensor
     attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
     attention_backward/attention_backward_hopper_defects
+    attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
@@ -85,8 +87,8 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep draw_sweep
-    gemm_sweep grouped_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
-    seal_sweep halves_sweep collective_sweep
+    gemm_sweep grouped_sweep attention_sweep packed_sweep quant_sweep rows_sweep decoder_sweep
+    checksum_sweep seal_sweep halves_sweep collective_sweep
 """.split()
 
 # The programs of kernels: each with the folder of its sources.
@@ -106,6 +108,7 @@ KERNELS_TESTS = """
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test
+    attention_packed/attention_packed_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test

@@ -1,0 +1,53 @@
+// A row of attention by a warp: what attention_1_naive and attention_packed_1_naive share.
+//
+// The idea, and what bounds it: as attention_1_naive.cu says.
+// Owner: the calling warp owns row `row` of out; lane threadIdx.x its elements lane, lane + 32, ...
+// Requires: blockDim.x = 32; head_size at most 256; any alignment.
+#pragma once
+
+#include "attention.cuh"
+
+template <typename T>
+__device__ inline void attention_naive_row(const attention_arguments &x, int batch, int head,
+                                           int row) {
+    constexpr int MOST = 256 / WARP;
+    const int lane = threadIdx.x;
+    const T *q = attention_row<T>(x.q, x.q_strides, batch, head, row);
+    const T *k = attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0);
+    const T *v = attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0);
+    T *out = (T *)attention_row<T>(x.out, x.out_strides, batch, head, row);
+    float query[MOST], sums[MOST], largest = -INFINITE, sum = 0;
+#pragma unroll
+    for (int i = 0; i < MOST; i++) {
+        const int d = i * WARP + lane;
+        query[i] = d < x.head_size ? to_float(q[d]) : 0;
+        sums[i] = 0;
+    }
+    const int keys = keys_seen(x, row), from = first_key_seen(x, row);
+    k += from * x.k_strides.row, v += from * x.v_strides.row;
+    for (int key = from; key < keys; key++, k += x.k_strides.row, v += x.v_strides.row) {
+        float score = 0;
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int d = i * WARP + lane;
+            if (d < x.head_size) score = fmaf(query[i], to_float(k[d]), score);
+        }
+        score = warp_sum(score) * x.scale_log2;
+        const float before = largest;
+        largest = fmaxf(largest, score);
+        const float base = finite_base(largest);
+        const float grown = exp2f(before - base), weight = exp2f(score - base);
+        sum = fmaf(sum, grown, weight);
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int d = i * WARP + lane;
+            if (d < x.head_size) sums[i] = fmaf(weight, to_float(v[d]), sums[i] * grown);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < MOST; i++) {
+        const int d = i * WARP + lane;
+        if (d < x.head_size) out[d] = from_float<T>(sums[i] * share_of(sum));
+    }
+    if (lane == 0) store_lse(x, batch, head, row, largest, sum);
+}
