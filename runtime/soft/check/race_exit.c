@@ -18,14 +18,9 @@ struct exit {
 static bool is_known(const struct exit *exit, const struct soft_mark *mark) {
     const struct soft_race_cta *own = exit->cta->race;
     if (mark->time == 0 || mark->pending || mark->cta == own->number) return true;
-    for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left);
-        if (exit->known == NULL || !soft_clock_covers(&own->race->clocks, exit->known, mark->cta,
-                                                      mark->warp, lane, mark->time)) {
-            return false;
-        }
-    }
-    return true;
+    if (mark->lanes == 0) return true;
+    return exit->known != NULL && soft_clock_covers(&own->race->clocks, exit->known, mark->cta,
+                                                    mark->warp, mark->lanes, mark->time);
 }
 
 static void check_mark(const struct exit *exit, const struct soft_mark *mark, uint64_t at) {

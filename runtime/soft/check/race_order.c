@@ -26,42 +26,49 @@ static uint32_t knows_lane(const struct soft_warp_order *warp, uint32_t lane, ui
     return warp->parted ? most(warp->synced, warp->lanes[lane][other]) : warp->synced;
 }
 
-static bool knows(const struct soft_checked_access *touch, const struct soft_mark *mark,
-                  uint32_t lane) {
-    const struct soft_race_cta *own = touch->cta;
-    const struct soft_warp_order *warp = &own->warps[touch->mark.warp];
-    if (mark->pending) return false;
-    if (mark->cta == own->number) {
-        bool same = mark->warp == touch->mark.warp;
-        if (same && lane == touch->lane) return true;
-        uint32_t known = same ? knows_lane(warp, touch->lane, lane) : warp->warps[mark->warp];
-        if (known >= mark->time) return true;
+/* Those of a mark's lanes that the block's own order says nothing of. */
+static uint32_t unknown_in_block(const struct soft_checked_access *touch,
+                                 const struct soft_mark *mark, uint32_t lanes) {
+    const struct soft_warp_order *warp = &touch->cta->warps[touch->mark.warp];
+    if (mark->warp != touch->mark.warp) return warp->warps[mark->warp] >= mark->time ? 0 : lanes;
+    lanes &= ~(1u << touch->lane);
+    if (warp->synced >= mark->time) return 0;
+    for (uint32_t left = warp->parted ? lanes : 0; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        if (knows_lane(warp, touch->lane, lane) >= mark->time) lanes &= ~(1u << lane);
     }
-    const struct soft_clock *clock = warp->known[touch->lane];
-    return clock != NULL &&
-           soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lane, mark->time);
+    return lanes;
 }
 
-/* Whether any thread of the warpgroup that the mark is of is known. */
-static bool knows_any(const struct soft_checked_access *touch, const struct soft_mark *mark) {
-    struct soft_mark each = *mark;
-    uint8_t first = (uint8_t)(mark->warp / SOFT_WARPGROUP * SOFT_WARPGROUP);
+/* Whether all of these lanes are known up to the time of the mark. */
+static bool knows(const struct soft_checked_access *touch, const struct soft_mark *mark,
+                  uint32_t lanes) {
+    const struct soft_race_cta *own = touch->cta;
+    if (lanes == 0) return true;
     if (mark->pending) return false;
-    for (uint8_t w = 0; w < SOFT_WARPGROUP; w++) {
-        each.warp = (uint8_t)(first + w);
-        for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
-            if (knows(touch, &each, lane)) return true;
-        }
+    if (mark->cta == own->number) lanes = unknown_in_block(touch, mark, lanes);
+    if (lanes == 0) return true;
+    const struct soft_clock *clock = own->warps[touch->mark.warp].known[touch->lane];
+    return clock != NULL &&
+           soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lanes, mark->time);
+}
+
+/* Whether any thread of the warpgroup that the mark is of is known. A thread knows itself. */
+static bool knows_any(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    const struct soft_race_cta *own = touch->cta;
+    const struct soft_warp_order *warp = &own->warps[touch->mark.warp];
+    const uint32_t first = mark->warp / SOFT_WARPGROUP * (uint32_t)SOFT_WARPGROUP;
+    if (mark->pending) return false;
+    for (uint32_t w = first; w < first + SOFT_WARPGROUP && mark->cta == own->number; w++) {
+        if (w == touch->mark.warp || warp->warps[w] >= mark->time) return true;
     }
-    return false;
+    const struct soft_clock *clock = warp->known[touch->lane];
+    return clock != NULL && soft_clock_covers_any(&touch->race->clocks, clock, mark->cta, first,
+                                                  SOFT_WARPGROUP, mark->time);
 }
 
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark) {
-    if (mark->product) return knows_any(touch, mark);
-    for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
-        if (!knows(touch, mark, (uint32_t)__builtin_ctz(left))) return false;
-    }
-    return true;
+    return mark->product ? knows_any(touch, mark) : knows(touch, mark, mark->lanes);
 }
 
 void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock) {

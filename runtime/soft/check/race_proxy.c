@@ -103,8 +103,9 @@ static bool fenced_for(const struct soft_race_cta *own, uint32_t warp, uint32_t 
         uint32_t known = mark->warp == warp ? in_warp : last->warps[mark->warp];
         if (known >= mark->time) return true;
     }
-    return all[lane].known != NULL && soft_clock_covers(&own->race->clocks, all[lane].known,
-                                                        mark->cta, mark->warp, writer, mark->time);
+    return all[lane].known != NULL &&
+           soft_clock_covers(&own->race->clocks, all[lane].known, mark->cta, mark->warp,
+                             1u << writer, mark->time);
 }
 
 /* Whether any lane of a CTA did. */

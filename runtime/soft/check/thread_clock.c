@@ -192,16 +192,35 @@ struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint3
     return clock;
 }
 
-bool soft_clock_covers(const struct soft_clocks *clocks, const struct soft_clock *clock,
-                       uint32_t cta, uint32_t warp, uint32_t lane, uint32_t time) {
+static const struct soft_clock *leaf_of(const struct soft_clocks *clocks,
+                                        const struct soft_clock *clock, uint32_t cta) {
     for (unsigned level = clocks->levels; level > 0 && clock != NULL; level--) {
         clock = children(clock)[branch_of(cta, level)];
     }
+    return clock;
+}
+
+bool soft_clock_covers(const struct soft_clocks *clocks, const struct soft_clock *clock,
+                       uint32_t cta, uint32_t warp, uint32_t lanes, uint32_t time) {
+    clock = leaf_of(clocks, clock, cta);
     if (clock == NULL) return false;
     if (clock->all >= time) return true;
-    for (uint32_t i = 0; i < clock->count; i++) {
+    /* A lane is in one item at most. */
+    for (uint32_t i = 0; i < clock->count && lanes != 0; i++) {
         const struct item *item = &items_of(clock)[i];
-        if (item->warp == warp && (item->lanes >> lane & 1) != 0) return item->time >= time;
+        if (item->warp == warp && item->time >= time) lanes &= ~item->lanes;
     }
-    return false;
+    return lanes == 0;
+}
+
+bool soft_clock_covers_any(const struct soft_clocks *clocks, const struct soft_clock *clock,
+                           uint32_t cta, uint32_t warp, uint32_t warps, uint32_t time) {
+    clock = leaf_of(clocks, clock, cta);
+    if (clock == NULL) return false;
+    bool any = clock->all >= time;
+    for (uint32_t i = 0; i < clock->count && !any; i++) {
+        const struct item *item = &items_of(clock)[i];
+        any = item->warp - warp < warps && item->time >= time;
+    }
+    return any;
 }

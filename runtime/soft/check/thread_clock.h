@@ -5,7 +5,8 @@
  * A CTA has one time. It advances whenever one of its threads executes a barrier, a fence or
  * similar. Clocks are immutable and share their common parts: they are trees over CTA numbers. So
  * in a chain of thousands of blocks, each ordered after all before it, a link costs one path in a
- * tree. The caller synchronizes; only soft_clock_covers may be called at any time.
+ * tree. The caller synchronizes; only soft_clock_covers and
+ * soft_clock_covers_any may be called at any time.
  */
 #ifndef SOFT_THREAD_CLOCK_H
 #define SOFT_THREAD_CLOCK_H
@@ -40,8 +41,12 @@ struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint3
 struct soft_clock *soft_clock_join(struct soft_clocks *clocks, struct soft_clock *one,
                                    struct soft_clock *other);
 
-/* Whether a thread is known up to a time. */
+/* Whether all of these lanes of a warp are known up to a time. */
 bool soft_clock_covers(const struct soft_clocks *clocks, const struct soft_clock *clock,
-                       uint32_t cta, uint32_t warp, uint32_t lane, uint32_t time);
+                       uint32_t cta, uint32_t warp, uint32_t lanes, uint32_t time);
+
+/* Whether any thread of so many warps from one on is. */
+bool soft_clock_covers_any(const struct soft_clocks *clocks, const struct soft_clock *clock,
+                           uint32_t cta, uint32_t warp, uint32_t warps, uint32_t time);
 
 #endif

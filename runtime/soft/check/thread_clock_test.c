@@ -20,15 +20,36 @@ static uint32_t pick(uint32_t below) {
     return (state >> 8) % below;
 }
 
+/* Of the threads of some warps the one that is known furthest decides. */
+static void check_any(const struct soft_clocks *clocks, const struct soft_clock *clock,
+                      uint32_t cta, const struct model *model) {
+    uint32_t first = pick(WARPS), count = 1 + pick(WARPS - first), furthest = 0;
+    for (uint32_t i = 0; i < count * SOFT_CLOCK_LANES; i++) {
+        uint32_t warp = first + i / SOFT_CLOCK_LANES;
+        uint32_t time = model->times[cta][warp][i % SOFT_CLOCK_LANES];
+        if (time > furthest) furthest = time;
+    }
+    cr_assert(furthest == 0 || soft_clock_covers_any(clocks, clock, cta, first, count, furthest));
+    cr_assert(!soft_clock_covers_any(clocks, clock, cta, first, count, furthest + 1));
+}
+
 static void check(const struct soft_clocks *clocks, const struct soft_clock *clock,
                   const struct model *model) {
     for (uint32_t tries = 0; tries < 40; tries++) {
         uint32_t cta = pick(CTAS), warp = pick(WARPS), lane = pick(SOFT_CLOCK_LANES);
-        uint32_t time = model->times[cta][warp][lane];
-        cr_assert(time == 0 || soft_clock_covers(clocks, clock, cta, warp, lane, time),
+        const uint32_t *times = model->times[cta][warp], time = times[lane];
+        cr_assert(time == 0 || soft_clock_covers(clocks, clock, cta, warp, 1u << lane, time),
                   "CTA %u, warp %u, lane %u is known up to %u", cta, warp, lane, time);
-        cr_assert(!soft_clock_covers(clocks, clock, cta, warp, lane, time + 1),
+        cr_assert(!soft_clock_covers(clocks, clock, cta, warp, 1u << lane, time + 1),
                   "CTA %u, warp %u, lane %u is known up to %u only", cta, warp, lane, time);
+        /* Of several lanes the one that is known least decides. */
+        uint32_t lanes = pick(1u << 24) << 8 | pick(1u << 8) | 1u << lane, last = time;
+        for (uint32_t other = 0; other < SOFT_CLOCK_LANES; other++) {
+            if ((lanes >> other & 1) != 0 && times[other] < last) last = times[other];
+        }
+        cr_assert(last == 0 || soft_clock_covers(clocks, clock, cta, warp, lanes, last));
+        cr_assert(!soft_clock_covers(clocks, clock, cta, warp, lanes, last + 1));
+        check_any(clocks, clock, cta, model);
     }
 }
 
@@ -79,9 +100,9 @@ Test(thread_clock, a_long_chain_costs_little) {
         last = chain[cta] = soft_clock_join(&clocks, last, own);
         soft_clock_drop(&clocks, own);
     }
-    cr_assert(soft_clock_covers(&clocks, last, 0, 0, 31, 5));
-    cr_assert(soft_clock_covers(&clocks, chain[100], 100, 0, 0, 5));
-    cr_assert(!soft_clock_covers(&clocks, chain[100], 101, 0, 0, 1));
+    cr_assert(soft_clock_covers(&clocks, last, 0, 0, 1u << 31, 5));
+    cr_assert(soft_clock_covers(&clocks, chain[100], 100, 0, 1, 5));
+    cr_assert(!soft_clock_covers(&clocks, chain[100], 101, 0, 1, 1));
     /* Who knows all learns nothing from who knows less. */
     struct soft_clock *same = soft_clock_join(&clocks, last, chain[LONG / 2]);
     cr_assert(same == last);
