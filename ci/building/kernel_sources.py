@@ -75,7 +75,7 @@ KERNEL_IMAGES = """
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
-    attention_backward_bench checksum_bench
+    attention_backward_bench attention_packed_bench checksum_bench
 """.split()
 
 # The program that times variants for problems and keeps the fastest.
