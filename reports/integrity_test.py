@@ -78,6 +78,8 @@ class Damage(unittest.TestCase):
                 ("seed0", "step,requested,used,held,largest_hole\n1,2,3,4\n"),
                 ("seed0", "step,requested,used,held,largest_hole\n1,2,3,4,x\n"),
                 ("launch_1", made_evidence.BLOCKS.replace("1.5", "nan")),
+                ("seed0", "step,requested,used,held,largest_hole\n1,2,3,4,\0\n"),
+                ("seed0", f"step,requested,used,held,largest_hole\n1,2,3,4,{'5' * 200000}\n"),
                 ("streams", "lane,what,begin_ns,end_ns\na,b,c,d\n")):
             self.assertRegex(self.refused(f"H3/every_size.{name}.csv", text),
                              rf"{name}.csv line [23]: ")

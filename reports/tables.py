@@ -2,8 +2,9 @@
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from . import errors, walks
 from .archive import Folder
@@ -77,22 +78,33 @@ def check_row(kinds: tuple[Callable[[str], object], ...], row: list[str]) -> Non
         kind(cell)
 
 
+def lines_of(path: Folder, file: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """The number and the fields of each line. ValueError: what no CSV may have, such as a field
+    without an end, or a NUL before Python 3.11."""
+    lines = csv.reader(file)
+    try:
+        for row in lines:
+            yield lines.line_num, row
+    except csv.Error as error:
+        raise ValueError(f"{path} line {lines.line_num}: {error}") from error
+
+
 def read_rows(path: Folder) -> tuple[tuple[str, ...], list[list[str]]]:
     """The columns and the rows. ValueError names the file and the damaged line."""
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        lines = csv.reader(file)
-        names = tuple(next(lines, []))
+        lines = lines_of(path, file)
+        names = tuple(next(lines, (0, []))[1])
         if names not in KINDS and not errors.is_known(names):
             return names, []
         rows = []
-        for row in lines:
+        for number, row in lines:
             try:
                 if names in KINDS:
                     check_row(KINDS[names], row)
                 else:
                     errors.read(names, row, {})
             except ValueError as error:
-                raise ValueError(f"{path} line {lines.line_num}: {error}") from error
+                raise ValueError(f"{path} line {number}: {error}") from error
             rows.append(row)
     if not rows:
         raise ValueError(f"{path} has no line after its first")

@@ -26,7 +26,7 @@ PROGRAM = """\
 int sum_below(int n) {
     int sum = 0;
     if (n < 0) return -1;
-    for (int i = 0; i < n; i++) {
+    for (long i = 0; i < n; i++) {
         sum += i;
     }
     return sum;
