@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""How ci/check counts its steps: what could not be run is neither passed nor failed."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).with_name("check")
+BEGIN, END = "# ---- running a step", "# run_tests PREFIX"
+# Those functions, and steps of every kind.
+PROGRAM = """
+set -u
+logs=logs only=
+mkdir logs
+touch logs/ran logs/failed logs/skipped logs/left-out
+{functions}
+nothing() {{ echo "not run here: there is no ptxas"; return 77; }}
+part() {{ echo "not run here: with nvcc: there is none"; echo "summary: 2 programs"; }}
+unexplained() {{ return 77; }}
+for name in {names}; do step "$name" "$name"; done
+finish
+"""
+
+
+class Steps(unittest.TestCase):
+    def run_steps(self, *names: str) -> tuple[int, list[str], dict[str, str]]:
+        text = CHECK.read_text()
+        functions = text[text.index(BEGIN):text.index(END)]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                ["sh", "-c", PROGRAM.format(functions=functions, names=" ".join(names))],
+                cwd=folder, text=True, stdout=subprocess.PIPE, check=False)
+            logs = {path.name: path.read_text()
+                    for path in pathlib.Path(folder, "logs").iterdir()}
+        return done.returncode, done.stdout.splitlines(), logs
+
+    def test_what_cannot_be_run_is_skipped_with_its_reason(self) -> None:
+        code, said, logs = self.run_steps("true", "nothing", "part")
+        self.assertEqual(code, 0)
+        self.assertIn("check: nothing        skipped: there is no ptxas", said)
+        self.assertEqual(said[-1], "check: 2 passed, 0 failed, 1 skipped")
+        self.assertEqual(logs["skipped"], "nothing there is no ptxas\n")
+        self.assertEqual(logs["ran"].split(), ["true", "part"])
+
+    def test_what_runs_in_part_says_what_did_not(self) -> None:
+        _, said, _ = self.run_steps("part")
+        self.assertTrue(said[0].startswith("check: part           passed"), said)
+        self.assertIn("2 programs", said[0])
+        self.assertEqual(said[1].split(maxsplit=1)[1], "not run here: with nvcc: there is none")
+
+    def test_a_failure_and_a_skip_without_a_reason_fail(self) -> None:
+        for name in ("false", "unexplained"):
+            code, said, logs = self.run_steps("true", name)
+            self.assertEqual(code, 1)
+            self.assertEqual(said[-2:], [f"check: failed: {name}", "check: 1 passed, 1 failed"])
+            self.assertEqual(logs["skipped"], "")
+
+
+if __name__ == "__main__":
+    unittest.main()
