@@ -6,6 +6,7 @@
 
 /* Numbers of eight bits are multiplied as halves. */
 enum { FACTORS_MAX = 512, SUMS_MAX = 256, E4M3_LEAST = -14 };
+#include "plain_sum.h"
 #include "tensor_sum.h"
 
 static void begin_problem(struct problem *p, struct soft_tensor_shape shape, unsigned block,
@@ -15,6 +16,8 @@ static void begin_problem(struct problem *p, struct soft_tensor_shape shape, uns
     p->k = shape.k;
     p->block = block;
     p->half = half;
+    p->cut = 0;
+    p->special = false;
 }
 
 /* Eight bits: the lower two elements of every four, then the upper two; C comes last. */
@@ -68,6 +71,76 @@ static void write_sums(const struct problem *p, uint32_t *bits, enum soft_tensor
     }
 }
 
+/* Factors as plain_sum.h reads them. */
+struct plain_factors {
+    _Alignas(64) float value[FACTORS_MAX];
+    _Alignas(64) int32_t exponent[FACTORS_MAX];
+};
+
+/* Adds a block of so many products to all sums. */
+static inline __attribute__((always_inline)) void
+add_plain_block(struct problem *p, const struct plain_factors *a, const struct plain_factors *b,
+                unsigned k_begin, unsigned count) {
+    plain_floats a_value[PLAIN_K];
+    plain_ints a_exponent[PLAIN_K];
+    for (unsigned row = 0; row < p->m; row++) {
+        for (unsigned k = 0; k < count; k++) {
+            a_value[k] = (plain_floats){0} + a->value[row * p->k + k_begin + k];
+            a_exponent[k] = (plain_ints){0} + a->exponent[row * p->k + k_begin + k];
+        }
+        for (unsigned column = 0; column < p->n; column += COLUMNS) {
+            size_t at = (size_t)k_begin * p->n + column;
+            struct plain_strip strip = {
+                a_value, (const plain_floats *)(const void *)(b->value + at), a_exponent,
+                (const plain_ints *)(const void *)(b->exponent + at), p->n / COLUMNS};
+            add_plain(&strip, count, (plain_floats *)(void *)(p->c + row * p->n + column));
+        }
+    }
+}
+
+/* Whether the quick way gives the sums. If it does, they have been made. */
+static bool multiply_plain(struct problem *p, const struct tensor *t, const uint32_t *a_bits,
+                           const uint32_t *b_bits) {
+    struct plain_factors a, b;
+    float before[SUMS_MAX];
+    const uint32_t *sums = (const uint32_t *)(const void *)p->c;
+    if (p->half || !has_plain_type(t->a) || !has_plain_type(t->b)) return false;
+    struct plain_range a_range = read_plain(a_bits, p->m * p->k, t->a, a.value, a.exponent);
+    struct plain_range b_range = read_plain(b_bits, p->k * p->n, t->b, b.value, b.exponent);
+    if (!are_plain_factors(&a_range, &b_range)) return false;
+    memcpy(before, p->c, sizeof before);
+    for (unsigned k = 0; k < p->k; k += p->block) {
+        if (!are_plain(sums, p->m * p->n)) { /* of a block before, perhaps */
+            memcpy(p->c, before, sizeof before);
+            return false;
+        }
+        if (p->block == PLAIN_K) {
+            add_plain_block(p, &a, &b, k, PLAIN_K);
+        } else if (p->block == 8) {
+            add_plain_block(p, &a, &b, k, 8);
+        } else {
+            add_plain_block(p, &a, &b, k, 4);
+        }
+    }
+    return true;
+}
+
+/* The sums by tensor_sum.h, whatever the factors are. */
+static void multiply_any(struct problem *p, const struct tensor *t, uint32_t *a, uint32_t *b) {
+    bool bytes = soft_tensor_bits(t->a) == 8;
+    if (bytes) {
+        regroup(a, p->m, p->k, false);
+        regroup(b, p->k, p->n, true);
+    }
+    p->special = read_factors(&p->a, a, p->m * p->k, t->a);
+    p->special |= read_factors(&p->b, b, p->k * p->n, t->b);
+    if (bytes) {
+        multiply_bytes(p);
+    } else {
+        multiply(p);
+    }
+}
+
 OP_WHOLE(mma_float) {
     struct tensor t = tensor_of(warp, in);
     struct soft_tensor_shape s = t.shape;
@@ -75,26 +148,15 @@ OP_WHOLE(mma_float) {
     struct fragment fb = fragment_of(s, SOFT_TENSOR_B, t.b);
     struct fragment fc = fragment_of(s, SOFT_TENSOR_C, t.c);
     struct fragment fd = fragment_of(s, SOFT_TENSOR_C, t.d);
-    uint32_t a[FACTORS_MAX] = {0}, b[FACTORS_MAX] = {0}, c[SUMS_MAX] = {0};
-    _Alignas(64) struct problem p = {0};
-    bool bytes = soft_tensor_bits(t.a) == 8;
+    _Alignas(64) uint32_t a[FACTORS_MAX], b[FACTORS_MAX], c[SUMS_MAX];
+    _Alignas(64) struct problem p;
     /* Where one of C and D is single the sum is: halves are widened before, and made behind it. */
     begin_problem(&p, s, block_of(t.a, s), t.c == SOFT_TENSOR_F16 && t.d == SOFT_TENSOR_F16);
     gather_elements(warp, &fa, t.a_slots, a);
     gather_elements(warp, &fb, t.b_slots, b);
     gather_elements(warp, &fc, t.c_slots, c);
-    if (bytes) {
-        regroup(a, s.m, s.k, false);
-        regroup(b, s.k, s.n, true);
-    }
-    p.special = read_factors(&p.a, a, s.m * s.k, t.a);
-    p.special |= read_factors(&p.b, b, s.k * s.n, t.b);
     read_sums(&p, c, t.c);
-    if (bytes) {
-        multiply_bytes(&p);
-    } else {
-        multiply(&p);
-    }
+    if (!multiply_plain(&p, &t, a, b)) multiply_any(&p, &t, a, b);
     write_sums(&p, c, t.d);
     scatter_elements(warp, &fd, t.d_slots, c);
     return in + 1;

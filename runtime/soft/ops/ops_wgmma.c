@@ -241,12 +241,11 @@ static void read_plain_b(const struct soft_wgmma_op *op) {
 /* Whether no product's exponent can be too small or too large, and no accumulator's is. */
 static bool is_plain(const struct soft_wgmma_op *op, const struct plain_range *a) {
     const struct soft_wgmma_product *product = op->product;
-    bool zero = a->least == INT32_MAX || product->b_least == INT32_MAX;
-    bool plain = !a->special && product->b_kind == SOFT_WGMMA_PLAIN &&
-                 (zero || a->least + product->b_least >= PLAIN_LEAST) &&
-                 a->largest + product->b_largest <= PLAIN_LARGEST;
+    struct plain_range b = {product->b_least, product->b_largest,
+                            product->b_kind != SOFT_WGMMA_PLAIN};
+    bool plain = are_plain_factors(a, &b);
     for (unsigned r = 0; r < op->d_count && op->accumulates && plain; r++) {
-        plain = are_plain(REGISTER(r));
+        plain = are_plain(REGISTER(r), SOFT_LANES);
     }
     return plain;
 }
@@ -257,9 +256,7 @@ static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits)
     _Alignas(64) int32_t exponent[PLAIN_ROWS * PLAIN_K];
     struct plain_a a;
     const struct soft_wgmma_product *product = op->product;
-    bool has_type =
-        op->a == SOFT_TENSOR_F16 || op->a == SOFT_TENSOR_BF16 || op->a == SOFT_TENSOR_TF32;
-    if (op->d != SOFT_TENSOR_F32 || !has_type) return false;
+    if (op->d != SOFT_TENSOR_F32 || !has_plain_type(op->a)) return false;
     if (product->b_kind == SOFT_WGMMA_UNREAD) read_plain_b(op);
     struct plain_range range = read_plain(bits, ROWS * op->k, op->a, value, exponent);
     if (!is_plain(op, &range)) return false;
