@@ -66,6 +66,8 @@ class TheKernels(unittest.TestCase):
         self.assertIn("kernels/row/row.cuh", found.files)
         self.assertIn("softmax", found.suites(["softmax_1_naive"]))
         self.assertNotIn("softmax", found.suites(["gemm_1_naive"]))
+        self.assertIn("gather_columns", found.other_suites("collective_3_columns"))
+        self.assertNotIn("collective", found.other_suites("collective_3_columns"))
 
     def test_the_sources_have_something_to_change(self) -> None:
         found = kernel_parts.Kernels(ROOT)

@@ -159,18 +159,21 @@ class Killers:
                 say(f"  {killer.name} is left out: without a mutant, {found.what}")
         return self.alone[killer]
 
-    def in_order(self, group: str | None, suites: list[str], entries: list[str],
+    def in_order(self, group: str | None, suites: list[list[str]], entries: list[str],
                  link: Callable[[str], None]) -> Iterator[Killer]:
-        """Those that launch one of these entries, the cheapest first; link is called with each
-        program before the first of it."""
-        wanted = set(entries)
-        for program in (SWEEP, TESTS):
-            every = self.cases(group) if program == SWEEP and group else [] if program == SWEEP \
-                else [test for suite in suites for test in self.tests(suite)]
-            chosen = [each for each in every if wanted & set(each.entries)]
-            if chosen:
-                link(program)
-            yield from sorted(chosen, key=lambda each: each.about_s)
+        """Those that launch one of these entries: cases, then tests of the first suites, then of
+        the next, each time the cheapest first; link is called with each program before the first
+        of it."""
+        linked: list[str] = []
+        for every in (lambda: self.cases(group) if group else [],
+                      *(lambda few=few: [test for suite in few for test in self.tests(suite)]
+                        for few in suites)):
+            chosen = [each for each in every() if set(entries) & set(each.entries)]
+            for each in sorted(chosen, key=lambda each: each.about_s):
+                if each.program not in linked:
+                    link(each.program)
+                    linked.append(each.program)
+                yield each
 
     def ask(self, killer: Killer) -> Finding | None:
         """About the mutant that is linked; None: it is left out."""

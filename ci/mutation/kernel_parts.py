@@ -53,12 +53,22 @@ class Kernels:
         return [name for name, parts in self.parts.items() if file in parts]
 
     def suites(self, names: list[str]) -> list[str]:
-        """Those of these kernels' operations: of gemm_1_naive, in gemm_test.c and the like."""
-        return sorted({suite for name in names for path in self._tests(name)
-                       for suite in SUITE.findall(path.read_text(encoding="utf-8"))})
+        """Those of these kernels' operations: of gemm_1_naive, in gemm_test.c and the like; of an
+        operation that has none, all of the folder."""
+        return sorted({suite for name in names
+                       for suite in _suites(self._own(name) or self._tests(name))})
+
+    def other_suites(self, name: str) -> list[str]:
+        """The others of a kernel's folder, which may run it too."""
+        return sorted(_suites(self._tests(name)) - set(self.suites([name])))
 
     def _tests(self, name: str) -> list[pathlib.Path]:
-        """All of the folder where none is the operation's."""
+        return list((self.root / self.source[name]).parent.glob("*_test.c"))
+
+    def _own(self, name: str) -> list[pathlib.Path]:
         operation = NUMBER.split(name)[0]
-        tests = list((self.root / self.source[name]).parent.glob("*_test.c"))
-        return [path for path in tests if path.name.startswith(f"{operation}_")] or tests
+        return [path for path in self._tests(name) if path.name.startswith(f"{operation}_")]
+
+
+def _suites(paths: list[pathlib.Path]) -> set[str]:
+    return {suite for path in paths for suite in SUITE.findall(path.read_text(encoding="utf-8"))}

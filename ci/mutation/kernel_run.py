@@ -75,7 +75,8 @@ class Judge:
         counts = {SWEEP: 0, TESTS: 0}
         seconds = 0.0
         for killer in self.killers.in_order(
-                self.kernels.group.get(name), self.kernels.suites([name]), entries,
+                self.kernels.group.get(name),
+                [self.kernels.suites([name]), self.kernels.other_suites(name)], entries,
                 self.bench.link):
             if self.limit_s and seconds > self.limit_s:
                 return "survived", f"{_asked(name, counts)} before the limit"
