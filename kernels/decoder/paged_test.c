@@ -341,6 +341,11 @@ Test(paged, attention_is_the_definition_for_sessions_of_any_length) {
                          .positions = {31, 256, 5},
                          .magnitude = 1,
                          .normed = true});
+    check((struct stage){/* three blocks for the heads of a key */
+                         .shape = {18, 1, 16},
+                         .rotated = 16,
+                         .positions = {4, 130, 17},
+                         .magnitude = 1});
 }
 
 Test(paged, a_window_hides_what_is_before_it) {
