@@ -54,9 +54,14 @@ softmax_of_share(float (&values)[PIECES][PIECE<T>], const uint4 (&bits)[PIECES],
         row_sum = fmaf(all[i].y, expf(all[i].x - row_base), row_sum);
     }
     const float own_share = DEFECT == CLUSTER_OWN_BASE ? 1 : expf(largest - row_base);
-    const float share = row_sum == 0 ? 0 : own_share / row_sum;
+    // Not one factor: of bfloat16 row_sum is times 2^64, and what is left of own_share behind it may
+    // be subnormal, with few digits, where the results are not.
+    const float share = row_sum == 0 ? 0 : 1 / row_sum;
 #pragma unroll
-    for (int i = 0; i < PIECES * PIECE<T>; i++) values[i / PIECE<T>][i % PIECE<T>] *= share;
+    for (int i = 0; i < PIECES * PIECE<T>; i++) {
+        values[i / PIECE<T>][i % PIECE<T>] *= own_share;
+        values[i / PIECE<T>][i % PIECE<T>] *= share;
+    }
 }
 
 template <typename T, int PIECES, int BLOCKS, cluster_defect DEFECT = CLUSTER_RIGHT>
