@@ -112,13 +112,24 @@ static struct page *page_of(struct soft_touched *touched, uint64_t number, uint6
     return touched->last = page;
 }
 
+/* The bits from one on to an end that are in its word, which are counted. */
+static uint64_t mask_of(unsigned from, unsigned end, unsigned *count) {
+    unsigned at = from % 64;
+    *count = end - from < 64 - at ? end - from : 64 - at;
+    return *count == 64 ? UINT64_MAX : ((1ull << *count) - 1) << at;
+}
+
 static void set_bits(uint64_t *bits, unsigned from, unsigned count) {
-    for (unsigned end = from + count; from < end;) {
-        unsigned at = from % 64, part = end - from < 64 - at ? end - from : 64 - at;
-        uint64_t mask = part == 64 ? UINT64_MAX : ((1ull << part) - 1) << at;
-        bits[from / 64] |= mask;
-        from += part;
+    for (unsigned end = from + count, part = 0; from < end; from += part) {
+        bits[from / 64] |= mask_of(from, end, &part);
     }
+}
+
+static bool has_bits(const uint64_t *bits, unsigned from, unsigned count) {
+    for (unsigned end = from + count, part = 0; from < end; from += part) {
+        if ((bits[from / 64] & mask_of(from, end, &part)) != 0) return true;
+    }
+    return false;
 }
 
 void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint64_t base,
@@ -148,9 +159,9 @@ bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch,
         const struct page *page = touched->pages[hash_of(number) % touched->buckets];
         while (page != NULL && (page->number != number || page->base != base)) page = page->next;
         if (stop > end) stop = end;
-        for (; page != NULL && page->bits[touch] != NULL && at < stop; at++) {
-            unsigned offset = (unsigned)(at % PAGE_BYTES);
-            if ((page->bits[touch][offset / 64] >> offset % 64 & 1) != 0) return true;
+        if (page != NULL && page->bits[touch] != NULL &&
+            has_bits(page->bits[touch], (unsigned)(at % PAGE_BYTES), (unsigned)(stop - at))) {
+            return true;
         }
         at = stop;
     }
