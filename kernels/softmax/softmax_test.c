@@ -149,6 +149,41 @@ Test(softmax, rows_of_clusters_are_the_definition_too) {
     row_stage_end(&stage);
 }
 
+/* Goal: where a block's own largest element is far below the row's, its share of the sum is tiny,
+ * and the small probabilities keep the digits of the type. */
+Test(softmax, blocks_far_below_the_largest_keep_their_digits) {
+    enum { DEPTHS = 9, COLUMNS = 1024 };
+    static float values[DEPTHS * COLUMNS];
+    static double oracle[DEPTHS * COLUMNS];
+    if (!has_clusters()) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(10);
+    for (size_t i = 0; i < DEPTHS * COLUMNS; i++) {
+        const size_t c = i % COLUMNS, depth = 40 + 6 * (i / COLUMNS); /* to 88: exp's end */
+        values[i] = c >= COLUMNS - 100 ? 0 : -(float)depth - (float)(c % 3) * 0.5f;
+    }
+    for (size_t i = 0; i < 6 * KN_TYPES; i++) {
+        const struct trial t = {.variant = clusters[i % 6], .type = i / 6, .columns = COLUMNS};
+        struct row_matrix in = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
+        struct row_matrix out = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
+        row_fill(&in, values);
+        for (size_t r = 0; r < DEPTHS; r++) {
+            kn_softmax_oracle(in.values + r * COLUMNS, NULL, COLUMNS, 1, oracle + r * COLUMNS);
+        }
+        MUST(kn_softmax(stage.kernels, stage.stream,
+                        &(struct kn_softmax){.type = t.type,
+                                             .rows = DEPTHS,
+                                             .columns = COLUMNS,
+                                             .in = row_matrix_rows(&in),
+                                             .out = row_matrix_rows(&out),
+                                             .variant = t.variant}));
+        row_expect(&stage, &out, oracle, tolerance_of(&t, 90), NULL, "%s %s", t.variant,
+                   kn_type_name(t.type));
+        row_matrix_end(&in);
+        row_matrix_end(&out);
+    }
+    row_stage_end(&stage);
+}
+
 KN_IMAGES(softmax_planted);
 #define PLANTED(which)                                                                             \
     {                                                                                              \
