@@ -38,7 +38,7 @@ class Judge:
         return digest("".join([self.bench.release, *stamps]).encode())
 
     def verdict(self, mutant: Mutant) -> Verdict:
-        """What is known from an earlier run, or comes out now and is kept."""
+        """The verdict of an earlier run where it still holds; else judges, and keeps that."""
         stamp = self.stamp(mutant.file)
         known = self.log.verdicts.get(mutant.key)
         if known and known.holds(stamp, self.killers.stamp):

@@ -21,9 +21,9 @@ struct top_k_shared {
     int count; // of keys that reach the threshold, also those that found no room
 };
 
-// Calls use(values, column) for each of a thread's pieces, in order: column is that of its first
-// element, which may lie in front of the row. Elements outside of the row are 0. Four pieces are
-// requested at once.
+// Calls use(values, column) for each of a thread's pieces, in order. column is the column of the
+// piece's first element, and negative where the piece begins before the row; values has 0 for
+// elements outside the row. A thread requests four pieces at once.
 template <typename T, typename USE>
 __device__ inline void for_each_piece(const T *in, int columns, USE use) {
     enum { AT_ONCE = 4 };
