@@ -222,6 +222,7 @@ bool case_run_all(const char *driver, char **lines, size_t count, unsigned proce
         return false;
     }
     unsigned running = 0;
+    if (seconds == 0) plan->next = count; /* before a process could begin with a case */
     while (running < processes && running < PROCESSES_MAX && running < count) {
         if (start(driver, lines, count, plan, shared) < 0) break;
         running++;
