@@ -12,7 +12,8 @@
 // Stages of a ring at most: row_variant.c gives no more shared memory.
 constexpr int CLUSTER_RING_STAGES = 3;
 
-// One defect a kernel, for softmax_ring_planted.cu.
+// One defect a kernel, for softmax_ring_planted.cu. What a defect does not wait for comes as late as
+// it may: behind the read. So the read is wrong on every device, and not only where it wins a race.
 enum ring_defect {
     RING_RIGHT,
     RING_EARLY_RELEASE, // a stage is refilled before its pieces are in registers
@@ -68,11 +69,21 @@ template <int BLOCKS, ring_defect DEFECT = RING_RIGHT> struct cluster_meeting {
     __device__ inline void of(float2 (&all)[BLOCKS], float2 mine) {
         const float2 *place = places[turn];
         turn ^= 1;
+        if (DEFECT == RING_NO_MEETING) return of_late(all, mine, place);
         if (threadIdx.x < BLOCKS) store_to_block(place + cluster_rank(), threadIdx.x, mine);
-        if (DEFECT != RING_NO_MEETING) cluster_sync();
+        cluster_sync();
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) all[i] = place[i];
-        if (DEFECT == RING_NO_MEETING) cluster_sync();
+    }
+
+private:
+    // The defect: the places are read before the other blocks have written them.
+    __device__ inline void of_late(float2 (&all)[BLOCKS], float2 mine, const float2 *place) const {
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) all[i] = i == (int)cluster_rank() ? mine : place[i];
+        cluster_sync();
+        if (threadIdx.x < BLOCKS) store_to_block(place + cluster_rank(), threadIdx.x, mine);
+        cluster_sync();
     }
 };
 
@@ -119,7 +130,6 @@ template <typename T, int PIECES, int BLOCKS, ring_defect DEFECT = RING_RIGHT> s
 
     // The current row, once it is there.
     __device__ inline void take(uint4 (&bits)[PIECES], uint32_t fill) {
-        const bool waits_late = DEFECT == RING_WRONG_PHASE || DEFECT == RING_NO_WAIT;
         const uint4 *stage = slots + slot * each;
         if (DEFECT == RING_WRONG_PHASE) barrier_wait_briefly(&arrived[slot], parity ^ 1);
         if (!waits_late) barrier_wait(&arrived[slot], parity);
@@ -130,7 +140,11 @@ template <typename T, int PIECES, int BLOCKS, ring_defect DEFECT = RING_RIGHT> s
             bits[p] = make_uint4(fill, fill, fill, fill);
             if (piece_of_thread(p) < count) bits[p] = stage[piece_of_thread(p)];
         }
-        if (waits_late) barrier_wait(&arrived[slot], parity); // no copy is left when a block ends
+        if (waits_late) {
+            __syncthreads(); // all have read
+            if (threadIdx.x == 0) copy(row);
+            barrier_wait(&arrived[slot], parity);
+        }
     }
 
     // Refills the stage of the row that was taken. All threads of the block have taken it: a
@@ -143,13 +157,19 @@ template <typename T, int PIECES, int BLOCKS, ring_defect DEFECT = RING_RIGHT> s
     }
 
 private:
+    static constexpr bool waits_late = DEFECT == RING_WRONG_PHASE || DEFECT == RING_NO_WAIT;
+
+    // Copies the share of a row into the current stage.
+    __device__ inline void copy(long long of) const {
+        if (count == 0) return;
+        copy_bulk(slots + slot * each, in + of * in_stride, count * 16, &arrived[slot]);
+    }
+
     // Requests the next row into the current stage, and moves on to the next stage.
     __device__ inline void ask() {
         if (threadIdx.x == 0 && next < rows) {
             barrier_expect(&arrived[slot], count * 16);
-            if (count > 0) {
-                copy_bulk(slots + slot * each, in + next * in_stride, count * 16, &arrived[slot]);
-            }
+            if (!waits_late) copy(next);
         }
         next += step;
         slot = slot + 1 == stages ? 0 : slot + 1;
