@@ -102,8 +102,13 @@ tol_status ranks_write(const struct ranks_child *child, CUdeviceptr address, con
     const tol_status status = tol_context_bind(child->context);
     if (status != TOL_OK) return status;
     const struct tol_driver_table *driver = tol_context_functions(child->context);
-    return driver->cuMemcpyHtoD_v2(address, from, bytes) == CUDA_SUCCESS ? TOL_OK
-                                                                         : TOL_DRIVER_ERROR;
+    /* A copy from pageable memory returns once the bytes are staged, before they have arrived, and
+     * the child's stream does not wait for the default one (driver API, "Synchronize behavior"). */
+    const CUstream stream = tol_stream_handle(child->stream);
+    return driver->cuMemcpyHtoDAsync_v2(address, from, bytes, stream) == CUDA_SUCCESS &&
+                   driver->cuStreamSynchronize(stream) == CUDA_SUCCESS
+               ? TOL_OK
+               : TOL_DRIVER_ERROR;
 }
 
 tol_status ranks_read(const struct ranks_child *child, CUdeviceptr address, void *to,
