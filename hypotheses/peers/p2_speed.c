@@ -30,7 +30,9 @@ static void conclude(struct peer_stage *stage, const char *name, const char *uni
                               "needs GPUs: the soft device has no links (mechanics exercised)");
         return;
     }
-    hyp_attack_measure(stage->attack, least, "%s, the least of all pairs", name);
+    hyp_attack_measure(stage->attack, least, "%s, %s", name,
+                       matrix->raw_all > 0 ? "until the last pair is done"
+                                           : "the least of all pairs");
     snprintf(text, sizeof text, "%s (%s), runtime", name, unit);
     record_side(stage, text, matrix->runtime);
     snprintf(text, sizeof text, "%s (%s), driver", name, unit);

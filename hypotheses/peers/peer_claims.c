@@ -61,11 +61,13 @@ static const struct hyp_plugin_claim claims[] = {
           .prediction =
               "At least 0.97 of the driver's bandwidth with copies of 512 MiB, and of its "
               "speed with copies of 4 KiB.",
-          .falsified_if = "a pair's share is 0.97 or less.",
+          .falsified_if = "a pair's share is 0.97 or less, or that of all pairs at once.",
           .method = "Turns of the runtime (tol_transfer_peer) and of the driver "
                     "(cuMemcpyPeerAsync, cuStreamSynchronize) alternate; each side's number is the "
                     "median of its turns. Pairs that copy at once have a thread, a stream and "
-                    "buffers each.",
+                    "buffers each. Where more than two devices copy at once, pairs share "
+                    "links, and each run divides them among pairs in another way; so all "
+                    "together are judged, by the time until the last pair is done.",
           .control = "The driver's side does not go through the interposer: the saboteurs slow the "
                      "runtime's side alone.",
           .confounders = "Both sides wait for each copy, so neither shows what queued copies "

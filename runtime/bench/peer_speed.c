@@ -138,21 +138,31 @@ static double median(double *values, size_t count) {
     return values[count / 2];
 }
 
-/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first. */
+static double last_of(struct lane *const *group, size_t count) {
+    double last = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (group[i]->seconds > last) last = group[i]->seconds;
+    }
+    return last;
+}
+
+/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; behind
+ * the lanes, those until the last lane is done. */
 static tol_status take_turns(struct lane *const *group, size_t count, unsigned turns,
                              unsigned copies, double (*seconds)[2]) {
-    double *taken = calloc(count * 2 * turns, sizeof *taken); /* [lane][side][turn] */
+    double *taken = calloc((count + 1) * 2 * turns, sizeof *taken); /* [lane][side][turn] */
     tol_status status = taken != NULL ? TOL_OK : TOL_OUT_OF_HOST_MEMORY;
     for (unsigned turn = 0; turn < turns + 1 && status == TOL_OK; turn++) {
         for (unsigned i = 0; i < 2 && status == TOL_OK; i++) {
             const unsigned side = (turn + i) % 2;
             status = run_lanes(group, count, side == 0, copies);
-            for (size_t lane = 0; turn > 0 && lane < count; lane++) {
-                taken[(lane * 2 + side) * turns + turn - 1] = group[lane]->seconds;
+            for (size_t lane = 0; turn > 0 && lane <= count; lane++) {
+                taken[(lane * 2 + side) * turns + turn - 1] =
+                    lane < count ? group[lane]->seconds : last_of(group, count);
             }
         }
     }
-    for (size_t i = 0; i < count * 2 && status == TOL_OK; i++) {
+    for (size_t i = 0; i < (count + 1) * 2 && status == TOL_OK; i++) {
         seconds[i / 2][i % 2] = median(taken + i * turns, turns);
     }
     free(taken);
@@ -183,7 +193,7 @@ static tol_status measure(struct lane *lanes, size_t count, enum peer_load load,
     tol_status status = TOL_OK;
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
         struct lane *group[LANES_MAX];
-        double seconds[LANES_MAX][2], raw = 0, runtime = 0;
+        double seconds[LANES_MAX + 1][2], raw = 0, runtime = 0;
         const size_t in_group = group_of(lanes, count, i, load, group);
         if (load == PEER_BOTH_WAYS && lanes[i].from_device > lanes[i].to_device) continue;
         status = take_turns(group, in_group, turns, copies, seconds);
@@ -194,6 +204,10 @@ static tol_status measure(struct lane *lanes, size_t count, enum peer_load load,
             if (load == PEER_ALL_PAIRS) {
                 keep(matrix, group[j], bytes / seconds[j][0], bytes / seconds[j][1]);
             }
+        }
+        if (in_group > 2 && status == TOL_OK) {
+            matrix->raw_all = bytes * (double)in_group / seconds[in_group][0];
+            matrix->runtime_all = bytes * (double)in_group / seconds[in_group][1];
         }
         if (load == PEER_ALL_PAIRS) break;
         for (size_t j = 0; j < in_group && status == TOL_OK; j++) {
@@ -245,6 +259,7 @@ tol_status peer_speed_latency(struct tol_context *const *contexts, size_t count,
 
 double peer_speed_least(const struct peer_matrix *matrix, size_t count, bool is_less_better) {
     double least = 0;
+    if (matrix->raw_all > 0) return matrix->runtime_all / matrix->raw_all;
     for (size_t i = 0; i < count * count; i++) {
         const double raw = matrix->raw[i / count][i % count];
         const double runtime = matrix->runtime[i / count][i % count];

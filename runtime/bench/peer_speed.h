@@ -19,10 +19,14 @@ enum peer_load {
 
 const char *peer_load_name(enum peer_load load);
 
-/* [from][to]; what is on the diagonal is 0. */
+/* [from][to]; what is on the diagonal is 0. Pairs of more than two devices that copy at once share
+ * links, and a pair's share of them differs from turn to turn: raw_all and runtime_all are the
+ * bytes of all pairs over the time until the last is done, in GB/s. They are 0 where no more than
+ * a pair and its reverse ran at once. */
 struct peer_matrix {
     double raw[PEER_SPEED_DEVICES][PEER_SPEED_DEVICES];
     double runtime[PEER_SPEED_DEVICES][PEER_SPEED_DEVICES];
+    double raw_all, runtime_all;
 };
 
 /* Gets GB/s (10^9 bytes) between contexts of count devices for copies of `bytes` bytes, `copies` a
@@ -38,7 +42,7 @@ tol_status peer_speed_latency(struct tol_context *const *contexts, size_t count,
                               struct peer_matrix *matrix);
 
 /* The least that the runtime reaches of the driver, over all pairs: runtime over raw, or raw over
- * runtime where less is better. */
+ * runtime where less is better. Where pairs shared links: that of all together. */
 double peer_speed_least(const struct peer_matrix *matrix, size_t count, bool is_less_better);
 
 #endif

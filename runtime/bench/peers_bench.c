@@ -66,9 +66,14 @@ static void write_side(FILE *file, const char *name, size_t count,
 static void show(struct bench *b, const char *name, const char *unit, bool is_less_better,
                  const struct peer_matrix *matrix) {
     const double least = peer_speed_least(matrix, b->count, is_less_better);
-    printf("%s: at least %.3f of the driver's\n", name, least);
+    printf("%s: %s%.3f of the driver's\n", name, matrix->raw_all > 0 ? "together " : "at least ",
+           least);
     print_side("driver", unit, b->count, matrix->raw);
     print_side("runtime", unit, b->count, matrix->runtime);
+    if (matrix->raw_all > 0) {
+        printf("  together: driver %.2f %s, runtime %.2f\n", matrix->raw_all, unit,
+               matrix->runtime_all);
+    }
     fflush(stdout);
     if (b->file == NULL) return;
     fprintf(b->file, "%s    {\"name\": \"%s\", \"unit\": \"%s\", \"least\": %.4f",
