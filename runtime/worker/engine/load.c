@@ -24,7 +24,7 @@ enum {
     ROWS_MAX = 4096,
     PROMPT_ROWS = 2048,
     PROMPT_FROM = 64,
-    CHUNK = 2 << 20,
+    CHUNK = 3 << 20,
     DEADLINE_MS = 60000,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
     ALIGNMENT = 256
@@ -57,6 +57,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
               l->shape.head_size);
     TOL_CHECK(*chunk >= ALIGNMENT, TOL_INVALID_ARGUMENT, "chunks of %zu bytes; at least %d", *chunk,
               ALIGNMENT);
+    if (*chunk > l->shape.weight_bytes) *chunk = l->shape.weight_bytes + ALIGNMENT;
     *chunk = *chunk / ALIGNMENT * ALIGNMENT;
     TOL_CHECK(l->share.ranks == 1 || options->way != KN_WAY_RING, TOL_INVALID_ARGUMENT,
               "columns do not go around a ring; they are exchanged directly or by flags");
@@ -122,11 +123,11 @@ out:
 }
 
 static tol_status load_weights(struct tol_loaded *l, const struct tol_model *model,
-                               const struct tol_load_options *options,
+                               const struct tol_load_options *options, size_t chunk,
                                struct loaded_pieces *pieces) {
     tol_status status = TOL_OK;
-    if (l->upload == NULL) TOL_TRY(loaded_upload_begin(l, model, pieces, options));
-    TOL_TRY(loaded_upload_run(l));
+    if (l->upload == NULL) TOL_TRY(loaded_upload_begin(l, model, chunk, options));
+    TOL_TRY(loaded_upload_run(l, pieces));
     TOL_TRY(tol_buffer_write_at(l->weights, l->frequencies.address - tol_buffer_address(l->weights),
                                 tol_model_parts(model)->frequencies, l->frequencies.bytes));
     if (options->verify) TOL_TRY(loaded_verify(l, pieces));
@@ -145,16 +146,16 @@ static tol_status load_all_weights(struct tol_loaded *l, const struct tol_model 
         struct tol_loaded *part = l->team.part[i];
         size_t bytes = 0;
         TOL_TRY(loaded_plan(part, model, chunk, &pieces[i], &bytes));
-        if (i == 0) TOL_TRY(loaded_upload_begin(part, model, &pieces[i], options));
         TOL_TRY(tol_buffer_create(part->context, bytes, 1, &part->weights));
         loaded_place(part);
         pieces[i].before = all;
         all += pieces[i].bytes;
     }
+    TOL_TRY(loaded_upload_await(l));
     const uint64_t begin = tol_now_ns();
     for (unsigned i = 0; i < l->share.ranks; i++) {
         pieces[i].all = all;
-        TOL_TRY(load_weights(l->team.part[i], model, options, &pieces[i]));
+        TOL_TRY(load_weights(l->team.part[i], model, options, chunk, &pieces[i]));
     }
     l->read_ns = tol_now_ns() - begin;
     TOL_TRY(tol_loaded_is_resident(l, &resident));
@@ -194,6 +195,7 @@ static tol_status make_part(const struct tol_model *model, const struct tol_load
     if (rank == 0) l->slots = calloc(l->sessions, sizeof *l->slots);
     TOL_CHECK(l->layers != NULL && (rank > 0 || l->slots != NULL), TOL_OUT_OF_HOST_MEMORY,
               "%zu layers", l->shape.layers);
+    if (rank == 0) TOL_TRY(loaded_upload_begin(l, model, *chunk, options));
     TOL_TRY(kn_kernels_create(context, &l->kernels));
     status = tol_stream_create(context, NULL, &l->stream);
 out:

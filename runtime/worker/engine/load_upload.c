@@ -5,10 +5,10 @@
  * stream that all threads share, and waits by the driver's own wait until the other block's copy is
  * done: nobody queries, since threads that query keep each other from queueing.
  *
- * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, so they
- * are not part of it: the threads pin blocks while memory for the weights is allocated on the
- * device, and free them while the rest of the loading goes on. On an H100 that gave 0.87 to 0.90 of
- * a pinned copy, and 0.80 before.
+ * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, and a
+ * thread that pins holds up those that copy. So the threads start as soon as there is a context,
+ * and pin while memory is allocated on the device; reading begins when all blocks are pinned; and
+ * they are freed while the rest of the loading goes on.
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
  * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum {
-    THREADS_MAX = 12, /* with two blocks of 2 MiB each the fastest on a machine with an H100 */
+    THREADS_MAX = 12, /* with two blocks of 3 MiB each the fastest on a machine with an H100 */
     BLOCKS = 2,
     REPORT_NS = 50000000,
     TEXT_BYTES = 1024
@@ -61,6 +61,7 @@ struct loaded_upload {
     size_t next;             /* piece */
     uint64_t done;           /* bytes whose copies are queued */
     unsigned users, running; /* threads that have it, and that read or are to read */
+    unsigned ready;          /* threads whose blocks are pinned, or that failed */
     bool goes, stops;
     tol_status status; /* the first failure of a thread that reads, and its words */
     int cuda;
@@ -82,25 +83,20 @@ static void leave(struct loaded_upload *u) {
 
 /* ---- threads that read ---- */
 
-static tol_status make_block(struct reader *r, unsigned which) {
-    if (r->block[which] != NULL) return TOL_OK;
-    return tol_pinned_create_huge(r->upload->context, r->upload->block_bytes, &r->block[which]);
-}
-
-static bool is_awaited(struct loaded_upload *u) {
-    pthread_mutex_lock(&u->lock);
-    const bool is_awaited = u->goes || u->stops;
-    pthread_mutex_unlock(&u->lock);
-    return is_awaited;
-}
-
-/* The first block, and the others as long as nobody waits for the thread. */
-static tol_status make_first_blocks(struct reader *r) {
-    tol_status status = make_block(r, 0);
-    for (unsigned i = 1; i < BLOCKS && status == TOL_OK && !is_awaited(r->upload); i++) {
-        status = make_block(r, i);
+static tol_status make_blocks(struct reader *r) {
+    tol_status status = TOL_OK;
+    const struct loaded_upload *u = r->upload;
+    for (unsigned i = 0; i < BLOCKS && status == TOL_OK; i++) {
+        status = tol_pinned_create_huge(u->context, u->block_bytes, &r->block[i]);
     }
     return status;
+}
+
+static void note_ready(struct loaded_upload *u) {
+    pthread_mutex_lock(&u->lock);
+    u->ready++;
+    pthread_cond_signal(&u->changed);
+    pthread_mutex_unlock(&u->lock);
 }
 
 /* Whether there is to be reading. */
@@ -147,7 +143,6 @@ static tol_status read_pieces(struct reader *r) {
     struct loaded_upload *u = r->upload;
     for (unsigned which = 0; has_more(u); which = (which + 1) % BLOCKS) {
         void *bytes = NULL;
-        TOL_TRY(make_block(r, which));
         TOL_TRY(await(r, which, &bytes));
         struct loaded_piece *piece = take(u);
         if (piece == NULL) break;
@@ -190,7 +185,8 @@ static void note_failure(struct loaded_upload *u, tol_status status) {
 static void *run(void *user) {
     struct reader *r = user;
     struct loaded_upload *u = r->upload;
-    note_failure(u, make_first_blocks(r));
+    note_failure(u, make_blocks(r));
+    note_ready(u);
     if (wait_to_go(u)) {
         note_failure(u, read_pieces(r));
         note_failure(u, end_copies(r));
@@ -319,7 +315,7 @@ static void start(struct loaded_upload *u, unsigned wanted) {
 }
 
 static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
-                       struct loaded_pieces *pieces, const struct tol_load_options *options,
+                       size_t block_bytes, const struct tol_load_options *options,
                        struct loaded_upload **made) {
     tol_status status = TOL_OK;
     pthread_condattr_t monotonic;
@@ -328,14 +324,11 @@ static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
     u->loaded = loaded;
     u->context = loaded->context;
     u->file = tol_model_file(model);
-    u->pieces = pieces;
+    u->block_bytes = block_bytes;
     u->sums = options->verify;
     u->options = options;
     u->deadline_ms = loaded->deadline_ms;
     u->users = 1;
-    for (size_t i = 0; i < pieces->count; i++) {
-        if (pieces->list[i].bytes > u->block_bytes) u->block_bytes = pieces->list[i].bytes;
-    }
     pthread_mutex_init(&u->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -349,29 +342,45 @@ out:
 }
 
 tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model *model,
-                               struct loaded_pieces *pieces,
-                               const struct tol_load_options *options) {
+                               size_t block_bytes, const struct tol_load_options *options) {
     tol_status status = TOL_OK;
-    TOL_TRY(make(loaded, model, pieces, options, &loaded->upload));
-    start(loaded->upload, thread_count(options, pieces->count));
+    const uint64_t bytes = tol_model_shape(model)->weight_bytes;
+    TOL_TRY(make(loaded, model, block_bytes, options, &loaded->upload));
+    start(loaded->upload, thread_count(options, (size_t)(bytes / block_bytes) + 1));
     TOL_CHECK(loaded->upload->started > 0, TOL_OUT_OF_HOST_MEMORY,
               "no thread could be started to read the model");
 out:
     return status;
 }
 
-tol_status loaded_upload_run(struct tol_loaded *loaded) {
-    struct loaded_upload *u = loaded->upload;
-    struct progress progress = {u->options, u->pieces, UINT64_MAX, 0};
-    pthread_mutex_lock(&u->lock);
-    u->goes = true;
-    pthread_cond_broadcast(&u->begins);
-    pthread_mutex_unlock(&u->lock);
-    tol_status status = watch(u, &progress);
+/* The failure of a thread that reads, or TOL_OK. */
+static tol_status failure_of(struct loaded_upload *u) {
+    tol_status status = TOL_OK;
     pthread_mutex_lock(&u->lock);
     if (u->status != TOL_OK) status = tol_fail_again(u->status, u->cuda, u->text);
     pthread_mutex_unlock(&u->lock);
     return status;
+}
+
+tol_status loaded_upload_await(struct tol_loaded *loaded) {
+    struct loaded_upload *u = loaded->upload;
+    pthread_mutex_lock(&u->lock);
+    while (u->ready < u->started) pthread_cond_wait(&u->changed, &u->lock);
+    pthread_mutex_unlock(&u->lock);
+    return failure_of(u);
+}
+
+tol_status loaded_upload_run(struct tol_loaded *loaded, struct loaded_pieces *pieces) {
+    struct loaded_upload *u = loaded->upload;
+    struct progress progress = {u->options, pieces, UINT64_MAX, 0};
+    pthread_mutex_lock(&u->lock);
+    u->pieces = pieces;
+    u->goes = true;
+    pthread_cond_broadcast(&u->begins);
+    pthread_mutex_unlock(&u->lock);
+    const tol_status status = watch(u, &progress);
+    const tol_status failure = failure_of(u);
+    return failure != TOL_OK ? failure : status;
 }
 
 bool loaded_upload_end(struct tol_loaded *loaded) {

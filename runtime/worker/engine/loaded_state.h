@@ -157,15 +157,18 @@ tol_status loaded_plan(struct tol_loaded *loaded, const struct tol_model *model,
 void loaded_place(struct tol_loaded *loaded);
 void loaded_rebase(struct tol_loaded *loaded, CUdeviceptr by);
 
-/* Starts threads that pin blocks of the host; they need no memory on the device yet. */
+/* Starts threads that pin blocks of block_bytes on the host. They need neither memory on the device
+ * nor the pieces yet. */
 tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model *model,
-                               struct loaded_pieces *pieces,
-                               const struct tol_load_options *options);
+                               size_t block_bytes, const struct tol_load_options *options);
 
-/* Lets them read all pieces and copy them to the weights' buffer, and returns when all is there.
- * From then on the pieces and the options may go; after a failure, when loaded_upload_end is
- * done. */
-tol_status loaded_upload_run(struct tol_loaded *loaded);
+/* Waits until all blocks are pinned. */
+tol_status loaded_upload_await(struct tol_loaded *loaded);
+
+/* Lets the threads read all pieces, of block_bytes at most, and copy them to the weights' buffer,
+ * and returns when all is there. From then on the pieces and the options may go; after a failure,
+ * when loaded_upload_end is done. */
+tol_status loaded_upload_run(struct tol_loaded *loaded, struct loaded_pieces *pieces);
 
 /* Waits until the threads have freed their blocks. false: one hangs in the driver, and is left
  * behind. Does nothing where none were started. */
