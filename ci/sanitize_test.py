@@ -70,7 +70,7 @@ class Sanitize(unittest.TestCase):
         code, text = self.run_it("clean", "--groups", "decoder threads")
         self.assertEqual(code, 0, text)
         self.assertIn("all clean: 5 of 5", text)
-        self.assertRegex(text, r"ok  initcheck +decoder +37 launches of 19 kernels +errors: none")
+        self.assertRegex(text, r"ok  initcheck +decoder +52 launches of 31 kernels +errors: none")
         self.assertEqual(text, (self.folder / "out/sanitize.txt").read_text(encoding="utf-8"))
 
     def test_what_a_tool_finds_is_told(self) -> None:
@@ -83,15 +83,15 @@ class Sanitize(unittest.TestCase):
 
     def test_what_did_not_run_is_told(self) -> None:
         only = ("--groups", "decoder", "--tools", "memcheck")
-        self.expect(1, "19 of 19 kernels were not launched", self.run_it("idle", *only))
-        self.expect(1, "1 of 19 kernels were not launched: swiglu_f16", self.run_it("less", *only))
+        self.expect(1, "31 of 31 kernels were not launched", self.run_it("idle", *only))
+        self.expect(1, "1 of 31 kernels were not launched: swiglu_f16", self.run_it("less", *only))
         self.expect(1, "not done after 1 s", self.run_it("slow", *only, "--seconds", "1"))
 
     def test_a_launch_that_fails_is_told(self) -> None:
         rules = self.folder / "faults.json"
         rules.write_text('{"rules": [{"function": "cuLaunchKernel", "nth": 3, "action": "return", '
                          '"code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}', encoding="utf-8")
-        self.expect(1, "37 cases, 1 wrong", self.run_it(
+        self.expect(1, "52 cases, 1 wrong", self.run_it(
             "clean", "--groups", "decoder", "--tools", "memcheck", TOLLENS_SOFT_FAULTS=str(rules)))
         self.assertIn("WRONG swiglu f32 5 x 9001", (
             self.folder / "out/sanitize/memcheck-decoder.program").read_text(encoding="utf-8"))

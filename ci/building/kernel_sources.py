@@ -53,7 +53,7 @@ KERNEL_IMAGES = """
     softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
-    row/top_k_1_block
+    row/argmax_2_whole row/top_k_1_block row/top_k_2_warp row/top_k_3_pass
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early collective/collective_5_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted

@@ -74,15 +74,19 @@ static tol_status launch(void *user, size_t turn) {
                                            .columns = r->columns,
                                            .k = 64,
                                            .in = in,
-                                           .indices = out});
+                                           .indices = out,
+                                           .variant = r->variant});
     case ARGMAX:
     case OPERATIONS:
         break;
     }
-    return kn_argmax(
-        kernels, r->bench->stream,
-        &(struct kn_argmax){
-            .type = r->type, .rows = r->rows, .columns = r->columns, .in = in, .out = out});
+    return kn_argmax(kernels, r->bench->stream,
+                     &(struct kn_argmax){.type = r->type,
+                                         .rows = r->rows,
+                                         .columns = r->columns,
+                                         .in = in,
+                                         .out = out,
+                                         .variant = r->variant});
 }
 
 static bool has_second(enum operation operation) {
@@ -149,27 +153,41 @@ out:
     return status;
 }
 
-/* Which shapes show a variant of softmax and the norms. */
+/* Which operations and shapes show a variant. */
 static bool four_thousand(const struct rows *r) {
-    return r->columns == 4096;
-}
-static bool norm_halves(const struct rows *r) {
-    return r->type != KN_F32 && r->columns <= 4096 && r->operation != SOFTMAX;
+    return r->columns == 4096 && r->operation <= RMSNORM;
 }
 static bool short_halves(const struct rows *r) {
-    return r->type != KN_F32 && r->columns <= 4096;
+    return r->type != KN_F32 && r->columns <= 4096 && r->operation <= RMSNORM;
+}
+static bool norm_halves(const struct rows *r) {
+    return short_halves(r) && r->operation != SOFTMAX;
 }
 
 static bool vocabularies(const struct rows *r) {
-    return r->columns >= 32000;
+    return r->columns >= 32000 && r->operation <= RMSNORM;
 }
 
 static bool thirty_two_thousand(const struct rows *r) {
-    return r->columns == 32000;
+    return r->columns == 32000 && r->operation <= RMSNORM;
 }
 
 static bool long_softmax(const struct rows *r) {
     return r->columns >= 32000 && r->operation == SOFTMAX;
+}
+
+static bool choosing(const struct rows *r) {
+    return r->operation == ARGMAX || r->operation == TOP_K;
+}
+static bool warp_rows(const struct rows *r) {
+    const size_t bytes = r->columns * kn_type_bytes(r->type);
+    return choosing(r) && (r->operation == TOP_K ? r->columns <= 4096 : bytes <= 2048);
+}
+static bool argmax(const struct rows *r) {
+    return r->operation == ARGMAX;
+}
+static bool top_k(const struct rows *r) {
+    return r->operation == TOP_K;
 }
 
 static const struct {
@@ -177,6 +195,10 @@ static const struct {
     bool (*takes)(const struct rows *r);
     int compute_capability_min;
 } variants[] = {
+    {"warp", warp_rows, 90},
+    {"whole", argmax, 90},
+    {"pass", top_k, 90},
+    {"block", choosing, 75},
     {"whole", short_halves, 75},
     {"wide", short_halves, 75},
     {"ring", short_halves, 80},
@@ -217,7 +239,7 @@ static tol_status run(struct kn_bench *bench) {
                                           .columns = r.columns,
                                           .variant = variants[v].name,
                                           .copy_us = &copies[i][type]};
-                    if (operation <= RMSNORM && variants[v].takes(&forced) &&
+                    if (variants[v].takes(&forced) &&
                         variants[v].compute_capability_min <= capability) {
                         TOL_TRY(measure(bench, &forced));
                     }

@@ -81,7 +81,7 @@ Test(gather, what_cannot_be_is_refused) {
     row_stage_end(&stage);
 }
 
-static void find(struct row_stage *stage, struct row_matrix *in) {
+static void find_by(struct row_stage *stage, struct row_matrix *in, const char *variant) {
     const size_t rows = in->rows;
     int got[16];
     struct kn_guarded out = {0};
@@ -93,17 +93,23 @@ static void find(struct row_stage *stage, struct row_matrix *in) {
                                        .rows = rows,
                                        .columns = in->columns,
                                        .in = row_matrix_rows(in),
-                                       .out = {out.buffer, out.offset / sizeof(int), 0}}));
+                                       .out = {out.buffer, out.offset / sizeof(int), 0},
+                                       .variant = variant}));
     MUST(tol_stream_synchronize(stage->stream));
     MUST(kn_guarded_read(&out, got));
     MUST(kn_guarded_check(&out, &changed));
     cr_assert(changed == 0);
     for (size_t r = 0; r < rows; r++) {
         const int expected = kn_argmax_oracle(in->values + r * in->columns, in->columns);
-        cr_assert(got[r] == expected, "%s, %zu columns, row %zu: %d and not %d",
-                  kn_type_name(in->type), in->columns, r, got[r], expected);
+        cr_assert(got[r] == expected, "%s, %s, %zu columns, row %zu: %d and not %d",
+                  variant != NULL ? variant : "best", kn_type_name(in->type), in->columns, r,
+                  got[r], expected);
     }
     kn_guarded_destroy(&out);
+}
+
+static void find(struct row_stage *stage, struct row_matrix *in) {
+    find_by(stage, in, NULL);
 }
 
 Test(argmax, the_first_of_the_largest_is_found) {
@@ -118,6 +124,58 @@ Test(argmax, the_first_of_the_largest_is_found) {
                 row_matrix_end(&in);
             }
         }
+    }
+    row_stage_end(&stage);
+}
+
+/* Rows of one piece; of as many as a warp asks for at once and of one more; and of more than a
+ * block does. */
+Test(argmax, whole_rows_are_the_definition_too) {
+    static const size_t widths[] = {8, 136, 1024, 1032, 4096, 40000};
+    if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(6);
+    for (size_t i = 0; i < 2 * 6 * KN_TYPES; i++) {
+        const size_t columns = widths[i / 2 % 6];
+        if (i % 2 == 0 && columns * kn_type_bytes(i / 12) > 2048) continue;
+        for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+            struct row_matrix in = row_matrix_make(i / 12, 5, columns, 8, d % 2 * 8);
+            row_draw(&stage, &in, d, d == KN_LARGE ? -1 : 1);
+            find_by(&stage, &in, i % 2 == 0 ? "warp" : "whole");
+            row_matrix_end(&in);
+        }
+    }
+    row_stage_end(&stage);
+}
+
+Test(argmax, whole_rows_have_the_stated_outcomes_too) {
+    enum { COLUMNS = 1200, SHORT = 400, ROWS = 8 };
+    static float values[ROWS * COLUMNS], drawn[ROWS * SHORT];
+    if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(7);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        values[c] = 5;
+        values[COLUMNS + c] = c == 10 ? 0.0f : -0.0f;
+        values[2 * COLUMNS + c] = -INFINITY;
+        values[3 * COLUMNS + c] = c == 1199 ? INFINITY : 1;
+        values[4 * COLUMNS + c] = c >= 777 ? NAN : INFINITY;
+        values[5 * COLUMNS + c] = c == 1198 || c == 901 ? -1 : c % 2 == 0 ? -2 : -INFINITY;
+        values[6 * COLUMNS + c] = c % 300 == 299 ? 7 : (float)(c % 7);
+        values[7 * COLUMNS + c] = c == 0 ? -0.0f : c == 600 ? 0.0f : -1;
+    }
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        struct row_matrix in = row_matrix_make(type, ROWS, COLUMNS, 0, 0);
+        row_fill(&in, values);
+        find_by(&stage, &in, "whole");
+        row_matrix_end(&in);
+        for (size_t c = 0; c < SHORT; c++) { /* rows of every third column, or nearly */
+            for (size_t r = 0; r < ROWS; r++) {
+                drawn[r * SHORT + c] = values[r * COLUMNS + c * (COLUMNS - 1) / (SHORT - 1)];
+            }
+        }
+        in = row_matrix_make(type, ROWS, SHORT, 0, 0);
+        row_fill(&in, drawn);
+        find_by(&stage, &in, "warp");
+        row_matrix_end(&in);
     }
     row_stage_end(&stage);
 }
@@ -156,5 +214,7 @@ Test(argmax, what_cannot_be_is_refused) {
     MUST_FAIL(kn_argmax(stage.kernels, stage.stream, &bad), TOL_INVALID_ARGUMENT, "out overlaps");
     bad = good, bad.out.offset = 127;
     MUST_FAIL(kn_argmax(stage.kernels, stage.stream, &bad), TOL_OUT_OF_RANGE, "out");
+    bad = good, bad.variant = "whole", bad.columns = 31;
+    MUST_FAIL(kn_argmax(stage.kernels, stage.stream, &bad), TOL_UNSUPPORTED, "multiple of 16");
     row_stage_end(&stage);
 }

@@ -11,23 +11,68 @@
 #include <stdlib.h>
 
 KN_IMAGES(top_k_1_block);
+KN_IMAGES(top_k_2_warp);
+KN_IMAGES(top_k_3_pass);
+
+/* A problem as a variant sees it. */
+struct top_k_fit {
+    struct kn_row_fit row;
+    size_t k;
+};
+
+enum { WARP = 32, WARP_ROWS = 4, PASS_PIECES = 4, PASS_THREADS_MIN = 128 };
+
+static const char *refuse_few(const struct top_k_fit *fit, enum kn_type type, size_t pieces_max) {
+    if (fit->k > TOP_K_FEW) return "k is above 64";
+    return kn_row_refuse(&fit->row, type, KN_ROW_WHOLE, pieces_max);
+}
 
 /* clang-format off */
+#define REFUSE(type, TYPE, short, long)                                                            \
+    static const char *refuse_warp_##type##_##short(const void *fit) {                             \
+        return refuse_few(fit, KN_##TYPE, (size_t)WARP * (short));                                 \
+    }                                                                                              \
+    static const char *refuse_warp_##type##_##long(const void *fit) {                              \
+        return refuse_few(fit, KN_##TYPE, (size_t)WARP * (long));                                  \
+    }                                                                                              \
+    static const char *refuse_pass_##type(const void *fit) {                                       \
+        return refuse_few(fit, KN_##TYPE, 0);                                                      \
+    }
+#define BY_WARP(type, pieces)                                                                      \
+    {.name = "warp", .entry = "top_k_warp_" #type "_" #pieces, .images = kn_images_top_k_2_warp,   \
+     .compute_capability_min = 90, .refuse = refuse_warp_##type##_##pieces, .threads = WARP,       \
+     .tile = {WARP_ROWS, 0, 0}}
+#define PASS(type)                                                                                 \
+    {.name = "pass", .entry = "top_k_pass_" #type, .images = kn_images_top_k_3_pass,               \
+     .compute_capability_min = 90, .refuse = refuse_pass_##type, .threads = TOP_K_THREADS}
 #define BLOCK(type)                                                                                \
     {.name = "block", .entry = "top_k_" #type, .images = kn_images_top_k_1_block,                  \
      .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = TOP_K_THREADS}
 /* clang-format on */
 
-static const struct kn_variant variants[] = {BLOCK(f32), BLOCK(f16), BLOCK(bf16)};
+REFUSE(f32, F32, 8, 32)
+REFUSE(f16, F16, 4, 16)
+REFUSE(bf16, BF16, 4, 16)
+static const struct kn_variant variants[] = {
+    BY_WARP(f32, 8),  BY_WARP(f32, 32),  BY_WARP(f16, 4), BY_WARP(f16, 16),
+    BY_WARP(bf16, 4), BY_WARP(bf16, 16), PASS(f32),       PASS(f16),
+    PASS(bf16),       BLOCK(f32),        BLOCK(f16),      BLOCK(bf16),
+};
 const struct kn_variants kn_top_k_variants = {"top_k", variants,
                                               sizeof variants / sizeof variants[0]};
 
 _Static_assert(2 * KN_TOP_K_MOST <= TOP_K_CANDIDATES, "a threshold must lie above some keys");
 
-/* A block a row, with a thread a piece while there are threads: a power of two of them. */
-static struct tol_launch_shape shape_of(const struct kn_row_fit *fit, size_t rows) {
-    unsigned threads = 32;
-    while (threads < TOP_K_THREADS && threads < fit->pieces) threads *= 2;
+/* A warp a row; or a block a row, with a thread for a piece, or for four of a pass, while there are
+ * threads: a power of two of them. */
+static struct tol_launch_shape shape_of(const struct kn_variant *variant,
+                                        const struct kn_row_fit *fit, size_t rows,
+                                        const struct tol_device *device) {
+    if (variant->images == kn_images_top_k_2_warp) return kn_row_shape(variant, fit, rows, device);
+    const bool is_pass = variant->images == kn_images_top_k_3_pass;
+    unsigned threads = is_pass ? PASS_THREADS_MIN : WARP;
+    const unsigned pieces = is_pass ? PASS_PIECES : 1;
+    while (threads < variant->threads && threads * pieces < fit->pieces) threads *= 2;
     return (struct tol_launch_shape){(unsigned)rows, 1, 1, threads, 1, 1, 0};
 }
 
@@ -66,17 +111,21 @@ tol_status kn_top_k(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(locate_out(&x->indices, &indices, &in));
     TOL_CHECK(values.end <= indices.begin || indices.end <= values.begin, TOL_INVALID_ARGUMENT,
               "values overlaps indices");
-    const struct kn_row_fit fit = kn_row_fit_of(x->type, &in);
-    TOL_TRY(kn_kernels_pick(kernels, &kn_top_k_variants, NULL, &fit, &variant, &kernel));
+    struct top_k_fit fit = {kn_row_fit_of(x->type, &in), x->k};
+    fit.row.not_whole = kn_row_whole(&in);
+    TOL_TRY(kn_kernels_pick(kernels, &kn_top_k_variants, x->variant, &fit, &variant, &kernel));
     const struct top_k_arguments arguments = {.in = in.begin,
                                               .values = values.begin,
                                               .indices = indices.begin,
+                                              .rows = (long long)x->rows,
                                               .columns = (long long)x->columns,
                                               .in_stride = (long long)in.stride,
                                               .values_stride = (long long)values.stride,
                                               .indices_stride = (long long)indices.stride,
                                               .k = (int)x->k};
-    status = kn_rows_launch(stream, kernel, shape_of(&fit, x->rows), &arguments, sizeof arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status = kn_rows_launch(stream, kernel, shape_of(variant, &fit.row, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

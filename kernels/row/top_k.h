@@ -19,6 +19,7 @@ struct kn_top_k {
     struct kn_rows
         values; /* rows x k: the elements, to the bit; buffer NULL: they are not wanted */
     struct kn_rows indices; /* rows x k int32: their columns; buffer NULL: they are not wanted */
+    const char *variant;    /* forces the variant of this name; NULL: the best */
 };
 
 /* Queues it. Without rows it returns TOL_OK. TOL_INVALID_ARGUMENT: k is 0 or above columns, or
@@ -27,6 +28,9 @@ struct kn_top_k {
 TOL_API tol_status kn_top_k(struct kn_kernels *kernels, struct tol_stream *stream,
                             const struct kn_top_k *top_k);
 
+/* For k of up to 64 and whole rows, which begin at a multiple of 16 bytes and consist of pieces of
+ * 16 bytes: "warp", a warp a row of up to 4,096 elements; "pass", a block a row, which is read
+ * once. "block": any k and rows, which are read twice. */
 extern const struct kn_variants kn_top_k_variants;
 
 /* The definition, of one row: writes k columns. false: there is no memory. Pure. */

@@ -13,7 +13,8 @@ TestSuite(top_k, .fini = test_end);
 
 /* The k largest of a matrix, into guarded outputs with a gap, and compares them with the oracle:
  * columns, and values to the bit. */
-static void find(struct row_stage *stage, struct row_matrix *in, size_t k, const char *what) {
+static void find_by(struct row_stage *stage, struct row_matrix *in, size_t k, const char *variant,
+                    const char *what) {
     const size_t stride = k + 3, count = (in->rows - 1) * stride + k;
     struct row_matrix values = row_matrix_make(in->type, in->rows, k, 2, 1);
     struct kn_guarded indices = {0};
@@ -29,7 +30,8 @@ static void find(struct row_stage *stage, struct row_matrix *in, size_t k, const
                                      .k = k,
                                      .in = row_matrix_rows(in),
                                      .values = row_matrix_rows(&values),
-                                     .indices = {indices.buffer, indices.offset / 4, stride}}));
+                                     .indices = {indices.buffer, indices.offset / 4, stride},
+                                     .variant = variant}));
     MUST(tol_stream_synchronize(stage->stream));
     MUST(kn_guarded_read(&indices, got));
     MUST(kn_guarded_check(&indices, &changed));
@@ -40,8 +42,9 @@ static void find(struct row_stage *stage, struct row_matrix *in, size_t k, const
         for (size_t i = 0; i < k; i++) {
             const int column = expected[r * k + i];
             cr_assert(got[r * stride + i] == column,
-                      "%s, %s, %zu columns, row %zu, place %zu of %zu: %d and not %d", what,
-                      kn_type_name(in->type), in->columns, r, i, k, got[r * stride + i], column);
+                      "%s, %s, %s, %zu columns, row %zu, place %zu of %zu: %d and not %d",
+                      variant != NULL ? variant : "best", what, kn_type_name(in->type), in->columns,
+                      r, i, k, got[r * stride + i], column);
             oracle[r * k + i] = (double)row[column];
         }
     }
@@ -50,6 +53,10 @@ static void find(struct row_stage *stage, struct row_matrix *in, size_t k, const
     kn_guarded_destroy(&indices);
     free(got);
     free(oracle);
+}
+
+static void find(struct row_stage *stage, struct row_matrix *in, size_t k, const char *what) {
+    find_by(stage, in, k, NULL, what);
 }
 
 Test(top_k, the_largest_are_found_in_order) {
@@ -113,6 +120,94 @@ Test(top_k, no_row_overflows_the_candidates) {
     }
     row_stage_end(&stage);
     free(values);
+}
+
+/* ---- whole rows ------------------------------------------------------------------------------ */
+
+static const char *const of_whole[] = {"warp", "pass"};
+
+static bool has_whole(void) {
+    return tol_context_device(test_context())->compute_capability >= 90;
+}
+
+/* Rows of one piece, of as many as the lanes of a warp hold at most, and of one more. */
+Test(top_k, whole_rows_are_the_definition_too) {
+    static const size_t widths[] = {8, 136, 1024, 1032, 4096, 4104, 40000};
+    static const size_t wanted[] = {1, 7, 50, 63, 64};
+    if (!has_whole()) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(7);
+    for (size_t i = 0; i < 2 * 7 * 5 * KN_TYPES; i++) {
+        const size_t columns = widths[i / 2 % 7], k = wanted[i / 14 % 5];
+        const enum kn_distribution d = (enum kn_distribution)(i / 2 % KN_DISTRIBUTIONS);
+        if ((columns > 4096 && i % 2 == 0) || k > columns || !test_takes_trial()) continue;
+        const size_t skew = i % 4 < 2 ? 0 : 8;
+        struct row_matrix in = row_matrix_make(i / 70, columns > 4104 ? 2 : 5, columns, 8, skew);
+        row_draw(&stage, &in, d, 1);
+        find_by(&stage, &in, k, of_whole[i % 2], kn_distribution_name(d));
+        row_matrix_end(&in);
+    }
+    row_stage_end(&stage);
+}
+
+/* Goal: rows of which more elements reach a threshold than a warp sorts, or than there is room for:
+ * in order, against it, equal, a few values, large ones in one lane, zeros, NaNs and infinities,
+ * fewer and more of each than are wanted. */
+enum { KINDS = 14 };
+static float of_kind(size_t kind, size_t c, size_t columns) {
+    switch (kind) {
+    case 0:
+        return (float)c;
+    case 1:
+        return -(float)c;
+    case 2:
+        return -3;
+    case 3:
+        return (float)(c % 3);
+    case 4:
+        return c / 8 % 32 == 5 ? 100 + (float)(c % 89) : -(float)(c % 97);
+    case 5:
+        return c % 2 == 0 ? -0.0f : 0.0f;
+    case 6:
+        return -INFINITY;
+    case 7:
+        return c % 3 == 0 ? NAN : (float)c;
+    case 8:
+        return c < 40 || c + 100 > columns ? INFINITY : -(float)c;
+    case 9:
+        return c % 31 == 7 && c < 500 ? NAN : c % 5 == 0 ? INFINITY : -INFINITY;
+    case 10:
+        return c % 2 == 0 ? NAN : INFINITY;
+    case 11:
+        return c % 50 == 3 ? 2 : c % 7 == 0 ? 1 : 0;
+    case 12:
+        return c < 20 ? 1 : -INFINITY;
+    default:
+        return c % 400 == 1 ? 5 : -0.0f;
+    }
+}
+
+Test(top_k, no_whole_row_overflows_what_it_is_kept_in) {
+    static const size_t widths[] = {256, 1024, 4096, 33000};
+    static const size_t wanted[] = {1, 20, 64};
+    if (!has_whole()) cr_skip_test("before 9.0");
+    struct row_stage stage = row_stage_begin(8);
+    for (size_t i = 0; i < 2 * 4 * KN_TYPES; i++) {
+        const size_t columns = widths[i / 2 % 4];
+        if ((columns > 4096 && i % 2 == 0) || !test_takes_trial()) continue;
+        float *values = malloc(KINDS * columns * sizeof *values);
+        struct row_matrix in = row_matrix_make(i / 8, KINDS, columns, 0, 0);
+        cr_assert(values != NULL);
+        for (size_t c = 0; c < KINDS * columns; c++) {
+            values[c] = of_kind(c / columns, c % columns, columns);
+        }
+        row_fill(&in, values);
+        for (size_t w = 0; w < 3; w++) {
+            find_by(&stage, &in, wanted[w], of_whole[i % 2], "against it");
+        }
+        row_matrix_end(&in);
+        free(values);
+    }
+    row_stage_end(&stage);
 }
 
 Test(top_k, equals_zeros_infinities_and_nans_have_stated_outcomes) {
@@ -192,5 +287,10 @@ Test(top_k, what_cannot_be_is_refused) {
     MUST_FAIL(kn_top_k(stage.kernels, stage.stream, &bad), TOL_INVALID_ARGUMENT, "type");
     bad = good, bad.rows = 0, bad.k = 0;
     MUST(kn_top_k(stage.kernels, stage.stream, &bad));
+    bad = good, bad.variant = "pass", bad.in.offset = 1, bad.rows = 1;
+    MUST_FAIL(kn_top_k(stage.kernels, stage.stream, &bad), TOL_UNSUPPORTED, "multiple of 16");
+    bad = good, bad.variant = "warp", bad.columns = 1000, bad.k = 65, bad.rows = 1;
+    bad.values.offset = 1000, bad.indices.offset = 1100;
+    MUST_FAIL(kn_top_k(stage.kernels, stage.stream, &bad), TOL_UNSUPPORTED, "k is above 64");
     row_stage_end(&stage);
 }

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 KN_IMAGES(vector_add);
 
@@ -24,10 +25,11 @@ struct small {
     double *oracle;
 };
 
-static tol_status begin(struct sweep *sweep, enum kn_type type, size_t columns, const int *ints,
-                        struct small *s) {
+/* in has this gap between its rows, and skew in front of them. */
+static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns, size_t gap,
+                           size_t skew, const int *ints, struct small *s) {
     tol_status status = TOL_OK;
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 3, 1, 2, &s->in));
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, gap, skew, 2, &s->in));
     TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 2, 3, 2, &s->with));
     TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 1, 5, 0, &s->out));
     TOL_TRY(sweep_ints(sweep, ints, ROWS, &s->ints));
@@ -35,6 +37,18 @@ static tol_status begin(struct sweep *sweep, enum kn_type type, size_t columns, 
     TOL_CHECK(s->oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * columns);
 out:
     return status;
+}
+
+static tol_status begin(struct sweep *sweep, enum kn_type type, size_t columns, const int *ints,
+                        struct small *s) {
+    return begin_at(sweep, type, columns, 3, 1, ints, s);
+}
+
+/* With whole rows, but for kernels of any. */
+static tol_status begin_for(struct sweep *sweep, const char *variant, enum kn_type type,
+                            size_t columns, const int *ints, struct small *s) {
+    const bool is_any = strcmp(variant, "block") == 0;
+    return begin_at(sweep, type, columns, is_any ? 3 : 8, is_any ? 1 : 0, ints, s);
 }
 
 static void finish(struct sweep *sweep, tol_status status, struct small *s) {
@@ -127,22 +141,26 @@ static void run_gather(struct sweep *sweep, enum kn_type type, size_t columns) {
     finish(sweep, status, &s);
 }
 
-static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns) {
+static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns,
+                       const char *variant) {
     static const int none[ROWS] = {-1, -1, -1, -1, -1};
     int found[ROWS];
     float values[ROWS];
     double oracle[ROWS];
     struct small s = {0};
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
-    if (!sweep_begin(sweep, "argmax %s %d x %zu", kn_type_name(type), ROWS, columns)) return;
-    tol_status status = begin(sweep, type, columns, none, &s);
+    if (!sweep_begin(sweep, "argmax %s %s %d x %zu", variant, kn_type_name(type), ROWS, columns)) {
+        return;
+    }
+    tol_status status = begin_for(sweep, variant, type, columns, none, &s);
     if (status == TOL_OK) {
         status = kn_argmax(sweep->kernels, sweep->stream,
                            &(struct kn_argmax){.type = type,
                                                .rows = ROWS,
                                                .columns = columns,
                                                .in = sweep_matrix_rows(&s.in),
-                                               .out = {s.ints, 0, 0}});
+                                               .out = {s.ints, 0, 0},
+                                               .variant = variant});
     }
     if (status == TOL_OK) status = tol_stream_synchronize(sweep->stream);
     if (status == TOL_OK) status = tol_buffer_read(s.ints, found, sizeof found);
@@ -163,7 +181,8 @@ static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns) {
 }
 
 /* The columns of the k largest; the values too, which are not compared: they are read. */
-static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, size_t k) {
+static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, size_t k,
+                      const char *variant) {
     enum { MOST = 700 };
     static int found[ROWS * MOST];
     static float values[ROWS * MOST];
@@ -173,8 +192,11 @@ static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, si
     struct small s = {0};
     struct tol_buffer *indices = NULL;
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
-    if (!sweep_begin(sweep, "top_k %s %d x %zu, %zu", kn_type_name(type), ROWS, columns, k)) return;
-    tol_status status = begin(sweep, type, columns, none, &s);
+    if (!sweep_begin(sweep, "top_k %s %s %d x %zu, %zu", variant, kn_type_name(type), ROWS, columns,
+                     k)) {
+        return;
+    }
+    tol_status status = begin_for(sweep, variant, type, columns, none, &s);
     if (status == TOL_OK) {
         status =
             tol_buffer_create(kn_kernels_context(sweep->kernels), ROWS * k, sizeof(int), &indices);
@@ -187,7 +209,8 @@ static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, si
                                              .k = k,
                                              .in = sweep_matrix_rows(&s.in),
                                              .values = sweep_matrix_rows(&s.out),
-                                             .indices = {indices, 0, 0}});
+                                             .indices = {indices, 0, 0},
+                                             .variant = variant});
     }
     if (status == TOL_OK) status = tol_stream_synchronize(sweep->stream);
     if (status == TOL_OK) status = tol_buffer_read(indices, found, ROWS * k * sizeof *found);
@@ -259,9 +282,14 @@ void sweep_decoder(struct sweep *sweep) {
         run_rope(sweep, KN_ROPE_HALVES, type);
         run_gather(sweep, type, 7);
         run_gather(sweep, type, 1030);
-        run_argmax(sweep, type, 3);
-        run_argmax(sweep, type, 2500);
-        run_top_k(sweep, type, 130, 8);
-        run_top_k(sweep, type, 9001, 700);
+        run_argmax(sweep, type, 3, "block");
+        run_argmax(sweep, type, 2500, "block");
+        run_top_k(sweep, type, 130, 8, "block");
+        run_top_k(sweep, type, 9001, 700, "block");
+        run_argmax(sweep, type, 512, "warp");
+        run_argmax(sweep, type, 5000, "whole");
+        run_top_k(sweep, type, 512, 8, "warp");
+        run_top_k(sweep, type, 4000, 64, "warp");
+        run_top_k(sweep, type, 5000, 50, "pass");
     }
 }
