@@ -118,7 +118,7 @@ KERNELS_TESTS = """
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test
-    collective/gather_columns_test
+    collective/collective_flags_test collective/gather_columns_test
     collective/collective_ranks collective/collective_join_test
     collective/collective_refuse_test
 """.split()

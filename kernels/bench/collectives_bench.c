@@ -283,15 +283,17 @@ static tol_status try_row(struct bench *b, enum kn_nccl_call call, enum kn_type 
 }
 
 static size_t list_rows(const struct bench *b, struct kn_process_row *rows) {
-    static const size_t others[] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
+    static const size_t others[] = {64 << 10, 256 << 10, 1 << 20,  2 << 20,
+                                    4 << 20,  16 << 20,  256 << 20};
+    enum { OTHERS = sizeof others / sizeof others[0] };
     size_t count = 0;
     for (size_t bytes = 64; bytes <= (size_t)1 << 30 && bytes <= b->max_bytes; bytes *= 4) {
         rows[count++] = (struct kn_process_row){KN_NCCL_ALL_REDUCE, KN_F32, bytes, .calls = 0};
     }
-    for (size_t i = 0; i < 4 * 4; i++) {
-        if (others[i % 4] > b->max_bytes) continue;
-        rows[count++] =
-            (struct kn_process_row){(enum kn_nccl_call)(i / 4), KN_BF16, others[i % 4], .calls = 0};
+    for (size_t i = 0; i < 4 * OTHERS; i++) {
+        if (others[i % OTHERS] > b->max_bytes) continue;
+        rows[count++] = (struct kn_process_row){(enum kn_nccl_call)(i / OTHERS), KN_BF16,
+                                                others[i % OTHERS], .calls = 0};
     }
     for (size_t i = 0; i < count; i++) rows[i].calls = calls_of(b, rows[i].bytes);
     return count;

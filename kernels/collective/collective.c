@@ -33,10 +33,14 @@ KN_IMAGES(collective_5_early);
 
 static const struct kn_variant direct[KN_TYPES] = {
     [KN_F32] = DIRECT(f32), [KN_F16] = DIRECT(f16), [KN_BF16] = DIRECT(bf16)};
-static const struct kn_variant flags[KN_TYPES] = {
-    [KN_F32] = FLAGS(f32), [KN_F16] = FLAGS(f16), [KN_BF16] = FLAGS(bf16)};
-static const struct kn_variant early[KN_TYPES] = {
-    [KN_F32] = EARLY(f32), [KN_F16] = EARLY(f16), [KN_BF16] = EARLY(bf16)};
+static const struct kn_variant flags[KN_FLAGS] = {[KN_F32] = FLAGS(f32),
+                                                  [KN_F16] = FLAGS(f16),
+                                                  [KN_BF16] = FLAGS(bf16),
+                                                  [KN_FLAGS_COPY] = FLAGS(copy)};
+static const struct kn_variant early[KN_FLAGS] = {[KN_F32] = EARLY(f32),
+                                                  [KN_F16] = EARLY(f16),
+                                                  [KN_BF16] = EARLY(bf16),
+                                                  [KN_FLAGS_COPY] = EARLY(copy)};
 
 static const struct kn_variant columns[3] = {
     {.name = "direct",
@@ -64,7 +68,7 @@ const char *kn_collective_way_name(enum kn_collective_way way) {
 /* ---- creating ---- */
 
 size_t kn_collective_inbox_bytes(const struct kn_collective *c) {
-    return (size_t)2 * c->ranks * KN_COLLECTIVE_SLOT_BYTES;
+    return 2 * c->ranks * kn_collective_slot_bytes(c);
 }
 
 static tol_status enable(struct kn_collective *c, unsigned user, unsigned owner) {
@@ -99,8 +103,8 @@ static tol_status create_flags(struct kn_collective *c, struct kn_collective_ran
     const size_t bytes = kn_collective_inbox_bytes(c);
     void *memory = NULL;
     const struct kn_variant *found = tol_launch_has_programmatic(rank->context) ? early : flags;
-    for (int type = 0; type < KN_TYPES; type++) {
-        TOL_TRY(kn_kernels_find(rank->kernels, &found[type], &rank->flags[type]));
+    for (int i = 0; i < KN_FLAGS; i++) {
+        TOL_TRY(kn_kernels_find(rank->kernels, &found[i], &rank->flags[i]));
     }
     if (c->link == NULL) {
         TOL_TRY(tol_buffer_create(rank->context, bytes, 1, &rank->inbox));

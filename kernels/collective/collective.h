@@ -12,9 +12,10 @@
  * Ways:
  *   direct  the rank that owns a chunk loads it from all ranks and stores the sum to all
  *   ring    chunks go from rank to rank, so only neighbours use each other's memory
- *   flags   of an all-reduce up to KN_COLLECTIVE_FLAGS_BYTES: one launch a rank, which exchange
- *           data with flags beside it. The kernels must run at once, so it is not chosen on the
- *           soft device, whose threads take one kernel after the other
+ *   flags   up to KN_COLLECTIVE_FLAGS_BYTES that a rank sends to another, or
+ *           KN_COLLECTIVE_FLAGS_SENT to all together: one launch a rank, which exchange data with
+ *           flags beside it. Otherwise direct. The kernels must run at once, so it is not chosen on
+ *           the soft device, whose threads take one kernel after the other
  *   auto    flags where they can be used, otherwise direct
  * Multicast is not used. The order between devices is by events, but for flags.
  *
@@ -39,7 +40,11 @@
 
 struct kn_collective;
 
-enum { KN_COLLECTIVE_RANKS_MAX = 8, KN_COLLECTIVE_FLAGS_BYTES = 256 << 10 };
+enum {
+    KN_COLLECTIVE_RANKS_MAX = 8,
+    KN_COLLECTIVE_FLAGS_BYTES = 256 << 10,
+    KN_COLLECTIVE_FLAGS_SENT = 1 << 20
+};
 
 enum kn_collective_way { KN_WAY_AUTO, KN_WAY_DIRECT, KN_WAY_RING, KN_WAY_FLAGS, KN_WAYS };
 
@@ -125,19 +130,19 @@ TOL_API tol_status kn_all_reduce(struct kn_collective *collective,
                                  enum kn_type type);
 
 /* Every in has ranks * count elements; out of rank r is the sum of all in from r * count on. out
- * must not overlap in. Direct, whatever the way. */
+ * must not overlap in. Direct or by flags, whatever the way. */
 TOL_API tol_status kn_reduce_scatter(struct kn_collective *collective,
                                      const struct kn_collective_part *parts, size_t count,
                                      enum kn_type type);
 
 /* Every out has ranks * count elements: from r * count on, in of rank r, to the bit. in may be its
- * place in out, but not overlap it otherwise. Direct or by a ring. */
+ * place in out, but not overlap it otherwise. */
 TOL_API tol_status kn_all_gather(struct kn_collective *collective,
                                  const struct kn_collective_part *parts, size_t count,
                                  enum kn_type type);
 
 /* Every out is in of rank root, to the bit; other in are not used. out of root may be its in.
- * Direct, where each rank takes a chunk from root and stores it to all, or by a ring. */
+ * Directly each rank takes a chunk from root and stores it to all; by flags root sends all. */
 TOL_API tol_status kn_broadcast(struct kn_collective *collective,
                                 const struct kn_collective_part *parts, unsigned root, size_t count,
                                 enum kn_type type);

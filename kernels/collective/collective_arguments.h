@@ -29,10 +29,13 @@ struct collective_flags {
     COLLECTIVE_ADDRESS inbox;                      /* this rank's, a slot for each sender */
     COLLECTIVE_ADDRESS outboxes[COLLECTIVE_RANKS]; /* this rank's slot in the inbox of each rank */
     COLLECTIVE_ADDRESS status;                     /* 0, or 1 + the rank that was waited for */
-    unsigned long long bytes;
+    unsigned long long bytes;                      /* from a rank to another */
+    unsigned long long in_stride;                  /* of a sum: rank r gets what is r strides on */
+    unsigned long long out_stride; /* of a copy: what rank r sent goes r strides on */
     unsigned long long slot_bytes;
     unsigned long long patience_ns;
     unsigned rank, ranks, epoch;
+    unsigned senders; /* of a copy: a bit for each rank that has data */
 };
 
 /* Columns of a matrix go to the matrices of all ranks, by lines of 8 bytes or pieces of 16. */

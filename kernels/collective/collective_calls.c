@@ -238,12 +238,9 @@ static void fill_broadcast(const struct kn_collective *c, const struct kn_collec
 
 /* ---- the calls ---- */
 
-static bool fits_flags(const struct kn_collective *c, const struct kn_collective_part *parts,
-                       size_t count, enum kn_type type) {
-    CUdeviceptr bits = 0;
-    for (unsigned i = 0; i < c->ranks; i++) bits |= parts[i].in.address | parts[i].out.address;
-    return c->has_flags && bits % COLLECTIVE_LINE_BYTES == 0 &&
-           count <= KN_COLLECTIVE_FLAGS_BYTES / kn_type_bytes(type);
+/* The same for all ranks, since a rank in a kernel by flags waits for kernels of the others. */
+static bool fits_flags(const struct kn_collective *c, size_t count, enum kn_type type) {
+    return c->has_flags && count <= kn_collective_flags_bytes(c) / kn_type_bytes(type);
 }
 
 tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
@@ -254,7 +251,7 @@ tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_par
     TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_reduce(c, parts, count, type);
-    if (fits_flags(c, parts, count, type)) return kn_flags_all_reduce(c, parts, count, type);
+    if (fits_flags(c, count, type)) return kn_flags_all_reduce(c, parts, count, type);
     status = go_direct(c, parts, count, type, 0, fill_all_reduce);
 out:
     return status;
@@ -266,7 +263,9 @@ tol_status kn_reduce_scatter(struct kn_collective *c, const struct kn_collective
     struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_reduce_scatter", all_of(c, count), count, UINT32_MAX};
     TOL_TRY(check(c, &call, &parts, count, type, all));
-    if (count > 0) status = go_direct(c, parts, count, type, 0, fill_reduce_scatter);
+    if (count == 0) return TOL_OK;
+    if (fits_flags(c, count, type)) return kn_flags_reduce_scatter(c, parts, count, type);
+    status = go_direct(c, parts, count, type, 0, fill_reduce_scatter);
 out:
     return status;
 }
@@ -279,6 +278,7 @@ tol_status kn_all_gather(struct kn_collective *c, const struct kn_collective_par
     TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_gather(c, parts, count, type);
+    if (fits_flags(c, count, type)) return kn_flags_all_gather(c, parts, count, type);
     status = go_direct(c, parts, count, type, 0, fill_all_gather);
 out:
     return status;
@@ -294,6 +294,7 @@ tol_status kn_broadcast(struct kn_collective *c, const struct kn_collective_part
     TOL_TRY(check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_broadcast(c, parts, root, count, type);
+    if (fits_flags(c, count, type)) return kn_flags_broadcast(c, parts, root, count, type);
     status = go_direct(c, parts, count, type, root, fill_broadcast);
 out:
     return status;

@@ -4,6 +4,7 @@
  */
 #include "collective/collective_ranks.h"
 #include "collective/collective_stage.h"
+#include "collective/collective_state.h"
 #include "core/monotonic.h"
 #include "inputs.h"
 
@@ -171,6 +172,79 @@ Test(collective_join, calls_behind_each_other_use_their_results) {
     ranks_end(ranks_run(2, run_chain, 2), 2);
 }
 
+/* The same of all calls, between three ranks, where one that is neither root nor next has to be
+ * waited for too. Sums are whole numbers, exact in fp32. */
+static bool run_mixed(struct ranks_child *child) {
+    enum { EACH = 600, ROUNDS = 5, MANY = EACH * KN_COLLECTIVE_RANKS_MAX };
+    static float values[MANY], expected[MANY];
+    const unsigned ranks = child->ranks;
+    const size_t count = (size_t)EACH * ranks;
+    NEED(child, ranks_join(child, KN_WAY_FLAGS));
+    struct kn_collective *c = child->collective;
+    const struct kn_collective_part there = ranks_part(child, false),
+                                    back = {there.out, there.in, there.stream};
+    for (size_t i = 0; i < count; i++) {
+        values[i] = (float)((child->rank + 1) * (i % 13 + 1));
+        expected[i] = (float)(ranks * (ranks + 1) / 2 * (i % 13 + 1));
+    }
+    NEED(child, ranks_write(child, there.in.address, values, count * sizeof *values));
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        NEED(child, kn_all_reduce(c, &there, count, KN_F32));
+        NEED(child, kn_reduce_scatter(c, &back, EACH, KN_F32));
+        NEED(child, kn_all_gather(c, &there, EACH, KN_F32));
+        NEED(child, kn_broadcast(c, &back, round % ranks, count, KN_F32));
+        for (size_t i = 0; i < count; i++) {
+            expected[i] *= (float)(round == 0 ? ranks : ranks * ranks);
+        }
+    }
+    NEED(child, kn_collective_wait(c, 60000));
+    NEED(child, ranks_read(child, there.out.address, values, count * sizeof *values));
+    NEED_TRUE(child, memcmp(values, expected, count * sizeof *values) == 0);
+    NEED(child, ranks_read(child, there.in.address, values, count * sizeof *values));
+    NEED_TRUE(child, memcmp(values, expected, count * sizeof *values) == 0);
+    return true;
+}
+
+Test(collective_join, calls_by_flags_use_each_others_results) {
+    const unsigned ranks = test_on_gpu() ? 2 : 3;
+    setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    ranks_end(ranks_run(ranks, run_mixed, ranks), ranks);
+}
+
+/* Each process empties its own inbox behind the last number, while no other sends to it; lines of
+ * the first call are in it, and the second process is late. */
+static bool run_numbers(struct ranks_child *child) {
+    enum { MANY = 3000 };
+    const struct timespec pause = {.tv_nsec = 50000000};
+    static float values[MANY];
+    NEED(child, ranks_join(child, KN_WAY_FLAGS));
+    const struct kn_collective_part part = ranks_part(child, false);
+    for (unsigned time = 0; time < 2; time++) {
+        for (size_t i = 0; i < MANY; i++) values[i] = (float)(i + time * 7 + child->rank);
+        NEED(child, ranks_write(child, part.in.address, values, sizeof values));
+        if (time == 1) {
+            child->collective->epoch = UINT32_MAX - 2;
+            NEED(child, kn_all_reduce(child->collective, &part, 1, KN_F32));
+            NEED(child, kn_broadcast(child->collective, &part, 1, 1, KN_F32));
+            NEED_TRUE(child, child->collective->epoch == UINT32_MAX);
+            if (child->rank == 1) nanosleep(&pause, NULL);
+        }
+        NEED(child, kn_all_reduce(child->collective, &part, MANY, KN_F32));
+        NEED_TRUE(child, child->collective->epoch == 1);
+        NEED(child, kn_collective_wait(child->collective, 60000));
+        NEED(child, ranks_read(child, part.out.address, values, sizeof values));
+        for (size_t i = 0; i < MANY; i++) {
+            NEED_TRUE(child, values[i] == (float)(2 * (i + time * 7) + 1));
+        }
+    }
+    return true;
+}
+
+Test(collective_join, numbers_begin_again) {
+    setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    ranks_end(ranks_run(2, run_numbers, 2), 2);
+}
+
 /* ---- loss ---- */
 
 enum { COUNT = 1000 };
@@ -187,13 +261,16 @@ static bool is_over(struct ranks_child *child, const struct kn_collective_part *
     return true;
 }
 
+static bool is_broadcast;
+
 /* Rank 1 dies between two calls, with work of the first in flight. */
 static bool run_killed(struct ranks_child *child) {
     NEED(child, ranks_join(child, way));
     const struct kn_collective_part part = ranks_part(child, false);
     NEED(child, kn_all_reduce(child->collective, &part, COUNT, KN_F32));
     if (child->rank == 1) kill(getpid(), SIGKILL);
-    NEED(child, kn_all_reduce(child->collective, &part, COUNT, KN_F32));
+    NEED(child, is_broadcast ? kn_broadcast(child->collective, &part, 0, COUNT, KN_F32)
+                             : kn_all_reduce(child->collective, &part, COUNT, KN_F32));
     const uint64_t begin_ns = tol_now_ns();
     NEED_FAIL(child, kn_collective_wait(child->collective, 60000), TOL_POISONED,
               child->rank == 0 || child->ranks == 2 ? "rank 1" : "rank ");
@@ -204,11 +281,15 @@ static bool run_killed(struct ranks_child *child) {
 Test(collective_join, a_process_that_is_killed_is_a_status) {
     static const enum kn_collective_way ways[] = {KN_WAY_DIRECT, KN_WAY_RING, KN_WAY_FLAGS};
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    is_broadcast = false;
     for (size_t i = 0; i < 3; i++) {
         const unsigned ranks = i == 1 && !test_on_gpu() ? 3 : 2;
         way = ways[i];
         ranks_end(ranks_run(ranks, run_killed, 1), ranks);
     }
+    /* The way of the last, from a root that needs nothing of the process that dies. */
+    is_broadcast = true;
+    ranks_end(ranks_run(2, run_killed, 1), 2);
 }
 
 /* Rank 1 does not call, but lives on until the others have noticed. */
@@ -240,7 +321,7 @@ Test(collective_join, a_process_that_hangs_is_a_timeout) {
 }
 
 static bool run_different(struct ranks_child *child) {
-    NEED(child, ranks_join(child, KN_WAY_DIRECT));
+    NEED(child, ranks_join(child, way));
     const struct kn_collective_part part = ranks_part(child, false);
     NEED(child, kn_all_reduce(child->collective, &part, COUNT + child->rank, KN_F32));
     const tol_status status = kn_collective_wait(child->collective, 60000);
@@ -255,9 +336,14 @@ static bool run_different(struct ranks_child *child) {
 }
 
 Test(collective_join, different_calls_are_noticed) {
-    struct ranks_shared *shared = ranks_run(2, run_different, 2);
-    cr_assert_eq(shared[0].data[0], 1);
-    ranks_end(shared, 2);
+    static const enum kn_collective_way ways[] = {KN_WAY_DIRECT, KN_WAY_FLAGS};
+    setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    for (size_t i = 0; i < 2; i++) {
+        way = ways[i];
+        struct ranks_shared *shared = ranks_run(2, run_different, 2);
+        cr_assert_eq(shared[0].data[0], 1);
+        ranks_end(shared, 2);
+    }
 }
 
 static bool run_bad_places(struct ranks_child *child) {

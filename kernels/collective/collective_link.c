@@ -75,10 +75,18 @@ void kn_link_close(struct kn_collective *c, bool is_done) {
 
 /* ---- steps ---- */
 
-void kn_link_begin(struct kn_collective_link *link, const char *text) {
-    struct note *note = &link->page->notes[link->rank][link->calls % NOTES];
+static void settle(struct kn_collective_link *link) {
     link->base += link->steps;
     link->steps = 0;
+}
+
+void kn_link_settle(struct kn_collective *c) {
+    settle(c->link);
+}
+
+void kn_link_begin(struct kn_collective_link *link, const char *text) {
+    struct note *note = &link->page->notes[link->rank][link->calls % NOTES];
+    settle(link);
     atomic_store(&note->number, 0);
     snprintf(note->text, sizeof note->text, "%s", text);
     atomic_store(&note->number, ++link->calls);

@@ -74,19 +74,41 @@ Test(collective_loss, a_device_that_faults_is_its_error) {
     stage_end(&stage);
 }
 
-/* Rank 1's kernel never comes within rank 0's patience. */
+/* Rank 1's kernel never comes within rank 0's patience. A root needs nothing of it, but waits. */
+enum flagged { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, FROM_RANK_0, FROM_RANK_1, FLAGGED };
+
+static tol_status call(const struct collective_stage *stage, enum flagged flagged) {
+    switch (flagged) {
+    case REDUCE_SCATTER:
+        return kn_reduce_scatter(stage->collective, stage->parts, COUNT / 2, KN_F32);
+    case ALL_GATHER:
+        return kn_all_gather(stage->collective, stage->parts, COUNT, KN_F32);
+    case FROM_RANK_0:
+    case FROM_RANK_1:
+        return kn_broadcast(stage->collective, stage->parts, flagged - FROM_RANK_0, COUNT, KN_F32);
+    default:
+        return kn_all_reduce(stage->collective, stage->parts, COUNT, KN_F32);
+    }
+}
+
 Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
+    const struct kn_collective_options options = {.way = KN_WAY_FLAGS, .patience_ms = 100};
     struct collective_stage stage;
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
-    stage_begin(&stage, 2,
-                &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 100});
-    stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
-    MUST(tol_stream_call(stage.streams[1], be_late, NULL));
-    MUST(kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32));
-    MUST(tol_stream_synchronize(stage.streams[0])); /* ends although rank 1 has not come */
-    atomic_store(&may_come, true);
-    MUST_FAIL(kn_collective_wait(stage.collective, 30000), TOL_TIMEOUT,
-              "rank 0 of a collective waited 100 ms for rank 1");
-    must_be_over(&stage);
+    stage_begin(&stage, 2, &options);
+    for (enum flagged i = ALL_REDUCE; i < FLAGGED; i++) {
+        kn_collective_destroy(stage.collective);
+        stage.collective = NULL;
+        MUST(kn_collective_create(stage.contexts, 2, &options, &stage.collective));
+        stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
+        atomic_store(&may_come, false);
+        MUST(tol_stream_call(stage.streams[1], be_late, NULL));
+        MUST(call(&stage, i));
+        MUST(tol_stream_synchronize(stage.streams[0])); /* ends although rank 1 has not come */
+        atomic_store(&may_come, true);
+        MUST_FAIL(kn_collective_wait(stage.collective, 30000), TOL_TIMEOUT,
+                  "rank 0 of a collective waited 100 ms for rank 1");
+        must_be_over(&stage);
+    }
     stage_end(&stage);
 }

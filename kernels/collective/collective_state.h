@@ -9,11 +9,14 @@
 
 struct kn_collective_link;
 
+/* What goes by flags: sums, of each kn_type, and copies. */
+enum kn_collective_flags { KN_FLAGS_COPY = KN_TYPES, KN_FLAGS };
+
 struct kn_collective_rank {
     struct tol_context *context;
     struct kn_kernels *kernels;
     const struct tol_kernel *direct[KN_TYPES];
-    const struct tol_kernel *flags[KN_TYPES]; /* early, where launches may be programmatic */
+    const struct tol_kernel *flags[KN_FLAGS]; /* early, where launches may be programmatic */
     const struct tol_kernel *columns[3];      /* direct; by flags; by flags and early, or NULL */
     struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
     CUdeviceptr inbox_address; /* the same, or a window's */
@@ -51,7 +54,11 @@ tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
                                 struct tol_context *context,
                                 const struct kn_collective_options *options);
 
-enum { KN_COLLECTIVE_SLOT_BYTES = 2 * KN_COLLECTIVE_FLAGS_BYTES };
+/* What a rank may send to another by flags, and the slot that it then fills there. */
+size_t kn_collective_flags_bytes(const struct kn_collective *c);
+static inline size_t kn_collective_slot_bytes(const struct kn_collective *c) {
+    return 2 * kn_collective_flags_bytes(c);
+}
 
 /* Records the event of a step on the stream of a rank. */
 tol_status kn_collective_record(struct kn_collective *collective, unsigned rank, unsigned step);
@@ -65,7 +72,8 @@ tol_status kn_collective_meet(struct kn_collective *collective, unsigned step);
 tol_status kn_collective_launch(struct kn_collective *collective, unsigned rank, enum kn_type type,
                                 struct collective_direct *arguments);
 
-/* An all-reduce, all-gather or broadcast by a ring, and an all-reduce by flags. */
+/* An all-reduce, all-gather or broadcast by a ring, and the calls by flags, of at most
+ * kn_collective_flags_bytes from a rank to another. */
 tol_status kn_ring_all_reduce(struct kn_collective *collective,
                               const struct kn_collective_part *parts, size_t count,
                               enum kn_type type);
@@ -78,11 +86,22 @@ tol_status kn_ring_broadcast(struct kn_collective *collective,
 tol_status kn_flags_all_reduce(struct kn_collective *collective,
                                const struct kn_collective_part *parts, size_t count,
                                enum kn_type type);
+tol_status kn_flags_reduce_scatter(struct kn_collective *collective,
+                                   const struct kn_collective_part *parts, size_t count,
+                                   enum kn_type type);
+tol_status kn_flags_all_gather(struct kn_collective *collective,
+                               const struct kn_collective_part *parts, size_t count,
+                               enum kn_type type);
+tol_status kn_flags_broadcast(struct kn_collective *collective,
+                              const struct kn_collective_part *parts, unsigned root, size_t count,
+                              enum kn_type type);
 
 /* Of a collective with a link, for this rank: recording and following a step, and waiting, but for
  * kernels that gave up. */
 tol_status kn_link_record(struct kn_collective *collective, unsigned step);
 tol_status kn_link_follow(struct kn_collective *collective, unsigned other, unsigned step);
+/* What follows counts steps from 0, and a call that goes on has none so far. */
+void kn_link_settle(struct kn_collective *collective);
 tol_status kn_link_wait(struct kn_collective *collective, unsigned deadline_ms);
 /* Lets the stream of this rank go, whatever the others do. true: it is idle. */
 bool kn_link_release(struct kn_collective *collective, unsigned lost);

@@ -239,7 +239,12 @@ Test(collective, flags_agree_with_the_host) {
     cr_assert(expected != NULL);
     for (size_t i = 0; i < COUNTS && counts[i] <= 1000; i++) {
         for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
-            all_reduce(&stage, counts[i], i % 2 == 0 ? 0 : 8, type, i % 3 == 0, KN_WAY_FLAGS);
+            const size_t offset = i % 3 == 0 ? 0 : i % 3 == 1 ? 16 : 3;
+            const bool in_place = (i + type) % 2 == 0;
+            all_reduce(&stage, counts[i], offset, type, in_place, KN_WAY_FLAGS);
+            reduce_scatter(&stage, counts[i], offset, type);
+            all_gather(&stage, counts[i], offset, type, in_place);
+            broadcast(&stage, (unsigned)i % 2, counts[i], offset, type, in_place);
         }
     }
     free(expected);

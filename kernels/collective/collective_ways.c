@@ -1,5 +1,5 @@
 /*
- * The ring, and the all-reduce by flags.
+ * The ring, and the calls by flags.
  *
  * In a ring every step of a rank uses what the rank before it made in the step before, so a stream
  * waits for one event a step. A chunk of a rank is overwritten only after the rank behind it has
@@ -128,7 +128,7 @@ out:
 /* The slot of a sender in the inbox of a rank, of the current epoch. */
 static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned sender) {
     const size_t index = (size_t)(c->epoch % 2) * c->ranks + sender;
-    return c->rank[rank].inbox_address + index * KN_COLLECTIVE_SLOT_BYTES;
+    return c->rank[rank].inbox_address + index * kn_collective_slot_bytes(c);
 }
 
 /* Making another context current is a large part of a launch, so every second call has the ranks in
@@ -137,33 +137,89 @@ static unsigned turn(const struct kn_collective *c, unsigned i) {
     return c->epoch % 2 != 0 ? i : c->ranks - 1 - i;
 }
 
-tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
-                               size_t count, enum kn_type type) {
+size_t kn_collective_flags_bytes(const struct kn_collective *c) {
+    const size_t each = KN_COLLECTIVE_FLAGS_SENT / (c->ranks - 1) / 256 * 256;
+    return each > KN_COLLECTIVE_FLAGS_BYTES ? each : KN_COLLECTIVE_FLAGS_BYTES;
+}
+
+/* Behind the last number the streams empty the inboxes, where a line of 2^32 calls ago could have a
+ * number that comes again, between two meetings: nobody sends meanwhile. 0 is what they hold then. */
+static tol_status next_number(struct kn_collective *c) {
     tol_status status = TOL_OK;
-    const size_t bytes = count * kn_type_bytes(type);
-    /* 0 is what inboxes hold at first. */
-    if (++c->epoch == 0) c->epoch = 2;
+    if (c->epoch < UINT32_MAX) {
+        c->epoch++;
+        return TOL_OK;
+    }
+    TOL_TRY(kn_collective_meet(c, 0));
+    for (unsigned i = 0; i < c->ranks; i++) {
+        const struct kn_collective_rank *r = &c->rank[i];
+        if (!kn_collective_is_here(c, i)) continue;
+        TOL_TRY(tol_context_bind(r->context));
+        TOL_CU(tol_context_functions(r->context), cuMemsetD8Async,
+               (r->inbox_address, 0, kn_collective_inbox_bytes(c), tol_stream_handle(r->stream)),
+               "the inbox of rank %u", i);
+    }
+    TOL_TRY(kn_collective_meet(c, 1));
+    if (c->link != NULL) kn_link_settle(c);
+    c->epoch = 1;
+out:
+    return status;
+}
+
+/* Launches a kernel for each rank that is here; x has what is the same for all. Strides are from
+ * the place of a rank's part in `in` or `out` to that of the next. */
+static tol_status go_by_flags(struct kn_collective *c, const struct kn_collective_part *parts,
+                              enum kn_collective_flags which, struct collective_flags x) {
+    tol_status status = TOL_OK;
+    TOL_TRY(next_number(c));
+    x.slot_bytes = kn_collective_slot_bytes(c);
+    x.patience_ns = (uint64_t)c->patience_ms * 1000000u;
+    x.ranks = c->ranks;
+    x.epoch = c->epoch;
     const struct tol_launch_shape shape = tol_launch_linear(
-        (bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES, COLLECTIVE_THREADS);
+        (x.bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES, COLLECTIVE_THREADS);
     for (unsigned i = 0; i < c->ranks; i++) {
         const unsigned rank = turn(c, i);
         const struct kn_collective_rank *r = &c->rank[rank];
         if (!kn_collective_is_here(c, rank)) continue;
-        struct collective_flags x = {.in = parts[rank].in.address,
-                                     .out = parts[rank].out.address,
-                                     .inbox = slot(c, rank, 0),
-                                     .status = (CUdeviceptr)(uintptr_t)r->status,
-                                     .bytes = bytes,
-                                     .slot_bytes = KN_COLLECTIVE_SLOT_BYTES,
-                                     .patience_ns = (uint64_t)c->patience_ms * 1000000u,
-                                     .rank = rank,
-                                     .ranks = c->ranks,
-                                     .epoch = c->epoch};
+        x.rank = rank;
+        x.in = parts[rank].in.address;
+        x.out = parts[rank].out.address;
+        x.inbox = slot(c, rank, 0);
+        x.status = (CUdeviceptr)(uintptr_t)r->status;
         for (unsigned j = 0; j < c->ranks; j++) x.outboxes[j] = slot(c, j, rank);
         TOL_TRY(tol_launch_programmatic(
-            r->stream, r->flags[type], shape,
+            r->stream, r->flags[which], shape,
             (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
     }
 out:
     return status;
+}
+
+tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
+                               size_t count, enum kn_type type) {
+    return go_by_flags(c, parts, (enum kn_collective_flags)type,
+                       (struct collective_flags){.bytes = count * kn_type_bytes(type)});
+}
+
+tol_status kn_flags_reduce_scatter(struct kn_collective *c, const struct kn_collective_part *parts,
+                                   size_t count, enum kn_type type) {
+    const size_t bytes = count * kn_type_bytes(type);
+    return go_by_flags(c, parts, (enum kn_collective_flags)type,
+                       (struct collective_flags){.bytes = bytes, .in_stride = bytes});
+}
+
+tol_status kn_flags_all_gather(struct kn_collective *c, const struct kn_collective_part *parts,
+                               size_t count, enum kn_type type) {
+    const size_t bytes = count * kn_type_bytes(type);
+    return go_by_flags(c, parts, KN_FLAGS_COPY,
+                       (struct collective_flags){
+                           .bytes = bytes, .out_stride = bytes, .senders = (1u << c->ranks) - 1});
+}
+
+tol_status kn_flags_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
+                              unsigned root, size_t count, enum kn_type type) {
+    return go_by_flags(c, parts, KN_FLAGS_COPY,
+                       (struct collective_flags){.bytes = count * kn_type_bytes(type),
+                                                 .senders = 1u << root});
 }

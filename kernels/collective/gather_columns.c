@@ -133,7 +133,7 @@ static tol_status go_by_flags(struct kn_collective *c, const struct kn_columns_p
             x.inboxes = tol_buffer_address(r->inbox);
             for (unsigned i = 0; i < c->ranks; i++) {
                 x.outboxes[i] =
-                    tol_buffer_address(c->rank[i].inbox) + (size_t)rank * KN_COLLECTIVE_SLOT_BYTES;
+                    tol_buffer_address(c->rank[i].inbox) + rank * kn_collective_slot_bytes(c);
             }
             x.status = (CUdeviceptr)(uintptr_t)r->status;
             x.epoch_at = c->is_captured ? parts[rank].number.address : 0;
@@ -141,7 +141,7 @@ static tol_status go_by_flags(struct kn_collective *c, const struct kn_columns_p
             x.first = first;
             x.count = lines - first < LINES_MAX ? lines - first : LINES_MAX;
             x.row = row;
-            x.slot_bytes = KN_COLLECTIVE_SLOT_BYTES;
+            x.slot_bytes = kn_collective_slot_bytes(c);
             x.patience_ns = (uint64_t)c->patience_ms * 1000000u;
             TOL_TRY(launch(r, r->columns[r->columns[2] != NULL ? 2 : 1], x.count, &x));
         }

@@ -1,10 +1,11 @@
-// The all-reduce by flags, for steps 2 and 5.
+// The sums by flags, for steps 2 and 5.
 #pragma once
 
 #include "../bulk.cuh"
 
 #include "collective.cuh"
 #include "flags.cuh"
+#include "lines.cuh"
 
 template <typename T> static __device__ inline void flags(const collective_flags &x) {
     enum { PIECE = COLLECTIVE_LINE_BYTES / sizeof(T) };
@@ -15,17 +16,14 @@ template <typename T> static __device__ inline void flags(const collective_flags
     const unsigned long long line = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
     const unsigned long long at = line * COLLECTIVE_LINE_BYTES;
     if (at >= x.bytes) return;
-    const unsigned inside = x.bytes - at < COLLECTIVE_LINE_BYTES
-                                ? (unsigned)(x.bytes - at) / (unsigned)sizeof(T)
-                                : (unsigned)PIECE; // elements of the line that there are
+    const unsigned inside = line_bytes(at, x.bytes);
     piece<T, COLLECTIVE_LINE_BYTES, unsigned long long> own, other, out;
-    own.word = 0;
-#pragma unroll
-    for (int i = 0; i < PIECE; i++) {
-        if (i < inside) own.elements[i] = ((const T *)(x.in + at))[i];
-    }
+    own.word = load_line(x.in + x.rank * x.in_stride + at, inside);
     for (unsigned r = 0; r < x.ranks; r++) {
-        if (r != x.rank) send(x.outboxes[r], line, own.word, x.epoch);
+        if (r == x.rank) continue;
+        const unsigned long long sent =
+            x.in_stride == 0 ? own.word : load_line(x.in + r * x.in_stride + at, inside);
+        send(x.outboxes[r], line, sent, x.epoch);
     }
     float sums[PIECE];
     for (unsigned r = 0; r < x.ranks; r++) {
@@ -40,8 +38,6 @@ template <typename T> static __device__ inline void flags(const collective_flags
         }
     }
 #pragma unroll
-    for (int i = 0; i < PIECE; i++) {
-        round_to(out.elements[i], sums[i]);
-        if (i < inside) ((T *)(x.out + at))[i] = out.elements[i];
-    }
+    for (int i = 0; i < PIECE; i++) round_to(out.elements[i], sums[i]);
+    store_line(x.out + at, inside, out.word);
 }

@@ -24,6 +24,8 @@ KN_IMAGES(collective_5_early);
 VARIANTS(direct, collective_1_direct, 75);
 VARIANTS(flags, collective_2_flags, 75);
 VARIANTS(flags_early, collective_5_early, 90);
+static const struct kn_variant copies[] = {VARIANT(flags, copy, collective_2_flags, 75),
+                                           VARIANT(flags_early, copy, collective_5_early, 90)};
 
 static const struct kn_variant columns[] = {{.name = "columns direct",
                                              .entry = "columns_direct",
@@ -69,20 +71,22 @@ static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *ker
                                  .out = address_of(out),
                                  .bytes = COUNT * kn_type_bytes(type),
                                  .ranks = 1,
-                                 .epoch = 1};
+                                 .epoch = 1,
+                                 .senders = 1};
     return tol_launch(sweep->stream, kernel, tol_launch_linear(COUNT, COLLECTIVE_THREADS),
                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
 }
 
-static void run(struct sweep *sweep, const struct kn_variant *variants, enum kn_type type,
+static void run(struct sweep *sweep, const struct kn_variant *variant, enum kn_type type,
                 unsigned sources, size_t offset) {
+    const bool is_direct = variant == &direct[type];
     const struct tol_kernel *kernel = NULL;
     struct sweep_matrix a = {0}, b = {0}, out = {0};
     double oracle[COUNT];
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
     size_t touched = 0;
     tol_status status = TOL_OK;
-    if (!sweep_begin(sweep, "collective %s %s of %u at %zu", variants->name, kn_type_name(type),
+    if (!sweep_begin(sweep, "collective %s %s of %u at %zu", variant->entry, kn_type_name(type),
                      sources, offset)) {
         return;
     }
@@ -97,9 +101,9 @@ static void run(struct sweep *sweep, const struct kn_variant *variants, enum kn_
         kn_numbers_load(type, &element, 1, &rounded);
         oracle[i] = (double)rounded;
     }
-    TOL_TRY(kn_kernels_find(sweep->kernels, &variants[type], &kernel));
-    TOL_TRY(variants == direct ? launch_direct(sweep, kernel, &a, &b, &out, sources)
-                               : launch_flags(sweep, kernel, &a, &out, type));
+    TOL_TRY(kn_kernels_find(sweep->kernels, variant, &kernel));
+    TOL_TRY(is_direct ? launch_direct(sweep, kernel, &a, &b, &out, sources)
+                      : launch_flags(sweep, kernel, &a, &out, type));
     status =
         sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
 out:
@@ -145,10 +149,14 @@ void sweep_collective(struct sweep *sweep) {
     const bool has_early =
         tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
     for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
-        run(sweep, direct, type, 2, 0);
-        run(sweep, direct, type, 1, 1);
-        run(sweep, flags, type, 1, 0);
-        if (has_early) run(sweep, flags_early, type, 1, 0);
+        run(sweep, &direct[type], type, 2, 0);
+        run(sweep, &direct[type], type, 1, 1);
+        run(sweep, &flags[type], type, 1, 0);
+        run(sweep, &flags[type], type, 1, 1);
+        run(sweep, &copies[0], type, 1, 0);
+        run(sweep, &copies[0], type, 1, 1);
+        if (has_early) run(sweep, &flags_early[type], type, 1, 0);
+        if (has_early) run(sweep, &copies[1], type, 1, 1);
     }
     run_columns(sweep, &columns[0], false);
     run_columns(sweep, &columns[0], true);
