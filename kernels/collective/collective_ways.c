@@ -143,7 +143,7 @@ size_t kn_collective_flags_bytes(const struct kn_collective *c) {
 }
 
 /* Behind the last number the streams empty the inboxes, where a line of 2^32 calls ago could have a
- * number that comes again, between two meetings: nobody sends meanwhile. 0 is what they hold then. */
+ * number that comes again, between two meetings: nobody sends meanwhile. They hold 0 then. */
 static tol_status next_number(struct kn_collective *c) {
     tol_status status = TOL_OK;
     if (c->epoch < UINT32_MAX) {
