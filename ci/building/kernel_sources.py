@@ -63,7 +63,7 @@ KERNEL_IMAGES = """
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster norm/norm_8_cluster_ring
     measure/read_words
     linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
-    linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay
+    linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay linear/linear_8_many
     decoder/rounded_1_warp decoder/rounded_2_early
     decoder/best_1_parts decoder/best_2_early decoder/draw_1_parts
     decoder/draw_2_early decoder/embed_1_element decoder/heads_1_warp

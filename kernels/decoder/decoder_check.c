@@ -60,6 +60,10 @@ tol_status kn_decoder_launch(struct kn_kernels *kernels, struct tol_stream *stre
 tol_status kn_decoder_launch_early(struct kn_kernels *kernels, struct tol_stream *stream,
                                    const struct kn_variant *variant, struct tol_launch_shape shape,
                                    const void *argument, size_t bytes) {
-    return launch(kernels, stream, variant, shape, argument, bytes,
-                  strcmp(variant->name, "early") == 0 || strcmp(variant->name, "stay") == 0);
+    static const char *const early[] = {"early", "stay", "kept", "long"};
+    bool is_early = false;
+    for (size_t i = 0; i < sizeof early / sizeof *early && !is_early; i++) {
+        is_early = strcmp(variant->name, early[i]) == 0;
+    }
+    return launch(kernels, stream, variant, shape, argument, bytes, is_early);
 }

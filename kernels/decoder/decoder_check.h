@@ -23,7 +23,8 @@ tol_status kn_decoder_launch(struct kn_kernels *kernels, struct tol_stream *stre
                              const struct kn_variant *variant, struct tol_launch_shape shape,
                              const void *argument, size_t bytes);
 
-/* The same by tol_launch_programmatic if the variant is named "early" or "stay". */
+/* The same by tol_launch_programmatic if the variant is named "early", "stay", "kept" or
+ * "long". */
 tol_status kn_decoder_launch_early(struct kn_kernels *kernels, struct tol_stream *stream,
                                    const struct kn_variant *variant, struct tol_launch_shape shape,
                                    const void *argument, size_t bytes);

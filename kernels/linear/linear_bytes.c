@@ -7,12 +7,14 @@
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
 #include "decoder/rounded.h"
+#include "linear/many_shape.h"
 
 #include <string.h>
 
 KN_IMAGES(linear_5_bytes);
 KN_IMAGES(linear_6_early);
 KN_IMAGES(linear_7_stay);
+KN_IMAGES(linear_8_many);
 
 static const char *few_columns(const void *problem) {
     const struct kn_linear *x = problem;
@@ -24,6 +26,25 @@ static const char *parts_of_tiles(const void *problem) {
     const size_t rows = x->gate.address != 0 ? 8 : 16;
     if (x->columns > ROUNDED_COLUMNS) return "there are more than 8 columns";
     return x->rows % rows != 0 ? "there is a tile that has not all rows" : NULL;
+}
+
+static const char *many_refuses(const struct kn_linear *x, size_t tiles) {
+    const size_t rows = tiles * (x->gate.address != 0 ? 8 : 16);
+    if (x->columns <= ROUNDED_COLUMNS) return "there are few columns";
+    if (x->rounded.address != 0 && (x->y.address % 16 != 0 || x->y_stride % 4 != 0)) {
+        return "y does not lie in sixteens of bytes";
+    }
+    return x->rows % rows != 0 ? "there is a tile that has not all rows" : NULL;
+}
+
+static const char *kept_refuses(const void *problem) {
+    const struct kn_linear *x = problem;
+    const size_t most = (size_t)LINEAR_KEPT_CHUNKS * LINEAR_BYTES_WARPS * LINEAR_CHUNK;
+    return x->k > most ? "columns are too long to be kept" : many_refuses(x, 1);
+}
+
+static const char *long_refuses(const void *problem) {
+    return many_refuses(problem, LINEAR_LONG_TILES);
 }
 
 /* tile: rows of W of a block, and columns. */
@@ -46,6 +67,16 @@ static const char *parts_of_tiles(const void *problem) {
             ROUNDED_COLUMNS                                                                        \
         }                                                                                          \
     }
+#define MANY(way, WAY, gated, format, stride, rows)                                                \
+    {                                                                                              \
+        .name = #way, .entry = "linear_" #way "_" gated #format,                                   \
+        .images = kn_images_linear_8_many, .compute_capability_min = 90, .refuse = way##_refuses,  \
+        .threads = 32 * LINEAR_BYTES_WARPS, .shared_bytes = LINEAR_##WAY##_SHARED(stride),         \
+        .tile = {                                                                                  \
+            rows,                                                                                  \
+            LINEAR_MANY_COLUMNS                                                                    \
+        }                                                                                          \
+    }
 #define PLAIN(name, capability, ending, file, format, stride)                                      \
     BYTES(name, capability, "linear_bytes_" #format "_4" ending, file, few_columns, stride,        \
           LINEAR_BYTES_TILES(stride), LINEAR_BYTES_TILES(stride), 4, 2),                           \
@@ -58,10 +89,13 @@ static const char *parts_of_tiles(const void *problem) {
               1, 1, 2)
 #define BOTH(format, stride)                                                                       \
     {                                                                                              \
-        {STAY("", format, stride, 16), PLAIN("early", 90, "_early", 6_early, format, stride),      \
+        {STAY("", format, stride, 16), MANY(kept, KEPT, "", format, stride, 16),                   \
+         MANY(long, LONG, "", format, stride, 16 * LINEAR_LONG_TILES),                             \
+         PLAIN("early", 90, "_early", 6_early, format, stride),                                    \
          PLAIN("bytes", 80, "", 5_bytes, format, stride)},                                         \
         {                                                                                          \
-            STAY("gated_", format, stride, 8),                                                     \
+            STAY("gated_", format, stride, 8), MANY(kept, KEPT, "gated_", format, stride, 8),      \
+                MANY(long, LONG, "gated_", format, stride, 8 * LINEAR_LONG_TILES),                 \
                 GATED("early", 90, "_early", 6_early, format, stride),                             \
                 GATED("bytes", 80, "", 5_bytes, format, stride)                                    \
         }                                                                                          \
@@ -71,15 +105,19 @@ static const char *parts_of_tiles(const void *problem) {
  * tiles than blocks, two of which a multiprocessor has. On an H100 a token of one session is
  * written 6 % faster with them; alone such a kernel is slower, so not for the output matrix, which
  * has thousands of tiles. */
-enum { ROWS = 5, BLOCKS_OF_ONE = 2, TILES_OF_BLOCK = 16 };
+enum { ROWS = 7, BLOCKS_OF_ONE = 2, TILES_OF_BLOCK = 16 };
 static const struct kn_variant products[KN_WEIGHT_FORMATS][2][ROWS] = {
     [KN_WEIGHT_Q4_K] = BOTH(q4_k, LINEAR_STRIDE_Q4_K),
     [KN_WEIGHT_Q5_K] = BOTH(q5_k, LINEAR_STRIDE_Q5_K),
     [KN_WEIGHT_Q6_K] = BOTH(q6_k, LINEAR_STRIDE_Q6_K)};
 
 static bool is_ours(const char *name) {
-    return name == NULL || strcmp(name, "stay") == 0 || strcmp(name, "early") == 0 ||
-           strcmp(name, "bytes") == 0;
+    static const char *const names[] = {"stay", "kept", "long", "early", "bytes"};
+    bool ours = name == NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !ours; i++) {
+        ours = strcmp(name, names[i]) == 0;
+    }
+    return ours;
 }
 
 size_t kn_linear_tickets(size_t columns, size_t rows) {
@@ -124,12 +162,25 @@ out:
     return status;
 }
 
+/* Beside many columns by a kernel of its own: blocks that stay end together, so the last of them
+ * would find most chunks complete and round them one after the other. */
+static tol_status round_result(struct kn_kernels *kernels, struct tol_stream *stream,
+                               const struct kn_linear *x) {
+    return kn_rounded(kernels, stream,
+                      &(struct kn_rounded){.columns = x->columns,
+                                           .k = x->rows,
+                                           .x = x->y,
+                                           .x_stride = x->y_stride,
+                                           .out = x->rounded});
+}
+
 tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_linear *x) {
     tol_status status = TOL_OK;
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     const struct kn_variant *variants_of = products[x->format][x->gate.address != 0];
-    const size_t blocks = BLOCKS_OF_ONE * (size_t)device->multiprocessors;
+    const size_t multiprocessors = (size_t)device->multiprocessors;
+    const size_t blocks = BLOCKS_OF_ONE * multiprocessors;
     const size_t tiles = x->rows / variants_of[0].tile[0];
     const bool leaves = x->variant == NULL && (x->columns > LINEAR_STAY_COLUMNS ||
                                                tiles <= blocks || tiles > TILES_OF_BLOCK * blocks);
@@ -138,9 +189,10 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
     TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
     struct linear_bytes_arguments arguments;
     TOL_TRY(kn_linear_bytes_prepare(x, &arguments));
-    const bool stays = variant == variants_of;
+    const bool is_many = variant->images == kn_images_linear_8_many;
     size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
-    if (stays && grid_x > blocks) grid_x = blocks;
+    if (variant == variants_of && grid_x > blocks) grid_x = blocks;
+    if (is_many && grid_x > multiprocessors) grid_x = multiprocessors;
     const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
     if (!x->is_rounded) {
         TOL_TRY(kn_rounded(kernels, stream,
@@ -155,6 +207,9 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
                                                                1, variant->threads, 1, 1,
                                                                variant->shared_bytes},
                                      &arguments, sizeof arguments);
+    if (status == TOL_OK && is_many && x->rounded.address != 0) {
+        status = round_result(kernels, stream, x);
+    }
 out:
     return status;
 }

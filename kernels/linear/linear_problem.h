@@ -25,7 +25,8 @@ struct kn_linear {
      * kn_linear_is_bytes says; rows in whole chunks of 256. Address 0: no. Tickets: as many zeros
      * as kn_linear_tickets says, left as zeros; a call that runs beside this one needs others. */
     struct kn_place rounded, tickets;
-    const char *variant; /* "early", "bytes", "wide", "tensor" or "fma"; NULL: the best */
+    const char *variant; /* "stay", "kept", "long", "early", "bytes", "wide", "tensor" or "fma";
+                              NULL: the best */
 };
 
 #endif

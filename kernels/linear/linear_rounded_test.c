@@ -84,6 +84,8 @@ Test(linear_rounded, a_gated_product_rounds_its_result) {
     if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "early", 3);
     if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "stay", 8);
     if (capability >= 90) try_rounded(KN_WEIGHT_Q6_K, "stay", 1);
+    if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "kept", 33);
+    if (capability >= 90) try_rounded(KN_WEIGHT_Q6_K, "long", 12);
 }
 
 /* Blocks take tickets: the last rounds what all have written. */
@@ -94,6 +96,7 @@ Test(linear_rounded, one_block_is_the_last_in_any_order) {
     if (capability >= 80) try_rounded(KN_WEIGHT_Q4_K, "bytes", 11);
     if (capability >= 90) try_rounded(KN_WEIGHT_Q6_K, "early", 3);
     if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "stay", 8);
+    if (capability >= 90) try_rounded(KN_WEIGHT_Q4_K, "kept", 29);
 }
 
 /* Blocks of weights with random quants and scales, and a usual d. */
@@ -112,11 +115,13 @@ static void draw_blocks(enum kn_weight_format format, uint64_t *state, uint8_t *
 }
 
 /* Blocks that stay, with more tiles than there are blocks, against step 5: the same bits. */
-static void try_stay(enum kn_weight_format format, size_t columns, size_t k, bool gated) {
-    const size_t tiles = 4 * (size_t)tol_context_device(test_context())->multiprocessors + 3;
-    const size_t rows = tiles * 16, count = columns * rows;
+static void try_stay(const char *variant, enum kn_weight_format format, size_t columns, size_t k,
+                     bool gated) {
+    const size_t own = columns > 8 ? 32 : 16; /* rows of a tile at most */
+    const size_t tiles = 64 / own * (size_t)tol_context_device(test_context())->multiprocessors + 3;
+    const size_t rows = tiles * own, count = columns * rows;
     const size_t matrix = rows * kn_weight_row_bytes(format, k);
-    static const char *const variants[2] = {"bytes", "stay"};
+    const char *const variants[2] = {"bytes", variant};
     uint64_t state = 7;
     uint8_t *blocks = malloc(2 * matrix);
     float *values = malloc((columns * k + rows) * sizeof *values), *got[2];
@@ -247,10 +252,26 @@ Test(linear_rounded, blocks_that_stay_give_the_same_bits) {
     kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability < 90) return;
     for (int gated = 0; gated < 2; gated++) {
-        if (test_takes_trial()) try_stay(KN_WEIGHT_Q4_K, 3, 512, gated); /* six warps have none */
-        if (test_takes_trial()) try_stay(KN_WEIGHT_Q5_K, 1, 768, gated);
-        if (test_takes_trial()) try_stay(KN_WEIGHT_Q6_K, 8, 256, gated);
-        if (test_takes_trial()) try_stay(KN_WEIGHT_Q6_K, 1, 2304, gated); /* one has two */
+        if (test_takes_trial())
+            try_stay("stay", KN_WEIGHT_Q4_K, 3, 512, gated); /* six idle warps */
+        if (test_takes_trial()) try_stay("stay", KN_WEIGHT_Q5_K, 1, 768, gated);
+        if (test_takes_trial()) try_stay("stay", KN_WEIGHT_Q6_K, 8, 256, gated);
+        if (test_takes_trial()) try_stay("stay", KN_WEIGHT_Q6_K, 1, 2304, gated); /* one has two */
+    }
+}
+
+/* Up to 32 columns: k of at most 4096 is kept in registers; tiles of "long" have twice the rows. */
+Test(linear_rounded, many_columns_give_the_same_bits) {
+    kernel_scene_begin();
+    if (tol_context_device(test_context())->compute_capability < 90) return;
+    for (int gated = 0; gated < 2; gated++) {
+        if (test_takes_trial()) try_stay("kept", KN_WEIGHT_Q4_K, 9, 512, gated); /* idle warps */
+        if (test_takes_trial()) try_stay("kept", KN_WEIGHT_Q5_K, 32, 4096, gated);
+        if (test_takes_trial()) try_stay("kept", KN_WEIGHT_Q6_K, 17, 2304, gated);
+        if (test_takes_trial()) try_stay("kept", KN_WEIGHT_Q6_K, 33, 256, gated); /* two blocks */
+        if (test_takes_trial()) try_stay("long", KN_WEIGHT_Q4_K, 31, 4352, gated);
+        if (test_takes_trial()) try_stay("long", KN_WEIGHT_Q5_K, 10, 512, gated);
+        if (test_takes_trial()) try_stay("long", KN_WEIGHT_Q6_K, 40, 2304, gated);
     }
 }
 

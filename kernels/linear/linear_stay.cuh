@@ -20,8 +20,9 @@ struct stayers {
     uint32_t own, all;
 };
 
-// What a warp copies to its ring, chunk after chunk of its share, tile after tile of the block.
-template <typename Q, bool GATED> struct stay_copies {
+// What a warp copies to its ring, chunk after chunk of its share, tile after tile of the block. A
+// tile of M times 16 rows is M tiles of 16 that are neighbours.
+template <typename Q, bool GATED, int M = 1> struct stay_copies {
     enum {
         ALL = 16 * Q::PIECES,
         COPIES = ceil_div(ALL, WARP),
@@ -37,8 +38,8 @@ template <typename Q, bool GATED> struct stay_copies {
 #pragma unroll
         for (uint32_t j = 0; j < COPIES; j++) {
             const uint32_t i = min(threadIdx.x % WARP + j * WARP, (uint32_t)ALL - 1);
-            piece[j] =
-                tile_rows<GATED>::address(a, tile, i / Q::PIECES, row_bytes) + i % Q::PIECES * 16;
+            piece[j] = tile_rows<GATED>::address(a, tile * M, i / Q::PIECES, row_bytes) +
+                       i % Q::PIECES * 16;
             to[j] = i / Q::PIECES * Q::STRIDE + i % Q::PIECES * 16;
         }
     }
@@ -47,20 +48,25 @@ template <typename Q, bool GATED> struct stay_copies {
     __device__ inline void copy_pieces(const linear_arguments &a, uint32_t slot,
                                        uint32_t row_bytes) const {
 #pragma unroll
-        for (uint32_t j = 0; j < COPIES; j++) {
-            const uint32_t i = threadIdx.x % WARP + j * WARP;
-            if (ALL % WARP != 0 && j == COPIES - 1 && i >= ALL) continue;
-            uint64_t from = piece[j] + chunk * Q::BYTES;
-            int bytes = 16;
-            if (!Q::IS_EVEN) from &= ~15ull;
-            if (CLIPS) {
-                const uint64_t matrix =
-                    GATED && i / Q::PIECES >= tile_rows<GATED>::OWN ? a.gate : a.weights;
-                const int64_t left = (int64_t)(matrix + (uint64_t)a.rows * row_bytes - from);
-                bytes = left < 16 ? (left > 0 ? (int)left : 0) : 16;
-                if (bytes == 0) from = matrix & ~15ull;
+        for (uint32_t m = 0; m < M; m++) {
+            const uint32_t behind = m * tile_rows<GATED>::OWN * row_bytes + chunk * Q::BYTES;
+#pragma unroll
+            for (uint32_t j = 0; j < COPIES; j++) {
+                const uint32_t i = threadIdx.x % WARP + j * WARP;
+                if (ALL % WARP != 0 && j == COPIES - 1 && i >= ALL) continue;
+                uint64_t from = piece[j] + behind;
+                int bytes = 16;
+                if (!Q::IS_EVEN) from &= ~15ull;
+                if (CLIPS) {
+                    const uint64_t matrix =
+                        GATED && i / Q::PIECES >= tile_rows<GATED>::OWN ? a.gate : a.weights;
+                    const int64_t left = (int64_t)(matrix + (uint64_t)a.rows * row_bytes - from);
+                    bytes = left < 16 ? (left > 0 ? (int)left : 0) : 16;
+                    if (bytes == 0) from = matrix & ~15ull;
+                }
+                copy_async_16(slot + m * 16 * Q::STRIDE + (IN_LINE ? i * 16 : to[j]),
+                              (const void *)from, bytes);
             }
-            copy_async_16(slot + (IN_LINE ? i * 16 : to[j]), (const void *)from, bytes);
         }
     }
     // Queues the next chunk, if there is one.
@@ -76,11 +82,25 @@ template <typename Q, bool GATED> struct stay_copies {
         if (chunk < chunks) return;
         chunk = threadIdx.x / WARP;
         tile += step;
-        const uint64_t far = (uint64_t)step * tile_rows<GATED>::OWN * row_bytes;
+        const uint64_t far = (uint64_t)step * M * tile_rows<GATED>::OWN * row_bytes;
 #pragma unroll
         for (uint32_t j = 0; j < COPIES; j++) piece[j] += far;
     }
 };
+
+// Where a chunk of rows g and g + 8 of a tile of 16 begins in what was copied.
+template <typename Q, bool GATED>
+__device__ inline void begins_of(uint32_t (&from)[2], const linear_arguments &a, uint32_t tile,
+                                 uint32_t chunk, uint32_t row_bytes) {
+#pragma unroll
+    for (uint32_t r = 0; r < 2; r++) {
+        from[r] = Q::IS_EVEN ? 0
+                             : (uint32_t)(tile_rows<GATED>::address(
+                                              a, tile, threadIdx.x % WARP / 4 + 8 * r, row_bytes) +
+                                          chunk * Q::BYTES) %
+                                   16;
+    }
+}
 
 // The totals of a tile, [warp][column][row], are added and written, an element a thread.
 template <bool GATED>
@@ -163,14 +183,7 @@ __device__ inline void linear_stay(const linear_bytes_arguments &all, const stay
             const uint32_t after = chunk + SHARES < chunks ? chunk + SHARES : warp;
             uint32_t from[2];
             x.next = x_at + (uint64_t)after * ROUNDED_CHUNK;
-#pragma unroll
-            for (uint32_t r = 0; r < 2; r++) {
-                from[r] = Q::IS_EVEN ? 0
-                                     : (uint32_t)(tile_rows<GATED>::address(
-                                                      a, tile, lane / 4 + 8 * r, row_bytes) +
-                                                  chunk * Q::BYTES) %
-                                           16;
-            }
+            begins_of<Q, GATED>(from, a, tile, chunk, row_bytes);
             copy_async_wait<STAGES - 1>();
             __syncwarp(); // what other lanes copied is there
             Q::template add<1, true>(totals, ring + slot * SLOT, x, from);

@@ -80,7 +80,9 @@ static void finish(struct sweep *sweep, tol_status status, const struct sweep_ma
 static void run_linear(struct sweep *sweep, enum kn_weight_format format, const char *variant,
                        size_t columns, bool gated) {
     tol_status status = TOL_OK;
-    const size_t rows = strcmp(variant, "stay") == 0 ? TILE : ROWS; /* that takes whole tiles */
+    const bool is_long = strcmp(variant, "long") == 0; /* these take whole tiles */
+    const bool stays = is_long || strcmp(variant, "stay") == 0 || strcmp(variant, "kept") == 0;
+    const size_t rows = is_long ? 2 * TILE : stays ? TILE : ROWS;
     struct product p = {0};
     if (!sweep_begin(sweep, "linear %s %s %zu x %zu%s", kn_weight_name(format), variant, rows,
                      columns, gated ? " gated" : "")) {
@@ -99,9 +101,9 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
         /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times, and bytes are off by
          * 1/254 of the largest x; a gate multiplies the error of each sum by the other */
-        const double each = variant[0] == 'f'                   ? 0x1p-19
-                            : strchr("bes", variant[0]) != NULL ? 0x1p-4
-                                                                : 0x1p-17;
+        const double each = variant[0] == 'f'                     ? 0x1p-19
+                            : strchr("beskl", variant[0]) != NULL ? 0x1p-4
+                                                                  : 0x1p-17;
         p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
     status = kn_linear(
@@ -235,6 +237,8 @@ void sweep_model(struct sweep *sweep) {
                 if (device->compute_capability < 90) continue;
                 run_linear(sweep, format, "early", columns, gated == 1);
                 if (!many) run_linear(sweep, format, "stay", columns, gated == 1);
+                if (many) run_linear(sweep, format, "kept", columns, gated == 1);
+                if (many) run_linear(sweep, format, "long", columns, gated == 1);
             }
         }
         run_embed(sweep, format);

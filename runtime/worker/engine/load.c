@@ -206,7 +206,8 @@ tol_status loaded_make_room(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     struct tol_pool_options pages;
     TOL_TRY(make_scratch(l));
-    tol_pool_default(tol_context_device(l->context), &pages);
+    /* Sessions that step together take their pages together: few of those call the driver. */
+    tol_pool_latency(tol_context_device(l->context), &pages);
     pages.limit_bytes = l->cache_bytes;
     status = tol_pool_create(l->context, &pages, &l->pool);
 out:
