@@ -6,12 +6,12 @@
 #include "collective/collective_link.h"
 #include "core/check.h"
 
-#include <stdio.h>
+#include <string.h>
 
 /* ---- checks ---- */
 
 struct call {
-    const char *name;
+    char name[KN_LINK_NAME];
     size_t in_count, out_count; /* elements of a rank's in and out */
     unsigned root;              /* whose in alone is used; UINT32_MAX: all are */
 };
@@ -90,7 +90,11 @@ static tol_status spread(struct kn_collective *c, const struct call *call,
     const bool has_in = call->in_count >= call->out_count,
                has_out = call->out_count >= call->in_count;
     const CUdeviceptr base = c->link->windows[c->local].address;
-    char text[128], in[24] = "", out_at[24] = "", root[24] = "";
+    struct kn_link_call noted = {.count = count,
+                                 .in = has_in ? own->in.address - base : UINT64_MAX,
+                                 .out = has_out ? own->out.address - base : UINT64_MAX,
+                                 .type = type,
+                                 .root = call->root};
     if (has_in) TOL_TRY(check_shared(c, call, "in", own->in, call->in_count, type));
     if (has_out) TOL_TRY(check_shared(c, call, "out", own->out, call->out_count, type));
     for (unsigned i = 0; i < c->ranks; i++) {
@@ -98,12 +102,8 @@ static tol_status spread(struct kn_collective *c, const struct call *call,
         if (has_in) all[i].in = mirror(c, own->in, i);
         if (has_out) all[i].out = mirror(c, own->out, i);
     }
-    if (has_in) snprintf(in, sizeof in, " %#llx", own->in.address - base);
-    if (has_out) snprintf(out_at, sizeof out_at, " to %#llx", own->out.address - base);
-    if (call->root != UINT32_MAX) snprintf(root, sizeof root, " root %u", call->root);
-    snprintf(text, sizeof text, "%.20s %zu %s%s%s%s", call->name, count, kn_type_name(type), root,
-             in, out_at);
-    kn_link_begin(c->link, text);
+    memcpy(noted.name, call->name, sizeof noted.name);
+    kn_link_begin(c->link, &noted);
 out:
     return status;
 }

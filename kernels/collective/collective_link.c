@@ -15,13 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NOTES = 64, NOTE_TEXT = 80, RELEASE_MS = 2000 };
+enum { NOTES = 64, NOTE_TEXT = 120, RELEASE_MS = 2000 };
 enum { WAIT_GEQ = 0, REGISTER = 3 }; /* of cuda.h: WAIT_VALUE_GEQ; PORTABLE and DEVICEMAP */
 
-/* What a rank called, for others to compare. */
 struct note {
     _Atomic uint64_t number; /* of the call, from 1; written last */
-    char text[NOTE_TEXT];
+    struct kn_link_call call;
 };
 
 struct kn_link_page {
@@ -84,11 +83,11 @@ void kn_link_settle(struct kn_collective *c) {
     settle(c->link);
 }
 
-void kn_link_begin(struct kn_collective_link *link, const char *text) {
+void kn_link_begin(struct kn_collective_link *link, const struct kn_link_call *call) {
     struct note *note = &link->page->notes[link->rank][link->calls % NOTES];
     settle(link);
     atomic_store(&note->number, 0);
-    snprintf(note->text, sizeof note->text, "%s", text);
+    note->call = *call;
     atomic_store(&note->number, ++link->calls);
 }
 
@@ -180,6 +179,19 @@ bool kn_link_release(struct kn_collective *c, unsigned lost) {
     return false;
 }
 
+/* A call in words. Another process may have written anything. */
+static void describe(const struct kn_link_call *call, char *text) {
+    const char *type = call->type < KN_TYPES ? kn_type_name((enum kn_type)call->type) : "?";
+    char in[24] = "", out[24] = "", root[24] = "";
+    if (call->root != UINT32_MAX) snprintf(root, sizeof root, " root %u", call->root);
+    if (call->in != UINT64_MAX) snprintf(in, sizeof in, " %#llx", (unsigned long long)call->in);
+    if (call->out != UINT64_MAX) {
+        snprintf(out, sizeof out, " to %#llx", (unsigned long long)call->out);
+    }
+    snprintf(text, NOTE_TEXT, "%.*s %llu %s%s%s%s", KN_LINK_NAME, call->name,
+             (unsigned long long)call->count, type, root, in, out);
+}
+
 /* Whether all ranks made the calls that this one did. */
 static tol_status compare_notes(struct kn_collective_link *link) {
     tol_status status = TOL_OK;
@@ -188,15 +200,17 @@ static tol_status compare_notes(struct kn_collective_link *link) {
         const struct note *own = &link->page->notes[link->rank][link->checked % NOTES];
         for (unsigned i = 0; i < link->ranks; i++) {
             const struct note *other = &link->page->notes[i][link->checked % NOTES];
-            char text[NOTE_TEXT];
+            char text[NOTE_TEXT], own_text[NOTE_TEXT];
             if (atomic_load(&other->number) != link->checked + 1) continue;
-            memcpy(text, other->text, sizeof text);
-            text[sizeof text - 1] = '\0';
+            const struct kn_link_call call = other->call;
             /* It may have been overwritten by a later call meanwhile. */
             if (atomic_load(&other->number) != link->checked + 1) continue;
-            TOL_CHECK(strcmp(text, own->text) == 0, TOL_MISMATCH,
-                      "the ranks of a collective made different calls: rank %u %s, rank %u %s",
-                      link->rank, own->text, i, text);
+            if (memcmp(&call, &own->call, sizeof call) == 0) continue;
+            describe(&call, text);
+            describe(&own->call, own_text);
+            TOL_FAIL(TOL_MISMATCH,
+                     "the ranks of a collective made different calls: rank %u %s, rank %u %s",
+                     link->rank, own_text, i, text);
         }
     }
 out:

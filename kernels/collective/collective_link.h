@@ -12,6 +12,8 @@
 #include "collective/collective_state.h"
 #include "collective/collective_window.h"
 
+enum { KN_LINK_NAME = 24 };
+
 struct kn_meeting;
 struct kn_link_page;
 
@@ -30,8 +32,18 @@ struct kn_collective_link {
 /* Maps the page of a meeting and takes the ends of the pipes from it. kn_link_close undoes it. */
 tol_status kn_link_open(struct tol_context *context, struct kn_meeting *meeting,
                         struct kn_collective_link *link);
-/* Begins a call: its steps count from 0, and others see `text`, what it is, so that a rank that
- * makes another is noticed. */
-void kn_link_begin(struct kn_collective_link *link, const char *text);
+/* What a rank called, for others to compare: no byte of it is padding. It is in words only once it
+ * differs, since words take a microsecond. */
+struct kn_link_call {
+    char name[KN_LINK_NAME]; /* zeros behind it */
+    uint64_t count;
+    uint64_t in, out; /* where others use them in the memory of a rank; UINT64_MAX: they do not */
+    uint32_t type, root; /* a kn_type; UINT32_MAX: there is none */
+};
+_Static_assert(sizeof(struct kn_link_call) == KN_LINK_NAME + 32, "a call has padding");
+
+/* Begins a call: its steps count from 0, and others see what it is, so that a rank that makes
+ * another is noticed. */
+void kn_link_begin(struct kn_collective_link *link, const struct kn_link_call *call);
 
 #endif

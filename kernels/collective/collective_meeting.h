@@ -13,7 +13,7 @@
 #include "collective/collective.h"
 
 /* To be raised with every change of the messages or of the shared page. */
-enum { KN_MEETING_VERSION = 2, KN_MEETING_PAGE_BYTES = 65536 };
+enum { KN_MEETING_VERSION = 3, KN_MEETING_PAGE_BYTES = 65536 };
 #define KN_MEETING_MAGIC 0x54434f4c4c454354u
 
 /* What all ranks must agree on, or differ in, as each of them says it. */

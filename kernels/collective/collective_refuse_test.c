@@ -91,10 +91,10 @@ static bool run_strangers(struct ranks_child *child) {
     int silent = -1;
     if (child->rank == 1) {
         if (!say(child, &hello, sizeof hello, answer)) return false;
-        NEED_TRUE(child, strstr(answer, "is of version 2, and this rank of version 3") != NULL);
+        NEED_TRUE(child, strstr(answer, "is of version 3, and this rank of version 4") != NULL);
         /* A later version may say more. */
         if (!say(child, &hello, sizeof hello - 8, answer)) return false;
-        NEED_TRUE(child, strstr(answer, "of version 3") != NULL);
+        NEED_TRUE(child, strstr(answer, "of version 4") != NULL);
         if (!say(child, "GET / HTTP/1.1", 14, answer)) return false;
         NEED_TRUE(child, strstr(answer, "is no rank of a collective") != NULL);
         if (!say(child, "?", 1, answer)) return false;
