@@ -56,6 +56,7 @@ KERNEL_IMAGES = """
     row/argmax_2_whole row/top_k_1_block row/top_k_2_warp row/top_k_3_pass
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early collective/collective_5_early
+    collective/collective_6_met collective/collective_7_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted

@@ -12,6 +12,8 @@ KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
 KN_IMAGES(collective_4_early);
 KN_IMAGES(collective_5_early);
+KN_IMAGES(collective_6_met);
+KN_IMAGES(collective_7_early);
 
 #define DIRECT(type)                                                                               \
     {                                                                                              \
@@ -42,6 +44,23 @@ static const struct kn_variant early[KN_FLAGS] = {[KN_F32] = EARLY(f32),
                                                   [KN_BF16] = EARLY(bf16),
                                                   [KN_FLAGS_COPY] = EARLY(copy)};
 
+#define MET(type)                                                                                  \
+    {                                                                                              \
+        .name = "met", .entry = "met_" #type, .images = kn_images_collective_6_met,                \
+        .compute_capability_min = 75, .threads = COLLECTIVE_THREADS                                \
+    }
+
+#define MET_EARLY(type)                                                                            \
+    {                                                                                              \
+        .name = "met, early", .entry = "met_early_" #type, .images = kn_images_collective_7_early, \
+        .compute_capability_min = 90, .threads = COLLECTIVE_THREADS                                \
+    }
+
+static const struct kn_variant met[KN_TYPES] = {
+    [KN_F32] = MET(f32), [KN_F16] = MET(f16), [KN_BF16] = MET(bf16)};
+static const struct kn_variant met_early[KN_TYPES] = {
+    [KN_F32] = MET_EARLY(f32), [KN_F16] = MET_EARLY(f16), [KN_BF16] = MET_EARLY(bf16)};
+
 static const struct kn_variant columns[3] = {
     {.name = "direct",
      .entry = "columns_direct",
@@ -68,7 +87,7 @@ const char *kn_collective_way_name(enum kn_collective_way way) {
 /* ---- creating ---- */
 
 size_t kn_collective_inbox_bytes(const struct kn_collective *c) {
-    return 2 * c->ranks * kn_collective_slot_bytes(c);
+    return 2 * c->ranks * kn_collective_slot_bytes(c) + sizeof(struct collective_words);
 }
 
 static tol_status enable(struct kn_collective *c, unsigned user, unsigned owner) {
@@ -102,9 +121,12 @@ static tol_status create_flags(struct kn_collective *c, struct kn_collective_ran
     const struct tol_driver_table *driver = tol_context_functions(rank->context);
     const size_t bytes = kn_collective_inbox_bytes(c);
     void *memory = NULL;
-    const struct kn_variant *found = tol_launch_has_programmatic(rank->context) ? early : flags;
+    const bool is_early = tol_launch_has_programmatic(rank->context);
     for (int i = 0; i < KN_FLAGS; i++) {
-        TOL_TRY(kn_kernels_find(rank->kernels, &found[i], &rank->flags[i]));
+        TOL_TRY(kn_kernels_find(rank->kernels, is_early ? &early[i] : &flags[i], &rank->flags[i]));
+    }
+    for (int i = 0; i < KN_TYPES; i++) {
+        TOL_TRY(kn_kernels_find(rank->kernels, is_early ? &met_early[i] : &met[i], &rank->met[i]));
     }
     if (c->link == NULL) {
         TOL_TRY(tol_buffer_create(rank->context, bytes, 1, &rank->inbox));
@@ -165,6 +187,7 @@ tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
     TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "the context of rank 0 is NULL");
     c->way = way;
     c->ranks = ranks;
+    c->flags_bytes = kn_collective_flags_bytes(ranks);
     c->blocks = options != NULL ? options->blocks : 0;
     c->patience_ms =
         options != NULL && options->patience_ms > 0 ? options->patience_ms : TOL_DEADLINE_MS;
@@ -271,9 +294,10 @@ out:
 tol_status kn_collective_meet(struct kn_collective *c, unsigned step) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(kn_collective_record(c, i, step));
-    for (unsigned i = 0; i < c->ranks * c->ranks; i++) {
-        if (i / c->ranks == i % c->ranks) continue;
-        TOL_TRY(kn_collective_follow(c, i / c->ranks, i % c->ranks, step));
+    for (unsigned i = 0; i < c->ranks; i++) {
+        for (unsigned j = 0; j < c->ranks; j++) {
+            if (i != j) TOL_TRY(kn_collective_follow(c, i, j, step));
+        }
     }
 out:
     return status;

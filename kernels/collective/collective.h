@@ -12,10 +12,11 @@
  * Ways:
  *   direct  the rank that owns a chunk loads it from all ranks and stores the sum to all
  *   ring    chunks go from rank to rank, so only neighbours use each other's memory
- *   flags   up to KN_COLLECTIVE_FLAGS_BYTES that a rank sends to another, or
- *           KN_COLLECTIVE_FLAGS_SENT to all together: one launch a rank, which exchange data with
- *           flags beside it. Otherwise direct. The kernels must run at once, so it is not chosen on
- *           the soft device, whose threads take one kernel after the other
+ *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch a rank,
+ *           which exchange data with flags beside it. What is more goes directly, and among
+ *           processes, up to KN_COLLECTIVE_MET_BYTES of a part, by kernels that wait for each other
+ *           as well. Such kernels must run at once, so it is not chosen on the soft device, whose
+ *           threads take one kernel after the other
  *   auto    flags where they can be used, otherwise direct
  * Multicast is not used. The order between devices is by events, but for flags.
  *
@@ -42,8 +43,9 @@ struct kn_collective;
 
 enum {
     KN_COLLECTIVE_RANKS_MAX = 8,
-    KN_COLLECTIVE_FLAGS_BYTES = 256 << 10,
-    KN_COLLECTIVE_FLAGS_SENT = 1 << 20
+    KN_COLLECTIVE_FLAGS_BYTES = 256 << 10, /* of a rank's columns (gather_columns.h) */
+    KN_COLLECTIVE_FLAGS_SENT = 2 << 20,
+    KN_COLLECTIVE_MET_BYTES = 64 << 20
 };
 
 enum kn_collective_way { KN_WAY_AUTO, KN_WAY_DIRECT, KN_WAY_RING, KN_WAY_FLAGS, KN_WAYS };
@@ -80,8 +82,8 @@ TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, uns
  *
  * The calls are those below, with one part, this rank's; all ranks make the same calls in the same
  * order, and results are those of the form above, to the bit. Calls return without waiting for
- * other processes. kn_collective_wait notices a process that ends within 50 ms (TOL_POISONED; with
- * the way flags 600 ms), one that does not come by the deadline (TOL_TIMEOUT), that another rank
+ * other processes. kn_collective_wait notices a process that ends within 50 ms (TOL_POISONED; by
+ * flags 600 ms), one that does not come by the deadline (TOL_TIMEOUT), that another rank
  * gave up (TOL_POISONED), and that ranks made different calls (TOL_MISMATCH); the message names the
  * rank. After any of them the collective is broken on all ranks, and streams go on, with results
  * that are undefined. Without a wait, a stream waits for ever for a rank that does not come.

@@ -38,6 +38,23 @@ struct collective_flags {
     unsigned senders; /* of a copy: a bit for each rank that has data */
 };
 
+/* The words by which ranks meet inside kernels, of each rank in its own memory, written by others:
+ * the number of the latest call that each sender came to, and was done with. */
+struct collective_words {
+    unsigned came[COLLECTIVE_RANKS], done[COLLECTIVE_RANKS];
+    unsigned unused[16];
+    unsigned blocks; /* of the rank's own kernel that are done */
+    unsigned unused_too[31];
+};
+
+struct collective_met {
+    struct collective_direct direct;
+    COLLECTIVE_ADDRESS words[COLLECTIVE_RANKS]; /* collective_words of each rank */
+    COLLECTIVE_ADDRESS status;                  /* as of collective_flags */
+    unsigned long long patience_ns;
+    unsigned rank, ranks, epoch;
+};
+
 /* Columns of a matrix go to the matrices of all ranks, by lines of 8 bytes or pieces of 16. */
 struct collective_columns {
     COLLECTIVE_ADDRESS in;

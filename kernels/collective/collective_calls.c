@@ -151,23 +151,47 @@ struct kn_chunk kn_collective_chunk(const struct kn_collective *c, unsigned rank
     return (struct kn_chunk){first, count - first < each ? count - first : each};
 }
 
-tol_status kn_collective_launch(struct kn_collective *c, unsigned rank, enum kn_type type,
-                                struct collective_direct *x) {
-    const struct kn_collective_rank *r = &c->rank[rank];
+/* Says whether addresses are wide, and how many threads there are, at least a block's. */
+static struct tol_launch_shape shape_of(const struct kn_collective_rank *r, enum kn_type type,
+                                        struct collective_direct *x) {
     CUdeviceptr bits = 0;
-    if (x->count == 0 || !kn_collective_is_here(c, rank)) return TOL_OK;
     for (unsigned i = 0; i < x->source_count; i++) bits |= x->sources[i];
     for (unsigned i = 0; i < x->target_count; i++) bits |= x->targets[i];
     x->is_wide = bits % 16 == 0;
     const uint64_t units = x->is_wide != 0 ? x->count * kn_type_bytes(type) / 16 + 1 : x->count;
     uint64_t blocks = (units + COLLECTIVE_THREADS - 1) / COLLECTIVE_THREADS;
     if (blocks > r->blocks) blocks = r->blocks;
-    return tol_launch(r->stream, r->direct[type],
-                      tol_launch_linear(blocks * COLLECTIVE_THREADS, COLLECTIVE_THREADS),
+    return tol_launch_linear((blocks > 0 ? blocks : 1) * COLLECTIVE_THREADS, COLLECTIVE_THREADS);
+}
+
+tol_status kn_collective_launch(struct kn_collective *c, unsigned rank, enum kn_type type,
+                                struct collective_direct *x) {
+    const struct kn_collective_rank *r = &c->rank[rank];
+    if (x->count == 0 || !kn_collective_is_here(c, rank)) return TOL_OK;
+    const struct tol_launch_shape shape = shape_of(r, type, x);
+    return tol_launch(r->stream, r->direct[type], shape,
                       (struct tol_arguments){1, (void *[]){x}, (const unsigned[]){sizeof *x}});
 }
 
-/* What every rank launches, between two meetings. */
+/* The same with the meetings inside. A rank with nothing to move meets the others too. */
+static tol_status launch_met(struct kn_collective *c, unsigned rank, enum kn_type type,
+                             const struct collective_direct *direct) {
+    const struct kn_collective_rank *r = &c->rank[rank];
+    struct collective_met x = {.direct = *direct,
+                               .status = (CUdeviceptr)(uintptr_t)r->status,
+                               .patience_ns = (uint64_t)c->patience_ms * 1000000u,
+                               .rank = rank,
+                               .ranks = c->ranks,
+                               .epoch = c->epoch};
+    if (!kn_collective_is_here(c, rank)) return TOL_OK;
+    for (unsigned i = 0; i < c->ranks; i++) x.words[i] = kn_collective_words(c, i);
+    const struct tol_launch_shape shape = shape_of(r, type, &x.direct);
+    return tol_launch_programmatic(
+        r->stream, r->met[type], shape,
+        (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
+}
+
+/* What every rank launches, between two meetings, or with them inside. */
 typedef void fill_rank(const struct kn_collective *c, const struct kn_collective_part *parts,
                        unsigned rank, size_t count, enum kn_type type, unsigned root,
                        struct collective_direct *x);
@@ -175,13 +199,16 @@ typedef void fill_rank(const struct kn_collective *c, const struct kn_collective
 static tol_status go_direct(struct kn_collective *c, const struct kn_collective_part *parts,
                             size_t count, enum kn_type type, unsigned root, fill_rank *fill) {
     tol_status status = TOL_OK;
-    TOL_TRY(kn_collective_meet(c, 0));
+    const bool meets_inside = c->has_flags && count <= c->met_bytes / kn_type_bytes(type);
+    TOL_TRY(meets_inside ? kn_collective_next_number(c) : kn_collective_meet(c, 0));
     for (unsigned i = 0; i < c->ranks; i++) {
         struct collective_direct x = {.count = 0};
-        fill(c, parts, i, count, type, root, &x);
-        TOL_TRY(kn_collective_launch(c, i, type, &x));
+        const unsigned rank = meets_inside ? kn_collective_turn(c, i) : i;
+        fill(c, parts, rank, count, type, root, &x);
+        TOL_TRY(meets_inside ? launch_met(c, rank, type, &x)
+                             : kn_collective_launch(c, rank, type, &x));
     }
-    TOL_TRY(kn_collective_meet(c, 1));
+    if (!meets_inside) TOL_TRY(kn_collective_meet(c, 1));
 out:
     return status;
 }
@@ -240,7 +267,7 @@ static void fill_broadcast(const struct kn_collective *c, const struct kn_collec
 
 /* The same for all ranks, since a rank in a kernel by flags waits for kernels of the others. */
 static bool fits_flags(const struct kn_collective *c, size_t count, enum kn_type type) {
-    return c->has_flags && count <= kn_collective_flags_bytes(c) / kn_type_bytes(type);
+    return c->has_flags && count <= c->flags_bytes / kn_type_bytes(type);
 }
 
 tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,

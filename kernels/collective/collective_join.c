@@ -116,6 +116,7 @@ tol_status kn_collective_join(struct tol_context *context, const struct kn_colle
     TOL_CHECK(seat->bytes > 0, TOL_INVALID_ARGUMENT, "a collective whose ranks share no memory");
     c->link = calloc(1, sizeof *c->link);
     TOL_CHECK(c->link != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a collective");
+    c->met_bytes = KN_COLLECTIVE_MET_BYTES;
     c->local = c->link->rank = seat->rank;
     c->link->ranks = seat->ranks;
     c->link->own_life = -1;

@@ -2,6 +2,7 @@
  * A rank that is late or lost is a status by the deadline, and no hang.
  */
 #include "collective/collective_stage.h"
+#include "collective/collective_state.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -91,8 +92,9 @@ static tol_status call(const struct collective_stage *stage, enum flagged flagge
     }
 }
 
-Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
-    const struct kn_collective_options options = {.way = KN_WAY_FLAGS, .patience_ms = 100};
+static void give_up(bool is_met) {
+    const struct kn_collective_options options = {
+        .way = KN_WAY_FLAGS, .patience_ms = 100, .blocks = 1};
     struct collective_stage stage;
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
     stage_begin(&stage, 2, &options);
@@ -100,6 +102,8 @@ Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
         kn_collective_destroy(stage.collective);
         stage.collective = NULL;
         MUST(kn_collective_create(stage.contexts, 2, &options, &stage.collective));
+        stage.collective->met_bytes = is_met ? KN_COLLECTIVE_MET_BYTES : 0;
+        if (is_met) stage.collective->flags_bytes = 0;
         stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
         atomic_store(&may_come, false);
         MUST(tol_stream_call(stage.streams[1], be_late, NULL));
@@ -111,4 +115,11 @@ Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
         must_be_over(&stage);
     }
     stage_end(&stage);
+}
+
+Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
+    give_up(false);
+}
+Test(collective_loss, a_kernel_that_waits_to_meet_gives_up) {
+    give_up(true);
 }

@@ -16,8 +16,9 @@ struct kn_collective_rank {
     struct tol_context *context;
     struct kn_kernels *kernels;
     const struct tol_kernel *direct[KN_TYPES];
-    const struct tol_kernel *flags[KN_FLAGS]; /* early, where launches may be programmatic */
-    const struct tol_kernel *columns[3];      /* direct; by flags; by flags and early, or NULL */
+    /* These are early where launches may be programmatic. */
+    const struct tol_kernel *flags[KN_FLAGS], *met[KN_TYPES];
+    const struct tol_kernel *columns[3]; /* direct; by flags; by flags and early, or NULL */
     struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
     CUdeviceptr inbox_address; /* the same, or a window's */
     unsigned *status;          /* host memory that the rank's kernels write */
@@ -30,10 +31,13 @@ struct kn_collective {
     unsigned ranks;
     enum kn_collective_way way;
     unsigned patience_ms, blocks, epoch;
-    bool has_flags;    /* kernels of two devices run at once */
-    bool is_broken;    /* a wait failed */
-    bool is_captured;  /* gathers of columns are for graphs (gather_columns.h) */
-    unsigned captured; /* numbers that they need so far */
+    size_t flags_bytes; /* from a rank to another, for calls by flags; tests make it less */
+    size_t met_bytes;   /* of a part, for kernels that meet: 0 where all ranks are of this process,
+                           whose events take less; tests make it more */
+    bool has_flags;     /* kernels of two devices run at once */
+    bool is_broken;     /* a wait failed */
+    bool is_captured;   /* gathers of columns are for graphs (gather_columns.h) */
+    unsigned captured;  /* numbers that they need so far */
     struct kn_collective_rank rank[KN_COLLECTIVE_RANKS_MAX];
     /* NULL: all ranks are of this process. Otherwise one is, `local`, and the others have an
      * inbox_address alone. */
@@ -54,10 +58,14 @@ tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
                                 struct tol_context *context,
                                 const struct kn_collective_options *options);
 
-/* What a rank may send to another by flags, and the slot that it then fills there. */
-size_t kn_collective_flags_bytes(const struct kn_collective *c);
+/* What a rank may send to another by flags, of so many, and the slot that it then fills there. */
+size_t kn_collective_flags_bytes(unsigned ranks);
 static inline size_t kn_collective_slot_bytes(const struct kn_collective *c) {
-    return 2 * kn_collective_flags_bytes(c);
+    return 2 * kn_collective_flags_bytes(c->ranks);
+}
+/* collective_words, behind the slots of an inbox. */
+static inline CUdeviceptr kn_collective_words(const struct kn_collective *c, unsigned rank) {
+    return c->rank[rank].inbox_address + 2 * c->ranks * kn_collective_slot_bytes(c);
 }
 
 /* Records the event of a step on the stream of a rank. */
@@ -72,8 +80,17 @@ tol_status kn_collective_meet(struct kn_collective *collective, unsigned step);
 tol_status kn_collective_launch(struct kn_collective *collective, unsigned rank, enum kn_type type,
                                 struct collective_direct *arguments);
 
+/* The number of the next call whose kernels wait for each other: c->epoch. */
+tol_status kn_collective_next_number(struct kn_collective *collective);
+/* The i-th rank to launch such a kernel. Making another context current is a large part of a
+ * launch, so every second call has the ranks in the other direction, and begins with the context
+ * that the call before ended with. */
+static inline unsigned kn_collective_turn(const struct kn_collective *c, unsigned i) {
+    return c->epoch % 2 != 0 ? i : c->ranks - 1 - i;
+}
+
 /* An all-reduce, all-gather or broadcast by a ring, and the calls by flags, of at most
- * kn_collective_flags_bytes from a rank to another. */
+ * flags_bytes from a rank to another. */
 tol_status kn_ring_all_reduce(struct kn_collective *collective,
                               const struct kn_collective_part *parts, size_t count,
                               enum kn_type type);

@@ -3,6 +3,7 @@
  * sizes about the edges of pieces and chunks, odd places, and calls behind each other.
  */
 #include "collective/collective_stage.h"
+#include "collective/collective_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,11 +231,14 @@ Test(collective, the_checks_of_races_and_streams_find_nothing_in_a_ring) {
 
 /* Kernels of two soft devices run at once only where a helper thread takes the second, after half a
  * millisecond; so few calls. */
-Test(collective, flags_agree_with_the_host) {
+static void try_flags(bool is_met) {
     struct collective_stage stage;
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
-    stage_begin(&stage, 2,
-                &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 60000});
+    stage_begin(
+        &stage, 2,
+        &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 60000, .blocks = 1});
+    stage.collective->met_bytes = is_met ? KN_COLLECTIVE_MET_BYTES : 0;
+    if (is_met) stage.collective->flags_bytes = 0;
     expected = malloc(STAGE_BYTES);
     cr_assert(expected != NULL);
     for (size_t i = 0; i < COUNTS && counts[i] <= 1000; i++) {
@@ -249,6 +253,13 @@ Test(collective, flags_agree_with_the_host) {
     }
     free(expected);
     stage_end(&stage);
+}
+
+Test(collective, flags_agree_with_the_host) {
+    try_flags(false);
+}
+Test(collective, kernels_that_meet_agree_with_the_host) {
+    try_flags(true);
 }
 
 /* ---- refusals ---- */

@@ -131,20 +131,13 @@ static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned s
     return c->rank[rank].inbox_address + index * kn_collective_slot_bytes(c);
 }
 
-/* Making another context current is a large part of a launch, so every second call has the ranks in
- * the other direction, and begins with the context that the call before ended with. */
-static unsigned turn(const struct kn_collective *c, unsigned i) {
-    return c->epoch % 2 != 0 ? i : c->ranks - 1 - i;
-}
-
-size_t kn_collective_flags_bytes(const struct kn_collective *c) {
-    const size_t each = KN_COLLECTIVE_FLAGS_SENT / (c->ranks - 1) / 256 * 256;
-    return each > KN_COLLECTIVE_FLAGS_BYTES ? each : KN_COLLECTIVE_FLAGS_BYTES;
+size_t kn_collective_flags_bytes(unsigned ranks) {
+    return KN_COLLECTIVE_FLAGS_SENT / (ranks - 1) / 256 * 256;
 }
 
 /* Behind the last number the streams empty the inboxes, where a line of 2^32 calls ago could have a
  * number that comes again, between two meetings: nobody sends meanwhile. They hold 0 then. */
-static tol_status next_number(struct kn_collective *c) {
+tol_status kn_collective_next_number(struct kn_collective *c) {
     tol_status status = TOL_OK;
     if (c->epoch < UINT32_MAX) {
         c->epoch++;
@@ -171,7 +164,7 @@ out:
 static tol_status go_by_flags(struct kn_collective *c, const struct kn_collective_part *parts,
                               enum kn_collective_flags which, struct collective_flags x) {
     tol_status status = TOL_OK;
-    TOL_TRY(next_number(c));
+    TOL_TRY(kn_collective_next_number(c));
     x.slot_bytes = kn_collective_slot_bytes(c);
     x.patience_ns = (uint64_t)c->patience_ms * 1000000u;
     x.ranks = c->ranks;
@@ -179,7 +172,7 @@ static tol_status go_by_flags(struct kn_collective *c, const struct kn_collectiv
     const struct tol_launch_shape shape = tol_launch_linear(
         (x.bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES, COLLECTIVE_THREADS);
     for (unsigned i = 0; i < c->ranks; i++) {
-        const unsigned rank = turn(c, i);
+        const unsigned rank = kn_collective_turn(c, i);
         const struct kn_collective_rank *r = &c->rank[rank];
         if (!kn_collective_is_here(c, rank)) continue;
         x.rank = rank;
@@ -219,7 +212,7 @@ tol_status kn_flags_all_gather(struct kn_collective *c, const struct kn_collecti
 
 tol_status kn_flags_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
                               unsigned root, size_t count, enum kn_type type) {
-    return go_by_flags(c, parts, KN_FLAGS_COPY,
-                       (struct collective_flags){.bytes = count * kn_type_bytes(type),
-                                                 .senders = 1u << root});
+    return go_by_flags(
+        c, parts, KN_FLAGS_COPY,
+        (struct collective_flags){.bytes = count * kn_type_bytes(type), .senders = 1u << root});
 }

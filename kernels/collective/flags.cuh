@@ -32,30 +32,43 @@ static __device__ inline void send(unsigned long long slot, unsigned long long l
     store_pair(slot + line * 16, (data & 0xffffffffu) | tag, data >> 32 | tag);
 }
 
+// How long a thread has waited for another rank. All are 0 at first.
+struct patience {
+    unsigned long long begin_ns, asked_ns;
+    unsigned looks;
+};
+
+// Whether to look again, after one look more: not for longer than patience_ns, nor where another
+// thread gave up. Then `status` has the rank that was missing.
+static __device__ inline bool look_again(patience &p, unsigned sender, unsigned long long status_at,
+                                         unsigned long long patience_ns) {
+    volatile unsigned *status = (volatile unsigned *)status_at;
+    if (++p.looks % LOOKS != 0) return true;
+    const unsigned long long now = now_ns();
+    if (p.begin_ns == 0) p.begin_ns = p.asked_ns = now;
+    if (now - p.begin_ns >= patience_ns) {
+        *status = 1 + sender; // any of the missing ones will do
+        return false;
+    }
+    if (now - p.asked_ns < NS_BETWEEN_ASKING) return true;
+    p.asked_ns = now;
+    return *status == 0;
+}
+
 // The line of another rank from its slot, or false where it did not come within patience_ns, or
-// where another thread gave up: then `status` has the rank that was missing.
+// where another thread gave up.
 static __device__ bool receive(unsigned long long slot, unsigned long long line, unsigned sender,
                                unsigned epoch, unsigned long long status_at,
                                unsigned long long patience_ns, unsigned long long &data) {
     const unsigned long long address = slot + line * 16;
-    volatile unsigned *status = (volatile unsigned *)status_at;
-    unsigned long long begin_ns = 0, asked_ns = 0;
-    for (unsigned look = 1;; look++) {
+    patience p = {0, 0, 0};
+    do {
         unsigned long long low, high;
         load_pair(address, low, high);
         if ((unsigned)(low >> 32) == epoch && (unsigned)(high >> 32) == epoch) {
             data = (low & 0xffffffffu) | high << 32;
             return true;
         }
-        if (look % LOOKS != 0) continue;
-        const unsigned long long now = now_ns();
-        if (begin_ns == 0) begin_ns = asked_ns = now;
-        if (now - begin_ns >= patience_ns) {
-            *status = 1 + sender; // any of the missing ones will do
-            return false;
-        }
-        if (now - asked_ns < NS_BETWEEN_ASKING) continue;
-        asked_ns = now;
-        if (*status != 0) return false;
-    }
+    } while (look_again(p, sender, status_at, patience_ns));
+    return false;
 }

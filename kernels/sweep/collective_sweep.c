@@ -11,6 +11,8 @@ KN_IMAGES(collective_2_flags);
 KN_IMAGES(collective_3_columns);
 KN_IMAGES(collective_4_early);
 KN_IMAGES(collective_5_early);
+KN_IMAGES(collective_6_met);
+KN_IMAGES(collective_7_early);
 
 #define VARIANT(kind, type, file, least)                                                           \
     {                                                                                              \
@@ -24,6 +26,8 @@ KN_IMAGES(collective_5_early);
 VARIANTS(direct, collective_1_direct, 75);
 VARIANTS(flags, collective_2_flags, 75);
 VARIANTS(flags_early, collective_5_early, 90);
+VARIANTS(met, collective_6_met, 75);
+VARIANTS(met_early, collective_7_early, 90);
 static const struct kn_variant copies[] = {VARIANT(flags, copy, collective_2_flags, 75),
                                            VARIANT(flags_early, copy, collective_5_early, 90)};
 
@@ -63,6 +67,36 @@ static tol_status launch_direct(struct sweep *sweep, const struct tol_kernel *ke
                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
 }
 
+/* The same of one rank, which meets nobody, twice: the second finds no count of the first. */
+static tol_status launch_met(struct sweep *sweep, const struct tol_kernel *kernel,
+                             const struct sweep_matrix *a, const struct sweep_matrix *b,
+                             const struct sweep_matrix *out) {
+    tol_status status = TOL_OK;
+    struct tol_buffer *words = NULL;
+    struct collective_met x = {.direct = {.sources = {address_of(a), address_of(b)},
+                                          .targets = {address_of(out)},
+                                          .count = COUNT,
+                                          .source_count = 2,
+                                          .target_count = 1},
+                               .ranks = 1,
+                               .epoch = 1};
+    struct collective_words after = {.blocks = 1};
+    const struct tol_arguments arguments = {1, (void *[]){&x}, (const unsigned[]){sizeof x}};
+    TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), sizeof after, 1, &words));
+    TOL_TRY(tol_buffer_fill_at(words, 0, 0, 1, sizeof after));
+    x.words[0] = tol_buffer_address(words);
+    for (int i = 0; i < 2; i++) {
+        TOL_TRY(tol_launch(sweep->stream, kernel, tol_launch_linear(2 * COLLECTIVE_THREADS, 512),
+                           arguments));
+    }
+    TOL_TRY(tol_stream_synchronize(sweep->stream));
+    TOL_TRY(tol_buffer_read_at(words, 0, &after, sizeof after));
+    TOL_CHECK(after.blocks == 0, TOL_MISMATCH, "%u blocks are counted", after.blocks);
+out:
+    tol_buffer_destroy(words);
+    return status;
+}
+
 /* One rank of one: it waits for nobody. */
 static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *kernel,
                                const struct sweep_matrix *a, const struct sweep_matrix *out,
@@ -80,6 +114,7 @@ static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *ker
 static void run(struct sweep *sweep, const struct kn_variant *variant, enum kn_type type,
                 unsigned sources, size_t offset) {
     const bool is_direct = variant == &direct[type];
+    const bool is_met = variant == &met[type] || variant == &met_early[type];
     const struct tol_kernel *kernel = NULL;
     struct sweep_matrix a = {0}, b = {0}, out = {0};
     double oracle[COUNT];
@@ -103,6 +138,7 @@ static void run(struct sweep *sweep, const struct kn_variant *variant, enum kn_t
     }
     TOL_TRY(kn_kernels_find(sweep->kernels, variant, &kernel));
     TOL_TRY(is_direct ? launch_direct(sweep, kernel, &a, &b, &out, sources)
+            : is_met  ? launch_met(sweep, kernel, &a, &b, &out)
                       : launch_flags(sweep, kernel, &a, &out, type));
     status =
         sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
@@ -155,6 +191,8 @@ void sweep_collective(struct sweep *sweep) {
         run(sweep, &flags[type], type, 1, 1);
         run(sweep, &copies[0], type, 1, 0);
         run(sweep, &copies[0], type, 1, 1);
+        run(sweep, &met[type], type, 2, 0);
+        if (has_early) run(sweep, &met_early[type], type, 2, 1);
         if (has_early) run(sweep, &flags_early[type], type, 1, 0);
         if (has_early) run(sweep, &copies[1], type, 1, 1);
     }
