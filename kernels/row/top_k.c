@@ -20,7 +20,7 @@ struct top_k_fit {
     size_t k;
 };
 
-enum { WARP = 32, WARP_ROWS = 4, PASS_PIECES = 4, PASS_THREADS_MIN = 128 };
+enum { WARP = 32, WARP_ROWS = 4, PASS_PIECES = 4, PASS_THREADS = 256 };
 
 static const char *refuse_few(const struct top_k_fit *fit, enum kn_type type, size_t pieces_max) {
     if (fit->k > TOP_K_FEW) return "k is above 64";
@@ -63,16 +63,23 @@ const struct kn_variants kn_top_k_variants = {"top_k", variants,
 
 _Static_assert(2 * KN_TOP_K_MOST <= TOP_K_CANDIDATES, "a threshold must lie above some keys");
 
-/* A warp a row; or a block a row, with a thread for a piece, or for four of a pass, while there are
- * threads: a power of two of them. */
+/*
+ * A warp a row; or a block a row, with a power of two of threads: one a piece while there are any.
+ * Of a pass 256 have rows of up to eight chunks: blocks of so many are in different parts of their
+ * rows and use a multiprocessor better than half as many of 512. Longer rows leave them more than
+ * they keep.
+ */
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_row_fit *fit, size_t rows,
                                         const struct tol_device *device) {
     if (variant->images == kn_images_top_k_2_warp) return kn_row_shape(variant, fit, rows, device);
-    const bool is_pass = variant->images == kn_images_top_k_3_pass;
-    unsigned threads = is_pass ? PASS_THREADS_MIN : WARP;
-    const unsigned pieces = is_pass ? PASS_PIECES : 1;
-    while (threads < variant->threads && threads * pieces < fit->pieces) threads *= 2;
+    const size_t chunk = PASS_PIECES * (size_t)PASS_THREADS;
+    unsigned threads = WARP;
+    if (variant->images == kn_images_top_k_3_pass) {
+        threads = fit->pieces <= 8 * chunk ? PASS_THREADS : TOP_K_THREADS;
+    } else {
+        while (threads < TOP_K_THREADS && threads < fit->pieces) threads *= 2;
+    }
     return (struct tol_launch_shape){(unsigned)rows, 1, 1, threads, 1, 1, 0};
 }
 

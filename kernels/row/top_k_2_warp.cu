@@ -77,7 +77,7 @@ template <typename T, int PIECES> struct warp_row {
             const uint32_t word = largest[i % PARTS];
             delegates[i] = order_of_bits<T>(sizeof(T) == 4 ? word : word >> i / 2 * 16 & 0xffff);
         }
-        int lo = reached_by(delegates, k), count = reaching(found, lo);
+        int lo = reached_by<T>(delegates, k), count = reaching(found, lo);
         for (int hi = ORDER_NAN<T>; count > TOP_K_SORTED;) { // count elements reach lo
             if (lo == hi) return take_first(take_above(found, lo), lo);
             const int middle = hi - (int)(((unsigned)hi - (unsigned)lo) / 2);
@@ -110,7 +110,15 @@ template <typename T, int PIECES> __device__ inline void top_k_warp(const top_k_
     warp_row<T, PIECES> row;
     row.in = (const T *)x.in + number * x.in_stride;
     row.columns = (int)x.columns, row.k = x.k, row.places = places[threadIdx.y];
-    load_whole<T>(row.bits, row.in, whole_pieces<T>(x.columns), LOWEST_BITS<T>);
+    const int pieces = whole_pieces<T>(x.columns);
+    if (pieces == WARP * PIECES) {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            row.bits[p] = ((const uint4 *)row.in)[(int)threadIdx.x + p * WARP];
+        }
+    } else {
+        load_whole<T>(row.bits, row.in, pieces, LOWEST_BITS<T>);
+    }
     const int count = row.take_largest();
     __syncwarp();
     sort_and_store<key>(x, number, row.in, count, [&](int i) {
@@ -126,8 +134,8 @@ template <typename T, int PIECES> __device__ inline void top_k_warp(const top_k_
     }
 TOP_K_WARP(f32, float, 8, 7)
 TOP_K_WARP(f32, float, 32, 3)
-TOP_K_WARP(f16, __half, 4, 10)
+TOP_K_WARP(f16, __half, 4, 12)
 TOP_K_WARP(f16, __half, 16, 4)
-TOP_K_WARP(bf16, __nv_bfloat16, 4, 10)
+TOP_K_WARP(bf16, __nv_bfloat16, 4, 12)
 TOP_K_WARP(bf16, __nv_bfloat16, 16, 4)
 #endif

@@ -5,12 +5,12 @@
 // threshold comes from the first sixteenth of the row at most, as in step 2 from delegates: the
 // largest of each thread's first pieces, or of two threads'. What reaches it later is some hundred
 // elements of a row that was drawn, and their columns find room in shared memory. Elements are
-// compared as they are (row_reach.cuh). Then the same is done to those few: delegates, a threshold,
-// and what reaches that is sorted by one warp. A row whose large elements come late leaves more
-// than there is room for; it is left to step 1.
+// compared as they are (row_reach.cuh), a chunk of four pieces a thread while the next one is on
+// its way. Then the same is done to those few: delegates, a threshold, and what reaches that is
+// sorted by one warp. A row whose large elements come late leaves more than there is room for; it
+// is left to step 1.
 // Owner: block r owns row r; thread t its pieces t, t + blockDim.x, ...
-// Bound by: reads. Requires: gridDim.x = rows, blockDim.x a power of two from 128 to TOP_K_THREADS;
-// whole rows.
+// Bound by: reads. Requires: gridDim.x = rows, blockDim.x 256 or TOP_K_THREADS; whole rows.
 // Source: as step 1.
 #include "top_k_block.cuh"
 #include "top_k_sort.cuh"
@@ -37,7 +37,7 @@ __device__ inline void load_chunk(uint4 (&bits)[PASS_PIECES], const uint4 *in, i
 }
 
 // A number that at least k of the threads' numbers reach. All threads get it.
-__device__ inline int block_reached_by(int number, int k, pass_shared *s) {
+template <typename T> __device__ inline int block_reached_by(int number, int k, pass_shared *s) {
     const int lane = (int)threadIdx.x % WARP;
     int numbers[PASS_DELEGATES / WARP];
     const bool pairs = blockDim.x > PASS_DELEGATES;
@@ -46,10 +46,9 @@ __device__ inline int block_reached_by(int number, int k, pass_shared *s) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < PASS_DELEGATES / WARP; i++) {
-        const int from = lane + i * WARP;
-        numbers[i] = from < (int)blockDim.x ? s->delegates[from] : INT_MIN;
+        numbers[i] = s->delegates[lane + i * WARP];
     }
-    return reached_by(numbers, k);
+    return reached_by<T>(numbers, k);
 }
 
 // Keeps the columns of what reaches the threshold, while there is room.
@@ -75,19 +74,23 @@ __device__ inline int one_pass(const top_k_arguments &x, const uint4 *in, pass_s
     const int chunks = ceil_div(ceil_div(count, step), PASS_PART);
     uint4 bits[PASS_PIECES];
     uint32_t largest[1];
-    int best = INT_MIN, first = (int)threadIdx.x;
+    int best = ORDER_LOWEST<T>, first = (int)threadIdx.x;
     for (int i = chunks - 1; i >= 0; i--) { // the first chunk at last: it stays in registers
         load_chunk<T>(bits, in, first + i * step, count);
         largest_words<T>(largest, bits);
         best = max(best, order_of_word<T>(largest[0]));
     }
     if (threadIdx.x == 0) s->block.count = 0;
-    const int least = max(block_reached_by(best, x.k, s), ORDER_LOWEST<T>);
+    uint4 next[PASS_PIECES];
+    load_chunk<T>(next, in, first + step, count);
+    const int least = block_reached_by<T>(best, x.k, s);
     for (;;) {
         keep<T>(bits, least, first, count, s);
         first += step;
         if (first >= count) break;
-        load_chunk<T>(bits, in, first, count);
+#pragma unroll
+        for (int p = 0; p < PASS_PIECES; p++) bits[p] = next[p];
+        load_chunk<T>(next, in, first + step, count);
     }
     __syncthreads();
     return s->block.count;
@@ -98,7 +101,7 @@ __device__ inline int one_pass(const top_k_arguments &x, const uint4 *in, pass_s
 template <typename T>
 __device__ inline int keep_keys(const T *in, int count, int k, pass_shared *s) {
     unsigned long long keys[PASS_KEYS];
-    int orders[PASS_KEYS], best = INT_MIN;
+    int orders[PASS_KEYS], best = ORDER_LOWEST<T>;
 #pragma unroll
     for (int i = 0; i < PASS_KEYS; i++) {
         const int at = (int)threadIdx.x + i * (int)blockDim.x;
@@ -109,7 +112,7 @@ __device__ inline int keep_keys(const T *in, int count, int k, pass_shared *s) {
         keys[i] = key_of<unsigned long long, T>(orders[i], column);
         best = max(best, orders[i]);
     }
-    const int least = count <= TOP_K_SORTED ? ORDER_LOWEST<T> : block_reached_by(best, k, s);
+    const int least = count <= TOP_K_SORTED ? ORDER_LOWEST<T> : block_reached_by<T>(best, k, s);
     __syncthreads(); // all have read the count
     if (threadIdx.x == 0) s->block.count = 0;
     __syncthreads();
@@ -143,7 +146,7 @@ template <typename T> __device__ inline void top_k_pass(const top_k_arguments &x
 }
 
 #define TOP_K_PASS(name, T)                                                                        \
-    extern "C" __global__ void __launch_bounds__(TOP_K_THREADS, 3)                                 \
+    extern "C" __global__ void __launch_bounds__(TOP_K_THREADS, 2)                                 \
         top_k_pass_##name(top_k_arguments x) {                                                     \
         top_k_pass<T>(x);                                                                          \
     }

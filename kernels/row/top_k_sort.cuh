@@ -23,17 +23,27 @@ __device__ inline int column_of(unsigned long long key) {
 }
 
 #if __CUDA_ARCH__ >= 800
-// A number that at least k of COUNT numbers a lane reach, and not many more if they differ. At
-// least k of them exist.
-template <int COUNT> __device__ inline int reached_by(const int (&numbers)[COUNT], int k) {
-    enum { MORE = 8 };
-    int lo = numbers[0], hi = numbers[0];
+__device__ inline float quotient(float a, float b) {
+    asm("div.approx.ftz.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+}
+
+// An order that at least k of COUNT orders a lane reach, and not many more if they differ; k is at
+// most their number. The first guess is their mean, the others are interpolated, and every
+// fourth halves the interval.
+template <typename T, int COUNT>
+__device__ inline int reached_by(const int (&numbers)[COUNT], int k) {
+    enum { MORE = 8, ALL = WARP * COUNT, PART = sizeof(T) == 2 ? 1 : ALL }; // sums fit
+    int lo = numbers[0], hi = numbers[0], middle = 0;
 #pragma unroll
-    for (int i = 1; i < COUNT; i++) lo = min(lo, numbers[i]), hi = max(hi, numbers[i]);
-    lo = smallest_of_warp(lo), hi = largest_of_warp(hi);
-    // At least k reach lo; fewer reach hi, or nothing is known of it.
-    for (int reach = WARP * COUNT; reach > k + MORE && lo < hi;) {
-        const int middle = hi - (int)(((unsigned)hi - (unsigned)lo) / 2);
+    for (int i = 0; i < COUNT; i++) {
+        lo = min(lo, numbers[i]), hi = max(hi, numbers[i]), middle += numbers[i] / PART;
+    }
+    lo = smallest_of_warp(lo), hi = largest_of_warp(hi),
+    middle = sum_of_warp(middle) / (ALL / PART);
+    int reach = ALL, above = 0; // so many reach lo; fewer than k are above hi
+    for (int turn = 1; reach > k + MORE && lo < hi; turn++) {
+        middle = min(max(middle, lo + 1), hi);
         int sum = 0;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) sum += numbers[i] >= middle;
@@ -41,8 +51,11 @@ template <int COUNT> __device__ inline int reached_by(const int (&numbers)[COUNT
         if (sum >= k) {
             lo = middle, reach = sum;
         } else {
-            hi = middle - 1;
+            hi = middle - 1, above = sum;
         }
+        const float width = (float)((unsigned)hi - (unsigned)lo);
+        const float share = quotient((float)(reach - k - MORE / 2), (float)(reach - above));
+        middle = lo + (int)(unsigned)(width * (turn % 4 == 0 ? 0.5f : share));
     }
     return lo;
 }
