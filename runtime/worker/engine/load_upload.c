@@ -8,8 +8,8 @@
  * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, and a
  * thread that pins holds up those that copy. So the threads start as soon as there is a context,
  * and pin while memory is allocated on the device; reading begins when all blocks are pinned; and
- * they are freed while the rest of the loading goes on. On an H100 reading reaches 0.90 to 0.93 of a
- * pinned copy (reports/published/2026-11-27-h100-load-designs).
+ * they are freed while the rest of the loading goes on. On an H100 reading reaches 0.90 to 0.93 of
+ * a pinned copy (reports/published/2026-11-27-h100-load-designs).
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
  * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
