@@ -20,6 +20,8 @@ struct loaded {
     struct loaded *next;
     const struct kn_variant *variant;
     struct tol_kernel *kernel; /* of a module of the set's */
+    /* The clusters that run at once, and for which launches: see asked_for. 0: never asked. */
+    _Atomic uint64_t clusters;
 };
 
 enum { BUCKETS = 64 };
@@ -37,10 +39,15 @@ static _Atomic(struct loaded *) *bucket_of(struct kn_kernels *kernels,
     return &kernels->buckets[(uintptr_t)variant / sizeof *variant % BUCKETS];
 }
 
-static const struct tol_kernel *look_up(struct kn_kernels *kernels,
-                                        const struct kn_variant *variant) {
+static struct loaded *look_up_loaded(struct kn_kernels *kernels, const struct kn_variant *variant) {
     struct loaded *loaded = atomic_load_explicit(bucket_of(kernels, variant), memory_order_acquire);
     while (loaded != NULL && loaded->variant != variant) loaded = loaded->next;
+    return loaded;
+}
+
+static const struct tol_kernel *look_up(struct kn_kernels *kernels,
+                                        const struct kn_variant *variant) {
+    const struct loaded *loaded = look_up_loaded(kernels, variant);
     return loaded != NULL ? loaded->kernel : NULL;
 }
 
@@ -158,6 +165,35 @@ tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *
     }
     if (status == TOL_OK) *kernel = found;
     return status;
+}
+
+/* The threads and bytes of a block in one number, above the 16 bits that an answer takes. */
+static uint64_t asked_for(const struct tol_launch_shape *shape) {
+    const uint64_t threads = (uint64_t)shape->block_x * shape->block_y * shape->block_z;
+    return (uint64_t)shape->shared_bytes << 32 | threads << 16;
+}
+
+unsigned kn_kernels_clusters(struct kn_kernels *kernels, const struct kn_variant *variant,
+                             const struct tol_launch_shape *shape) {
+    struct loaded *loaded = look_up_loaded(kernels, variant);
+    const struct tol_driver_table *driver = tol_context_functions(kernels->context);
+    if (loaded == NULL || driver->cuOccupancyMaxActiveClusters == NULL) return 0;
+    const uint64_t asked = asked_for(shape);
+    const uint64_t known = atomic_load_explicit(&loaded->clusters, memory_order_relaxed);
+    if (known != 0 && (known & ~(uint64_t)UINT16_MAX) == asked) return (unsigned)(known - asked);
+    const CUlaunchConfig config = {.gridDimX = shape->grid_x,
+                                   .gridDimY = shape->grid_y,
+                                   .gridDimZ = shape->grid_z,
+                                   .blockDimX = shape->block_x,
+                                   .blockDimY = shape->block_y,
+                                   .blockDimZ = shape->block_z,
+                                   .sharedMemBytes = shape->shared_bytes};
+    int count = 0;
+    CUresult result =
+        driver->cuOccupancyMaxActiveClusters(&count, tol_kernel_handle(loaded->kernel), &config);
+    if (result != CUDA_SUCCESS || count < 0 || count > UINT16_MAX) return 0;
+    atomic_store_explicit(&loaded->clusters, asked | (unsigned)count, memory_order_relaxed);
+    return (unsigned)count;
 }
 
 tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants *variants,

@@ -32,6 +32,11 @@ const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_t
 tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *variant,
                            const struct tol_kernel **kernel);
 
+/* How many clusters of a variant whose kernel is in the set run at once in launches of this shape,
+ * by the driver; 0: it does not say. The kernel has a cluster's size. The last answer stays. */
+unsigned kn_kernels_clusters(struct kn_kernels *kernels, const struct kn_variant *variant,
+                             const struct tol_launch_shape *shape);
+
 /* kn_variant_pick, and the kernel of the picked variant. */
 tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants *variants,
                            const char *name, const void *problem, const struct kn_variant **variant,

@@ -467,8 +467,8 @@ Test(failure, the_workload_calls_every_function_that_the_runtime_calls, .fini = 
         TOL_DRIVER_INDEX_cuModuleLoadData, TOL_DRIVER_INDEX_cuStreamCreate,
         TOL_DRIVER_INDEX_cuStreamSynchronize, TOL_DRIVER_INDEX_cuStreamIsCapturing,
         TOL_DRIVER_INDEX_cuLogsCurrent,
-        TOL_DRIVER_INDEX_cuTensorMapEncodeTiled, /* by operations of kernels/ */
-        /* by libtollens-torch.so alone */
+        /* the next two by operations of kernels/; then one by libtollens-torch.so alone */
+        TOL_DRIVER_INDEX_cuTensorMapEncodeTiled, TOL_DRIVER_INDEX_cuOccupancyMaxActiveClusters,
         TOL_DRIVER_INDEX_cuThreadExchangeStreamCaptureMode,
         /* called by the runtime, but only after something failed */
         TOL_DRIVER_INDEX_cuLogsDumpToMemory};
