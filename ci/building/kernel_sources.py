@@ -62,6 +62,8 @@ KERNEL_IMAGES = """
     grouped/grouped_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster norm/norm_8_cluster_ring
+    norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind
+    softmax/softmax_slices_planted
     measure/read_words
     linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
     linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay linear/linear_8_many

@@ -172,6 +172,22 @@ static bool thirty_two_thousand(const struct rows *r) {
     return r->columns == 32000 && r->operation <= RMSNORM;
 }
 
+static bool one_block(const struct rows *r) {
+    return r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32);
+}
+
+static bool long_floats(const struct rows *r) {
+    return r->columns == 32000 && r->type == KN_F32;
+}
+
+static bool long_norm_floats(const struct rows *r) {
+    return long_floats(r) && r->operation != SOFTMAX;
+}
+
+static bool longest(const struct rows *r) {
+    return r->columns == 128256;
+}
+
 static bool long_softmax(const struct rows *r) {
     return r->columns >= 32000 && r->operation == SOFTMAX;
 }
@@ -212,15 +228,19 @@ static const struct {
     {"cluster_ring_2", thirty_two_thousand, 90},
     {"cluster_ring_4", thirty_two_thousand, 90},
     {"cluster_ring_8", vocabularies, 90},
+    {"slices_1", one_block, 90},
+    {"slices_2", long_norm_floats, 90},
+    {"behind_2", long_floats, 90},
+    {"behind_8", longest, 90},
     {"online", long_softmax, 75},
 };
 
 static tol_status run(struct kn_bench *bench) {
-    enum { SHAPES = 5 };
+    enum { SHAPES = 6 };
     const int capability = tol_context_device(bench->context)->compute_capability;
     double copies[SHAPES][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
     static const size_t shapes[SHAPES][2] = {
-        {8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}, {256, 128256}};
+        {8192, 4096}, {65536, 1024}, {2048, 4096}, {2048, 16384}, {1024, 32000}, {256, 128256}};
     tol_status status = TOL_OK;
     for (enum operation operation = 0; operation < OPERATIONS; operation++) {
         for (size_t i = 0; i < SHAPES; i++) {

@@ -17,23 +17,29 @@ KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
 KN_IMAGES(norm_8_cluster_ring);
+KN_IMAGES(norm_9_slices);
+KN_IMAGES(norm_10_behind);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
+#define NORM_SLICES(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
 #undef NORM_CLUSTER_RING
+#undef NORM_SLICES
 
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
 #define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_RING_VARIANT(norm, __VA_ARGS__)
+#define NORM_SLICES(...) KN_ROW_SLICES_VARIANT(norm, __VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
 #undef NORM_CLUSTER_RING
+#undef NORM_SLICES
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,
@@ -148,11 +154,13 @@ static tol_status launch(struct tol_stream *stream, const struct kn_variant *var
                          const struct tol_kernel *kernel, struct tol_launch_shape shape,
                          struct norm_arguments arguments) {
     const bool is_early = variant->images == kn_images_norm_6_early;
+    const bool stays_early = variant->images == kn_images_norm_9_slices ||
+                             variant->images == kn_images_norm_10_behind;
     if (is_early || variant->images == kn_images_norm_5_ahead) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
     }
-    return (is_early ? kn_rows_launch_early : kn_rows_launch)(stream, kernel, shape, &arguments,
-                                                              sizeof arguments);
+    return (is_early || stays_early ? kn_rows_launch_early : kn_rows_launch)(
+        stream, kernel, shape, &arguments, sizeof arguments);
 }
 
 tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_norm *x) {
@@ -174,9 +182,8 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .epsilon = x->epsilon,
                                              .centred = x->kind == KN_LAYERNORM,
                                              .affine_f32 = x->affine_type == KN_F32};
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = launch(stream, variant, kernel, kn_row_shape(variant, &places.fit, x->rows, device),
-                    arguments);
+    status = launch(stream, variant, kernel,
+                    kn_row_shape_on(kernels, variant, &places.fit, x->rows), arguments);
 out:
     return status;
 }

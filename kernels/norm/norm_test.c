@@ -146,21 +146,24 @@ Test(norm, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
-static const char *const clusters[] = {"cluster_2",      "cluster_4",      "cluster_8",
-                                       "cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
+/* Of two, four or two, and eight blocks a row each. */
+enum { CLUSTERS = 9 };
+static const char *const clusters[CLUSTERS] = {
+    "cluster_2",      "cluster_4", "cluster_8", "cluster_ring_2", "cluster_ring_4",
+    "cluster_ring_8", "behind_2",  "behind_2",  "behind_8"};
 
 /* As in softmax's test. */
 Test(norm, rows_of_clusters_are_the_definition_too) {
     static const size_t columns[] = {8, 304, 32000, 128256};
     if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
     struct row_stage stage = row_stage_begin(8);
-    for (size_t i = 0; i < 6 * 4 * KN_TYPES * 2; i++) {
-        const size_t v = i % 6, c = i / 6 % 4;
+    for (size_t i = 0; i < CLUSTERS * 4 * KN_TYPES * 2; i++) {
+        const size_t v = i % CLUSTERS, c = i / CLUSTERS % 4;
         if ((c == 3 && v % 3 < 2) || !test_takes_trial()) continue;
         run(&stage, &(struct trial){.variant = clusters[v],
-                                    .kind = i / 72 == 0 ? KN_LAYERNORM : KN_RMSNORM,
-                                    .type = i / 24 % KN_TYPES,
-                                    .affine_type = i / 24 % KN_TYPES,
+                                    .kind = i / (CLUSTERS * 12) == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                    .type = i / (CLUSTERS * 4) % KN_TYPES,
+                                    .affine_type = i / (CLUSTERS * 4) % KN_TYPES,
                                     .rows = c < 2 ? 5 : 2,
                                     .columns = columns[c],
                                     .gap = 8,
@@ -180,9 +183,9 @@ Test(norm, clusters_that_stay_go_on_to_other_rows) {
     if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
     const size_t blocks = (size_t)tol_context_device(test_context())->multiprocessors * 8;
     struct row_stage stage = row_stage_begin(9);
-    for (size_t i = 0; i < 3 * 4 * 2; i++) {
+    for (size_t i = 0; i < 6 * 4 * 2; i++) {
         const enum kn_type type = i % KN_TYPES;
-        run(&stage, &(struct trial){.variant = clusters[3 + i / 2 % 3],
+        run(&stage, &(struct trial){.variant = clusters[3 + i / 2 % 6],
                                     .kind = i % 2 == 0 ? KN_LAYERNORM : KN_RMSNORM,
                                     .type = type,
                                     .affine_type = type,
@@ -192,8 +195,8 @@ Test(norm, clusters_that_stay_go_on_to_other_rows) {
                                     .out_gap = 16,
                                     .distribution = KN_NORMAL,
                                     .magnitude = 3,
-                                    .weight = i / 6 % 2 == 0,
-                                    .bias = i / 12 == 0,
+                                    .weight = i / 12 % 2 == 0,
+                                    .bias = i / 24 == 0,
                                     .in_place = i % 2 == 0});
     }
     row_stage_end(&stage);
@@ -246,6 +249,22 @@ Test(norm, whole_rows_are_the_definition_too) {
                                     .distribution = KN_NORMAL,
                                     .magnitude = 3,
                                     .in_place = true});
+    }
+    const bool slices = tol_context_device(test_context())->compute_capability >= 90;
+    for (size_t i = 0; i < 4 * 3 * 2 && slices; i++) {
+        run(&stage, &(struct trial){.variant = i < 18 ? "slices_1" : "slices_2",
+                                    .kind = i % 2 == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                    .type = i / 6 % KN_TYPES,
+                                    .affine_type = i / 6 % KN_TYPES,
+                                    .rows = (size_t[]){2, 60, 5}[i / 2 % 3],
+                                    .columns = (size_t[]){16384, 304, 8}[i / 2 % 3],
+                                    .gap = 8,
+                                    .out_gap = 16,
+                                    .distribution = KN_NORMAL,
+                                    .magnitude = 3,
+                                    .weight = i / 2 % 3 != 1,
+                                    .bias = i / 2 % 3 != 2,
+                                    .in_place = i % 2 == 0});
     }
     run(&stage, &(struct trial){.variant = "whole",
                                 .type = KN_F32,

@@ -72,8 +72,9 @@ static struct tol_launch_shape shape_of_clusters(const struct kn_variant *varian
 /*
  * The number of clusters that run at once if a multiprocessor holds `abreast` blocks. All blocks of
  * a cluster run in one GPC. The driver does not tell how many multiprocessors each GPC has; on an
- * H100 and an H200 it is 18 at most. This assumes GPCs of one size. If one cluster too many is
- * launched, it runs after all others, alone.
+ * H100 and an H200 it is 18 at most, and differs from one device to the next. This assumes GPCs of
+ * one size. If one cluster too many is launched, it runs after all others, alone: kn_row_shape_on
+ * asks the driver.
  */
 static size_t clusters_at_once(const struct tol_device *device, unsigned abreast,
                                unsigned cluster) {
@@ -84,27 +85,35 @@ static size_t clusters_at_once(const struct tol_device *device, unsigned abreast
     return clusters > 0 ? clusters : 1;
 }
 
+void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t rows,
+                     size_t at_once) {
+    if (at_once == 0) return;
+    const size_t rounds = (rows + at_once - 1) / at_once;
+    shape->grid_x = (unsigned)((rows + rounds - 1) / rounds) * cluster;
+}
+
 /* As many clusters as run at once, or fewer that have as many rows each at most. First come blocks
  * on a multiprocessor, then stages: what a block has in registers is a stage too. */
 static struct tol_launch_shape shape_of_rings(const struct kn_variant *variant,
                                               const struct kn_row_fit *fit, size_t rows,
                                               const struct tol_device *device) {
     enum { STAGES = 3, STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
+    const bool slices = variant->tile[0] == KN_ROW_SLICE_STAGES;
+    const size_t kept = slices ? 0 : fit->parameters, least = kept + variant->tile[0];
     struct tol_launch_shape shape = shape_of_clusters(variant, fit->pieces, 1);
     const size_t share = (fit->pieces + variant->cluster - 1) / variant->cluster * PIECE_BYTES;
     unsigned abreast = THREADS_AT_ONCE / shape.block_x;
     if (abreast > variant->tile[2]) abreast = variant->tile[2];
     size_t shares = 0;
-    for (abreast++; shares <= fit->parameters && abreast > 1;) {
+    for (abreast++; shares < least && abreast > 1;) {
         abreast--;
         size_t room = (size_t)device->shared_bytes_per_multiprocessor / abreast - STATIC_BYTES;
         if (room > variant->shared_bytes) room = variant->shared_bytes;
         shares = room / share;
     }
-    if (shares > STAGES + fit->parameters) shares = STAGES + fit->parameters;
-    const size_t at_once = clusters_at_once(device, abreast, variant->cluster);
-    const size_t rounds = (rows + at_once - 1) / at_once;
-    shape.grid_x = (unsigned)((rows + rounds - 1) / rounds) * variant->cluster;
+    if (shares > STAGES + kept) shares = STAGES + kept;
+    kn_row_clusters(&shape, variant->cluster, rows,
+                    clusters_at_once(device, abreast, variant->cluster));
     shape.shared_bytes = (unsigned)(shares * share);
     return shape;
 }
@@ -131,4 +140,16 @@ struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const str
                                      .block_x = threads,
                                      .block_y = abreast,
                                      .block_z = 1};
+}
+
+struct tol_launch_shape kn_row_shape_on(struct kn_kernels *kernels,
+                                        const struct kn_variant *variant,
+                                        const struct kn_row_fit *fit, size_t rows) {
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    struct tol_launch_shape shape = kn_row_shape(variant, fit, rows, device);
+    if (variant->cluster > 1 && variant->tile[2] >= KN_ROW_RING_BLOCKS) {
+        kn_row_clusters(&shape, variant->cluster, rows,
+                        kn_kernels_clusters(kernels, variant, &shape));
+    }
+    return shape;
 }

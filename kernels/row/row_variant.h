@@ -2,7 +2,8 @@
  * Row variants: which kernels serve a row, how a row is spread over threads and registers, and the
  * tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
  * of pieces of 16 bytes; there are faster kernels for whole rows.
- * Internal to the operations: not installed. Pure; thread-safe.
+ * Internal to the operations: not installed. Thread-safe; pure but for kn_row_shape_on, which asks
+ * the driver.
  */
 #ifndef KN_ROW_VARIANT_H
 #define KN_ROW_VARIANT_H
@@ -98,11 +99,38 @@ enum { KN_ROW_RING_BYTES = 224 << 10, KN_ROW_RING_BLOCKS = 8 };
      .cluster = blocks},
 
 /*
+ * The same for blocks that stay and have KN_ROW_SLICE_STAGES shares of a row in shared memory,
+ * alone or in clusters (row_slices.cuh). Parameters take none of it.
+ */
+enum { KN_ROW_SLICE_STAGES = 3 };
+#define KN_ROW_SLICES_VARIANT(operation, name_, entry_, image, type, blocks, pieces)               \
+    {.name = #name_,                                                                               \
+     .entry = #operation "_" #entry_,                                                              \
+     .images = kn_images_##operation##_##image,                                                    \
+     .compute_capability_min = 90,                                                                 \
+     .refuse = refuse_##name_##_##entry_,                                                          \
+     .threads = KN_ROW_CLUSTER_THREADS,                                                            \
+     .shared_bytes = KN_ROW_RING_BYTES,                                                            \
+     .tile = {KN_ROW_SLICE_STAGES, pieces, KN_ROW_RING_BLOCKS},                                    \
+     .cluster = blocks},
+
+/*
  * The shape of a launch over so many rows, by the tile of the variant: {rows of a block, pieces a
  * thread, blocks a multiprocessor}, as above. For clusters that stay it has the shared memory: one
- * to three shares of a row, and one of each row of parameters.
+ * to three shares of a row, and one of each row of parameters; where the first number of the tile
+ * is KN_ROW_SLICE_STAGES, so many shares.
  */
 struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
                                      size_t rows, const struct tol_device *device);
+
+/* The grid of clusters that stay where so many run at once: these, or fewer that have as many rows
+ * each at most. 0: it is not known, and the shape stays. */
+void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t rows,
+                     size_t at_once);
+
+/* kn_row_shape, with as many clusters that stay as the driver says that run at once. */
+struct tol_launch_shape kn_row_shape_on(struct kn_kernels *kernels,
+                                        const struct kn_variant *variant,
+                                        const struct kn_row_fit *fit, size_t rows);
 
 #endif

@@ -11,14 +11,19 @@ static const struct tol_device h100 = {.multiprocessors = 132,
                                        .shared_bytes_per_multiprocessor = 228 << 10,
                                        .shared_bytes_per_block_optin = 227 << 10};
 
-static struct tol_launch_shape shape(unsigned blocks, unsigned pieces, size_t row_pieces,
-                                     unsigned parameters, size_t rows) {
+static struct tol_launch_shape shape_with(unsigned stages, unsigned blocks, unsigned pieces,
+                                          size_t row_pieces, unsigned parameters, size_t rows) {
     const struct kn_variant ring = {.threads = KN_ROW_CLUSTER_THREADS,
                                     .shared_bytes = KN_ROW_RING_BYTES,
-                                    .tile = {1, pieces, KN_ROW_RING_BLOCKS},
+                                    .tile = {stages, pieces, KN_ROW_RING_BLOCKS},
                                     .cluster = blocks};
     const struct kn_row_fit fit = {.pieces = row_pieces, .parameters = parameters};
     return kn_row_shape(&ring, &fit, rows, &h100);
+}
+
+static struct tol_launch_shape shape(unsigned blocks, unsigned pieces, size_t row_pieces,
+                                     unsigned parameters, size_t rows) {
+    return shape_with(1, blocks, pieces, row_pieces, parameters, rows);
 }
 
 static void expect(struct tol_launch_shape got, unsigned clusters, unsigned blocks,
@@ -52,4 +57,26 @@ Test(row_variant, a_long_share_has_a_multiprocessor) {
 Test(row_variant, no_cluster_is_without_rows) {
     expect(shape(2, 4, 4000, 0, 7), 7, 2, 512, 3 * 32000);
     expect(shape(2, 4, 4000, 0, 129), 65, 2, 512, 3 * 32000);
+}
+
+/* Slices have three shares, whatever the parameters are, and a multiprocessor has as many blocks as
+ * have memory. */
+Test(row_variant, slices_have_three_shares) {
+    for (unsigned parameters = 0; parameters < 3; parameters++) {
+        expect(shape_with(3, 1, 8, 4000, parameters, 1024), 128, 1, 512, 3 * 64000);
+        expect(shape_with(3, 4, 8, 16032, parameters, 256), 32, 4, 512, 3 * 64128);
+        expect(shape_with(3, 8, 8, 32064, parameters, 256), 16, 8, 512, 3 * 64128);
+        expect(shape_with(3, 2, 8, 4000, parameters, 1024), 128, 2, 256, 3 * 32000);
+    }
+}
+
+/* An H100 whose parts have room for 14 clusters of eight: 19 rounds of 256 rows. */
+Test(row_variant, clusters_are_as_many_as_run_at_once) {
+    struct tol_launch_shape got = shape_with(3, 8, 8, 32064, 0, 256);
+    kn_row_clusters(&got, 8, 256, 14);
+    expect(got, 14, 8, 512, 3 * 64128);
+    kn_row_clusters(&got, 8, 256, 0);
+    expect(got, 14, 8, 512, 3 * 64128);
+    kn_row_clusters(&got, 8, 5, 14);
+    expect(got, 5, 8, 512, 3 * 64128);
 }

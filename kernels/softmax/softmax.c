@@ -16,23 +16,29 @@ KN_IMAGES(softmax_4_whole);
 KN_IMAGES(softmax_5_ring);
 KN_IMAGES(softmax_6_cluster);
 KN_IMAGES(softmax_7_cluster_ring);
+KN_IMAGES(softmax_8_slices);
+KN_IMAGES(softmax_9_behind);
 
 #define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #define SOFTMAX_CLUSTER_RING(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
+#define SOFTMAX_SLICES(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "softmax/softmax_variants.def"
 #undef SOFTMAX
 #undef SOFTMAX_CLUSTER
 #undef SOFTMAX_CLUSTER_RING
+#undef SOFTMAX_SLICES
 
 static const struct kn_variant variants[] = {
 #define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
 #define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)
 #define SOFTMAX_CLUSTER_RING(...) KN_ROW_CLUSTER_RING_VARIANT(softmax, __VA_ARGS__)
+#define SOFTMAX_SLICES(...) KN_ROW_SLICES_VARIANT(softmax, __VA_ARGS__)
 #include "softmax/softmax_variants.def"
 #undef SOFTMAX
 #undef SOFTMAX_CLUSTER
 #undef SOFTMAX_CLUSTER_RING
+#undef SOFTMAX_SLICES
 };
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,
@@ -120,9 +126,11 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .out_stride = (long long)places.out.stride,
                                                 .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &places.fit, x->rows, device),
-                            &arguments, sizeof arguments);
+    const bool is_early = variant->images == kn_images_softmax_8_slices ||
+                          variant->images == kn_images_softmax_9_behind;
+    status = (is_early ? kn_rows_launch_early : kn_rows_launch)(
+        stream, kernel, kn_row_shape_on(kernels, variant, &places.fit, x->rows), &arguments,
+        sizeof arguments);
 out:
     return status;
 }

@@ -118,8 +118,11 @@ Test(softmax, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
-static const char *const clusters[] = {"cluster_2",      "cluster_4",      "cluster_8",
-                                       "cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
+/* Of two, four or two, and eight blocks a row each. */
+enum { CLUSTERS = 9 };
+static const char *const clusters[CLUSTERS] = {
+    "cluster_2",      "cluster_4", "cluster_8", "cluster_ring_2", "cluster_ring_4",
+    "cluster_ring_8", "behind_2",  "behind_2",  "behind_8"};
 
 static bool has_clusters(void) {
     return tol_context_device(test_context())->compute_capability >= 90;
@@ -131,11 +134,11 @@ Test(softmax, rows_of_clusters_are_the_definition_too) {
     static const size_t columns[] = {8, 304, 32000, 128256};
     if (!has_clusters()) cr_skip_test("before 9.0");
     struct row_stage stage = row_stage_begin(8);
-    for (size_t i = 0; i < 6 * 4 * KN_TYPES; i++) {
-        const size_t v = i % 6, c = i / 6 % 4;
+    for (size_t i = 0; i < CLUSTERS * 4 * KN_TYPES; i++) {
+        const size_t v = i % CLUSTERS, c = i / CLUSTERS % 4;
         if ((c == 3 && v % 3 < 2) || !test_takes_trial()) continue;
         run(&stage, &(struct trial){.variant = clusters[v],
-                                    .type = i / 24,
+                                    .type = i / (CLUSTERS * 4),
                                     .rows = c < 2 ? 5 : 2,
                                     .columns = columns[c],
                                     .gap = 8,
@@ -161,8 +164,9 @@ Test(softmax, blocks_far_below_the_largest_keep_their_digits) {
         const size_t c = i % COLUMNS, depth = 40 + 6 * (i / COLUMNS); /* to 88: exp's end */
         values[i] = c >= COLUMNS - 100 ? 0 : -(float)depth - (float)(c % 3) * 0.5f;
     }
-    for (size_t i = 0; i < 6 * KN_TYPES; i++) {
-        const struct trial t = {.variant = clusters[i % 6], .type = i / 6, .columns = COLUMNS};
+    for (size_t i = 0; i < CLUSTERS * KN_TYPES; i++) {
+        const struct trial t = {
+            .variant = clusters[i % CLUSTERS], .type = i / CLUSTERS, .columns = COLUMNS};
         struct row_matrix in = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
         struct row_matrix out = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
         row_fill(&in, values);
@@ -233,9 +237,9 @@ Test(softmax, clusters_that_stay_go_on_to_other_rows) {
     if (!has_clusters()) cr_skip_test("before 9.0");
     const size_t blocks = (size_t)tol_context_device(test_context())->multiprocessors * 8;
     struct row_stage stage = row_stage_begin(10);
-    for (size_t i = 0; i < 3 * KN_TYPES; i++) {
-        run(&stage, &(struct trial){.variant = clusters[3 + i % 3],
-                                    .type = i / 3,
+    for (size_t i = 0; i < 6 * KN_TYPES; i++) {
+        run(&stage, &(struct trial){.variant = clusters[3 + i % 6],
+                                    .type = i / 6,
                                     .rows = blocks / (2u << i % 3) * 4 + 3,
                                     .columns = 304,
                                     .gap = 8,
@@ -248,25 +252,22 @@ Test(softmax, clusters_that_stay_go_on_to_other_rows) {
 }
 
 KN_IMAGES(softmax_7_cluster_ring);
+KN_IMAGES(softmax_8_slices);
+KN_IMAGES(softmax_9_behind);
 KN_IMAGES(softmax_ring_planted);
+KN_IMAGES(softmax_slices_planted);
 enum { RING_COLUMNS = 3200, RING_SHARE = RING_COLUMNS * 2 / 4 };
-/* One block a multiprocessor, and one stage. */
-#define RING_OF_ONE(name_, entry_, image)                                                          \
+/* One block a multiprocessor, and this many stages. */
+#define RING_OF(stages, name_, entry_, image, pieces, blocks)                                      \
     {                                                                                              \
         .name = name_, .entry = "softmax_" entry_, .images = kn_images_softmax_##image,            \
-        .compute_capability_min = 90, .threads = 512, .shared_bytes = RING_SHARE,                  \
-        .tile = {1, 4, 1}, .cluster = 4                                                            \
+        .compute_capability_min = 90, .threads = 512, .tile = {stages, pieces, 1},                 \
+        .shared_bytes = RING_SHARE * 4 / (blocks) * (stages), .cluster = blocks                    \
     }
 
-/* Goal: what can go wrong in the ring of a block is found, and nothing where all is right. */
-Test(softmax, each_planted_defect_of_rings_is_found) {
-    static const struct kn_variant rows[] = {
-        RING_OF_ONE("right", "cluster_ring_bf16_4", 7_cluster_ring),
-        RING_OF_ONE("early release", "ring_early_release", ring_planted),
-        RING_OF_ONE("wrong phase", "ring_wrong_phase", ring_planted),
-        RING_OF_ONE("no wait", "ring_no_wait", ring_planted),
-        RING_OF_ONE("no meeting", "ring_no_meeting", ring_planted)};
-    static const struct kn_variants planted = {"softmax, with a defect in its ring", rows, 5};
+/* The first of `rows` is right, and the others have a defect each. */
+static void expect_defects(const char *table, const struct kn_variant *rows, size_t variants) {
+    const struct kn_variants planted = {table, rows, variants};
     if (!has_clusters()) cr_skip_test("before 9.0");
     const size_t count = (size_t)tol_context_device(test_context())->multiprocessors * 2 + 3;
     struct row_stage stage = row_stage_begin(11);
@@ -278,7 +279,7 @@ Test(softmax, each_planted_defect_of_rings_is_found) {
         kn_softmax_oracle(in.values + r * RING_COLUMNS, NULL, RING_COLUMNS, 1,
                           oracle + r * RING_COLUMNS);
     }
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < variants; i++) {
         struct row_matrix out = row_matrix_make(KN_BF16, count, RING_COLUMNS, 0, 0);
         MUST(kn_softmax(stage.kernels, stage.stream,
                         &(struct kn_softmax){.type = KN_BF16,
@@ -298,6 +299,36 @@ Test(softmax, each_planted_defect_of_rings_is_found) {
     row_matrix_end(&in);
     free(oracle);
     row_stage_end(&stage);
+}
+
+/* Goal: what can go wrong in the ring of a block is found, and nothing where all is right. */
+Test(softmax, each_planted_defect_of_rings_is_found) {
+    static const struct kn_variant rows[] = {
+        RING_OF(1, "right", "cluster_ring_bf16_4", 7_cluster_ring, 4, 4),
+        RING_OF(1, "early release", "ring_early_release", ring_planted, 4, 4),
+        RING_OF(1, "wrong phase", "ring_wrong_phase", ring_planted, 4, 4),
+        RING_OF(1, "no wait", "ring_no_wait", ring_planted, 4, 4),
+        RING_OF(1, "no meeting", "ring_no_meeting", ring_planted, 4, 4)};
+    expect_defects("softmax, with a defect in its ring", rows, 5);
+}
+
+Test(softmax, each_planted_defect_of_slices_is_found) {
+    static const struct kn_variant rows[] = {
+        RING_OF(3, "right", "slices_bf16_1", 8_slices, 8, 1),
+        RING_OF(3, "early refill", "slices_early_refill", slices_planted, 8, 2),
+        RING_OF(3, "early store", "slices_early_store", slices_planted, 8, 2),
+        RING_OF(3, "wrong phase", "slices_wrong_phase", slices_planted, 8, 2),
+        RING_OF(3, "no wait", "slices_no_wait", slices_planted, 8, 2),
+        RING_OF(3, "no turn", "slices_no_turn", slices_planted, 8, 2)};
+    expect_defects("softmax, with a defect in its slices", rows, 6);
+}
+
+/* The same where results come behind the sums of the next row. */
+Test(softmax, each_planted_defect_of_what_comes_behind_is_found) {
+    static const struct kn_variant rows[] = {
+        RING_OF(3, "right", "behind_bf16_8", 9_behind, 8, 8),
+        RING_OF(3, "early before", "behind_early_before", slices_planted, 8, 8)};
+    expect_defects("softmax, with a defect behind", rows, 2);
 }
 
 Test(softmax, whole_rows_are_the_definition_too) {
@@ -342,6 +373,19 @@ Test(softmax, whole_rows_are_the_definition_too) {
                                 .distribution = KN_NORMAL,
                                 .magnitude = 3,
                                 .in_place = true});
+    for (enum kn_type type = 0; type < KN_TYPES && has_clusters(); type++) {
+        for (size_t s = 0; s < 3; s++) {
+            run(&stage, &(struct trial){.variant = "slices_1",
+                                        .type = type,
+                                        .rows = (size_t[]){2, 60, 5}[s],
+                                        .columns = (size_t[]){16384, 304, 8}[s],
+                                        .gap = 8,
+                                        .out_gap = 16,
+                                        .distribution = KN_NORMAL,
+                                        .magnitude = 3,
+                                        .in_place = s == 1});
+        }
+    }
     run(&stage, &(struct trial){.variant = "whole",
                                 .type = KN_F32,
                                 .rows = 2,

@@ -136,7 +136,8 @@ static void run_case(struct sweep *sweep, const struct rows_case *s) {
         struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
         size_t touched = 0;
         if (i < 2 && strcmp(s->variant, "online") == 0) continue;
-        if (i == 2 && (strcmp(s->variant, "ahead") == 0 || strcmp(s->variant, "early") == 0)) {
+        if (i == 2 && (strcmp(s->variant, "ahead") == 0 || strcmp(s->variant, "early") == 0 ||
+                       strcmp(s->variant, "slices_2") == 0)) {
             continue;
         }
         if (!sweep_begin(sweep, "%s %s %s %zu x %zu%s%s", names[i], s->variant,
@@ -210,6 +211,26 @@ static void run_rings(struct sweep *sweep, enum kn_type type) {
     }
 }
 
+/* The same for blocks with three shares of a row, alone or in clusters. */
+static void run_slices(struct sweep *sweep, enum kn_type type) {
+    static const struct {
+        const char *variant;
+        size_t cluster;
+    } kinds[] = {
+        {"slices_1", 1}, {"slices_2", 2}, {"behind_2", 2}, {"behind_8", 8}};
+    const size_t blocks =
+        (size_t)tol_context_device(kn_kernels_context(sweep->kernels))->multiprocessors;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct rows_case s = {.variant = kinds[i].variant, .type = type, .gap = 8};
+        if (i == 1 && type != KN_F32) continue; /* there is none */
+        s.rows = 3, s.columns = (size_t)48 / kn_type_bytes(type);
+        run_case(sweep, &s);
+        s.rows = blocks / kinds[i].cluster * 5 + 6;
+        s.columns = 320 * kinds[i].cluster * 16 / kn_type_bytes(type);
+        run_case(sweep, &s);
+    }
+}
+
 static void run_whole(struct sweep *sweep, enum kn_type type) {
     static const size_t pieces[] = {20, 61, 100, 190, 1000};
     const size_t blocks =
@@ -235,6 +256,7 @@ void sweep_rows(struct sweep *sweep) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_anywhere(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_clusters(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_rings(sweep, type);
+    for (enum kn_type type = 0; type < KN_TYPES; type++) run_slices(sweep, type);
     run_whole(sweep, KN_F16);
     run_whole(sweep, KN_BF16);
     run_case(sweep, &(struct rows_case){
