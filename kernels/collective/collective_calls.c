@@ -143,12 +143,17 @@ static size_t all_of(const struct kn_collective *c, size_t count) {
 
 /* ---- the direct way ---- */
 
+/* A chunk of as many as `owners` have; all but the last begin and end at 16 bytes. */
+static struct kn_chunk chunk_of(unsigned owner, unsigned owners, size_t count, enum kn_type type) {
+    const size_t piece = 16 / kn_type_bytes(type);
+    const size_t each = ((count + owners - 1) / owners + piece - 1) / piece * piece;
+    const size_t first = owner * each < count ? owner * each : count;
+    return (struct kn_chunk){first, count - first < each ? count - first : each};
+}
+
 struct kn_chunk kn_collective_chunk(const struct kn_collective *c, unsigned rank, size_t count,
                                     enum kn_type type) {
-    const size_t piece = 16 / kn_type_bytes(type);
-    const size_t each = ((count + c->ranks - 1) / c->ranks + piece - 1) / piece * piece;
-    const size_t first = rank * each < count ? rank * each : count;
-    return (struct kn_chunk){first, count - first < each ? count - first : each};
+    return chunk_of(rank, c->ranks, count, type);
 }
 
 /* Says whether addresses are wide, and how many threads there are, at least a block's. */
@@ -252,15 +257,30 @@ static void fill_all_gather(const struct kn_collective *c, const struct kn_colle
     for (unsigned i = 0; i < c->ranks; i++) x->targets[i] = at(parts[i].out, rank * count, type);
 }
 
+/* The root's links carry most: each byte that another rank owns leaves it once, and each that it
+ * owned would leave it for every other rank. So among more than two ranks it owns none, and copies
+ * to its own out. Among two it is the same bytes, and both have half of the work. */
 static void fill_broadcast(const struct kn_collective *c, const struct kn_collective_part *parts,
                            unsigned rank, size_t count, enum kn_type type, unsigned root,
                            struct collective_direct *x) {
-    const struct kn_chunk chunk = kn_collective_chunk(c, rank, count, type);
-    x->count = chunk.count;
+    const bool root_owns = c->ranks <= 2;
     x->source_count = 1;
-    x->target_count = c->ranks;
+    if (rank == root && !root_owns) {
+        x->target_count = 1;
+        x->sources[0] = parts[root].in.address;
+        x->targets[0] = parts[root].out.address;
+        x->count = x->sources[0] == x->targets[0] ? 0 : count; /* others read it meanwhile */
+        return;
+    }
+    const unsigned owner = root_owns || rank < root ? rank : rank - 1;
+    const struct kn_chunk chunk =
+        chunk_of(owner, root_owns ? c->ranks : c->ranks - 1, count, type);
+    x->count = chunk.count;
     x->sources[0] = at(parts[root].in, chunk.first, type);
-    for (unsigned i = 0; i < c->ranks; i++) x->targets[i] = at(parts[i].out, chunk.first, type);
+    for (unsigned i = 0; i < c->ranks; i++) {
+        if (i == root && !root_owns) continue;
+        x->targets[x->target_count++] = at(parts[i].out, chunk.first, type);
+    }
 }
 
 /* ---- the calls ---- */
