@@ -67,7 +67,7 @@ class LlamaRates(unittest.TestCase):
         self.assertIn("2026-11-26-h100-benches", [folder.name for folder in found])
         for folder in found:
             rates = llama_rates.compare(folder)
-            self.assertEqual({"pp512", "tg128 @ 1", "tg128 @ 8", "tg128 @ 32"}, set(rates))
+            self.assertLessEqual({"pp512", "tg128 @ 1", "tg128 @ 8", "tg128 @ 32"}, set(rates))
             for name, (mine, theirs) in rates.items():
                 with self.subTest(run=folder.name, rate=name):
                     self.assertGreaterEqual(mine, llama_rates.LEAST * theirs)
