@@ -37,10 +37,10 @@ template <int BLOCKS> struct cluster_exchange {
     }
 };
 
-// As row_reducer, over the blocks of a cluster.
-template <int BLOCKS> struct cluster_reducer {
+// As row_reducer, over the blocks of a cluster. BETWEEN: how they exchange their numbers.
+template <int BLOCKS, typename BETWEEN = cluster_exchange<BLOCKS>> struct cluster_reducer {
     row_reducer inside;
-    cluster_exchange<BLOCKS> between;
+    BETWEEN between;
 
     __device__ inline float sum(float x) {
         float2 all[BLOCKS];

@@ -294,18 +294,5 @@ template <int BLOCKS, int NUMBERS, slice_defect DEFECT = SLICES_RIGHT> struct sl
     }
 };
 
-// As cluster_reducer.
-template <int BLOCKS> struct slices_reducer {
-    row_reducer inside;
-    slices_meeting<BLOCKS, 1> between;
-
-    __device__ inline float sum(float x) {
-        float2 all[BLOCKS];
-        between.of(all, {inside.sum(x), 0});
-        x = 0;
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++) x += all[i].x;
-        return x;
-    }
-};
+template <int BLOCKS> using slices_reducer = cluster_reducer<BLOCKS, slices_meeting<BLOCKS, 1>>;
 #endif
