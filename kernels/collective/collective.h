@@ -144,7 +144,8 @@ TOL_API tol_status kn_all_gather(struct kn_collective *collective,
                                  enum kn_type type);
 
 /* Every out is in of rank root, to the bit; other in are not used. out of root may be its in.
- * Directly each rank takes a chunk from root and stores it to all; by flags root sends all. */
+ * Directly a rank takes a chunk from root and stores it to all others; among two ranks root has one
+ * too, among more it has none. By flags root sends all. */
 TOL_API tol_status kn_broadcast(struct kn_collective *collective,
                                 const struct kn_collective_part *parts, unsigned root, size_t count,
                                 enum kn_type type);

@@ -32,7 +32,7 @@ static const char *many_refuses(const struct kn_linear *x, size_t tiles) {
     const size_t rows = tiles * (x->gate.address != 0 ? 8 : 16);
     if (x->columns <= ROUNDED_COLUMNS) return "there are few columns";
     if (x->rounded.address != 0 && (x->y.address % 16 != 0 || x->y_stride % 4 != 0)) {
-        return "y does not lie in sixteens of bytes";
+        return "y is not aligned to 16 bytes";
     }
     return x->rows % rows != 0 ? "there is a tile that has not all rows" : NULL;
 }
