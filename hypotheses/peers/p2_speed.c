@@ -76,10 +76,8 @@ static void try_load(struct hyp_attack *attack, enum peer_load load) {
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
     const size_t bytes = (size_t)(is_soft ? 1 : 512) << 20;
     const bool ready = begin(attack, &stage, contexts, links);
-    /* How more than two devices divide the links differs from turn to turn. */
-    const bool shares_links = load == PEER_ALL_PAIRS && stage.count > 2;
     const unsigned each = attack->session.full ? 15 : 7;
-    const unsigned turns = is_soft ? 1 : shares_links ? 4 * each : each;
+    const unsigned turns = is_soft ? 1 : peer_speed_turns(load, stage.count, each);
     if (ready &&
         HYP_OK(attack, peer_speed_bandwidth(contexts, stage.count, attack->raw, load, bytes, turns,
                                             2, &matrix))) {

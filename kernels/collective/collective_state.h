@@ -32,8 +32,8 @@ struct kn_collective {
     enum kn_collective_way way;
     unsigned patience_ms, blocks, epoch;
     size_t flags_bytes; /* from a rank to another, for calls by flags; tests make it less */
-    size_t met_bytes;   /* of a part, for kernels that meet: 0 where all ranks are of this process,
-                           whose events take less; tests make it more */
+    size_t met_bytes;   /* of a part, for kernels that meet: 0 for two ranks of one process, whose
+                           events take less; tests make it more */
     bool has_flags;     /* kernels of two devices run at once */
     bool is_broken;     /* a wait failed */
     bool is_captured;   /* gathers of columns are for graphs (gather_columns.h) */

@@ -231,11 +231,11 @@ Test(collective, the_checks_of_races_and_streams_find_nothing_in_a_ring) {
 
 /* Kernels of two soft devices run at once only where a helper thread takes the second, after half a
  * millisecond; so few calls. */
-static void try_flags(bool is_met) {
+static void try_flags(unsigned ranks, bool is_met) {
     struct collective_stage stage;
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
     stage_begin(
-        &stage, 2,
+        &stage, ranks,
         &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 60000, .blocks = 1});
     stage.collective->met_bytes = is_met ? KN_COLLECTIVE_MET_BYTES : 0;
     if (is_met) stage.collective->flags_bytes = 0;
@@ -248,7 +248,7 @@ static void try_flags(bool is_met) {
             all_reduce(&stage, counts[i], offset, type, in_place, KN_WAY_FLAGS);
             reduce_scatter(&stage, counts[i], offset, type);
             all_gather(&stage, counts[i], offset, type, in_place);
-            broadcast(&stage, (unsigned)i % 2, counts[i], offset, type, in_place);
+            broadcast(&stage, (unsigned)i % ranks, counts[i], offset, type, in_place);
         }
     }
     free(expected);
@@ -256,10 +256,15 @@ static void try_flags(bool is_met) {
 }
 
 Test(collective, flags_agree_with_the_host) {
-    try_flags(false);
+    try_flags(2, false);
 }
 Test(collective, kernels_that_meet_agree_with_the_host) {
-    try_flags(true);
+    try_flags(2, true);
+}
+/* The soft device does not run kernels of four devices at once. */
+Test(collective, kernels_of_four_devices_that_meet_agree_with_the_host) {
+    if (!test_on_gpu()) cr_skip_test("four GPUs are needed");
+    try_flags(4, true);
 }
 
 /* ---- refusals ---- */

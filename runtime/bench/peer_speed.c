@@ -257,6 +257,10 @@ tol_status peer_speed_latency(struct tol_context *const *contexts, size_t count,
     return status;
 }
 
+unsigned peer_speed_turns(enum peer_load load, size_t count, unsigned turns) {
+    return load == PEER_ALL_PAIRS && count > 2 ? 4 * turns : turns;
+}
+
 double peer_speed_least(const struct peer_matrix *matrix, size_t count, bool is_less_better) {
     double least = 0;
     if (matrix->raw_all > 0) return matrix->runtime_all / matrix->raw_all;

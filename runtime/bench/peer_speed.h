@@ -29,6 +29,10 @@ struct peer_matrix {
     double raw_all, runtime_all;
 };
 
+/* Turns for pairs that share links, where `turns` do for others: more, since how more than two
+ * devices divide the links differs from turn to turn. */
+unsigned peer_speed_turns(enum peer_load load, size_t count, unsigned turns);
+
 /* Gets GB/s (10^9 bytes) between contexts of count devices for copies of `bytes` bytes, `copies` a
  * turn. Allocates two buffers of that size for each ordered pair. Errors: those of the copies. */
 tol_status peer_speed_bandwidth(struct tol_context *const *contexts, size_t count,

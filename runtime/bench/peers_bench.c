@@ -88,8 +88,9 @@ static tol_status measure(struct bench *b) {
     tol_status status = TOL_OK;
     b->least = 0;
     for (int load = 0; load < PEER_LOADS && status == TOL_OK; load++) {
+        const unsigned turns = peer_speed_turns((enum peer_load)load, b->count, b->turns);
         status = peer_speed_bandwidth(b->contexts, b->count, tol_driver_functions(b->driver),
-                                      (enum peer_load)load, b->mib << 20, b->turns, 2, &matrix);
+                                      (enum peer_load)load, b->mib << 20, turns, 2, &matrix);
         if (status != TOL_OK) return status;
         const double least = peer_speed_least(&matrix, b->count, false);
         if (load == 0 || least < b->least) b->least = least;
@@ -189,7 +190,7 @@ int main(int argc, char **argv) {
     setenv("TOLLENS_SOFT_DEVICES", "2", 0);
     tol_status status = open_devices(&b, &is_soft);
     if (b.mib == 0) b.mib = is_soft ? 4 : 512;
-    if (b.turns == 0) b.turns = is_soft ? 3 : 7;
+    if (b.turns == 0) b.turns = is_soft ? 3 : 15;
     if (status == TOL_OK && b.count < 2) {
         printf("there is one device only\n");
         code = 3;
