@@ -13,7 +13,7 @@
  * process divided by theirs.
  *
  * The demand, for all-reduce of fp32: at least 0.9 of NCCL's rate from 16 MiB on, and at most half
- * its time up to 256 KiB, each beside NCCL in as many processes. Exit code 1 if a GPU does not hold
+ * its time below 256 KiB, each beside NCCL in as many processes. Exit code 1 if a GPU does not hold
  * it, 3 if there is one device only.
  * Without NCCL nothing of that is judged. Each result of an all-reduce of fp32 is compared with the
  * sum, and a wrong one is exit code 1 too.
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 enum { TURNS_MAX = 101, DEADLINE_MS = 60000, RANKS_MAX = KN_COLLECTIVE_RANKS_MAX };
-enum { RATE_FROM_BYTES = 16 << 20, TIME_UP_TO_BYTES = 256 << 10 };
+enum { RATE_FROM_BYTES = 16 << 20, TIME_BELOW_BYTES = 256 << 10 };
 
 static const char *const call_names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
 
@@ -208,7 +208,7 @@ static const char *judge(struct bench *b, const struct row *row, const double *u
     bool is_held = true;
     if (row->bytes >= RATE_FROM_BYTES) {
         is_held = us[1] / us[0] >= 0.9;
-    } else if (row->bytes <= TIME_UP_TO_BYTES) {
+    } else if (row->bytes < TIME_BELOW_BYTES) {
         is_held = us[0] <= 0.5 * us[1];
     } else {
         return "";

@@ -15,8 +15,8 @@
  *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch a rank,
  *           which exchange data with flags beside it. What is more goes directly, and among
  *           processes or more than two ranks, up to KN_COLLECTIVE_MET_BYTES of a part, by kernels
- *           that wait for each other as well. Such kernels must run at once, so it is not chosen on the soft device, whose
- *           threads take one kernel after the other
+ *           that wait for each other as well. Such kernels must run at once, so it is not chosen
+ *           on the soft device, whose threads take one kernel after the other
  *   auto    flags where they can be used, otherwise direct
  * Multicast is not used. The order between devices is by events, but for flags.
  *
