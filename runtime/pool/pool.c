@@ -100,6 +100,10 @@ static tol_status settle(struct tol_pool *pool) {
     TOL_CHECK(o->stitch_above == 0 || (o->stitch_above >= 1 && o->stitch_above < 1e6),
               TOL_INVALID_ARGUMENT, "stitch_above is %g: it must be 0, or 1 or more and below 1e6",
               o->stitch_above);
+    const bool is_above = o->stitch_above > 0 && o->wait_above >= o->stitch_above;
+    TOL_CHECK(o->wait_above == 0 || (is_above && o->wait_above < 1e6), TOL_INVALID_ARGUMENT,
+              "wait_above is %g: it must be 0, or at least stitch_above, which is %g and not 0",
+              o->wait_above, o->stitch_above);
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) {

@@ -20,9 +20,7 @@ enum { ATTEMPTS_MAX = 8 };
 
 enum { FLUSH, WAIT, PASS_SOFT, GIVE_BACK, MESH, ASK };
 
-/* Waits for the stream whose frees are the oldest that work may still use; false: there is none, or
- * it does not end. */
-static bool wait_for_oldest(struct tol_pool *pool) {
+bool tol_pool_wait_oldest(struct tol_pool *pool) {
     const struct tol_ticket_stream *oldest = NULL;
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         const struct tol_ticket_stream *place = &pool->tickets.streams[i];
@@ -92,7 +90,7 @@ static bool step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t byte
         return true;
     }
     if (ladder->rung == WAIT) {
-        if (wait_for_oldest(pool)) {
+        if (tol_pool_wait_oldest(pool)) {
             if (pool->is_chunked) (void)tol_pool_give_back(pool, 0);
             return true;
         }

@@ -3,13 +3,14 @@
  */
 #include "test/test_device.h"
 
+#include <time.h>
+
 TestSuite(pool_lowest, .timeout = 60, .fini = test_end);
 
 enum { MIB = 1 << 20 };
 
-static struct tol_pool *new_pool(bool lowest_first, double stitch_above) {
+static struct tol_pool_options options_of(bool lowest_first, double stitch_above) {
     struct tol_pool_options options;
-    struct tol_pool *pool = NULL;
     tol_pool_default(tol_context_device(test_context()), &options);
     options.first_bytes = options.page_bytes;
     options.grow_share = 0;
@@ -18,6 +19,12 @@ static struct tol_pool *new_pool(bool lowest_first, double stitch_above) {
     options.magazine_max_bytes = 0;
     options.lowest_first = lowest_first;
     options.stitch_above = stitch_above;
+    return options;
+}
+
+static struct tol_pool *new_pool(bool lowest_first, double stitch_above) {
+    const struct tol_pool_options options = options_of(lowest_first, stitch_above);
+    struct tol_pool *pool = NULL;
     MUST(tol_pool_create(test_context(), &options, &pool));
     return pool;
 }
@@ -87,6 +94,43 @@ Test(pool_lowest, idle_pages_are_remapped_before_more_is_held_than_the_share) {
     cr_assert_eq(held_after(1.6, &stitched), 120 * MIB, "it is allowed");
 }
 
+static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    (void)user, (void)reason, (void)bytes;
+    nanosleep(&pause, NULL);
+    return TOL_OK;
+}
+
+/* The holes are freed behind work that has not ended. */
+static uint64_t held_behind_work(double wait_above, uint64_t *stitched) {
+    enum { COUNT = 20 };
+    struct tol_block blocks[COUNT], large;
+    struct tol_stream *stream = NULL;
+    struct tol_pool_options options = options_of(true, 1.005);
+    struct tol_pool *pool = NULL;
+    options.wait_above = wait_above;
+    MUST(tol_pool_create(test_context(), &options, &pool));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    for (int i = 0; i < COUNT; i++) MUST(tol_pool_allocate(pool, 4 * MIB, stream, &blocks[i]));
+    MUST(tol_stream_call(stream, sleep_a_while, NULL));
+    for (int i = 0; i < COUNT; i += 2) MUST(tol_pool_free(pool, blocks[i], stream));
+    MUST(tol_pool_allocate(pool, 40 * MIB, stream, &large));
+    const struct tol_pool_stats stats = stats_of(pool);
+    *stitched = stats.stitched_bytes;
+    MUST(tol_stream_synchronize(stream));
+    tol_pool_destroy(pool);
+    tol_stream_destroy(stream);
+    return stats.held;
+}
+
+Test(pool_lowest, work_that_uses_idle_pages_is_waited_for_above_a_share) {
+    uint64_t stitched = 0;
+    cr_assert_eq(held_behind_work(1.01, &stitched), 80 * MIB);
+    cr_assert_eq(stitched, 40 * MIB);
+    cr_assert_eq(held_behind_work(0, &stitched), 120 * MIB, "nothing is waited for");
+    cr_assert_eq(held_behind_work(1.6, &stitched), 120 * MIB, "it is allowed");
+}
+
 Test(pool_lowest, a_share_below_one_is_refused) {
     struct tol_pool_options options;
     struct tol_pool *pool = NULL;
@@ -94,4 +138,11 @@ Test(pool_lowest, a_share_below_one_is_refused) {
     options.stitch_above = 0.9;
     MUST_FAIL(tol_pool_create(test_context(), &options, &pool), TOL_INVALID_ARGUMENT,
               "stitch_above is 0.9");
+    options.stitch_above = 1.02;
+    options.wait_above = 1.01;
+    MUST_FAIL(tol_pool_create(test_context(), &options, &pool), TOL_INVALID_ARGUMENT,
+              "wait_above is 1.01: it must be 0, or at least stitch_above, which is 1.02");
+    options.stitch_above = 0;
+    MUST_FAIL(tol_pool_create(test_context(), &options, &pool), TOL_INVALID_ARGUMENT,
+              "wait_above is 1.01");
 }

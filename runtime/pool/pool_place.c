@@ -231,36 +231,60 @@ enum { VAIN_NS = 5000000 };
  * pool was created, and at the beginning, while the program comes to its peak, so much more. */
 enum { STITCH_SHARE = 500, STITCH_FIRST_NS = 100000000 };
 
-/* Whether the pages that a block of bytes lacks are to come from idle ones first: with them more
- * would be held than the share of the most that was in use. */
-static bool is_beyond_share(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
-    const double share = pool->options.stitch_above;
+/* A wait ends the lead that the host has over the device, and no work is lost: it may take more. */
+enum { WAIT_SHARE = 4, WAIT_FIRST_NS = 100000000 };
+
+/* Whether with so many more pages for a block of bytes more would be held than this share of the
+ * most that was in use, while there are idle ones. */
+static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes, uint32_t pages) {
     if (share <= 0 || pool->pages.idle_count == 0) return false;
-    const uint64_t time = tol_now_ns();
-    if (pool->vain_at != 0 && time - pool->vain_at < VAIN_NS) return false;
-    if (pool->stitch_ns > STITCH_FIRST_NS + (time - pool->begin_ns) / STITCH_SHARE) return false;
     const uint64_t now = pool->arena_used + pool->large_held - pool->large_kept + bytes;
     const uint64_t peak = atomic_load_explicit(&pool->requested_peak, memory_order_relaxed);
     const uint64_t held = tol_pool_held(pool) + pages * pool->pages.page_bytes;
     return (double)held > share * (double)(now > peak ? now : peak);
 }
 
+/* Whether the pages that a block of bytes lacks are to come from idle ones first. */
+static bool may_remap(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
+    if (!is_beyond(pool, pool->options.stitch_above, bytes, pages)) return false;
+    const uint64_t time = tol_now_ns();
+    if (pool->vain_at != 0 && time - pool->vain_at < VAIN_NS) return false;
+    return pool->stitch_ns <= STITCH_FIRST_NS + (time - pool->begin_ns) / STITCH_SHARE;
+}
+
+/* Waits for work that uses idle pages, if what a place still lacks is worth it. */
+static bool wait_for_idle(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
+    const uint32_t lacks = tol_pages_cost(&pool->pages, place->begin, bytes).unmapped;
+    if (lacks == 0 || !is_beyond(pool, pool->options.wait_above, bytes, lacks)) return false;
+    const uint64_t begin = tol_now_ns();
+    if (pool->wait_ns > WAIT_FIRST_NS + (begin - pool->begin_ns) / WAIT_SHARE) return false;
+    const bool has_ended = tol_pool_wait_oldest(pool);
+    pool->wait_ns += tol_now_ns() - begin;
+    return has_ended;
+}
+
+/* Maps of what a place lacks what is idle elsewhere. */
+static tol_status remap_idle(struct tol_pool *pool, const struct pool_place *place,
+                             uint64_t bytes) {
+    const uint64_t begin = tol_now_ns(), stitched = pool->stitched, waited = pool->wait_ns;
+    pool->may_stitch = true;
+    tol_status status = tol_stitch_pages(pool, place->begin, bytes);
+    while (status == TOL_OK && wait_for_idle(pool, place, bytes)) {
+        status = tol_stitch_pages(pool, place->begin, bytes);
+    }
+    pool->may_stitch = false;
+    pool->vain_at = pool->stitched == stitched ? begin : 0;
+    pool->stitch_ns += tol_now_ns() - begin - (pool->wait_ns - waited);
+    return status;
+}
+
 /* Maps what a place lacks: what is idle elsewhere if need be, and the rest anew. */
 static tol_status map_place(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
-    const bool may_stitch = pool->may_stitch;
-    if (!may_stitch && is_beyond_share(pool, bytes, place->unmapped)) {
-        const uint64_t stitched = pool->stitched;
-        pool->may_stitch = true;
-        status = tol_stitch_pages(pool, place->begin, bytes);
-        pool->may_stitch = false;
-        pool->vain_at = pool->stitched == stitched ? begin : 0;
-        pool->stitch_ns += tol_now_ns() - begin;
-    } else {
-        status = tol_stitch_pages(pool, place->begin, bytes);
-    }
-    if (status != TOL_OK) goto out;
+    TOL_TRY(!pool->may_stitch && may_remap(pool, bytes, place->unmapped)
+                ? remap_idle(pool, place, bytes)
+                : tol_stitch_pages(pool, place->begin, bytes));
     const struct tol_page_growth growth = growth_of(pool, place, bytes);
     TOL_TRY(
         tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));

@@ -122,6 +122,7 @@ struct tol_pool {
     uint64_t soft_passed, mesh_passes, meshed;
     uint64_t stitched, stitched_bytes; /* remapped handles */
     uint64_t stitch_ns;                /* time that remapping above a share has taken */
+    uint64_t wait_ns;                  /* time that waits above a share have taken */
     uint64_t vain_at;                  /* time of looking for idle pages in vain; 0: not lately */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */
@@ -216,6 +217,10 @@ struct tol_ladder {
     unsigned rung, attempts;
     bool passes_soft;
 };
+
+/* Waits for the stream whose frees are the oldest that work may still use. false: there is none, or
+ * it does not end. The caller holds the pool's lock. */
+bool tol_pool_wait_oldest(struct tol_pool *pool);
 
 /* Takes the next step that may let a block of bytes fit. false: there is no other step. The caller
  * holds the pool's lock, which is released during the step. */

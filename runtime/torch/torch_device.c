@@ -75,13 +75,15 @@ static tol_status read_limit(const char *text, size_t *bytes) {
     return TOL_OK;
 }
 
-/* A share of at least 1, or 0 for never. */
-static tol_status read_stitch_above(const char *text, double *share) {
+/* A share of at least 1, or 0 for never, if the environment has it. */
+static tol_status read_share(const char *name, double *share) {
     char *end = NULL;
+    const char *text = getenv(name);
+    if (text == NULL || text[0] == '\0') return TOL_OK;
     const double number = strtod(text, &end);
     if (end == text || *end != '\0' || !(number == 0 || (number >= 1 && number <= 1000))) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                        "TOLLENS_TORCH_STITCH_ABOVE is \"%s\": it must be 0, or 1 to 1000", text);
+                        "%s is \"%s\": it must be 0, or 1 to 1000", name, text);
     }
     *share = number;
     return TOL_OK;
@@ -92,13 +94,11 @@ static tol_status open_pool(struct torch_device *device) {
     struct tol_pool_options options;
     const struct tol_device *description = tol_context_device(device->context);
     const char *limit = getenv("TOLLENS_TORCH_LIMIT");
-    const char *stitch = getenv("TOLLENS_TORCH_STITCH_ABOVE");
     const double fraction = fractions[device->ordinal];
     TOL_TRY(choose_profile(description, &options));
     if (limit != NULL && limit[0] != '\0') TOL_TRY(read_limit(limit, &options.limit_bytes));
-    if (stitch != NULL && stitch[0] != '\0') {
-        TOL_TRY(read_stitch_above(stitch, &options.stitch_above));
-    }
+    TOL_TRY(read_share("TOLLENS_TORCH_STITCH_ABOVE", &options.stitch_above));
+    TOL_TRY(read_share("TOLLENS_TORCH_WAIT_ABOVE", &options.wait_above));
     if (fraction > 0 && fraction <= 1) {
         const size_t share = (size_t)(fraction * (double)description->memory_bytes);
         if (options.limit_bytes == 0 || share < options.limit_bytes) options.limit_bytes = share;

@@ -226,6 +226,7 @@ Test(torch, a_setting_that_means_nothing_is_refused_in_words) {
         const char *name, *value;
     } wrong[] = {{"TOLLENS_TORCH_LIMIT", "12x"},          {"TOLLENS_TORCH_LIMIT", "-1"},
                  {"TOLLENS_TORCH_LIMIT", "99999999999g"}, {"TOLLENS_TORCH_STITCH_ABOVE", "0.5"},
+                 {"TOLLENS_TORCH_WAIT_ABOVE", "-1"}, {"TOLLENS_TORCH_WAIT_ABOVE", "1.001"},
                  {"TOLLENS_TORCH_STITCH_ABOVE", "1.02x"}, {"TOLLENS_TORCH_PROFILE", "fast"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         setenv(wrong[i].name, wrong[i].value, 1);

@@ -31,7 +31,8 @@ def configure(allocator: str, limit: int) -> None:
             os.environ["PYTORCH_CUDA_ALLOC_CONF"] = CONFIGURED[allocator]
         return
     if ":" in allocator:
-        os.environ["TOLLENS_TORCH_STITCH_ABOVE"] = allocator.split(":")[1]
+        shares = allocator.split(":")[1:]
+        os.environ.update(zip(("TOLLENS_TORCH_STITCH_ABOVE", "TOLLENS_TORCH_WAIT_ABOVE"), shares))
     if limit:
         os.environ["TOLLENS_TORCH_LIMIT"] = str(limit)
 

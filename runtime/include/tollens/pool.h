@@ -85,6 +85,12 @@ struct tol_pool_options {
      * has taken less than 100 ms and a 500th of the pool's age. 0: only when memory is out. */
     double stitch_above;
 
+    /* If with such remapping it would still hold more than wait_above times the most bytes that
+     * were in use, it waits on the host for work that uses idle pages, the oldest first, and
+     * remaps them, as long as such waits have taken less than 100 ms and a quarter of the pool's
+     * age. 0: only when memory is out. Needs stitch_above. */
+    double wait_above;
+
     size_t keep_bytes;       /* most bytes of freed large blocks that stay mapped for reuse; 0: no
                               * limit other than trimming; ignored by chunked pools */
     size_t limit_bytes;      /* most bytes to take from the driver; 0: no limit */

@@ -26,6 +26,7 @@
  *     TOLLENS_TORCH_PROFILE     torch (usual), default, tight or latency; see README.md
  *     TOLLENS_TORCH_LIMIT       most bytes to take from each device: 17179869184, 16g, 500m
  *     TOLLENS_TORCH_STITCH_ABOVE  tol_pool_options.stitch_above; 1.005 in the profile torch
+ *     TOLLENS_TORCH_WAIT_ABOVE  tol_pool_options.wait_above; 0 in all profiles
  *     TOLLENS_TORCH_STATISTICS  a file, to which the statistics are written when the process ends
  *     TOLLENS_LIBCUDA           the driver's library, as everywhere
  *
