@@ -88,14 +88,14 @@ Test(kernel_set, a_file_of_kernels_is_unpacked_once) {
     kn_kernels_destroy(others);
 }
 
-KN_IMAGES(softmax_7_cluster_ring);
+KN_IMAGES(softmax_6_cluster);
 
 /* A cluster has memory for itself: twice the memory a block, at most as many clusters; and a shape
  * that was asked before has its own answer again. */
 Test(kernel_set, the_driver_says_how_many_clusters_run_at_once) {
-    static const struct kn_variant ring = {.name = "ring",
-                                           .entry = "softmax_cluster_ring_bf16_4",
-                                           .images = kn_images_softmax_7_cluster_ring,
+    static const struct kn_variant four = {.name = "four",
+                                           .entry = "softmax_cluster_bf16_4",
+                                           .images = kn_images_softmax_6_cluster,
                                            .compute_capability_min = 90,
                                            .shared_bytes = 200 << 10};
     const struct tol_device *device = tol_context_device(test_context());
@@ -105,11 +105,11 @@ Test(kernel_set, the_driver_says_how_many_clusters_run_at_once) {
     MUST(kn_kernels_create(test_context(), &kernels));
     struct tol_launch_shape shape = {4, 1, 1, 512, 1, 1, 100 << 10}, large = shape;
     large.shared_bytes = 200 << 10;
-    cr_assert(kn_kernels_clusters(kernels, &ring, &shape) == 0, "the set has no such kernel yet");
-    MUST(kn_kernels_find(kernels, &ring, &kernel));
+    cr_assert(kn_kernels_clusters(kernels, &four, &shape) == 0, "the set has no such kernel yet");
+    MUST(kn_kernels_find(kernels, &four, &kernel));
     for (int turn = 0; turn < 2; turn++) {
-        const unsigned two = kn_kernels_clusters(kernels, &ring, &shape);
-        const unsigned one = kn_kernels_clusters(kernels, &ring, &large);
+        const unsigned two = kn_kernels_clusters(kernels, &four, &shape);
+        const unsigned one = kn_kernels_clusters(kernels, &four, &large);
         cr_assert(one >= 1 && one <= two, "%u and %u clusters", one, two);
         cr_assert(two * 4 <= 2 * (unsigned)device->multiprocessors + 3, "%u clusters", two);
     }

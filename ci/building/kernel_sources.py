@@ -50,7 +50,7 @@ KERNEL_IMAGES = """
     attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
-    softmax/softmax_planted softmax/softmax_7_cluster_ring softmax/softmax_ring_planted
+    softmax/softmax_planted
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     row/argmax_2_whole row/top_k_1_block row/top_k_2_warp row/top_k_3_pass
@@ -61,7 +61,7 @@ KERNEL_IMAGES = """
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
-    norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster norm/norm_8_cluster_ring
+    norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind
     softmax/softmax_slices_planted
     measure/read_words

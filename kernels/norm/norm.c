@@ -16,29 +16,24 @@ KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
-KN_IMAGES(norm_8_cluster_ring);
 KN_IMAGES(norm_9_slices);
 KN_IMAGES(norm_10_behind);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #define NORM_SLICES(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
-#undef NORM_CLUSTER_RING
 #undef NORM_SLICES
 
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
-#define NORM_CLUSTER_RING(...) KN_ROW_CLUSTER_RING_VARIANT(norm, __VA_ARGS__)
 #define NORM_SLICES(...) KN_ROW_SLICES_VARIANT(norm, __VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
-#undef NORM_CLUSTER_RING
 #undef NORM_SLICES
 };
 
@@ -98,16 +93,16 @@ static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
     if (x->affine_type != x->type && (p->weight.begin != 0 || p->bias.begin != 0)) {
         p->fit.not_whole = "weight and bias are not of the type of the rows";
     }
-    p->fit.parameters = (p->weight.begin != 0 ? 1u : 0u) + (p->bias.begin != 0 ? 1u : 0u);
 out:
     return status;
 }
 
 static struct kn_tuning_key key_of(const struct kn_norm *x, const struct norm_places *p) {
+    const int parameters = (p->weight.begin != 0) + (p->bias.begin != 0);
     return (struct kn_tuning_key){"norm",
                                   {(int64_t)x->kind, (int64_t)x->type, (int64_t)x->rows,
                                    (int64_t)x->columns, p->fit.not_whole == NULL,
-                                   (int64_t)x->affine_type, p->fit.parameters}};
+                                   (int64_t)x->affine_type, parameters}};
 }
 
 tol_status kn_norm_key(struct kn_kernels *kernels, struct tol_stream *stream,

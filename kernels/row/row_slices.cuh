@@ -14,7 +14,7 @@
 // (MEMBAR.ALL.GPU), and its acquire empties the L1 cache (CCTL.IVALL).
 #pragma once
 
-#include "row_cluster_ring.cuh"
+#include "row_cluster.cuh"
 
 constexpr int SLICE_STAGES = 3; // row_variant.c gives shared memory for as many
 constexpr int SLICE_WARPS = 16; // of a block, at most
@@ -32,6 +32,27 @@ enum slice_defect {
 };
 
 #if __CUDA_ARCH__ >= 900
+// cluster_sync in two parts.
+__device__ inline void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ inline void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Waits as barrier_wait does, but gives up: the wait for a wrong phase might not end.
+__device__ inline void barrier_wait_briefly(uint64_t *barrier, uint32_t parity) {
+    uint32_t is_over = 0;
+    for (int i = 0; i < 1000 && is_over == 0; i++) {
+        asm volatile("{\n.reg .pred over;\n"
+                     "mbarrier.test_wait.parity.shared.b64 over, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, over;\n}"
+                     : "=r"(is_over)
+                     : "r"(shared_address(barrier)), "r"(parity)
+                     : "memory");
+    }
+}
+
 // Copies from shared memory, in a group of its own.
 __device__ inline void store_bulk(void *global, const void *shared, uint32_t bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"

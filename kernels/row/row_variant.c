@@ -92,26 +92,23 @@ void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t ro
     shape->grid_x = (unsigned)((rows + rounds - 1) / rounds) * cluster;
 }
 
-/* As many clusters as run at once, or fewer that have as many rows each at most. First come blocks
- * on a multiprocessor, then stages: what a block has in registers is a stage too. */
-static struct tol_launch_shape shape_of_rings(const struct kn_variant *variant,
-                                              const struct kn_row_fit *fit, size_t rows,
-                                              const struct tol_device *device) {
-    enum { STAGES = 3, STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
-    const bool slices = variant->tile[0] == KN_ROW_SLICE_STAGES;
-    const size_t kept = slices ? 0 : fit->parameters, least = kept + variant->tile[0];
-    struct tol_launch_shape shape = shape_of_clusters(variant, fit->pieces, 1);
-    const size_t share = (fit->pieces + variant->cluster - 1) / variant->cluster * PIECE_BYTES;
+/* As many clusters as run at once, or fewer that have as many rows each at most. As many blocks are
+ * on a multiprocessor as have memory for their shares of a row. */
+static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant, size_t pieces,
+                                               size_t rows, const struct tol_device *device) {
+    enum { STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
+    struct tol_launch_shape shape = shape_of_clusters(variant, pieces, 1);
+    const size_t share = (pieces + variant->cluster - 1) / variant->cluster * PIECE_BYTES;
     unsigned abreast = THREADS_AT_ONCE / shape.block_x;
     if (abreast > variant->tile[2]) abreast = variant->tile[2];
     size_t shares = 0;
-    for (abreast++; shares < least && abreast > 1;) {
+    for (abreast++; shares < variant->tile[0] && abreast > 1;) {
         abreast--;
         size_t room = (size_t)device->shared_bytes_per_multiprocessor / abreast - STATIC_BYTES;
         if (room > variant->shared_bytes) room = variant->shared_bytes;
         shares = room / share;
     }
-    if (shares > STAGES + kept) shares = STAGES + kept;
+    if (shares > variant->tile[0]) shares = variant->tile[0];
     kn_row_clusters(&shape, variant->cluster, rows,
                     clusters_at_once(device, abreast, variant->cluster));
     shape.shared_bytes = (unsigned)(shares * share);
@@ -123,7 +120,7 @@ struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const str
     unsigned threads = variant->threads, abreast = variant->tile[0];
     const unsigned pieces = variant->tile[1];
     if (variant->cluster != 0) {
-        return variant->tile[2] != 0 ? shape_of_rings(variant, fit, rows, device)
+        return variant->tile[2] != 0 ? shape_of_slices(variant, fit->pieces, rows, device)
                                      : shape_of_clusters(variant, fit->pieces, rows);
     }
     if (pieces != 0 && fit->pieces > (size_t)WARP * pieces) {
@@ -147,7 +144,7 @@ struct tol_launch_shape kn_row_shape_on(struct kn_kernels *kernels,
                                         const struct kn_row_fit *fit, size_t rows) {
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     struct tol_launch_shape shape = kn_row_shape(variant, fit, rows, device);
-    if (variant->cluster > 1 && variant->tile[2] >= KN_ROW_RING_BLOCKS) {
+    if (variant->cluster > 1 && variant->tile[2] >= KN_ROW_SLICE_BLOCKS) {
         kn_row_clusters(&shape, variant->cluster, rows,
                         kn_kernels_clusters(kernels, variant, &shape));
     }

@@ -17,7 +17,6 @@ struct kn_row_fit {
     size_t pieces;         /* of 16 bytes that a row may touch */
     size_t row_bytes;      /* of its elements */
     const char *not_whole; /* why a row is not whole, as a clause; NULL: all rows are whole */
-    unsigned parameters;   /* rows of weight and bias, as long as a row each */
 };
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in);
@@ -83,26 +82,11 @@ const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type typ
      .cluster = blocks},
 
 /*
- * The same for clusters that stay on their multiprocessors (row_cluster_ring.cuh), of which the
- * refusal is that of clusters. They have up to KN_ROW_RING_BYTES of shared memory a block.
- */
-enum { KN_ROW_RING_BYTES = 224 << 10, KN_ROW_RING_BLOCKS = 8 };
-#define KN_ROW_CLUSTER_RING_VARIANT(operation, name_, entry_, image, type, blocks, pieces)         \
-    {.name = #name_,                                                                               \
-     .entry = #operation "_" #entry_,                                                              \
-     .images = kn_images_##operation##_##image,                                                    \
-     .compute_capability_min = 90,                                                                 \
-     .refuse = refuse_##name_##_##entry_,                                                          \
-     .threads = KN_ROW_CLUSTER_THREADS,                                                            \
-     .shared_bytes = KN_ROW_RING_BYTES,                                                            \
-     .tile = {1, pieces, KN_ROW_RING_BLOCKS},                                                      \
-     .cluster = blocks},
-
-/*
  * The same for blocks that stay and have KN_ROW_SLICE_STAGES shares of a row in shared memory,
- * alone or in clusters (row_slices.cuh). Parameters take none of it.
+ * alone or in clusters (row_slices.cuh), of which the refusal is that of clusters. They have up to
+ * KN_ROW_SLICE_BYTES of it a block.
  */
-enum { KN_ROW_SLICE_STAGES = 3 };
+enum { KN_ROW_SLICE_STAGES = 3, KN_ROW_SLICE_BYTES = 224 << 10, KN_ROW_SLICE_BLOCKS = 8 };
 #define KN_ROW_SLICES_VARIANT(operation, name_, entry_, image, type, blocks, pieces)               \
     {.name = #name_,                                                                               \
      .entry = #operation "_" #entry_,                                                              \
@@ -110,15 +94,14 @@ enum { KN_ROW_SLICE_STAGES = 3 };
      .compute_capability_min = 90,                                                                 \
      .refuse = refuse_##name_##_##entry_,                                                          \
      .threads = KN_ROW_CLUSTER_THREADS,                                                            \
-     .shared_bytes = KN_ROW_RING_BYTES,                                                            \
-     .tile = {KN_ROW_SLICE_STAGES, pieces, KN_ROW_RING_BLOCKS},                                    \
+     .shared_bytes = KN_ROW_SLICE_BYTES,                                                           \
+     .tile = {KN_ROW_SLICE_STAGES, pieces, KN_ROW_SLICE_BLOCKS},                                   \
      .cluster = blocks},
 
 /*
  * The shape of a launch over so many rows, by the tile of the variant: {rows of a block, pieces a
- * thread, blocks a multiprocessor}, as above. For clusters that stay it has the shared memory: one
- * to three shares of a row, and one of each row of parameters; where the first number of the tile
- * is KN_ROW_SLICE_STAGES, so many shares.
+ * thread, blocks a multiprocessor}, as above. For blocks that stay it has the shared memory, and
+ * the first number of the tile is how many shares of a row that is.
  */
 struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
                                      size_t rows, const struct tol_device *device);

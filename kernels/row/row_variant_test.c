@@ -11,19 +11,14 @@ static const struct tol_device h100 = {.multiprocessors = 132,
                                        .shared_bytes_per_multiprocessor = 228 << 10,
                                        .shared_bytes_per_block_optin = 227 << 10};
 
-static struct tol_launch_shape shape_with(unsigned stages, unsigned blocks, unsigned pieces,
-                                          size_t row_pieces, unsigned parameters, size_t rows) {
-    const struct kn_variant ring = {.threads = KN_ROW_CLUSTER_THREADS,
-                                    .shared_bytes = KN_ROW_RING_BYTES,
-                                    .tile = {stages, pieces, KN_ROW_RING_BLOCKS},
-                                    .cluster = blocks};
-    const struct kn_row_fit fit = {.pieces = row_pieces, .parameters = parameters};
-    return kn_row_shape(&ring, &fit, rows, &h100);
-}
-
 static struct tol_launch_shape shape(unsigned blocks, unsigned pieces, size_t row_pieces,
-                                     unsigned parameters, size_t rows) {
-    return shape_with(1, blocks, pieces, row_pieces, parameters, rows);
+                                     size_t rows) {
+    const struct kn_variant slices = {.threads = KN_ROW_CLUSTER_THREADS,
+                                      .shared_bytes = KN_ROW_SLICE_BYTES,
+                                      .tile = {KN_ROW_SLICE_STAGES, pieces, KN_ROW_SLICE_BLOCKS},
+                                      .cluster = blocks};
+    const struct kn_row_fit fit = {.pieces = row_pieces};
+    return kn_row_shape(&slices, &fit, rows, &h100);
 }
 
 static void expect(struct tol_launch_shape got, unsigned clusters, unsigned blocks,
@@ -35,44 +30,28 @@ static void expect(struct tol_launch_shape got, unsigned clusters, unsigned bloc
 
 /* 32,000 columns of bf16: as many bytes by two large blocks a multiprocessor as by eight small. */
 Test(row_variant, clusters_fill_the_multiprocessors) {
-    expect(shape(2, 4, 4000, 0, 1024), 128, 2, 512, 3 * 32000);
-    expect(shape(4, 4, 4000, 0, 1024), 128, 4, 256, 3 * 16000);
-    expect(shape(8, 4, 4000, 0, 1024), 128, 8, 128, 3 * 8000);
-}
-
-Test(row_variant, parameters_take_the_place_of_stages) {
-    expect(shape(2, 4, 4000, 1, 1024), 128, 2, 512, 3 * 32000);
-    expect(shape(2, 4, 4000, 2, 1024), 128, 2, 512, 3 * 32000);
-}
-
-/* 128,256 columns of fp32: a stage in half of a multiprocessor's memory; with weight and bias,
- * which stay, most of all of it. */
-Test(row_variant, a_long_share_has_a_multiprocessor) {
-    expect(shape(8, 8, 32064, 0, 256), 32, 8, 512, 64128);
-    expect(shape(8, 8, 32064, 1, 256), 16, 8, 512, 3 * 64128);
-    expect(shape(8, 8, 32064, 2, 256), 16, 8, 512, 3 * 64128);
+    expect(shape(2, 4, 4000, 1024), 128, 2, 512, 3 * 32000);
+    expect(shape(4, 4, 4000, 1024), 128, 4, 256, 3 * 16000);
+    expect(shape(8, 4, 4000, 1024), 128, 8, 128, 3 * 8000);
 }
 
 /* 129 rows are two rounds, of 65 clusters as well as of 128. */
 Test(row_variant, no_cluster_is_without_rows) {
-    expect(shape(2, 4, 4000, 0, 7), 7, 2, 512, 3 * 32000);
-    expect(shape(2, 4, 4000, 0, 129), 65, 2, 512, 3 * 32000);
+    expect(shape(2, 4, 4000, 7), 7, 2, 512, 3 * 32000);
+    expect(shape(2, 4, 4000, 129), 65, 2, 512, 3 * 32000);
 }
 
-/* Slices have three shares, whatever the parameters are, and a multiprocessor has as many blocks as
- * have memory. */
+/* Slices have three shares, and a multiprocessor has as many blocks as have memory. */
 Test(row_variant, slices_have_three_shares) {
-    for (unsigned parameters = 0; parameters < 3; parameters++) {
-        expect(shape_with(3, 1, 8, 4000, parameters, 1024), 128, 1, 512, 3 * 64000);
-        expect(shape_with(3, 4, 8, 16032, parameters, 256), 32, 4, 512, 3 * 64128);
-        expect(shape_with(3, 8, 8, 32064, parameters, 256), 16, 8, 512, 3 * 64128);
-        expect(shape_with(3, 2, 8, 4000, parameters, 1024), 128, 2, 256, 3 * 32000);
-    }
+    expect(shape(1, 8, 4000, 1024), 128, 1, 512, 3 * 64000);
+    expect(shape(4, 8, 16032, 256), 32, 4, 512, 3 * 64128);
+    expect(shape(8, 8, 32064, 256), 16, 8, 512, 3 * 64128);
+    expect(shape(2, 8, 4000, 1024), 128, 2, 256, 3 * 32000);
 }
 
 /* An H100 whose parts have room for 14 clusters of eight: 19 rounds of 256 rows. */
 Test(row_variant, clusters_are_as_many_as_run_at_once) {
-    struct tol_launch_shape got = shape_with(3, 8, 8, 32064, 0, 256);
+    struct tol_launch_shape got = shape(8, 8, 32064, 256);
     kn_row_clusters(&got, 8, 256, 14);
     expect(got, 14, 8, 512, 3 * 64128);
     kn_row_clusters(&got, 8, 256, 0);

@@ -119,10 +119,9 @@ Test(softmax, every_distribution_is_survived) {
 }
 
 /* Of two, four or two, and eight blocks a row each. */
-enum { CLUSTERS = 9 };
-static const char *const clusters[CLUSTERS] = {
-    "cluster_2",      "cluster_4", "cluster_8", "cluster_ring_2", "cluster_ring_4",
-    "cluster_ring_8", "behind_2",  "behind_2",  "behind_8"};
+enum { CLUSTERS = 6 };
+static const char *const clusters[CLUSTERS] = {"cluster_2", "cluster_4", "cluster_8",
+                                               "behind_2",  "behind_2",  "behind_8"};
 
 static bool has_clusters(void) {
     return tol_context_device(test_context())->compute_capability >= 90;
@@ -237,9 +236,9 @@ Test(softmax, clusters_that_stay_go_on_to_other_rows) {
     if (!has_clusters()) cr_skip_test("before 9.0");
     const size_t blocks = (size_t)tol_context_device(test_context())->multiprocessors * 8;
     struct row_stage stage = row_stage_begin(10);
-    for (size_t i = 0; i < 6 * KN_TYPES; i++) {
-        run(&stage, &(struct trial){.variant = clusters[3 + i % 6],
-                                    .type = i / 6,
+    for (size_t i = 0; i < 3 * KN_TYPES; i++) {
+        run(&stage, &(struct trial){.variant = clusters[3 + i % 3],
+                                    .type = i / 3,
                                     .rows = blocks / (2u << i % 3) * 4 + 3,
                                     .columns = 304,
                                     .gap = 8,
@@ -251,18 +250,16 @@ Test(softmax, clusters_that_stay_go_on_to_other_rows) {
     row_stage_end(&stage);
 }
 
-KN_IMAGES(softmax_7_cluster_ring);
 KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
-KN_IMAGES(softmax_ring_planted);
 KN_IMAGES(softmax_slices_planted);
-enum { RING_COLUMNS = 3200, RING_SHARE = RING_COLUMNS * 2 / 4 };
-/* One block a multiprocessor, and this many stages. */
-#define RING_OF(stages, name_, entry_, image, pieces, blocks)                                      \
+enum { SLICES_COLUMNS = 3200, SLICES_SHARE = SLICES_COLUMNS * 2 / 4 };
+/* One block a multiprocessor, and three shares of a row. */
+#define SLICES_OF(name_, entry_, image, pieces, blocks)                                            \
     {                                                                                              \
         .name = name_, .entry = "softmax_" entry_, .images = kn_images_softmax_##image,            \
-        .compute_capability_min = 90, .threads = 512, .tile = {stages, pieces, 1},                 \
-        .shared_bytes = RING_SHARE * 4 / (blocks) * (stages), .cluster = blocks                    \
+        .compute_capability_min = 90, .threads = 512, .tile = {3, pieces, 1},                      \
+        .shared_bytes = SLICES_SHARE * 4 / (blocks) * 3, .cluster = blocks                         \
     }
 
 /* The first of `rows` is right, and the others have a defect each. */
@@ -271,25 +268,25 @@ static void expect_defects(const char *table, const struct kn_variant *rows, siz
     if (!has_clusters()) cr_skip_test("before 9.0");
     const size_t count = (size_t)tol_context_device(test_context())->multiprocessors * 2 + 3;
     struct row_stage stage = row_stage_begin(11);
-    struct row_matrix in = row_matrix_make(KN_BF16, count, RING_COLUMNS, 0, 0);
-    double *oracle = malloc(count * RING_COLUMNS * sizeof *oracle);
+    struct row_matrix in = row_matrix_make(KN_BF16, count, SLICES_COLUMNS, 0, 0);
+    double *oracle = malloc(count * SLICES_COLUMNS * sizeof *oracle);
     cr_assert(oracle != NULL);
     row_draw(&stage, &in, KN_NORMAL, 3);
     for (size_t r = 0; r < count; r++) {
-        kn_softmax_oracle(in.values + r * RING_COLUMNS, NULL, RING_COLUMNS, 1,
-                          oracle + r * RING_COLUMNS);
+        kn_softmax_oracle(in.values + r * SLICES_COLUMNS, NULL, SLICES_COLUMNS, 1,
+                          oracle + r * SLICES_COLUMNS);
     }
     for (size_t i = 0; i < variants; i++) {
-        struct row_matrix out = row_matrix_make(KN_BF16, count, RING_COLUMNS, 0, 0);
+        struct row_matrix out = row_matrix_make(KN_BF16, count, SLICES_COLUMNS, 0, 0);
         MUST(kn_softmax(stage.kernels, stage.stream,
                         &(struct kn_softmax){.type = KN_BF16,
                                              .rows = count,
-                                             .columns = RING_COLUMNS,
+                                             .columns = SLICES_COLUMNS,
                                              .in = row_matrix_rows(&in),
                                              .out = row_matrix_rows(&out),
                                              .variant = rows[i].name,
                                              .variants = &planted}));
-        const struct trial t = {.type = KN_BF16, .columns = RING_COLUMNS};
+        const struct trial t = {.type = KN_BF16, .columns = SLICES_COLUMNS};
         const struct kn_deviation deviation =
             row_compare(&stage, &out, oracle, tolerance_of(&t, 100), NULL);
         cr_assert((deviation.failed > 0) == (i > 0), "%s: %zu elements", rows[i].name,
@@ -301,33 +298,23 @@ static void expect_defects(const char *table, const struct kn_variant *rows, siz
     row_stage_end(&stage);
 }
 
-/* Goal: what can go wrong in the ring of a block is found, and nothing where all is right. */
-Test(softmax, each_planted_defect_of_rings_is_found) {
-    static const struct kn_variant rows[] = {
-        RING_OF(1, "right", "cluster_ring_bf16_4", 7_cluster_ring, 4, 4),
-        RING_OF(1, "early release", "ring_early_release", ring_planted, 4, 4),
-        RING_OF(1, "wrong phase", "ring_wrong_phase", ring_planted, 4, 4),
-        RING_OF(1, "no wait", "ring_no_wait", ring_planted, 4, 4),
-        RING_OF(1, "no meeting", "ring_no_meeting", ring_planted, 4, 4)};
-    expect_defects("softmax, with a defect in its ring", rows, 5);
-}
-
+/* Goal: what can go wrong in blocks that stay is found, and nothing where all is right. */
 Test(softmax, each_planted_defect_of_slices_is_found) {
     static const struct kn_variant rows[] = {
-        RING_OF(3, "right", "slices_bf16_1", 8_slices, 8, 1),
-        RING_OF(3, "early refill", "slices_early_refill", slices_planted, 8, 2),
-        RING_OF(3, "early store", "slices_early_store", slices_planted, 8, 2),
-        RING_OF(3, "wrong phase", "slices_wrong_phase", slices_planted, 8, 2),
-        RING_OF(3, "no wait", "slices_no_wait", slices_planted, 8, 2),
-        RING_OF(3, "no turn", "slices_no_turn", slices_planted, 8, 2)};
+        SLICES_OF("right", "slices_bf16_1", 8_slices, 8, 1),
+        SLICES_OF("early refill", "slices_early_refill", slices_planted, 8, 2),
+        SLICES_OF("early store", "slices_early_store", slices_planted, 8, 2),
+        SLICES_OF("wrong phase", "slices_wrong_phase", slices_planted, 8, 2),
+        SLICES_OF("no wait", "slices_no_wait", slices_planted, 8, 2),
+        SLICES_OF("no turn", "slices_no_turn", slices_planted, 8, 2)};
     expect_defects("softmax, with a defect in its slices", rows, 6);
 }
 
 /* The same where results come behind the sums of the next row. */
 Test(softmax, each_planted_defect_of_what_comes_behind_is_found) {
     static const struct kn_variant rows[] = {
-        RING_OF(3, "right", "behind_bf16_8", 9_behind, 8, 8),
-        RING_OF(3, "early before", "behind_early_before", slices_planted, 8, 8)};
+        SLICES_OF("right", "behind_bf16_8", 9_behind, 8, 8),
+        SLICES_OF("early before", "behind_early_before", slices_planted, 8, 8)};
     expect_defects("softmax, with a defect behind", rows, 2);
 }
 
@@ -489,7 +476,7 @@ Test(softmax, what_cannot_be_is_refused) {
     bad.columns = (size_t)1 << 40;
     REFUSED(TOL_OVER_LIMIT, "1099511627776");
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "cluster_ring_8, online, naive");
+    REFUSED(TOL_NOT_FOUND, "cluster_8, online, naive");
     bad.rows = 0;
     bad.in.buffer = NULL;
     MUST(kn_softmax(stage.kernels, stage.stream, &bad));

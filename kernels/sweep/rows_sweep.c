@@ -196,22 +196,8 @@ static void run_clusters(struct sweep *sweep, enum kn_type type) {
     }
 }
 
-/* Three pieces a row; and more rounds of the clusters that stay than these have stages. */
-static void run_rings(struct sweep *sweep, enum kn_type type) {
-    static const char *const variants[] = {"cluster_ring_2", "cluster_ring_4", "cluster_ring_8"};
-    const size_t blocks =
-        (size_t)tol_context_device(kn_kernels_context(sweep->kernels))->multiprocessors;
-    for (size_t i = 0; i < 3; i++) {
-        struct rows_case s = {.variant = variants[i], .type = type, .gap = 8};
-        s.rows = 3, s.columns = (size_t)48 / kn_type_bytes(type);
-        run_case(sweep, &s);
-        s.rows = blocks / (2u << i) * 5 + 6;
-        s.columns = ((size_t)256 << (i + 1)) * 16 / kn_type_bytes(type);
-        run_case(sweep, &s);
-    }
-}
-
-/* The same for blocks with three shares of a row, alone or in clusters. */
+/* Three pieces a row; and more rounds of the blocks that stay, alone or in clusters, than they have
+ * shares of a row. */
 static void run_slices(struct sweep *sweep, enum kn_type type) {
     static const struct {
         const char *variant;
@@ -255,7 +241,6 @@ static void run_whole(struct sweep *sweep, enum kn_type type) {
 void sweep_rows(struct sweep *sweep) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_anywhere(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_clusters(sweep, type);
-    for (enum kn_type type = 0; type < KN_TYPES; type++) run_rings(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_slices(sweep, type);
     run_whole(sweep, KN_F16);
     run_whole(sweep, KN_BF16);
