@@ -20,6 +20,20 @@ OUTPUTS = (
      "Ordinary memory beside pinned memory and beside the driver's own copy.",
      "build/bench-transfer"),
     ("streams.txt", "Threads, batches, traces and pipelines", "", "build/bench-streams"),
+    ("pool.txt", "The pool", "Pairs of an allocation and a free, and walks of many, beside the "
+     "driver's pool.", "build/bench-pool"),
+    ("model.txt", "A model decodes",
+     "Tokens a second of prompts (`pp`) and of steps (`tg`) of one, 8 and 32 sessions; the "
+     "median and the 99th percentile of a step. llama.cpp's programs on the same file follow.",
+     "build/tollens model bench FILE"),
+    ("llama-bench.txt", "llama.cpp: prompts, and one session", "", "llama-bench -fa 1"),
+    ("llama-batched.txt", "llama.cpp: many sessions", "", "llama-batched-bench -fa on"),
+    ("bench-peers.txt", "Copies between GPUs", "The runtime's beside the driver's, pair by pair.",
+     "build/bench-peers"),
+    ("bench-collectives.txt", "Collectives", "Beside NCCL in as many processes; `of NCCL` is the "
+     "share of its rate.", "build/bench-collectives --processes"),
+    ("seal.txt", "Sealed memory", "Sealing, opening and verifying, and products of sealed "
+     "weights, by rounds of ChaCha.", "build/bench-seal"),
 )
 
 
