@@ -62,11 +62,12 @@ def make(system: str) -> pathlib.Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     partial = archive.with_suffix(".partial.tar")
     done = subprocess.run(
-        ["mmdebstrap", "--quiet", "--variant=apt", f"--include={INCLUDED}", suite, str(partial),
+        ["mmdebstrap", "--variant=apt", f"--include={INCLUDED}", suite, str(partial),
          source.format(suite=suite)], text=True, check=False, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT)
     if done.returncode != 0:
-        raise Unmade(f"{system} could not be made:\n{done.stdout[-1500:]}")
+        errors = [line for line in done.stdout.splitlines() if line.startswith("E: ")]
+        raise Unmade(f"{system} could not be made:\n" + "\n".join(errors or [done.stdout[-1500:]]))
     partial.rename(archive)
     return archive
 
