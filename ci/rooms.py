@@ -140,7 +140,8 @@ KERNELS = Room(
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
            "collective_state": "collective", "grouped_problem": "grouped"},
-    above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene"))
+    above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
+                                          "packed_scene"))
 
 ENGINE = Room(
     root="runtime/worker/engine",

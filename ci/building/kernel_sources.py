@@ -48,6 +48,7 @@ KERNEL_IMAGES = """
     attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
     attention_backward/attention_backward_hopper_defects
     attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
+    attention_packed/attention_packed_3_hopper attention_packed/attention_packed_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted
@@ -111,7 +112,8 @@ KERNELS_TESTS = """
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test
-    attention_packed/attention_packed_test
+    attention_packed/packed_scene attention_packed/attention_packed_test
+    attention_packed/packed_next_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test

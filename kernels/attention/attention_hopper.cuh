@@ -26,6 +26,18 @@ enum {
 };
 constexpr float HOPPER_GROWTH_MAX = 8;
 
+// What lies behind the last row and the last key in the maps: nothing, so boxes are loaded with
+// zeros there and stored without; or the next sequence (attention_packed_hopper.cuh). Then planted
+// defects of that.
+enum attention_behind {
+    NOTHING,
+    NEXT_SEQUENCE,
+    NEXT_KEY_SEEN,
+    NEXT_VALUES_KEPT,
+    NEXT_ROWS_WRITTEN,
+    NEXT_LSE_WRITTEN
+};
+
 // How a block is made up for heads of up to D elements.
 template <int D> struct attention_shape {
     static constexpr int SLABS = D / 64; // of 64 elements
@@ -44,6 +56,7 @@ template <int D> struct attention_hopper_shared {
     alignas(1024) uint8_t k[STAGES][shape::SLABS][shape::SLAB],
         v[STAGES][shape::SLABS][shape::SLAB];
     alignas(8) uint64_t q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    uint64_t v_cut; // the last tile of values is here, and the next sequence's are in it
 };
 
 // The tile of rows that a block owns.
@@ -52,6 +65,7 @@ struct attention_place {
     int past;               // with causal row r sees keys up to r + past
     int begin;              // the first tile of keys that some row sees
     int tiles;              // how many tiles from there on
+    int map_row, map_key;   // where row 0 and key 0 are in the maps
 };
 
 template <int D>
@@ -68,16 +82,30 @@ __device__ inline int attention_first_tile(const attention_arguments &x, int pas
 }
 
 template <int D>
-__device__ inline attention_place attention_place_of(const attention_arguments &x) {
+__device__ inline attention_place attention_place_of(const attention_arguments &x, int map_row,
+                                                     int map_key) {
     enum { QUERIES = attention_shape<D>::QUERIES };
     const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
     const int first = tile * QUERIES, past = x.kv_length - x.q_length;
     const int end = attention_tiles<D>(x, past, first + QUERIES);
     const int begin = min(end, attention_first_tile<D>(x, past, first));
-    return {(int)blockIdx.y, (int)blockIdx.z, first, past, begin, end - begin};
+    return {(int)blockIdx.y, (int)blockIdx.z, first, past, begin, end - begin, map_row, map_key};
 }
 
-template <int D>
+// Sequences are no batches of the maps.
+template <attention_behind BEHIND> __device__ inline int map_batch(const attention_place &place) {
+    return BEHIND == NOTHING ? place.batch : 0;
+}
+
+// Whether tile i of the block's keys ends with keys of the next sequence.
+template <int D, attention_behind BEHIND>
+__device__ inline bool attention_is_cut(const attention_arguments &x, const attention_place &place,
+                                        int i) {
+    return BEHIND != NOTHING && BEHIND != NEXT_VALUES_KEPT &&
+           (place.begin + i + 1) * attention_shape<D>::KEYS > x.kv_length;
+}
+
+template <int D, attention_behind BEHIND>
 __device__ inline void
 attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
                   const tensor_map *k, const tensor_map *v, const attention_place &place) {
@@ -96,30 +124,56 @@ attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, c
         // stored.
         const int below = place.first + i / SLABS * BOX_ROWS;
         load_box(q, s->q[i / SLABS][i % SLABS], &s->q_full, i % SLABS * 64,
-                 below < x.q_length ? below : place.first, place.head, place.batch);
+                 place.map_row + (below < x.q_length ? below : place.first), place.head,
+                 map_batch<BEHIND>(place));
     }
 #pragma unroll 1
     for (int i = 0; i < place.tiles; i++) {
         const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1;
-        const int key = (place.begin + i) * KEYS;
+        const int key = place.map_key + (place.begin + i) * KEYS;
+        uint64_t *v_full = attention_is_cut<D, BEHIND>(x, place, i) ? &s->v_cut : &s->v_full[stage];
         barrier_wait(&s->k_empty[stage], parity);
         barrier_expect(&s->k_full[stage], SLABS * SLAB);
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
-            load_box(k, s->k[stage][j], &s->k_full[stage], j * 64, key, kv_head, place.batch);
+            load_box(k, s->k[stage][j], &s->k_full[stage], j * 64, key, kv_head,
+                     map_batch<BEHIND>(place));
         }
         barrier_wait(&s->v_empty[stage], parity);
-        barrier_expect(&s->v_full[stage], SLABS * SLAB);
+        barrier_expect(v_full, SLABS * SLAB);
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
-            load_box(v, s->v[stage][j], &s->v_full[stage], j * 64, key, kv_head, place.batch);
+            load_box(v, s->v[stage][j], v_full, j * 64, key, kv_head, map_batch<BEHIND>(place));
         }
     }
 }
 
+// Makes zeros of the values of the next sequence in the last tile, as the map does where nothing
+// follows: their weights are 0, and 0 times NaN or infinity is NaN. By the first warp, which
+// then gives the tile to the consumers.
+template <int D, attention_behind BEHIND>
+__device__ inline void attention_cut_values(const attention_arguments &x,
+                                            attention_hopper_shared<D> *s,
+                                            const attention_place &place) {
+    using shape = attention_shape<D>;
+    const int last = place.tiles - 1, stage = last % STAGES;
+    if (last < 0 || !attention_is_cut<D, BEHIND>(x, place, last)) return;
+    const int own = (x.kv_length - (place.begin + last) * shape::KEYS) * BOX_ROW; // bytes
+    barrier_wait(&s->v_cut, 0);
+#pragma unroll
+    for (int j = 0; j < shape::SLABS; j++) {
+        for (int at = own + threadIdx.x * 16; at < shape::SLAB; at += WARP * 16) {
+            *(uint4 *)(s->v[stage][j] + at) = make_uint4(0, 0, 0, 0);
+        }
+    }
+    fence_copies();
+    __syncwarp();
+    if (threadIdx.x == 0) barrier_arrive(&s->v_full[stage]);
+}
+
 // The rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
 // 8, under index 0 and 1.
-template <typename T, int D> struct attention_consumer {
+template <typename T, int D, attention_behind BEHIND> struct attention_consumer {
     using shape = attention_shape<D>;
     enum { SLABS = shape::SLABS, CONSUMERS = shape::CONSUMERS, KEYS = shape::KEYS };
     attention_hopper_shared<D> *s;
@@ -164,19 +218,23 @@ template <typename T, int D> struct attention_consumer {
         wgmma_commit();
     }
 
+    __device__ inline int keys_end() const {
+        return BEHIND == NEXT_KEY_SEEN ? x.kv_length + 1 : x.kv_length;
+    }
+
     // Turns the scores of the tile that begins with `key` into weights over the row's base, which
     // follows the maximum, and adds them up. grown is what older sums are to be multiplied by.
     __device__ inline void weigh(int key) {
         const int row = first - (int)threadIdx.x % WARP / 4; // the first of the warp
         const bool is_edge = key + KEYS > row + past + 1 || key < row + 16 + past - x.window;
-        if (key + KEYS > x.kv_length || (x.causal && is_edge)) {
+        if (key + KEYS > keys_end() || (x.causal && is_edge)) {
 #pragma unroll
             for (int e = 0; e < KEYS / 2; e++) {
                 const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
                 const int of_row = first + e % 4 / 2 * 8;
                 // In one comparison: a key behind the row's last gives a huge distance.
                 const unsigned back = of_row + past - of_key;
-                const bool sees = of_key < x.kv_length && (!x.causal || back < (unsigned)x.window);
+                const bool sees = of_key < keys_end() && (!x.causal || back < (unsigned)x.window);
                 if (!sees) scores[e] = -INFINITE;
             }
         }
@@ -307,7 +365,7 @@ template <typename T, int D> struct attention_consumer {
             all += __shfl_xor_sync(~0u, all, 1);
             all += __shfl_xor_sync(~0u, all, 2);
             const float share = share_of(all);
-            if (lane % 4 == 0 && first + h * 8 < x.q_length) {
+            if (lane % 4 == 0 && (first + h * 8 < x.q_length || BEHIND == NEXT_LSE_WRITTEN)) {
                 store_lse(x, place.batch, place.head, first + h * 8, base[h], all);
             }
 #pragma unroll
@@ -320,19 +378,41 @@ template <typename T, int D> struct attention_consumer {
         fence_copies();
         named_barrier(STORE + consumer, WARPGROUP);
         const int row = place.first + consumer * BOX_ROWS;
+        const bool is_whole = row + BOX_ROWS <= x.q_length || BEHIND == NEXT_ROWS_WRITTEN;
+        if (BEHIND != NOTHING && !is_whole) {
+            store_part(place, row);
+            return;
+        }
         if (threadIdx.x % WARPGROUP != 0 || row >= x.q_length) return;
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
-            store_box(out, s->q[consumer][j], j * 64, row, place.head, place.batch);
+            store_box(out, s->q[consumer][j], j * 64, place.map_row + row, place.head,
+                      map_batch<BEHIND>(place));
         }
         wait_boxes_read<0>();
     }
+
+    // Of a box that would end in the next sequence, the rows from `row` on that are not its.
+    __device__ inline void store_part(const attention_place &place, int row) {
+        enum { PIECES = BOX_ROW / 16, LENGTH = 16 / sizeof(T) };
+        const int thread = threadIdx.x % WARPGROUP, piece = thread % PIECES;
+        for (int down = thread / PIECES; row + down < x.q_length; down += WARPGROUP / PIECES) {
+            T *to =
+                (T *)attention_row<T>(x.out, x.out_strides, place.batch, place.head, row + down);
+#pragma unroll
+            for (int j = 0; j < SLABS; j++) {
+                const int column = j * 64 + piece * LENGTH;
+                const uint8_t *from = s->q[consumer][j] + down * BOX_ROW + (piece ^ down % 8) * 16;
+                if (column < x.head_size) *(uint4 *)(to + column) = *(const uint4 *)from;
+            }
+        }
+    }
 };
 
-template <typename T, int D>
+template <typename T, int D, attention_behind BEHIND = NOTHING>
 __device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
                                         const tensor_map *k, const tensor_map *v,
-                                        const tensor_map *out) {
+                                        const tensor_map *out, int map_row = 0, int map_key = 0) {
     using shape = attention_shape<D>;
     static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= shape::ROOM, "it has room");
     extern __shared__ uint8_t room[];
@@ -344,6 +424,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         prefetch_map(v);
         prefetch_map(out);
         barrier_make(&s->q_full, 1);
+        if (BEHIND != NOTHING) barrier_make(&s->v_cut, 1);
         for (int i = 0; i < STAGES; i++) {
             barrier_make(&s->k_full[i], 1);
             barrier_make(&s->v_full[i], 1);
@@ -353,10 +434,14 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         barriers_made();
     }
     __syncthreads();
-    const attention_place place = attention_place_of<D>(x);
+    const attention_place place = attention_place_of<D>(x, map_row, map_key);
     if (threadIdx.x < WARPGROUP) {
         give_registers<shape::PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) attention_produce<D>(x, s, q, k, v, place);
+        if (threadIdx.x == 0) attention_produce<D, BEHIND>(x, s, q, k, v, place);
+        if (BEHIND != NOTHING && threadIdx.x < WARP) {
+            __syncwarp();
+            attention_cut_values<D, BEHIND>(x, s, place);
+        }
     } else {
         take_registers<shape::CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / WARPGROUP - 1, thread = threadIdx.x % WARPGROUP;
@@ -364,8 +449,8 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         const int end = attention_tiles<D>(x, place.past, above + BOX_ROWS) - place.begin;
         const int tiles = max(0, min(place.tiles, end));
         const int from = min(tiles, attention_first_tile<D>(x, place.past, above) - place.begin);
-        attention_consumer<T, D> rows(s, x, consumer,
-                                      above + thread / WARP * 16 + thread % WARP / 4, place);
+        attention_consumer<T, D, BEHIND> rows(
+            s, x, consumer, above + thread / WARP * 16 + thread % WARP / 4, place);
         barrier_wait(&s->q_full, 0);
         rows.begin_turns();
         rows.pass(0, from);

@@ -17,13 +17,25 @@ static bool serves(const struct attention_problem *problem, const struct attenti
            (x->batch <= 1 || (by->batch > 0 && kn_tensor_map_takes(x->type, by->batch)));
 }
 
-bool attention_maps_serve(const struct attention_problem *problem) {
+static bool describe(const struct attention_problem *problem) {
     const struct kn_attention *x = problem->attention;
     const struct attention_arguments *a = &problem->arguments;
     return problem->has_maps && serves(problem, &a->q_strides, x->heads, x->q_length) &&
            serves(problem, &a->out_strides, x->heads, x->q_length) &&
            serves(problem, &a->k_strides, x->kv_heads, (size_t)a->kv_length) &&
            serves(problem, &a->v_strides, x->kv_heads, (size_t)a->kv_length);
+}
+
+const char *attention_maps_refuse(const struct attention_problem *problem, size_t head_size) {
+    const struct kn_attention *x = problem->attention;
+    /* The last box of 64 elements begins in the row; stores are of 16 bytes. */
+    if (x->head_size <= head_size - 64 || x->head_size > head_size) {
+        return "heads are of another size";
+    }
+    if (x->head_size % 8 != 0) return "a head is no multiple of 16 bytes";
+    if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
+    if (x->kv_length == 0) return "there is no key";
+    return describe(problem) ? NULL : "no tensor maps can be made";
 }
 
 static tol_status make(struct tol_context *context, const struct kn_attention *x, const char *name,

@@ -1,5 +1,6 @@
 /*
- * The tensor maps that step 7 takes beside its arguments. Internal to the operation.
+ * What the host needs for step 7: when it serves, and the tensor maps that it takes beside its
+ * arguments. Internal to the operation.
  */
 #ifndef KN_ATTENTION_MAPS_H
 #define KN_ATTENTION_MAPS_H
@@ -7,13 +8,20 @@
 #include "attention/attention_problem.h"
 #include "boxes.h"
 
-/* The parameters of attention_7_hopper.cu. */
+/* The parameters of attention_7_hopper.cu and attention_packed_3_hopper.cu. */
 struct attention_maps {
     CUtensorMap q, k, v, out;
 };
 
-/* Whether the driver makes tensor maps and the heads can be described by them. */
-bool attention_maps_serve(const struct attention_problem *problem);
+/* The rows of q and the bytes of shared memory of a block of attention_hopper.cuh for heads of up
+ * to d elements, as QUERIES and ROOM there: rows of q, two tiles of keys and two of values. */
+#define ATTENTION_HOPPER_ROWS(d) ((d) == 64 ? 192 : 128)
+#define ATTENTION_HOPPER_BYTES(d)                                                                  \
+    ((ATTENTION_HOPPER_ROWS(d) + 4 * ((d) == 256 ? 64 : 128)) * 2 * (d) + 2048)
+
+/* Why the kernel of attention_hopper.cuh for heads of up to head_size elements does not serve the
+ * problem, whose type is the kernel's; NULL: it does. */
+const char *attention_maps_refuse(const struct attention_problem *problem, size_t head_size);
 
 /* Makes the maps. Fails as the driver does. */
 tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,

@@ -34,15 +34,8 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
                                                   "the type is not bf16"};
     const struct kn_attention *x = problem->attention;
     if (x->type != type) return clauses[type];
-    if (serves ==
-        MAPS) { /* the last box of 64 elements begins in the row; stores are of 16 bytes */
-        if (x->head_size <= head_size - 64 || x->head_size > head_size) {
-            return "heads are of another size";
-        }
-        if (x->head_size % 8 != 0) return "a head is no multiple of 16 bytes";
-    } else if (head_size != ANY && x->head_size != head_size) {
-        return "heads are of another size";
-    }
+    if (serves == MAPS) return attention_maps_refuse(problem, head_size);
+    if (head_size != ANY && x->head_size != head_size) return "heads are of another size";
     if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
         return "a row does not begin at a multiple of 16 bytes";
     }
@@ -55,8 +48,6 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     if (serves == GROUPED && rows > GROUPED_ROWS_MAX) {
         return "more than 16 rows share a head of k and v";
     }
-    if (serves == MAPS && x->kv_length == 0) return "there is no key";
-    if (serves == MAPS && !attention_maps_serve(problem)) return "no tensor maps can be made";
     return NULL;
 }
 
@@ -65,10 +56,7 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
 #define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
 #define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
-/* Of attention_7_hopper, as ROOM of attention_hopper.cuh: rows of q, and two tiles of keys and of
- * their values. */
-#define HOPPER_ROWS(d) ((d) == 64 ? 192 : 128)
-#define HOPPER_BYTES(d) ((HOPPER_ROWS(d) + 4 * ((d) == 256 ? 64 : 128)) * 2 * (d) + 2048)
+#define HOPPER_BYTES(d) ATTENTION_HOPPER_BYTES(d)
 /* Of attention_6_grouped: 16 rows of q, and for each warp two tiles of 16 keys and values. */
 #define GROUPED_WARPS(d) ((d) == 256 ? 2 : 4)
 #define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * TENSOR_PITCH(d))

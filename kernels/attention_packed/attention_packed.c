@@ -3,23 +3,30 @@
  */
 #include "attention_packed/attention_packed.h"
 
-#include "attention/attention_problem.h"
+#include "attention/attention_maps.h"
 #include "attention_packed/attention_packed_arguments.h"
 #include "core/check.h"
 
 KN_IMAGES(attention_packed_1_naive);
 KN_IMAGES(attention_packed_2_tensor);
+KN_IMAGES(attention_packed_3_hopper);
+KN_IMAGES(attention_packed_defects);
 
-enum { GRID_YZ_MAX = 65535, ANY = 0, NAIVE_ROWS = 4 };
+enum { GRID_YZ_MAX = 65535, NAIVE_ROWS = 4 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* What a kernel requires besides type and head size: any, aligned rows, and maps of the rows of all
+ * sequences. */
+enum { ANY = 0, ALIGNED = 1, MAPS = 2 };
+
 static const char *refuse(const struct attention_problem *problem, enum kn_type type,
-                          size_t head_size) {
+                          size_t head_size, int serves) {
     static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
                                                   "the type is not bf16"};
     if (problem->attention->type != type) return clauses[type];
     if (head_size == ANY) return NULL;
+    if (serves == MAPS) return attention_maps_refuse(problem, head_size);
     if (problem->attention->head_size != head_size) return "heads are of another size";
     return problem->is_aligned ? NULL : "a row does not begin at a multiple of 16 bytes";
 }
@@ -31,11 +38,21 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
 #define TENSOR_BYTES(d) ((TENSOR_ROWS(d) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
 
-/* Name, entry point, image, least compute capability, type, elements of a head, threads, bytes of
- * dynamic shared memory, rows of a block (0: a warp each). */
+/* Name, entry point, image, least compute capability, type, elements of a head, what else the
+ * problem must be, threads, bytes of dynamic shared memory, rows of a block (0: a warp each). */
 #define TENSOR(ROW, type, TYPE, d)                                                                 \
-    ROW(tensor, tensor_##type##_##d, 2_tensor, 80, TYPE, d, 128, TENSOR_BYTES(d), TENSOR_ROWS(d))
+    ROW(tensor, tensor_##type##_##d, 2_tensor, 80, TYPE, d, ALIGNED, 128, TENSOR_BYTES(d),         \
+        TENSOR_ROWS(d))
+#define HOPPER(ROW, entry, image, TYPE, d)                                                         \
+    ROW(wgmma, entry, image, 90, TYPE, d, MAPS, (d) == 64 ? 512 : 384, ATTENTION_HOPPER_BYTES(d),  \
+        ATTENTION_HOPPER_ROWS(d))
 #define PACKED(ROW)                                                                                \
+    HOPPER(ROW, wgmma_f16_64, 3_hopper, F16, 64)                                                   \
+    HOPPER(ROW, wgmma_f16_128, 3_hopper, F16, 128)                                                 \
+    HOPPER(ROW, wgmma_f16_256, 3_hopper, F16, 256)                                                 \
+    HOPPER(ROW, wgmma_bf16_64, 3_hopper, BF16, 64)                                                 \
+    HOPPER(ROW, wgmma_bf16_128, 3_hopper, BF16, 128)                                               \
+    HOPPER(ROW, wgmma_bf16_256, 3_hopper, BF16, 256)                                               \
     TENSOR(ROW, f16, F16, 64)                                                                      \
     TENSOR(ROW, f16, F16, 96)                                                                      \
     TENSOR(ROW, f16, F16, 128)                                                                     \
@@ -44,17 +61,17 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     TENSOR(ROW, bf16, BF16, 96)                                                                    \
     TENSOR(ROW, bf16, BF16, 128)                                                                   \
     TENSOR(ROW, bf16, BF16, 256)                                                                   \
-    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0)                                         \
-    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0)                                         \
-    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0)
+    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, ANY, 32, 0, 0)                                    \
+    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, ANY, 32, 0, 0)                                    \
+    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, ANY, 32, 0, 0)
 
-#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows)              \
+#define REFUSE(name, entry, image, capability, type, head_size, serves, threads, bytes, rows)      \
     static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size);                                              \
+        return refuse(problem, KN_##type, head_size, serves);                                      \
     }
 PACKED(REFUSE)
 
-#define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows)          \
+#define VARIANT(name_, entry_, image, capability, type, head_size, serves, threads_, bytes, rows)  \
     {.name = #name_,                                                                               \
      .entry = "attention_packed_" #entry_,                                                         \
      .images = kn_images_attention_packed_##image,                                                 \
@@ -62,11 +79,24 @@ PACKED(REFUSE)
      .refuse = refuse_##entry_,                                                                    \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
-     .tile = {rows}},
+     .tile = {rows},                                                                               \
+     .cluster = (serves) == MAPS ? 1 : 0},
 static const struct kn_variant variants[] = {PACKED(VARIANT)};
 
 const struct kn_variants kn_attention_packed_variants = {
     "attention over packed sequences", variants, sizeof variants / sizeof variants[0]};
+
+#define DEFECT(which)                                                                              \
+    {                                                                                              \
+        .name = #which, .entry = "attention_packed_" #which,                                       \
+        .images = kn_images_attention_packed_defects, .compute_capability_min = 90,                \
+        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_HOPPER_BYTES(64), \
+        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+    }
+static const struct kn_variant defects[] = {DEFECT(next_key_seen), DEFECT(next_values_kept),
+                                            DEFECT(next_rows_written), DEFECT(next_lse_written)};
+const struct kn_variants kn_attention_packed_defects = {
+    "defects of attention over packed sequences", defects, sizeof defects / sizeof defects[0]};
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -133,6 +163,24 @@ out:
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
+/* The problem is that of the rows of all sequences, which the maps describe. */
+static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                         const struct kn_variant *variant, const struct tol_kernel *kernel,
+                         struct tol_launch_shape shape, const struct attention_problem *whole,
+                         struct attention_packed_arguments *arguments) {
+    tol_status status = TOL_OK;
+    struct attention_maps maps;
+    void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, arguments};
+    const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
+                              sizeof *arguments};
+    const unsigned skipped = variant->cluster != 0 ? 0 : 4; /* the maps */
+    if (skipped == 0) TOL_TRY(attention_maps_make(kn_kernels_context(kernels), whole, &maps));
+    status = tol_launch(stream, kernel, shape,
+                        (struct tol_arguments){5 - skipped, values + skipped, bytes + skipped});
+out:
+    return status;
+}
+
 tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *stream,
                                const struct kn_attention_packed *p) {
     tol_status status = TOL_OK;
@@ -144,6 +192,7 @@ tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *st
     const struct kn_attention *x = &p->attention, whole = whole_of(p);
     TOL_TRY(check(p, &whole, &problem));
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
+    problem.has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     TOL_TRY(kn_kernels_pick(kernels,
                             p->variants != NULL ? p->variants : &kn_attention_packed_variants,
                             p->variant, &problem, &variant, &kernel));
@@ -162,9 +211,7 @@ tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *st
                                            .block_y = variant->tile[0] != 0 ? 1 : NAIVE_ROWS,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    const unsigned bytes = sizeof arguments;
-    void *value = &arguments;
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+    status = launch(kernels, stream, variant, kernel, shape, &problem, &arguments);
 out:
     return status;
 }

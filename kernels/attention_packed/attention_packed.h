@@ -6,9 +6,11 @@
  * Rows q_begins[s] to q_begins[s + 1] of q and out are those of sequence s, and keys kv_begins[s]
  * to kv_begins[s + 1] of k and v are its keys. Each sequence is a problem of attention.h by itself:
  * causal is aligned to the end of its keys, a window counts its keys, and its results are the bits
- * that kn_attention gives for it alone with the variant of the same name. What begins below its
+ * that kn_attention gives for it alone with the variant of the same name; without keys they are
+ * zeros and -infinity. Rows and keys of other sequences and of none have no effect, NaN and
+ * infinities included, but may be read; rows of none are not written. What begins below its
  * predecessor, or behind the last row, counts as that; of a sequence with more rows or keys than
- * the longest that was named the first count. Rows of no sequence are neither read nor written.
+ * the longest that was named the first count.
  */
 #ifndef KN_ATTENTION_PACKED_H
 #define KN_ATTENTION_PACKED_H
@@ -37,8 +39,13 @@ struct kn_attention_packed {
 TOL_API tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *stream,
                                        const struct kn_attention_packed *packed);
 
-/* "tensor": fp16 and bf16 with heads of 64, 96, 128 and 256 elements in aligned rows, on compute
- * capability 8.0; "naive": all. */
+/* "wgmma": fp16 and bf16 with heads of up to 128 or of 200 to 256 elements, in multiples of 8, in
+ * aligned rows, on compute capability 9.0 alone; "tensor": both with heads of 64, 96, 128 and 256
+ * elements in aligned rows, on 8.0 or later; "naive": all. */
 extern const struct kn_variants kn_attention_packed_variants;
+
+/* Kernels as "wgmma" with one planted defect each, for sabotage: fp16 with heads of up to 64
+ * elements. */
+extern const struct kn_variants kn_attention_packed_defects;
 
 #endif

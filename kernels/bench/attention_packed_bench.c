@@ -90,34 +90,45 @@ static tol_status measure(struct packed_heads *h) {
              kn_type_name(x->type), SEQUENCES, h->packed.q_rows, x->heads, x->kv_heads,
              x->head_size, x->causal ? " causal" : "");
     const struct kn_bench_peer each = {"a call each", launch_each, h};
-    snprintf(row.variant, sizeof row.variant, "packed");
+    snprintf(row.variant, sizeof row.variant, "packed %s",
+             h->packed.variant != NULL ? h->packed.variant : "chosen");
     if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
     return kn_bench_compare(h->bench, &row, launch_packed, h, &each);
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status run_size(struct kn_bench *bench, const char *variant, size_t head_size) {
     tol_status status = TOL_OK;
-    for (size_t head_size = 64; head_size <= 128; head_size *= 2) {
-        struct packed_heads h = {.bench = bench};
-        const int least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
-        for (int i = 0; i < SEQUENCES; i++) h.at[i + 1] = h.at[i] + lengths[i] / least;
-        h.packed.q_rows = h.packed.kv_rows = (size_t)h.at[SEQUENCES];
-        h.packed.attention = (struct kn_attention){.type = KN_BF16,
-                                                   .batch = SEQUENCES,
-                                                   .heads = bench->is_small ? 1 : 32,
-                                                   .kv_heads = bench->is_small ? 1 : 8,
-                                                   .q_length = (size_t)(lengths[0] / least),
-                                                   .kv_length = (size_t)(lengths[0] / least),
-                                                   .head_size = head_size,
-                                                   .causal = true};
-        status = make_buffers(&h);
-        if (status == TOL_OK) status = measure(&h);
-        tol_buffer_destroy(h.begins);
-        for (size_t i = 0; i < h.sets; i++) {
-            for (int j = 0; j < 4; j++) tol_buffer_destroy(h.buffers[i][j]);
-        }
-        if (status != TOL_OK) return status;
+    struct packed_heads h = {.bench = bench, .packed.variant = variant};
+    const int least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
+    for (int i = 0; i < SEQUENCES; i++) h.at[i + 1] = h.at[i] + lengths[i] / least;
+    h.packed.q_rows = h.packed.kv_rows = (size_t)h.at[SEQUENCES];
+    h.packed.attention = (struct kn_attention){.type = KN_BF16,
+                                               .batch = SEQUENCES,
+                                               .heads = bench->is_small ? 1 : 32,
+                                               .kv_heads = bench->is_small ? 1 : 8,
+                                               .q_length = (size_t)(lengths[0] / least),
+                                               .kv_length = (size_t)(lengths[0] / least),
+                                               .head_size = head_size,
+                                               .causal = true};
+    status = make_buffers(&h);
+    if (status == TOL_OK) status = measure(&h);
+    tol_buffer_destroy(h.begins);
+    for (size_t i = 0; i < h.sets; i++) {
+        for (int j = 0; j < 4; j++) tol_buffer_destroy(h.buffers[i][j]);
     }
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    static const char *const variants[] = {"wgmma", "tensor", NULL};
+    const bool is_hopper = tol_context_device(bench->context)->compute_capability == 90;
+    tol_status status = TOL_OK;
+    for (int v = is_hopper ? 0 : 2; v < (is_hopper ? 2 : 3); v++) {
+        for (size_t head_size = 64; head_size <= 128; head_size *= 2) {
+            TOL_TRY(run_size(bench, variants[v], head_size));
+        }
+    }
+out:
     return status;
 }
 

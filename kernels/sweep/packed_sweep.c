@@ -111,6 +111,7 @@ void sweep_packed(struct sweep *sweep) {
         for (int mask = 0; mask < 3; mask++) run_case(sweep, "naive", type, 7, mask);
         for (int i = 0; i < (type == KN_F32 ? 0 : 4); i++) {
             run_case(sweep, "tensor", type, sizes[i], (i + (int)type) % 3);
+            run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
         }
     }
 }
