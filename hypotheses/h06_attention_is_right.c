@@ -38,11 +38,11 @@ HYP_WORDS(
         "is filled with NaN, has NaN between its rows, and lies between guard zones. The "
         "reference is the definition in double. Bounds of drawn data fail with a probability "
         "below 1e-9 in a whole run (attention_oracle.c, chance.h); those of other data are "
-        "the worst case. Those of gradients are too (h06_gradients_are_right.c). In exact "
-        "problems all scores of a row are equal, so the result is the mean of whole numbers, or "
-        "one score is so large that the result is one value (attention_exact.h). The evidence "
-        "has all deviations, as CSV.",
-    .control = "Eighteen saboteurs, sixteen of them kernels with one defect; each must be noticed. "
+        "the worst case, and so are gradients' (h06_gradients_are_right.c). Sequences are also "
+        "packed beside others of NaN and infinities (h06_packed_is_right.c). In exact problems all "
+        "scores of a row are equal, so the result is the mean of whole numbers, or one score is so "
+        "large that the result is one value (attention_exact.h). All deviations are in CSV files.",
+    .control = "Twenty-two saboteurs, twenty of them kernels with one defect; each must be found. "
                "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
                    "domain, and with other data the bound decides. Rounding a result to bf16 alone "

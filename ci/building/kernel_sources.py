@@ -17,7 +17,7 @@ KERNELS = """
     attention_backward/attention_backward attention_backward/attention_backward_maps
     attention_backward/attention_backward_variants
     attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
-    attention_packed/attention_packed
+    attention_packed/attention_packed attention_packed/attention_packed_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
     gemm/gemm_planted_variants
