@@ -129,7 +129,7 @@ struct kn_attention_packed packed_scene_wish(const struct packed_scene *s, const
 void packed_scene_run(struct packed_scene *s, const struct kn_attention_packed *wish) {
     size_t changed = 1;
     MUST(kn_attention_packed(kernels, stream, wish));
-    MUST(tol_stream_synchronize(stream));
+    MUST(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     MUST(kn_guarded_read(&s->out, s->got));
     MUST(kn_guarded_check(&s->out, &changed));
     cr_assert(changed == 0);
@@ -148,7 +148,7 @@ void packed_scene_solve_alone(struct packed_scene *s, const struct kn_attention_
         x.k = heads_at(s, &s->k, of_kv[i]), x.v = heads_at(s, &s->v, of_kv[i]);
         x.lse = s->alone_lse, x.variant = x.kv_length > 0 ? variant : NULL;
         MUST(kn_attention(kernels, stream, &x));
-        MUST(tol_stream_synchronize(stream));
+        MUST(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
         MUST(tol_buffer_read(s->alone_lse, values, sizeof values));
         for (size_t h = 0; h < PACKED_HEADS; h++) {
             memcpy(s->expected_lse + h * Q_ROWS + of_q[i], values + h * rows,
