@@ -39,6 +39,7 @@ CONDITIONS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("NVML is a real driver's: this takes a GPU", is_soft),
     ("the soft device has no bus: this takes a GPU", is_soft),
     ("cuBLAS needs a GPU", is_soft),
+    ("four GPUs are needed", is_soft),
     ("the kernel takes no memory policy here", lambda: True),
 )
 
