@@ -23,21 +23,21 @@ static void begin(struct collective_stage *stage, bool is_met) {
 }
 
 static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
-    const struct timespec pause = {.tv_nsec = 30000000};
-    (void)user, (void)reason, (void)bytes;
+    const struct timespec pause = {.tv_nsec = *(const long *)user};
+    (void)reason, (void)bytes;
     nanosleep(&pause, NULL);
     return TOL_OK;
 }
 
 /* The root needs nothing of the others, which are late: it must wait all the same before it sends
  * to a slot again. */
-static void broadcast(bool is_met) {
+static void broadcast(bool is_met, long late_ns) {
     enum { COUNT = 300, CALLS = 6 };
     struct collective_stage stage;
     struct kn_collective_part parts[2];
     begin(&stage, is_met);
     stage_fill(&stage, COUNT * CALLS, 0, KN_F32, false, 3);
-    MUST(tol_stream_call(stage.streams[1], sleep_a_while, NULL));
+    MUST(tol_stream_call(stage.streams[1], sleep_a_while, &late_ns));
     for (size_t call = 0; call < CALLS; call++) {
         for (unsigned rank = 0; rank < 2; rank++) {
             parts[rank] = stage.parts[rank];
@@ -46,6 +46,11 @@ static void broadcast(bool is_met) {
         }
         MUST(kn_broadcast(stage.collective, parts, 0, COUNT, KN_F32));
     }
+    /* Of the soft device this thread has the root's kernels then, and none of the others. */
+    MUST(tol_context_bind(stage.contexts[0]));
+    cr_assert_eq(tol_context_functions(stage.contexts[0])
+                     ->cuStreamSynchronize(tol_stream_handle(stage.streams[0])),
+                 CUDA_SUCCESS);
     MUST(kn_collective_wait(stage.collective, 60000));
     for (unsigned rank = 0; rank < 2; rank++) {
         stage_check(&stage, rank, stage.values[0], COUNT * CALLS, KN_F32, false, "broadcasts");
@@ -54,10 +59,14 @@ static void broadcast(bool is_met) {
 }
 
 Test(collective_flags, a_root_waits_for_those_it_sends_to) {
-    broadcast(false);
+    broadcast(false, 30000000);
 }
 Test(collective_flags, a_root_meets_the_others) {
-    broadcast(true);
+    broadcast(true, 30000000);
+}
+/* Longer than a helper of the soft device looks for work. */
+Test(collective_flags, ranks_may_be_late_for_long) {
+    broadcast(false, 300000000);
 }
 
 /* The elements of all ranks and their sums are whole numbers, exact in fp32. Three ranks are in
@@ -121,7 +130,8 @@ static void begin_again(bool is_met) {
     for (int i = 0; i < 2; i++) MUST(kn_all_reduce(stage.collective, stage.parts, 1, KN_F32));
     stage.collective->flags_bytes = is_met ? 0 : COUNT * 4;
     cr_assert_eq(stage.collective->epoch, UINT32_MAX);
-    MUST(tol_stream_call(stage.streams[1], sleep_a_while, NULL));
+    long late_ns = 30000000;
+    MUST(tol_stream_call(stage.streams[1], sleep_a_while, &late_ns));
     MUST(kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32));
     MUST(kn_collective_wait(stage.collective, 60000));
     cr_assert_eq(stage.collective->epoch, 1);
