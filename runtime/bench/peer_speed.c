@@ -1,8 +1,6 @@
 /*
- * A lane is an ordered pair with buffers and transfers of its own, so that lanes that run at once
- * share nothing but the links. A thread carries out each. Both sides copy on the stream of the
- * lane's transfer: with a stream for each side, the driver gave them other copy engines, and all
- * pairs of four H100s at once differed by up to 6 % from run to run.
+ * A lane is an ordered pair with buffers, a stream and transfers of its own, so that lanes that run
+ * at once share nothing but the links. A thread carries out each.
  */
 #include "bench/peer_speed.h"
 
@@ -10,7 +8,6 @@
 #include "tollens/memory.h"
 #include "tollens/stream.h"
 #include "tollens/transfer.h"
-#include "transfer/transfer_state.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,6 +20,7 @@ struct lane {
     CUcontext from_handle, to_handle;
     struct tol_buffer *source, *target;
     struct tol_transfer *from, *to;
+    struct tol_stream *stream;
     size_t from_device, to_device, bytes;
     unsigned copies;
     bool is_raw;
@@ -58,12 +56,14 @@ static tol_status begin_lane(struct lane *lane, struct tol_context *const *conte
     if (status == TOL_OK) status = tol_buffer_fill_at(lane->source, 0, 0x55, 1, bytes);
     if (status == TOL_OK) status = tol_transfer_create(lane->from_context, NULL, &lane->from);
     if (status == TOL_OK) status = tol_transfer_create(lane->to_context, NULL, &lane->to);
+    if (status == TOL_OK) status = tol_stream_create(lane->to_context, NULL, &lane->stream);
     if (status == TOL_OK) status = handle_of(lane->from_context, &lane->from_handle);
     if (status == TOL_OK) status = handle_of(lane->to_context, &lane->to_handle);
     return status;
 }
 
 static void end_lane(struct lane *lane) {
+    tol_stream_destroy(lane->stream);
     tol_transfer_destroy(lane->to);
     tol_transfer_destroy(lane->from);
     tol_buffer_destroy(lane->target);
@@ -72,7 +72,7 @@ static void end_lane(struct lane *lane) {
 
 static tol_status copy_raw(struct lane *lane) {
     const struct tol_driver_table *driver = lane->raw;
-    const CUstream stream = tol_stream_handle(lane->to->stream);
+    const CUstream stream = tol_stream_handle(lane->stream);
     CUresult result = driver->cuMemcpyPeerAsync(tol_buffer_address(lane->target), lane->to_handle,
                                                 tol_buffer_address(lane->source), lane->from_handle,
                                                 lane->bytes, stream);
