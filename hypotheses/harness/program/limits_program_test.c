@@ -75,6 +75,22 @@ Test(limits, severity_and_limits_go_together_and_under_does_not, .timeout = 300)
     json_decref(results);
 }
 
+/* Ladders that are searched side by side give the same limits, in the same order. */
+Test(limits, jobs_change_no_limit, .timeout = 300) {
+    char command[300];
+    for (int jobs = 1; jobs <= 3; jobs += 2) {
+        snprintf(command, sizeof command,
+                 "\"$T\" run H7 H8 H9 --limits --jobs %d --out \"$D/jobs%d\" >\"$D/said\" && "
+                 "grep 'noticed' \"$D/said\" >\"$D/lines%d\"",
+                 jobs, jobs, jobs);
+        int code = program_shell(command);
+        cr_assert(code == 0, "%d: %s", code, program_output);
+    }
+    cr_assert(program_shell("cmp \"$D/lines1\" \"$D/lines3\" && wc -l <\"$D/lines1\"") == 0, "%s",
+              program_output);
+    cr_assert(program_says("8\n"), "%s", program_output);
+}
+
 /* What falls without a fault would seem to notice the finest one. */
 Test(limits, a_falsified_claim_has_none, .timeout = 300) {
     program_write("faults.json",

@@ -1,17 +1,22 @@
 /*
  * A step of a ladder counts as noticed if the claim is falsified under each of two seeds, because a
- * rare fault is placed by the seed and one seed may be lucky.
+ * rare fault is placed by the seed and one seed may be lucky. Each ladder of each claim is a job;
+ * its steps are tried one after the other, since each depends on the one before.
  */
 #include "limits.h"
 
 #include "evidence.h"
+#include "files/atomic_file.h"
 #include "harness/clock.h"
 #include "harness/sabotage.h"
+#include "lanes.h"
 #include "runner.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { SEEDS = 2 };
+/* The search halves a ladder: about so many of its steps are tried. */
+enum { SEEDS = 2, TRIED_OF_A_LADDER = 3 };
 
 struct search {
     struct hyp_run *run;
@@ -66,37 +71,95 @@ static bool try_step(void *user, const char *saboteur, bool *noticed) {
         hyp_verdict_end(&verdict);
         if (!ok) return false;
     }
-    hyp_progress_clear(search->watch);
+    hyp_progress_pause(search->watch);
     hyp_progress_limit(search->watch, search->claim->id, saboteur, *noticed,
                        (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+    hyp_progress_resume(search->watch);
     return true;
 }
 
 size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim) {
-    /* The search halves a ladder: about so many of its steps are tried. */
-    enum { TRIED_OF_A_LADDER = 3 };
     const char *const *ladders = NULL;
     if (!run->limits || claim->words == NULL) return 0;
     return TRIED_OF_A_LADDER * hyp_claim_ladders(claim, &ladders);
 }
 
-bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
-                        struct hyp_progress *watch) {
-    struct search search = {run, claim, watch};
-    struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
-    const char *const *ladders = NULL;
-    if (verdict->kind == HYP_NOT_TESTED || verdict->kind == HYP_FALSIFIED) return true;
-    const size_t count = hyp_claim_ladders(claim, &ladders);
-    for (size_t i = 0; i < count && !hyp_runner_interrupted(); i++) {
-        struct hyp_ladder ladder;
-        if (!hyp_ladder_read(ladders[i], &ladder) ||
-            !hyp_limit_search(&ladder, try_step, &search, &verdict->limits[i])) {
-            return false;
-        }
-        verdict->limit_count = i + 1;
-    }
+/* One ladder of a claim. */
+struct ladder_job {
+    const struct hyp_claim *claim;
+    const char *ladder;
+    bool is_last; /* of its claim */
+    struct hyp_limit limit;
+};
+
+struct ladders {
+    struct hyp_run *run;
+    struct hyp_progress *watch;
+    hyp_limits_told *told;
+    struct ladder_job *jobs;
+};
+
+static bool run_job(void *user, size_t number) {
+    const struct ladders *all = user;
+    struct ladder_job *job = &all->jobs[number];
+    struct search search = {all->run, job->claim, all->watch};
+    struct hyp_ladder ladder;
+    if (hyp_runner_interrupted()) return true;
+    return hyp_ladder_read(job->ladder, &ladder) &&
+           hyp_limit_search(&ladder, try_step, &search, &job->limit);
+}
+
+/* Keeps what came of a job; with the last of a claim, writes the claim's evidence. */
+static bool take_job(void *user, size_t number) {
+    const struct ladders *all = user;
+    const struct ladder_job *job = &all->jobs[number];
+    struct hyp_verdict *verdict = &all->run->verdicts[job->claim->number - 1];
+    verdict->limits[verdict->limit_count++] = job->limit;
+    if (!job->is_last) return true;
     /* A ladder that was interrupted has no limit. */
     if (hyp_runner_interrupted()) verdict->limit_count = 0;
     verdict->has_limits = verdict->limit_count > 0;
-    return hyp_evidence_claim(run, claim);
+    if (!hyp_evidence_claim(all->run, job->claim)) return false;
+    hyp_progress_pause(all->watch);
+    all->told(all->run, job->claim);
+    hyp_progress_resume(all->watch);
+    return true;
+}
+
+/* Lists the ladders of the claims that share the device, or of those that do not. */
+static size_t list_jobs(const struct hyp_run *run, bool alone, struct ladder_job *jobs) {
+    size_t listed = 0;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_claim *claim = &hyp_claims()[i];
+        const enum hyp_verdict_kind kind = run->verdicts[i].kind;
+        const char *const *ladders = NULL;
+        if (!run->chosen[i] || claim->words == NULL || hyp_claim_runs_alone(claim) != alone ||
+            kind == HYP_NOT_TESTED || kind == HYP_FALSIFIED) {
+            continue;
+        }
+        const size_t count = hyp_claim_ladders(claim, &ladders);
+        for (size_t k = 0; k < count; k++, listed++) {
+            if (jobs == NULL) continue;
+            jobs[listed] = (struct ladder_job){
+                .claim = claim, .ladder = ladders[k], .is_last = k + 1 == count};
+        }
+    }
+    return listed;
+}
+
+bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_limits_told *told) {
+    bool ok = true;
+    for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
+        struct ladders all = {.run = run, .watch = watch, .told = told};
+        const size_t count = list_jobs(run, alone, NULL);
+        all.jobs = calloc(count + 1, sizeof *all.jobs);
+        if (all.jobs == NULL) return hyp_fail("out of memory for %zu ladders", count);
+        (void)list_jobs(run, alone, all.jobs);
+        hyp_progress_part(watch, TRIED_OF_A_LADDER * count);
+        ok = hyp_lanes_run(
+            &(struct hyp_lanes){alone ? 1 : run->jobs, count, run_job, take_job, &all});
+        hyp_progress_part_end(watch);
+        free(all.jobs);
+    }
+    return ok;
 }

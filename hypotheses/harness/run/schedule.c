@@ -156,20 +156,6 @@ static bool find_verdicts(struct hyp_run *run, struct hyp_progress *watch) {
     return ok;
 }
 
-static bool find_limits(struct hyp_run *run, struct hyp_progress *watch) {
-    bool ok = true;
-    for (size_t i = 0; ok && i < hyp_claim_count() && !hyp_runner_interrupted(); i++) {
-        const struct hyp_claim *claim = &hyp_claims()[i];
-        const size_t steps = run->chosen[i] ? hyp_limits_steps(run, claim) : 0;
-        if (steps == 0) continue;
-        hyp_progress_part(watch, steps);
-        ok = hyp_limits_measure(run, claim, watch);
-        hyp_progress_part_end(watch);
-        if (ok) hyp_console_limits(run, claim);
-    }
-    return ok;
-}
-
 bool hyp_schedule_run(struct hyp_run *run, bool verbose) {
     struct hyp_progress watch;
     size_t steps = 0, behind = 0;
@@ -183,7 +169,7 @@ bool hyp_schedule_run(struct hyp_run *run, bool verbose) {
     bool ok = find_verdicts(run, &watch);
     if (ok && behind > 0) hyp_console_say("\n");
     ok = ok && (!run->sabotage || hyp_severity_measure(run, &watch, hyp_console_severity));
-    ok = ok && (!run->limits || find_limits(run, &watch));
+    ok = ok && (!run->limits || hyp_limits_measure(run, &watch, hyp_console_limits));
     hyp_progress_end(&watch);
     return ok;
 }
