@@ -183,10 +183,22 @@ static bool is_digit(const struct reader *reader) {
     return reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9';
 }
 
-static double power_of_ten(int exponent) {
-    double power = 1, base = exponent < 0 ? 0.1 : 10;
-    for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--) power *= base;
-    return power;
+/* Takes a digit into a number. Past 1e30 a digit changes no double: it only moves the point. */
+static void take_digit(double *number, int *exponent, unsigned digit) {
+    if (*number < 1e30) {
+        *number = *number * 10 + digit;
+    } else {
+        (*exponent)++;
+    }
+}
+
+/* The number times a power of ten, which may have another range than a double: the inverse of 1e321
+ * would have hardly a bit left. */
+static double scale(double number, int exponent) {
+    long double power = 1;
+    if (number == 0) return 0;
+    for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--) power *= 10;
+    return (double)(exponent < 0 ? number / power : number * power);
 }
 
 static bool read_exponent(struct reader *reader, int *exponent) {
@@ -212,7 +224,7 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
     for (const char *first = reader->at; is_digit(reader); reader->at++) {
         if (zero && reader->at > first) return refuse(reader, "a number must not begin with 0");
         unsigned digit = (unsigned)(*reader->at - '0');
-        value->number = value->number * 10 + digit;
+        take_digit(&value->number, &exponent, digit);
         value->whole &= !__builtin_mul_overflow(value->count, 10u, &value->count) &&
                         !__builtin_add_overflow(value->count, digit, &value->count);
     }
@@ -221,7 +233,7 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
         value->whole = false;
         if (!is_digit(reader)) return refuse_next(reader, "a digit after the decimal point");
         for (; is_digit(reader); reader->at++, exponent--) {
-            value->number = value->number * 10 + (*reader->at - '0');
+            take_digit(&value->number, &exponent, (unsigned)(*reader->at - '0'));
         }
     }
     if (reader->at < reader->end && (*reader->at == 'e' || *reader->at == 'E')) {
@@ -229,7 +241,7 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
         value->whole = false;
         if (!read_exponent(reader, &exponent)) return false;
     }
-    if (value->number != 0) value->number *= power_of_ten(exponent);
+    value->number = scale(value->number, exponent);
     if (negative) value->number = -value->number;
     return true;
 }

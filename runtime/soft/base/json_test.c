@@ -4,6 +4,8 @@
 #include "json.h"
 #include "test/test_api.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct soft_arena arena;
@@ -53,6 +55,30 @@ Test(json, numbers_have_their_values) {
     cr_assert_eq(read("18446744073709551615")->count, UINT64_MAX);
     cr_assert(!read("18446744073709551616")->whole);
     cr_assert(!read("99999999999999999999")->whole);
+}
+
+/* Sources: the C compiler's own reading of the same digits. Fuzzing found the first. */
+Test(json, long_numbers_have_their_values) {
+#define NUMBER(text) {#text, text}
+    static const struct {
+        const char *text;
+        double number;
+    } rows[] = {NUMBER(55555555555555555555555555555555555555555e-321),
+                NUMBER(0.00000000000000000000000000000000000000012345e340),
+                NUMBER(123456789012345678901234567890123456789.25),
+                NUMBER(2.2250738585072014e-308),
+                NUMBER(1.7976931348623157e308)};
+#undef NUMBER
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const double number = read(rows[i].text)->number;
+        cr_assert(fabs(number - rows[i].number) <= 1e-13 * rows[i].number, "%s is %.17g",
+                  rows[i].text, number);
+    }
+    /* More digits than a double has powers of ten. */
+    static char digits[420];
+    memset(digits, '7', 400);
+    snprintf(digits + 400, sizeof digits - 400, "e-400");
+    cr_assert(fabs(read(digits)->number - 7.0 / 9) < 1e-13, "%.17g", read(digits)->number);
 }
 
 Test(json, strings_are_unescaped) {
