@@ -36,7 +36,7 @@ KERNELS = (*CORE, "kernels")
 PARTS = {
     "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/transfer"), "H4": TIMED,
     "H5": (*KERNELS, "kernels/gemm", "kernels/grouped"),
-    "H6": (*KERNELS, "kernels/attention", "kernels/attention_backward"),
+    "H6": (*KERNELS, "kernels/attention", "kernels/attention_backward", "kernels/attention_packed"),
     "H7": (*KERNELS, "kernels/quant"), "H8": POOL, "H9": POOL, "H10": TIMED, "H11": TIMED,
     "H12": POOL, "H13": CORE,
 }

@@ -46,8 +46,13 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define HOPPER(ROW, entry, image, TYPE, d)                                                         \
     ROW(wgmma, entry, image, 90, TYPE, d, MAPS, (d) == 64 ? 512 : 384, ATTENTION_HOPPER_BYTES(d),  \
         ATTENTION_HOPPER_ROWS(d))
-/* The last rows by name alone: no GPU has run them yet. */
 #define PACKED(ROW)                                                                                \
+    HOPPER(ROW, wgmma_f16_64, 3_hopper, F16, 64)                                                   \
+    HOPPER(ROW, wgmma_f16_128, 3_hopper, F16, 128)                                                 \
+    HOPPER(ROW, wgmma_f16_256, 3_hopper, F16, 256)                                                 \
+    HOPPER(ROW, wgmma_bf16_64, 3_hopper, BF16, 64)                                                 \
+    HOPPER(ROW, wgmma_bf16_128, 3_hopper, BF16, 128)                                               \
+    HOPPER(ROW, wgmma_bf16_256, 3_hopper, BF16, 256)                                               \
     TENSOR(ROW, f16, F16, 64)                                                                      \
     TENSOR(ROW, f16, F16, 96)                                                                      \
     TENSOR(ROW, f16, F16, 128)                                                                     \
@@ -58,13 +63,7 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     TENSOR(ROW, bf16, BF16, 256)                                                                   \
     ROW(naive, naive_f32, 1_naive, 75, F32, ANY, ANY, 32, 0, 0)                                    \
     ROW(naive, naive_f16, 1_naive, 75, F16, ANY, ANY, 32, 0, 0)                                    \
-    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, ANY, 32, 0, 0)                                  \
-    HOPPER(ROW, wgmma_f16_64, 3_hopper, F16, 64)                                                   \
-    HOPPER(ROW, wgmma_f16_128, 3_hopper, F16, 128)                                                 \
-    HOPPER(ROW, wgmma_f16_256, 3_hopper, F16, 256)                                                 \
-    HOPPER(ROW, wgmma_bf16_64, 3_hopper, BF16, 64)                                                 \
-    HOPPER(ROW, wgmma_bf16_128, 3_hopper, BF16, 128)                                               \
-    HOPPER(ROW, wgmma_bf16_256, 3_hopper, BF16, 256)
+    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, ANY, 32, 0, 0)
 
 #define REFUSE(name, entry, image, capability, type, head_size, serves, threads, bytes, rows)      \
     static const char *refuse_##entry(const void *problem) {                                       \

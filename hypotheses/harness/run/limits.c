@@ -71,6 +71,8 @@ static bool try_step(void *user, const char *saboteur, bool *noticed) {
         hyp_verdict_end(&verdict);
         if (!ok) return false;
     }
+    /* Of a step that was interrupted nothing is known. */
+    if (hyp_runner_interrupted()) return true;
     hyp_progress_pause(search->watch);
     hyp_progress_limit(search->watch, search->claim->id, saboteur, *noticed,
                        (double)(hyp_clock_ns() - begin_ns) * 1e-9);
