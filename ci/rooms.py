@@ -139,7 +139,8 @@ KERNELS = Room(
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
-           "collective_state": "collective", "grouped_problem": "grouped"},
+           "collective_state": "collective", "grouped_problem": "grouped",
+           "quant_product_wgmma": "quant_product"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
                                           "packed_scene"))
 

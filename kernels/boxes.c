@@ -36,13 +36,15 @@ tol_status kn_tensor_map_make(struct tol_context *context, const struct kn_tenso
                                 (cuuint64_t)tensor->matrices, (cuuint64_t)tensor->groups};
     const cuuint64_t strides[] = {(cuuint64_t)tensor->leading * element,
                                   (cuuint64_t)stride * element, (cuuint64_t)far * element};
-    const cuuint32_t box[] = {BOX_ROW_BYTES / (cuuint32_t)element, (cuuint32_t)tensor->box_rows, 1,
-                              1};
+    const bool is_plain = tensor->plain_bytes != 0;
+    const cuuint32_t row = is_plain ? (cuuint32_t)tensor->plain_bytes : BOX_ROW_BYTES;
+    const cuuint32_t box[] = {row / (cuuint32_t)element, (cuuint32_t)tensor->box_rows, 1, 1};
     const cuuint32_t steps[] = {1, 1, 1, 1};
     TOL_TRY(tol_context_bind(context));
     TOL_CU(tol_context_functions(context), cuTensorMapEncodeTiled,
            (map, data_type_of(tensor), has_groups ? 4 : 3, (void *)(uintptr_t)tensor->address,
-            sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+            sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+            is_plain ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B,
             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
            "describing %s: %d x %d matrices of %d x %d, rows %lld elements apart, matrices %lld, "
            "groups %lld",

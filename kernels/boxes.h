@@ -19,6 +19,9 @@ struct kn_tensor {
     bool is_bytes; /* elements have 8 bits, whatever type says */
     bool is_tf32;  /* floats are rounded to the nearest tf32 while they are copied, ties to even */
     int box_rows;  /* a box has 128 bytes of each of so many rows, 1 to 256 */
+    /* If it is not 0, a box has so many bytes of each row instead, a multiple of 16 and at most 256
+     * elements, and is not swizzled. A box begins at a multiple of 16 bytes of a row. */
+    int plain_bytes;
 };
 
 /* Whether the driver of the context makes tensor maps. */
@@ -28,9 +31,9 @@ bool kn_tensor_map_has(const struct tol_context *context);
 bool kn_tensor_map_takes(enum kn_type type, long long stride);
 
 /* Makes the map: dimensions columns, rows, matrices and, if there are, groups; boxes of one matrix,
- * swizzled by 128 bytes, and zeros for what is outside. The address and the strides must be
- * multiples of 16 bytes. TOL_DRIVER_ERROR: the driver refuses. Source: CUDA Driver API,
- * cuTensorMapEncodeTiled. */
+ * swizzled by 128 bytes unless they are plain, and zeros for what is outside. The address and the
+ * strides must be multiples of 16 bytes. TOL_DRIVER_ERROR: the driver refuses. Source: CUDA Driver
+ * API, cuTensorMapEncodeTiled. */
 tol_status kn_tensor_map_make(struct tol_context *context, const struct kn_tensor *tensor,
                               CUtensorMap *map);
 

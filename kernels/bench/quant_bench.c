@@ -3,6 +3,7 @@
  * each time, and hot, with weights in the L2 cache if they fit.
  */
 #include "alike.h"
+#include "gemm/gemm.h"
 #include "quant/dequantise.h"
 #include "quant/quant_draw.h"
 #include "quant/quant_product.h"
@@ -21,6 +22,8 @@ struct work {
     size_t used; /* of those, in turns */
     struct kn_dequantise dequantise;
     struct kn_quant_product product;
+    struct tol_buffer *weights, *x_halves; /* of what step 8 of the product replaces */
+    struct kn_gemm gemm;
     double reading_cold_us, reading_hot_us; /* the same weights; 0: not measured */
 };
 
@@ -64,6 +67,8 @@ static void destroy(struct work *work) {
     }
     tol_buffer_destroy(work->x);
     tol_buffer_destroy(work->workspace);
+    tol_buffer_destroy(work->weights);
+    tol_buffer_destroy(work->x_halves);
 }
 
 /* ---- dequantise ------------------------------------------------------------------------------ */
@@ -160,6 +165,48 @@ out:
     return status;
 }
 
+/* The weights become halves in memory, and x is given in halves: two kernels. */
+static tol_status launch_apart(void *user, size_t turn) {
+    struct work *work = user;
+    tol_status status = TOL_OK;
+    work->dequantise.blocks = kn_place_of(work->blocks[turn % work->used], 0);
+    work->gemm.c.buffer = work->out[turn % work->used];
+    TOL_TRY(kn_dequantise(work->bench->kernels, work->bench->stream, &work->dequantise));
+    status = kn_gemm(work->bench->kernels, work->bench->stream, &work->gemm);
+out:
+    return status;
+}
+
+/* What has its weights in registers, beside dequantise and gemm. */
+static tol_status measure_beside_gemm(struct work *work, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    const struct kn_quant_product *p = &work->product;
+    const struct kn_bench_peer peer = {"dequantise, gemm", launch_apart, work};
+    struct kn_bench_row beside = *row;
+    TOL_TRY(tol_buffer_create(work->bench->context, p->rows * p->k, kn_type_bytes(KN_F16),
+                              &work->weights));
+    TOL_TRY(kn_bench_buffer(work->bench, KN_F16, p->columns * p->k, 1, &work->x_halves));
+    work->dequantise = (struct kn_dequantise){.quant = p->quant,
+                                              .type = KN_F16,
+                                              .count = p->rows * p->k,
+                                              .values = kn_place_of(work->weights, 0)};
+    work->gemm = (struct kn_gemm){.precision = KN_GEMM_F16,
+                                  .c_type = KN_F32,
+                                  .transpose_b = true,
+                                  .m = p->columns,
+                                  .n = p->rows,
+                                  .k = p->k,
+                                  .alpha = 1,
+                                  .a.buffer = work->x_halves,
+                                  .b.buffer = work->weights};
+    work->used = work->sets;
+    work->product.variant = "wgmma";
+    snprintf(beside.variant, sizeof beside.variant, "wgmma beside gemm");
+    status = kn_bench_compare(work->bench, &beside, launch_product, work, &peer);
+out:
+    return status;
+}
+
 /* A product of few columns is bound by memory and shown in bytes, else in operations. */
 static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
                                   enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
@@ -192,14 +239,20 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
     if (columns == 1 && arithmetic == KN_QUANT_Q8_1 && quant == KN_Q4_K) { /* there is a choice */
         TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
     }
+    if (columns > FEW && arithmetic == KN_QUANT_F16) { /* so there is here */
+        TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
+        if (tol_context_device(bench->context)->compute_capability == 90) {
+            TOL_TRY(measure_beside_gemm(&work, &row));
+        }
+    }
 out:
     destroy(&work);
     return status;
 }
 
 static tol_status run(struct kn_bench *bench) {
-    static const size_t columns[] = {1, 8, 512};
-    const size_t k = bench->is_small ? 1024 : 14336;
+    const size_t columns[] = {1, 8, bench->is_small ? 16 : 512};
+    const size_t k = bench->is_small ? 2048 : 14336;
     tol_status status = TOL_OK;
     for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
         for (enum kn_type type = KN_F32; type <= KN_F16; type++) {
@@ -207,7 +260,6 @@ static tol_status run(struct kn_bench *bench) {
         }
         for (size_t i = 0; i < 3; i++) {
             for (enum kn_quant_arithmetic a = 0; a < KN_QUANT_ARITHMETICS; a++) {
-                if (bench->is_small && i == 2) continue;
                 TOL_TRY(measure_product(bench, quant, a, columns[i], k));
             }
         }

@@ -3,8 +3,10 @@
  */
 #include "quant_product.h"
 
+#include "boxes.h"
 #include "core/check.h"
 #include "quant_product_arguments.h"
+#include "quant_product_wgmma.h"
 
 #include <limits.h>
 
@@ -15,6 +17,7 @@ KN_IMAGES(quant_product_4_tensor);
 KN_IMAGES(quant_product_5_staged);
 KN_IMAGES(quant_product_6_early);
 KN_IMAGES(quant_product_7_bulk);
+KN_IMAGES(quant_product_8_wgmma);
 
 enum {
     THREADS = 128,
@@ -24,13 +27,14 @@ enum {
     BULK_X_BYTES = 46 << 10 /* what a block of 227 KiB has left, less its mbarriers */
 };
 
-/* How x comes to be bytes: the third number of a tile. */
+/* How x comes to be bytes, or halves: the third number of a tile. */
 enum {
-    APART,     /* by a kernel in front */
-    STAGED,    /* in shared memory, by the kernel itself */
-    EARLY,     /* so too, and it may begin before the kernel in front of it has ended */
-    BULK,      /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
-    BULK_EARLY /* so too, and it may begin early */
+    APART,      /* by a kernel in front */
+    STAGED,     /* in shared memory, by the kernel itself */
+    EARLY,      /* so too, and it may begin before the kernel in front of it has ended */
+    BULK,       /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
+    BULK_EARLY, /* so too, and it may begin early */
+    WGMMA       /* as halves, by a kernel in front of one that takes tensor maps */
 };
 
 static bool is_aligned(const struct kn_quant_product *p) {
@@ -120,6 +124,16 @@ static const char *few_refuses(const void *problem) {
         }                                                                                          \
     }
 
+/* By name alone: no GPU has run it yet. */
+#define ROW_WGMMA(blocks)                                                                          \
+    {                                                                                              \
+        .name = "wgmma", .entry = "quant_product_wgmma_" blocks,                                   \
+        .images = kn_images_quant_product_8_wgmma, .compute_capability_min = 90,                   \
+        .refuse = kn_quant_wgmma_refuses, .threads = KN_QUANT_WGMMA_THREADS,                       \
+        .shared_bytes = KN_QUANT_WGMMA_BYTES,                                                      \
+        .tile = {KN_QUANT_WGMMA_TILE, KN_QUANT_WGMMA_TILE, WGMMA}, .cluster = 1                    \
+    }
+
 #define F32(blocks)                                                                                \
     {                                                                                              \
         ROW("rows", "quant_product_rows_" blocks "_1", 2_rows, 75, single_refuses, 4, 1),          \
@@ -130,7 +144,8 @@ static const char *few_refuses(const void *problem) {
     {                                                                                              \
         ROW("tensor", "quant_product_tensor_" blocks "_8", 4_tensor, 80, few_refuses, 16, 8),      \
             ROW("tensor", "quant_product_tensor_" blocks "_64", 4_tensor, 80, wide_refuses, 64,    \
-                64)                                                                                \
+                64),                                                                               \
+            ROW_WGMMA(blocks)                                                                      \
     }
 #define Q8_1(blocks)                                                                               \
     ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                         \
@@ -139,7 +154,7 @@ static const char *few_refuses(const void *problem) {
             2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
-static const struct kn_variant f16_rows[KN_QUANTS][2] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][3] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
@@ -153,7 +168,7 @@ static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
 #define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
-        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 2}, {                    \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 3}, {                    \
             "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }
@@ -180,6 +195,7 @@ static size_t scales_offset(size_t columns, size_t k) {
 }
 
 size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
+    if (arithmetic == KN_QUANT_F16) return kn_quant_wgmma_workspace(columns, k);
     if (arithmetic != KN_QUANT_Q8_1) return 0;
     return scales_offset(columns, k) + columns * (k / 32) * sizeof(float);
 }
@@ -228,7 +244,9 @@ static tol_status check_places(const struct kn_quant_product *p) {
     tol_status status = TOL_OK;
     const size_t row_bytes =
         p->k / kn_quant_block_elements(p->quant) * kn_quant_block_bytes(p->quant);
-    const size_t workspace = kn_quant_product_workspace(p->arithmetic, p->columns, p->k);
+    const size_t useful = kn_quant_product_workspace(p->arithmetic, p->columns, p->k);
+    const bool is_used = p->arithmetic == KN_QUANT_Q8_1 || p->workspace.bytes >= useful;
+    const size_t workspace = is_used ? useful : 0;
     const size_t y_bytes = columns_bytes(p->columns, p->y_stride, p->rows);
     TOL_TRY(check_columns("y", p->y, p->columns, p->y_stride, p->rows));
     if (p->k == 0) return TOL_OK;
@@ -265,13 +283,14 @@ static unsigned tiles(size_t count, unsigned tile) {
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_quant_product *p,
                                         const struct tol_device *device) {
+    const bool is_staged = variant->tile[2] != APART && variant->tile[2] != WGMMA;
     struct tol_launch_shape shape = {tiles(p->rows, variant->tile[0]),
                                      tiles(p->columns, variant->tile[1]),
                                      1,
                                      variant->threads,
                                      1,
                                      1,
-                                     variant->tile[2] == APART ? 0 : staged_bytes(p->k)};
+                                     is_staged ? staged_bytes(p->k) : 0};
     if (variant->tile[2] == BULK || variant->tile[2] == BULK_EARLY) {
         if (shape.grid_x > (unsigned)device->multiprocessors) {
             shape.grid_x = (unsigned)device->multiprocessors;
@@ -282,8 +301,9 @@ static struct tol_launch_shape shape_of(const struct kn_variant *variant,
 }
 
 static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_quant_product *p) {
+                         const struct kn_quant_problem *problem) {
     tol_status status = TOL_OK;
+    const struct kn_quant_product *p = &problem->product;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL, *quantise = NULL;
     const struct kn_variants *table =
@@ -303,14 +323,16 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
     const struct tol_arguments passed = {1, &value, &bytes};
-    TOL_TRY(kn_kernels_pick(kernels, table, p->variant, p, &variant, &kernel));
+    TOL_TRY(kn_kernels_pick(kernels, table, p->variant, problem, &variant, &kernel));
     const unsigned how = variant->tile[2];
-    const bool is_rounded = p->arithmetic == KN_QUANT_Q8_1 && p->k > 0 && how == APART;
+    const bool is_rounded =
+        (p->arithmetic == KN_QUANT_Q8_1 && p->k > 0 && how == APART) || how == WGMMA;
     const struct tol_launch_shape shape =
         shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
               TOL_OVER_LIMIT, "quant product: %zu columns are too many for %s", p->columns,
               variant->name);
+    if (how == WGMMA) return kn_quant_wgmma_launch(kernels, stream, kernel, problem, arguments);
     if (is_rounded) {
         TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,
@@ -330,12 +352,14 @@ tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_stream *strea
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL && stream != NULL && problem != NULL, TOL_INVALID_ARGUMENT,
               "quant product needs kernels, a stream and a problem");
-    struct kn_quant_product whole = *problem;
-    TOL_TRY(check_kind(&whole));
-    if (whole.rows == 0 || whole.columns == 0) return TOL_OK;
-    if (whole.x_stride == 0) whole.x_stride = whole.k;
-    if (whole.y_stride == 0) whole.y_stride = whole.rows;
-    TOL_TRY(check_places(&whole));
+    struct kn_quant_problem whole = {.product = *problem};
+    struct kn_quant_product *p = &whole.product;
+    TOL_TRY(check_kind(p));
+    if (p->rows == 0 || p->columns == 0) return TOL_OK;
+    if (p->x_stride == 0) p->x_stride = p->k;
+    if (p->y_stride == 0) p->y_stride = p->rows;
+    TOL_TRY(check_places(p));
+    whole.has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     status = launch(kernels, stream, &whole);
 out:
     return status;

@@ -9,7 +9,8 @@
 
 struct kn_quant_product_arguments {
     uint64_t weights, x, y;      /* addresses */
-    uint64_t quants, scales;     /* of x rounded to bytes, and of their scales, one for each 32 */
+    uint64_t quants, scales;     /* of x rounded to bytes, and of their scales, one for each 32; or
+                                  * quants of x rounded to halves, without scales */
     uint64_t x_stride, y_stride; /* from column to column, in elements */
     uint32_t rows, columns;
     uint32_t blocks; /* of a row of weights */
@@ -23,6 +24,15 @@ enum {
     KN_QUANT_BULK_ROWS = 2,
     KN_QUANT_BULK_SLOTS = 5,
     KN_QUANT_BULK_RING_BYTES = 16 * KN_QUANT_BULK_SLOTS * KN_QUANT_BULK_ROWS * 8 * 144
+};
+
+/* quant_product_wgmma: rows and columns of a block, elements of a row that it loads at once, its
+ * threads, and its dynamic shared memory, which only one block of a multiprocessor has. */
+enum {
+    KN_QUANT_WGMMA_TILE = 128,
+    KN_QUANT_WGMMA_CHUNK = 256,
+    KN_QUANT_WGMMA_THREADS = 384,
+    KN_QUANT_WGMMA_BYTES = 226 << 10
 };
 
 #endif

@@ -51,6 +51,22 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
              p.x = (struct kn_place){0x100000, 151552},
              p.workspace = (struct kn_place){0x200000, 42624}),
             TOL_UNSUPPORTED, "x as bytes does not fit 46 KiB");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma"), TOL_UNSUPPORTED,
+            "the workspace is too small");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma", p.workspace.bytes = 3072,
+             p.weights.address += 2),
+            TOL_UNSUPPORTED, "a row of weights does not begin at a multiple of 16 bytes");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma", p.quant = KN_Q6_K,
+             p.weights.bytes = 2100),
+            TOL_UNSUPPORTED, "a row of weights does not begin at a multiple of 16 bytes");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma", p.quant = KN_Q8_0, p.k = 480,
+             p.weights.bytes = 2550),
+            TOL_UNSUPPORTED, "no multiple of 256");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.workspace.bytes = 3072, p.workspace.address += 8),
+            TOL_INVALID_ARGUMENT, "the workspace at 0x40008");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.workspace.bytes = 3072,
+             p.y.address = p.workspace.address + 3068),
+            TOL_INVALID_ARGUMENT, "overlaps");
     struct kn_quant_product p = good();
     MUST_FAIL(kn_quant_product(NULL, stream, &p), TOL_INVALID_ARGUMENT, "needs kernels");
     MUST_FAIL(kn_quant_product(kernels, NULL, &p), TOL_INVALID_ARGUMENT, "needs kernels");

@@ -7,6 +7,7 @@
 #include "guarded.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,15 @@ static void spread_of(const struct kn_quant_trial *t, const struct host *h, size
     }
 }
 
+static void poison_row(const struct kn_quant_trial *t, const struct host *h) {
+    static const uint16_t nan_f16 = 0x7e00;
+    const size_t bytes = kn_quant_block_bytes(t->quant);
+    char *block =
+        h->blocks + (t->poisoned_row * t->k / kn_quant_block_elements(t->quant) - 1) * bytes;
+    const size_t at = t->quant == KN_Q6_K ? offsetof(struct kn_block_q6_k, d) : 0;
+    memcpy(block + at, &nan_f16, sizeof nan_f16);
+}
+
 static tol_status make_host(const struct kn_quant_trial *t, struct host *h) {
     tol_status status = TOL_OK;
     uint64_t state = t->seed;
@@ -58,6 +68,7 @@ static tol_status make_host(const struct kn_quant_trial *t, struct host *h) {
                   h->allowed && h->rounded && h->rounded_allowed,
               TOL_OUT_OF_HOST_MEMORY, "no memory for a trial of %zu weights", count);
     kn_quant_draw(t->quant, t->kind, &state, blocks, h->blocks);
+    if (t->poisoned_row > 0) poison_row(t, h);
     kn_quant_values_exact(t->quant, h->blocks, blocks, h->weights);
     spread_of(t, h, count);
     for (size_t n = 0; n < t->columns; n++) {

@@ -23,6 +23,7 @@ struct kn_quant_trial {
     size_t weights_skew, x_skew, y_skew; /* bytes past a multiple of 256 */
     float poison;                        /* stored in x at poison_at; none if that is 0 */
     size_t poison_at;                    /* 1 + the index in x, its columns without gaps */
+    size_t poisoned_row;                 /* 1 + the row of W whose last block's d is NaN; 0: none */
 };
 
 /* The result of a trial. */

@@ -1,0 +1,109 @@
+/*
+ * The maps of step 8: weights as elements of two bytes, which are copied as they are, since a box
+ * has at most 256 elements of a row and 256 weights of Q8_0 have 272 bytes.
+ */
+#include "quant_product_wgmma.h"
+
+#include "boxes.h"
+#include "core/check.h"
+
+KN_IMAGES(quant_product_8_wgmma);
+
+enum { HALF = 2, HALVES_THREADS = 128, HALVES_OF_A_THREAD = 8, ROW_ALIGNMENT = 16 };
+
+static const struct kn_variant halves_row = {.name = "halves",
+                                             .entry = "quant_product_halves",
+                                             .images = kn_images_quant_product_8_wgmma,
+                                             .compute_capability_min = 90,
+                                             .threads = HALVES_THREADS};
+
+size_t kn_quant_wgmma_workspace(size_t columns, size_t k) {
+    return columns * k * HALF;
+}
+
+static size_t row_bytes(const struct kn_quant_product *p) {
+    return p->k / kn_quant_block_elements(p->quant) * kn_quant_block_bytes(p->quant);
+}
+
+const char *kn_quant_wgmma_refuses(const void *problem) {
+    const struct kn_quant_problem *with = problem;
+    const struct kn_quant_product *p = &with->product;
+    if (!with->has_maps) return "the driver makes no tensor maps";
+    if (p->k == 0 || p->k % KN_QUANT_WGMMA_CHUNK != 0) return "k is 0 or no multiple of 256";
+    if (p->weights.address % ROW_ALIGNMENT != 0 || row_bytes(p) % ROW_ALIGNMENT != 0) {
+        return "a row of weights does not begin at a multiple of 16 bytes";
+    }
+    /* As "tensor" has it, which so serves what this serves, and is chosen. */
+    if (p->x.address % 16 != 0 || (p->x_stride % 4 != 0 && p->columns > 1)) {
+        return "x or its columns are not aligned to 16 bytes";
+    }
+    return p->workspace.bytes < kn_quant_wgmma_workspace(p->columns, p->k)
+               ? "the workspace is too small"
+               : NULL;
+}
+
+/* The bytes of a row of weights that a block loads at once, in whole units of 16. */
+static int chunk_bytes(enum kn_quant quant) {
+    const size_t bytes =
+        KN_QUANT_WGMMA_CHUNK / kn_quant_block_elements(quant) * kn_quant_block_bytes(quant);
+    return (int)((bytes + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT);
+}
+
+static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_product *p,
+                            CUtensorMap *weights, CUtensorMap *x) {
+    tol_status status = TOL_OK;
+    const int row = (int)(row_bytes(p) / HALF);
+    TOL_TRY(kn_tensor_map_make(kn_kernels_context(kernels),
+                               &(struct kn_tensor){.name = "quant product's weights",
+                                                   .address = p->weights.address,
+                                                   .type = KN_F16,
+                                                   .columns = row,
+                                                   .rows = (int)p->rows,
+                                                   .matrices = 1,
+                                                   .leading = row,
+                                                   .box_rows = KN_QUANT_WGMMA_TILE,
+                                                   .plain_bytes = chunk_bytes(p->quant)},
+                               weights));
+    status = kn_tensor_map_make(kn_kernels_context(kernels),
+                                &(struct kn_tensor){.name = "quant product's x",
+                                                    .address = p->workspace.address,
+                                                    .type = KN_F16,
+                                                    .columns = (int)p->k,
+                                                    .rows = (int)p->columns,
+                                                    .matrices = 1,
+                                                    .leading = (long long)p->k,
+                                                    .box_rows = KN_QUANT_WGMMA_TILE},
+                                x);
+out:
+    return status;
+}
+
+static unsigned parts(size_t count, unsigned of_one) {
+    return (unsigned)((count - 1) / of_one + 1);
+}
+
+tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct tol_kernel *kernel,
+                                 const struct kn_quant_problem *problem,
+                                 struct kn_quant_product_arguments arguments) {
+    tol_status status = TOL_OK;
+    const struct kn_quant_product *p = &problem->product;
+    const struct tol_kernel *halves = NULL;
+    CUtensorMap weights, x;
+    void *values[] = {&weights, &x, &arguments};
+    const unsigned bytes[] = {sizeof weights, sizeof x, sizeof arguments};
+    TOL_TRY(make_maps(kernels, p, &weights, &x));
+    TOL_TRY(kn_kernels_find(kernels, &halves_row, &halves));
+    TOL_TRY(tol_launch(stream, halves,
+                       (struct tol_launch_shape){parts(p->k, HALVES_THREADS * HALVES_OF_A_THREAD),
+                                                 (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
+                       (struct tol_arguments){1, values + 2, bytes + 2}));
+    status =
+        tol_launch(stream, kernel,
+                   (struct tol_launch_shape){parts(p->rows, KN_QUANT_WGMMA_TILE),
+                                             parts(p->columns, KN_QUANT_WGMMA_TILE), 1,
+                                             KN_QUANT_WGMMA_THREADS, 1, 1, KN_QUANT_WGMMA_BYTES},
+                   (struct tol_arguments){3, values, bytes});
+out:
+    return status;
+}

@@ -1,0 +1,369 @@
+// What step 8 of the quant product is made of: many columns by Hopper's own instructions
+// (compute_90a).
+//
+// The idea: weights stand nowhere dequantised, not even in shared memory. One thread of the first
+// warpgroup copies boxes by tensor maps into two rings: weights as they are stored, 256 of each row
+// a slot, and x as halves, 64 of each column a stage. Two warpgroups own 64 rows each; a thread
+// makes halves of the weights that its fragment of A has, in registers, and multiplies them with x
+// in shared memory (wgmma). While the products of 64 steps run, it makes the fragments of the next.
+// A thread's fragment takes four elements of each 16 steps of a row. Which four is free if x has
+// the same order, so the kernel in front stores x in that order: of each 64 elements, lane t of the
+// four of a row has those from 8 t on and from 32 + 8 t on, eight each, which are two words of
+// quants in any of the formats.
+// A weight is one float that is rounded once, as in step 4. With its scale as a half it would be
+// off by 2^-11 of the minimum that is subtracted, which the declared bound does not allow.
+// Owner: block (i, j) owns rows 128 i to 128 i + 127 and columns 128 j to 128 j + 127 of y.
+// Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / 128)
+// rounded up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the
+// maps that quant_product_wgmma.c makes.
+#pragma once
+
+#include "../hopper.cuh"
+#include "quant.cuh"
+#include "quant_product_arguments.h"
+
+#if __CUDA_ARCH__ >= 900
+enum {
+    TILE = KN_QUANT_WGMMA_TILE, // rows and columns of a block
+    CONSUMERS = 2,              // warpgroups
+    CONSUMER_ROWS = TILE / CONSUMERS,
+    CHUNK = KN_QUANT_WGMMA_CHUNK, // elements of a row in a slot
+    GROUP = 64,                   // steps of a stage of x
+    GROUPS = CHUNK / GROUP,
+    STEPS = GROUP / 16, // of a group: a product each
+    ROOM = KN_QUANT_WGMMA_BYTES
+};
+static_assert((1 + CONSUMERS) * WARPGROUP == KN_QUANT_WGMMA_THREADS, "as the host has it");
+
+// ---- the formats -------------------------------------------------------------------------------
+//
+// What a thread holds of a row's chunk. BYTES: of a row in a slot; APART: from chunk to chunk in
+// memory; the slots and the stages of the two rings. load: from the row's bytes in shared memory, as lane t of
+// four. make: word 2 s + h is two halves of step s of group g, of elements 8 t + 32 (s / 2) + 4 (s %
+// 2) + 2 h on.
+
+// Byte i of a word, less `less`, by the mantissa of 2^23: conversions have a slow unit.
+__device__ inline float unsigned_byte(uint32_t word, int i, int less = 0) {
+    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7650 + i)) - (float)((1 << 23) + less);
+}
+
+__device__ inline uint32_t two_halves(float first, float second) {
+    const __half2 both = __floats2half2_rn(first, second);
+    return *(const uint32_t *)&both;
+}
+
+struct chunk_q4_k {
+    enum { BYTES = Q4_K_BYTES, APART = BYTES, SLOTS = 3, STAGES = 8 };
+    uint4 header;
+    uint2 qs[GROUPS];
+
+    __device__ inline void load(const uint8_t *row, int t, int) {
+        header = *(const uint4 *)row;
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) qs[g] = *(const uint2 *)(row + 16 + 32 * g + 8 * t);
+    }
+    __device__ inline void make(int g, int, uint32_t (&out)[2 * STEPS]) const {
+        const q4_k_scales s = q4_k_scales_of(header, g);
+        const float2 d = q4_k_d(header);
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            const int high = step / 2;
+            const float scale = d.x * unsigned_byte(s.scales, high);
+            const float minimum = d.y * unsigned_byte(s.minimums, high);
+            const uint32_t four = (step % 2 ? qs[g].y : qs[g].x) >> 4 * high & 0x0f0f0f0f;
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                out[2 * step + h] =
+                    two_halves(fmaf(scale, unsigned_byte(four, 2 * h), -minimum),
+                               fmaf(scale, unsigned_byte(four, 2 * h + 1), -minimum));
+            }
+        }
+    }
+};
+
+// Words at an even address.
+template <int COUNT>
+__device__ inline void load_even(const uint8_t *from, uint32_t (&words)[COUNT]) {
+    const uint32_t odd = (uint32_t)(uintptr_t)from & 2, select = odd != 0 ? 0x5432 : 0x3210;
+    const uint32_t *aligned = (const uint32_t *)(from - odd);
+    uint32_t before = aligned[0];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const uint32_t next = aligned[i + 1];
+        words[i] = __byte_perm(before, next, select);
+        before = next;
+    }
+}
+
+// A box begins at the multiple of 16 at or before its block of 210 bytes, and ends at one behind
+// it. Quarters 0 and 1 of half h of a block are group 2 h, and quarters 2 and 3 group 2 h + 1.
+struct chunk_q6_k {
+    enum { BYTES = Q6_K_BYTES + 14, APART = Q6_K_BYTES, SLOTS = 3, STAGES = 8 };
+    uint32_t ql[2][2][2], qh[2][2]; // of a half; ql of its two parts of 32 bytes
+    uint32_t scales[GROUPS], d;
+
+    __device__ inline void load(const uint8_t *row, int t, int chunk) {
+        const uint8_t *block = row + chunk * Q6_K_BYTES % 16;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            load_even(block + 64 * half + 8 * t, ql[half][0]);
+            load_even(block + 64 * half + 32 + 8 * t, ql[half][1]);
+            load_even(block + 128 + 32 * half + 8 * t, qh[half]);
+        }
+        load_even(block + 192, scales);
+        d = *(const uint16_t *)(block + 208);
+    }
+    __device__ inline void make(int g, int t, uint32_t (&out)[2 * STEPS]) const {
+        const int half = g / 2, upper = g % 2;
+        // As 128 more than they are, so that they are unsigned.
+        const uint32_t shifted = (scales[g] ^ 0x80808080) >> t / 2 * 8;
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            const float scale = half_value(d) * unsigned_byte(shifted, step / 2 * 2, 128);
+            const uint32_t low = ql[half][step / 2][step % 2] >> 4 * upper & 0x0f0f0f0f;
+            const uint32_t high = qh[half][step % 2] >> (4 * upper + 2 * (step / 2)) & 0x03030303;
+            const uint32_t four = low | high << 4;
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                out[2 * step + h] = two_halves(scale * unsigned_byte(four, 2 * h, 32),
+                                               scale * unsigned_byte(four, 2 * h + 1, 32));
+            }
+        }
+    }
+};
+
+// A product of a half and a byte is exact as a float, so the product of halves rounds it as well.
+struct chunk_q8_0 {
+    enum { BYTES = CHUNK / 32 * Q8_0_BYTES, APART = BYTES, SLOTS = 3, STAGES = 6 };
+    uint32_t qs[CHUNK / 32][2], d[CHUNK / 32];
+
+    // The quants of every second block begin at an odd multiple of 2.
+    __device__ inline void load(const uint8_t *row, int t, int) {
+#pragma unroll
+        for (int b = 0; b < CHUNK / 32; b++) {
+            const uint8_t *block = row + b * Q8_0_BYTES;
+            d[b] = *(const uint16_t *)block;
+            if (b % 2 == 1) {
+                const uint32_t *words = (const uint32_t *)(block + 2 + 8 * t);
+                qs[b][0] = words[0], qs[b][1] = words[1];
+            } else {
+                const uint32_t *words = (const uint32_t *)(block + 8 * t);
+                const uint32_t middle = words[1];
+                qs[b][0] = __byte_perm(words[0], middle, 0x5432);
+                qs[b][1] = __byte_perm(middle, words[2], 0x5432);
+            }
+        }
+    }
+    __device__ inline void make(int g, int, uint32_t (&out)[2 * STEPS]) const {
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            const int b = 2 * g + step / 2;
+            const __half2 by = __half2half2(__ushort_as_half((unsigned short)d[b]));
+            // 1024 and what is 128 more than a quant, as halves.
+            const uint32_t four = qs[b][step % 2] ^ 0x80808080;
+            const __half2 bias = __floats2half2_rn(1024 + 128, 1024 + 128);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const uint32_t two = __byte_perm(four, 0x64646464, h == 0 ? 0x4140 : 0x4342);
+                const __half2 made = __hmul2(by, __hsub2(*(const __half2 *)&two, bias));
+                out[2 * step + h] = *(const uint32_t *)&made;
+            }
+        }
+    }
+};
+
+// ---- the pipeline ------------------------------------------------------------------------------
+
+template <typename Q> struct wgmma_shared {
+    alignas(1024) uint8_t x[Q::STAGES][TILE * BOX_ROW];
+    alignas(128) uint8_t weights[Q::SLOTS][TILE * Q::BYTES];
+    alignas(8) uint64_t x_full[Q::STAGES], x_empty[Q::STAGES];
+    uint64_t weights_full[Q::SLOTS], weights_empty[Q::SLOTS];
+};
+
+// A position in a ring, and the parity of the phase that its barriers are in.
+template <int COUNT> struct wgmma_ring {
+    uint32_t at, parity;
+
+    __device__ inline void next() {
+        if (++at == COUNT) {
+            at = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// One defect a kernel, for quant_product_defects.cu.
+enum wgmma_defect {
+    WGMMA_RIGHT,
+    WGMMA_EARLY_RELEASE, // a stage of x is given back before it is multiplied
+    WGMMA_STALE_WEIGHTS, // the last group of a chunk is multiplied by the fragments in front of it
+    WGMMA_LOST_CONSUMER  // the second warpgroup stores nothing
+};
+
+template <typename Q>
+__device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_shared<Q> *s,
+                                     const tensor_map *weights, const tensor_map *x) {
+    const int row = blockIdx.x * TILE, column = blockIdx.y * TILE, chunks = a.k / CHUNK;
+    wgmma_ring<Q::STAGES> of_x = {0, 1}; // a new barrier is behind its phase 1
+    wgmma_ring<Q::SLOTS> of_weights = {0, 1};
+#pragma unroll 1
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        uint64_t *full = &s->weights_full[of_weights.at];
+        barrier_wait(&s->weights_empty[of_weights.at], of_weights.parity);
+        barrier_expect(full, TILE * Q::BYTES);
+        load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8, row,
+                 0);
+        of_weights.next();
+#pragma unroll 1
+        for (int g = 0; g < GROUPS; g++) {
+            full = &s->x_full[of_x.at];
+            barrier_wait(&s->x_empty[of_x.at], of_x.parity);
+            barrier_expect(full, TILE * BOX_ROW);
+            load_box(x, s->x[of_x.at], full, chunk * CHUNK + g * GROUP, column, 0);
+            of_x.next();
+        }
+    }
+}
+
+// The 64 rows of a consumer; a thread has rows lane / 4 and lane / 4 + 8 of the 16 of its warp.
+template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
+    wgmma_shared<Q> *s;
+    const int consumer, lane, first; // the first row of the thread
+    wgmma_ring<Q::STAGES> of_x;
+    wgmma_ring<Q::SLOTS> of_weights;
+    Q rows[2];
+    uint32_t fragments[2][STEPS][4]; // of two groups, in turn
+    float sums[TILE / 2];
+
+    __device__ inline wgmma_consumer(wgmma_shared<Q> *s_, int consumer_)
+        : s(s_), consumer(consumer_), lane(threadIdx.x % WARP),
+          first(consumer * CONSUMER_ROWS + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4),
+          of_x{0, 0}, of_weights{0, 0} {
+#pragma unroll
+        for (int i = 0; i < TILE / 2; i++) sums[i] = 0;
+    }
+
+    // Brings the next chunk to registers, and gives its slot back.
+    __device__ inline void load(int chunk) {
+        barrier_wait(&s->weights_full[of_weights.at], of_weights.parity);
+        const uint8_t *slot = s->weights[of_weights.at];
+        rows[0].load(slot + first * Q::BYTES, lane % 4, chunk);
+        rows[1].load(slot + (first + 8) * Q::BYTES, lane % 4, chunk);
+        __syncwarp();
+        if (lane == 0) barrier_arrive(&s->weights_empty[of_weights.at]);
+        of_weights.next();
+    }
+
+    // Makes the fragments of group g of the chunk.
+    __device__ inline void make(int g) {
+        uint32_t upper[2 * STEPS], lower[2 * STEPS];
+        rows[0].make(g, lane % 4, upper);
+        rows[1].make(g, lane % 4, lower);
+#pragma unroll
+        for (int i = 0; i < 2 * STEPS; i++) {
+            fragments[g % 2][i / 2][i % 2 * 2] = upper[i];
+            fragments[g % 2][i / 2][i % 2 * 2 + 1] = lower[i];
+        }
+        // In their registers before the fence in front of the products.
+#pragma unroll
+        for (int i = 0; i < 4 * STEPS; i++) {
+            asm volatile("" : "+r"(fragments[g % 2][i / 4][i % 4])::"memory");
+        }
+    }
+
+    __device__ inline void release(uint64_t *empty) {
+        if (threadIdx.x % WARPGROUP == 0) barrier_arrive(empty);
+    }
+
+    // sums += the group's fragments by a stage of x; not waited for.
+    __device__ inline void multiply(const uint32_t (&a)[STEPS][4]) {
+        wgmma_fence();
+        uint64_t b = factor_of<true>(s->x[of_x.at]);
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            product<__half, TILE>::template add_part<true>(sums, a[step], b);
+            b += factor_step<true>();
+        }
+        wgmma_commit();
+    }
+
+    __device__ inline void run(int chunks) {
+        uint32_t before = 0;
+        load(0);
+        make(0);
+#pragma unroll 1
+        for (int chunk = 0; chunk < chunks; chunk++) {
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                barrier_wait(&s->x_full[of_x.at], of_x.parity);
+                if (DEFECT == WGMMA_EARLY_RELEASE) release(&s->x_empty[of_x.at]);
+                const bool is_stale = DEFECT == WGMMA_STALE_WEIGHTS && g == GROUPS - 1;
+                multiply(fragments[is_stale ? 0 : g % 2]);
+                // The products in front of these are done, and with them their fragments.
+                wgmma_wait<1>();
+                if (DEFECT != WGMMA_EARLY_RELEASE && (chunk > 0 || g > 0)) {
+                    release(&s->x_empty[before]);
+                }
+                before = of_x.at;
+                of_x.next();
+                // Behind the last chunk the fragments of its first group are made again and not
+                // used: a branch around them would end the block of products in flight.
+                make((g + 1) % GROUPS);
+                if (g == GROUPS - 2 && chunk + 1 < chunks) load(chunk + 1);
+            }
+        }
+        wgmma_wait<0>();
+        hold(sums);
+    }
+
+    __device__ inline void store(const kn_quant_product_arguments &a) const {
+        const uint32_t row = blockIdx.x * TILE + first;
+        const uint32_t column = blockIdx.y * TILE + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < TILE / 2; i++) {
+            const uint32_t m = row + i % 4 / 2 * 8, n = column + i / 4 * 8 + i % 2;
+            if (m < a.rows && n < a.columns) ((float *)a.y)[n * a.y_stride + m] = sums[i];
+        }
+    }
+};
+
+template <typename Q, wgmma_defect DEFECT = WGMMA_RIGHT>
+__device__ inline void wgmma_product(const kn_quant_product_arguments &a, const tensor_map *weights,
+                                     const tensor_map *x) {
+    static_assert(sizeof(wgmma_shared<Q>) + 1024 <= ROOM, "the launch has room for it");
+    extern __shared__ uint8_t room[];
+    wgmma_shared<Q> *s =
+        reinterpret_cast<wgmma_shared<Q> *>(room + (1024 - shared_address(room) % 1024) % 1024);
+    if (threadIdx.x == 0) {
+        prefetch_map(weights);
+        prefetch_map(x);
+        for (int i = 0; i < Q::STAGES; i++) {
+            barrier_make(&s->x_full[i], 1);
+            barrier_make(&s->x_empty[i], CONSUMERS);
+        }
+        for (int i = 0; i < Q::SLOTS; i++) {
+            barrier_make(&s->weights_full[i], 1);
+            barrier_make(&s->weights_empty[i], CONSUMERS * WARPGROUP / WARP);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    if (threadIdx.x < WARPGROUP) {
+        give_registers<40>();
+        if (threadIdx.x == 0) wgmma_produce(a, s, weights, x);
+    } else {
+        take_registers<232>();
+        wgmma_consumer<Q, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1);
+        consumer.run(a.k / CHUNK);
+        if (DEFECT != WGMMA_LOST_CONSUMER || consumer.consumer == 0) consumer.store(a);
+    }
+}
+
+#define QUANT_WGMMA(name, ...)                                                                     \
+    extern "C" __global__ void __launch_bounds__(KN_QUANT_WGMMA_THREADS, 1)                        \
+        name(const __grid_constant__ tensor_map weights, const __grid_constant__ tensor_map x,     \
+             const __grid_constant__ kn_quant_product_arguments a) {                               \
+        wgmma_product<__VA_ARGS__>(a, &weights, &x);                                               \
+    }
+#endif

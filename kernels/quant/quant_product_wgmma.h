@@ -1,0 +1,30 @@
+/*
+ * Quant product by wgmma: when step 8 serves, what it needs, and its two launches. Internal to the
+ * operation. Thread-safe.
+ */
+#ifndef KN_QUANT_PRODUCT_WGMMA_H
+#define KN_QUANT_PRODUCT_WGMMA_H
+
+#include "quant_product.h"
+#include "quant_product_arguments.h"
+
+/* What variants of the operation are picked by. */
+struct kn_quant_problem {
+    struct kn_quant_product product; /* strides filled in; the first member, for the others */
+    bool has_maps;                   /* the driver makes tensor maps */
+};
+
+/* Bytes of x as halves. */
+size_t kn_quant_wgmma_workspace(size_t columns, size_t k);
+
+/* As struct kn_variant.refuse, of a struct kn_quant_problem. */
+const char *kn_quant_wgmma_refuses(const void *problem);
+
+/* Queues the kernel that rounds x, and the product behind it, by a kernel that serves. Fails as
+ * kn_tensor_map_make, kn_kernels_find and tol_launch do. */
+tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct tol_kernel *kernel,
+                                 const struct kn_quant_problem *problem,
+                                 struct kn_quant_product_arguments arguments);
+
+#endif
