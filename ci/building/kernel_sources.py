@@ -10,7 +10,8 @@ KERNELS = """
     tune/tune
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
-    quant/quant_product quant/quant_product_wgmma quant/quant_product_trial
+    quant/quant_product quant/quant_product_wgmma quant/quant_product_planted
+    quant/quant_product_trial
     attention/attention attention/attention_maps attention/attention_variants
     attention/attention_operand attention/attention_oracle
     attention/attention_exact attention/attention_matrix attention/attention_trial
@@ -61,7 +62,7 @@ KERNEL_IMAGES = """
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted
-    quant/quant_product_7_bulk quant/quant_product_8_wgmma
+    quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
     seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind

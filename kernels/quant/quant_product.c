@@ -27,14 +27,13 @@ enum {
     BULK_X_BYTES = 46 << 10 /* what a block of 227 KiB has left, less its mbarriers */
 };
 
-/* How x comes to be bytes, or halves: the third number of a tile. */
+/* How x comes to be bytes, or halves where maps are taken: the third number of a tile. */
 enum {
-    APART,      /* by a kernel in front */
-    STAGED,     /* in shared memory, by the kernel itself */
-    EARLY,      /* so too, and it may begin before the kernel in front of it has ended */
-    BULK,       /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
-    BULK_EARLY, /* so too, and it may begin early */
-    WGMMA       /* as halves, by a kernel in front of one that takes tensor maps */
+    APART,     /* by a kernel in front */
+    STAGED,    /* in shared memory, by the kernel itself */
+    EARLY,     /* so too, and it may begin before the kernel in front of it has ended */
+    BULK,      /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
+    BULK_EARLY /* so too, and it may begin early */
 };
 
 static bool is_aligned(const struct kn_quant_product *p) {
@@ -126,13 +125,7 @@ static const char *few_refuses(const void *problem) {
 
 /* By name alone: no GPU has run it yet. */
 #define ROW_WGMMA(blocks)                                                                          \
-    {                                                                                              \
-        .name = "wgmma", .entry = "quant_product_wgmma_" blocks,                                   \
-        .images = kn_images_quant_product_8_wgmma, .compute_capability_min = 90,                   \
-        .refuse = kn_quant_wgmma_refuses, .threads = KN_QUANT_WGMMA_THREADS,                       \
-        .shared_bytes = KN_QUANT_WGMMA_BYTES,                                                      \
-        .tile = {KN_QUANT_WGMMA_TILE, KN_QUANT_WGMMA_TILE, WGMMA}, .cluster = 1                    \
-    }
+    KN_QUANT_WGMMA_ROW("wgmma", "quant_product_wgmma_" blocks, kn_images_quant_product_8_wgmma)
 
 #define F32(blocks)                                                                                \
     {                                                                                              \
@@ -283,14 +276,13 @@ static unsigned tiles(size_t count, unsigned tile) {
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_quant_product *p,
                                         const struct tol_device *device) {
-    const bool is_staged = variant->tile[2] != APART && variant->tile[2] != WGMMA;
     struct tol_launch_shape shape = {tiles(p->rows, variant->tile[0]),
                                      tiles(p->columns, variant->tile[1]),
                                      1,
                                      variant->threads,
                                      1,
                                      1,
-                                     is_staged ? staged_bytes(p->k) : 0};
+                                     variant->tile[2] == APART ? 0 : staged_bytes(p->k)};
     if (variant->tile[2] == BULK || variant->tile[2] == BULK_EARLY) {
         if (shape.grid_x > (unsigned)device->multiprocessors) {
             shape.grid_x = (unsigned)device->multiprocessors;
@@ -325,14 +317,15 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_arguments passed = {1, &value, &bytes};
     TOL_TRY(kn_kernels_pick(kernels, table, p->variant, problem, &variant, &kernel));
     const unsigned how = variant->tile[2];
+    const bool takes_maps = variant->cluster != 0;
     const bool is_rounded =
-        (p->arithmetic == KN_QUANT_Q8_1 && p->k > 0 && how == APART) || how == WGMMA;
+        p->k > 0 && how == APART && (p->arithmetic == KN_QUANT_Q8_1 || takes_maps);
     const struct tol_launch_shape shape =
         shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
               TOL_OVER_LIMIT, "quant product: %zu columns are too many for %s", p->columns,
               variant->name);
-    if (how == WGMMA) return kn_quant_wgmma_launch(kernels, stream, kernel, problem, arguments);
+    if (takes_maps) return kn_quant_wgmma_launch(kernels, stream, kernel, problem, arguments);
     if (is_rounded) {
         TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,

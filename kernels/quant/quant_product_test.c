@@ -4,6 +4,7 @@
  */
 #include "quant_product_trial.h"
 #include "kernel_scene.h"
+#include "quant_product_planted.h"
 
 #include "test/test_device.h"
 
@@ -135,6 +136,29 @@ Test(quant_product, wgmma_keeps_what_is_no_number_where_it_is) {
         cr_assert(finding.not_finite == trial.columns, "%s: %zu of %zu elements, row %u",
                   kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns,
                   i * 16);
+    }
+}
+
+/* Of a product of more stages and slots than the rings have. */
+Test(quant_product, defects_of_wgmma_are_found) {
+    kernel_scene_begin();
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    for (size_t i = 0; i <= kn_quant_product_planted.count; i++) {
+        const bool is_right = i == kn_quant_product_planted.count;
+        const char *name = is_right ? "wgmma" : kn_quant_product_planted.rows[i].name;
+        const struct kn_quant_finding finding =
+            find(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                          .arithmetic = KN_QUANT_F16,
+                                          .rows = 128,
+                                          .columns = 20,
+                                          .k = 13 * 256,
+                                          .variant = name,
+                                          .variants = is_right ? NULL : &kn_quant_product_planted,
+                                          .distribution = KN_NORMAL,
+                                          .scale = 1,
+                                          .seed = 7});
+        cr_assert((finding.deviation.failed == 0) == is_right, "%s: %zu of 2560 elements are off",
+                  name, finding.deviation.failed);
     }
 }
 

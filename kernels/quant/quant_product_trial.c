@@ -156,7 +156,8 @@ static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
         .workspace = {tol_buffer_address(space.buffer) + space.offset, space.bytes},
         .x_stride = x_stride,
         .y_stride = y_stride,
-        .variant = t->variant};
+        .variant = t->variant,
+        .variants = t->variants};
     TOL_TRY(kn_quant_product(kernels, stream, &problem));
     TOL_TRY(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     TOL_TRY(kn_guarded_read(&y, h->y));

@@ -14,7 +14,8 @@ struct kn_quant_trial {
     enum kn_quant quant;
     enum kn_quant_arithmetic arithmetic;
     size_t rows, columns, k;
-    const char *variant; /* NULL: the best */
+    const char *variant;                /* NULL: the best */
+    const struct kn_variants *variants; /* NULL: the operation's own */
     enum kn_quant_blocks kind;
     enum kn_distribution distribution;
     double scale;                        /* of x */

@@ -193,12 +193,13 @@ template <int COUNT> struct wgmma_ring {
     }
 };
 
-// One defect a kernel, for quant_product_defects.cu.
+// One defect a kernel, for quant_product_planted.cu.
 enum wgmma_defect {
     WGMMA_RIGHT,
-    WGMMA_EARLY_RELEASE, // a stage of x is given back before it is multiplied
-    WGMMA_STALE_WEIGHTS, // the last group of a chunk is multiplied by the fragments in front of it
-    WGMMA_LOST_CONSUMER  // the second warpgroup stores nothing
+    WGMMA_EARLY_STAGE,     // a stage of x is given back before it is multiplied
+    WGMMA_WRONG_SLOT,      // the weights of a chunk are those of the slot in front
+    WGMMA_STALE_FRAGMENTS, // the last group of a chunk is multiplied by fragments of the one before
+    WGMMA_LOST_CONSUMER    // the second warpgroup stores nothing
 };
 
 template <typename Q>
@@ -247,7 +248,9 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     // Brings the next chunk to registers, and gives its slot back.
     __device__ inline void load(int chunk) {
         barrier_wait(&s->weights_full[of_weights.at], of_weights.parity);
-        const uint8_t *slot = s->weights[of_weights.at];
+        const bool is_wrong = DEFECT == WGMMA_WRONG_SLOT && chunk > 0;
+        const uint8_t *slot =
+            s->weights[(of_weights.at + (is_wrong ? Q::SLOTS - 1 : 0)) % Q::SLOTS];
         rows[0].load(slot + first * Q::BYTES, lane % 4, chunk);
         rows[1].load(slot + (first + 8) * Q::BYTES, lane % 4, chunk);
         __syncwarp();
@@ -297,12 +300,16 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
 #pragma unroll
             for (int g = 0; g < GROUPS; g++) {
                 barrier_wait(&s->x_full[of_x.at], of_x.parity);
-                if (DEFECT == WGMMA_EARLY_RELEASE) release(&s->x_empty[of_x.at]);
-                const bool is_stale = DEFECT == WGMMA_STALE_WEIGHTS && g == GROUPS - 1;
+                if (DEFECT == WGMMA_EARLY_STAGE) {
+                    release(&s->x_empty[of_x.at]);
+                    const bool is_filled_again = chunk * GROUPS + g + Q::STAGES < chunks * GROUPS;
+                    if (is_filled_again) barrier_wait(&s->x_full[of_x.at], of_x.parity ^ 1);
+                }
+                const bool is_stale = DEFECT == WGMMA_STALE_FRAGMENTS && g == GROUPS - 1;
                 multiply(fragments[is_stale ? 0 : g % 2]);
                 // The products in front of these are done, and with them their fragments.
                 wgmma_wait<1>();
-                if (DEFECT != WGMMA_EARLY_RELEASE && (chunk > 0 || g > 0)) {
+                if (DEFECT != WGMMA_EARLY_STAGE && (chunk > 0 || g > 0)) {
                     release(&s->x_empty[before]);
                 }
                 before = of_x.at;

@@ -14,6 +14,15 @@ struct kn_quant_problem {
     bool has_maps;                   /* the driver makes tensor maps */
 };
 
+/* A row of a table of variants: what the operation launches by kn_quant_wgmma_launch. */
+#define KN_QUANT_WGMMA_ROW(of, kernel, file)                                                       \
+    {                                                                                              \
+        .name = of, .entry = kernel, .images = file, .compute_capability_min = 90,                 \
+        .refuse = kn_quant_wgmma_refuses, .threads = KN_QUANT_WGMMA_THREADS,                       \
+        .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {KN_QUANT_WGMMA_TILE, KN_QUANT_WGMMA_TILE},  \
+        .cluster = 1                                                                               \
+    }
+
 /* Bytes of x as halves. */
 size_t kn_quant_wgmma_workspace(size_t columns, size_t k);
 

@@ -1,0 +1,14 @@
+// quant product of Q4_K by step 8 with one defect a kernel: tests must notice each.
+// Target: compute_90a
+//
+// The idea: the pipeline of quant_product_wgmma.cuh with a mistake that is easily made. No table of
+// the operation offers these kernels.
+// Owner and requirements: as quant_product_wgmma.cuh says.
+#include "quant_product_wgmma.cuh"
+
+#if __CUDA_ARCH__ >= 900
+QUANT_WGMMA(quant_product_planted_early_stage, chunk_q4_k, WGMMA_EARLY_STAGE)
+QUANT_WGMMA(quant_product_planted_wrong_slot, chunk_q4_k, WGMMA_WRONG_SLOT)
+QUANT_WGMMA(quant_product_planted_stale_fragments, chunk_q4_k, WGMMA_STALE_FRAGMENTS)
+QUANT_WGMMA(quant_product_planted_lost_consumer, chunk_q4_k, WGMMA_LOST_CONSUMER)
+#endif
