@@ -19,6 +19,7 @@
 extern "C" __global__ void __launch_bounds__(WARPGROUP)
     quant_product_halves(const __grid_constant__ kn_quant_product_arguments a) {
     const uint32_t piece = blockIdx.x * WARPGROUP + threadIdx.x, inside = piece % 8;
+    let_next_begin();
     if (piece >= a.k / 8) return;
     const uint32_t step = inside / 2, h = inside % 2;
     const float *from = (const float *)a.x + blockIdx.y * a.x_stride + piece / 8 * GROUP +

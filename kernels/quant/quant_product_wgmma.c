@@ -98,12 +98,16 @@ tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *
                        (struct tol_launch_shape){parts(p->k, HALVES_THREADS * HALVES_OF_A_THREAD),
                                                  (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
                        (struct tol_arguments){1, values + 2, bytes + 2}));
+    /* Its blocks ask for weights while the last of x is rounded. */
+    const struct tol_launch_shape shape = {.grid_x = parts(p->rows, KN_QUANT_WGMMA_TILE),
+                                           .grid_y = parts(p->columns, KN_QUANT_WGMMA_TILE),
+                                           .grid_z = 1,
+                                           .block_x = KN_QUANT_WGMMA_THREADS,
+                                           .block_y = 1,
+                                           .block_z = 1,
+                                           .shared_bytes = KN_QUANT_WGMMA_BYTES};
     status =
-        tol_launch(stream, kernel,
-                   (struct tol_launch_shape){parts(p->rows, KN_QUANT_WGMMA_TILE),
-                                             parts(p->columns, KN_QUANT_WGMMA_TILE), 1,
-                                             KN_QUANT_WGMMA_THREADS, 1, 1, KN_QUANT_WGMMA_BYTES},
-                   (struct tol_arguments){3, values, bytes});
+        tol_launch_programmatic(stream, kernel, shape, (struct tol_arguments){3, values, bytes});
 out:
     return status;
 }

@@ -15,7 +15,8 @@
 // Owner: block (i, j) owns rows 128 i to 128 i + 127 and columns 128 j to 128 j + 127 of y.
 // Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / 128)
 // rounded up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the
-// maps that quant_product_wgmma.c makes.
+// maps that quant_product_wgmma.c makes. It may be launched programmatically behind a kernel that
+// writes x alone and was not.
 #pragma once
 
 #include "../hopper.cuh"
@@ -216,6 +217,8 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
         load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8, row,
                  0);
         of_weights.next();
+        // Only x comes from the kernel in front, before which all others have ended.
+        if (chunk == 0) wait_for_kernel_in_front();
 #pragma unroll 1
         for (int g = 0; g < GROUPS; g++) {
             full = &s->x_full[of_x.at];
