@@ -39,13 +39,20 @@ static_assert((1 + CONSUMERS) * WARPGROUP == KN_QUANT_WGMMA_THREADS, "as the hos
 // ---- the formats -------------------------------------------------------------------------------
 //
 // What a thread holds of a row's chunk. BYTES: of a row in a slot; APART: from chunk to chunk in
-// memory; the slots and the stages of the two rings. load: from the row's bytes in shared memory, as lane t of
-// four. make: word 2 s + h is two halves of step s of group g, of elements 8 t + 32 (s / 2) + 4 (s %
-// 2) + 2 h on.
+// memory; SLOTS of weights and STAGES of x: what fits. load: from the row's bytes in shared memory,
+// as lane t of four. make: word 2 s + h is two halves of step s of group g, of elements
+// 8 t + 32 (s / 2) + 4 (s % 2) + 2 h on.
 
-// Byte i of a word, less `less`, by the mantissa of 2^23: conversions have a slow unit.
-__device__ inline float unsigned_byte(uint32_t word, int i, int less = 0) {
-    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7650 + i)) - (float)((1 << 23) + less);
+// Bytes become floats in the mantissa of 2^23, since conversions have a slow unit. Its bits must
+// stand in a register, or one more instruction moves them there for each byte: the compiler does
+// not know the result of a shuffle, nor that k is even.
+__device__ inline uint32_t two_to_23(uint32_t k) {
+    return __shfl_sync(~0u, 0x4b000000 | (k & 1), 0);
+}
+
+// Byte i of a word, less `less`.
+__device__ inline float unsigned_byte(uint32_t power, uint32_t word, int i, int less = 0) {
+    return __uint_as_float(__byte_perm(word, power, 0x7650 + i)) - (float)((1 << 23) + less);
 }
 
 __device__ inline uint32_t two_halves(float first, float second) {
@@ -63,20 +70,20 @@ struct chunk_q4_k {
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) qs[g] = *(const uint2 *)(row + 16 + 32 * g + 8 * t);
     }
-    __device__ inline void make(int g, int, uint32_t (&out)[2 * STEPS]) const {
+    __device__ inline void make(int g, int, uint32_t power, uint32_t (&out)[2 * STEPS]) const {
         const q4_k_scales s = q4_k_scales_of(header, g);
         const float2 d = q4_k_d(header);
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             const int high = step / 2;
-            const float scale = d.x * unsigned_byte(s.scales, high);
-            const float minimum = d.y * unsigned_byte(s.minimums, high);
+            const float scale = d.x * unsigned_byte(power, s.scales, high);
+            const float minimum = d.y * unsigned_byte(power, s.minimums, high);
             const uint32_t four = (step % 2 ? qs[g].y : qs[g].x) >> 4 * high & 0x0f0f0f0f;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 out[2 * step + h] =
-                    two_halves(fmaf(scale, unsigned_byte(four, 2 * h), -minimum),
-                               fmaf(scale, unsigned_byte(four, 2 * h + 1), -minimum));
+                    two_halves(fmaf(scale, unsigned_byte(power, four, 2 * h), -minimum),
+                               fmaf(scale, unsigned_byte(power, four, 2 * h + 1), -minimum));
             }
         }
     }
@@ -114,20 +121,20 @@ struct chunk_q6_k {
         load_even(block + 192, scales);
         d = *(const uint16_t *)(block + 208);
     }
-    __device__ inline void make(int g, int t, uint32_t (&out)[2 * STEPS]) const {
+    __device__ inline void make(int g, int t, uint32_t power, uint32_t (&out)[2 * STEPS]) const {
         const int half = g / 2, upper = g % 2;
         // As 128 more than they are, so that they are unsigned.
         const uint32_t shifted = (scales[g] ^ 0x80808080) >> t / 2 * 8;
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
-            const float scale = half_value(d) * unsigned_byte(shifted, step / 2 * 2, 128);
+            const float scale = half_value(d) * unsigned_byte(power, shifted, step / 2 * 2, 128);
             const uint32_t low = ql[half][step / 2][step % 2] >> 4 * upper & 0x0f0f0f0f;
             const uint32_t high = qh[half][step % 2] >> (4 * upper + 2 * (step / 2)) & 0x03030303;
             const uint32_t four = low | high << 4;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                out[2 * step + h] = two_halves(scale * unsigned_byte(four, 2 * h, 32),
-                                               scale * unsigned_byte(four, 2 * h + 1, 32));
+                out[2 * step + h] = two_halves(scale * unsigned_byte(power, four, 2 * h, 32),
+                                               scale * unsigned_byte(power, four, 2 * h + 1, 32));
             }
         }
     }
@@ -155,7 +162,7 @@ struct chunk_q8_0 {
             }
         }
     }
-    __device__ inline void make(int g, int, uint32_t (&out)[2 * STEPS]) const {
+    __device__ inline void make(int g, int, uint32_t power, uint32_t (&out)[2 * STEPS]) const {
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             const int b = 2 * g + step / 2;
@@ -234,16 +241,17 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
 template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     wgmma_shared<Q> *s;
     const int consumer, lane, first; // the first row of the thread
+    const uint32_t power;
     wgmma_ring<Q::STAGES> of_x;
     wgmma_ring<Q::SLOTS> of_weights;
     Q rows[2];
     uint32_t fragments[2][STEPS][4]; // of two groups, in turn
     float sums[TILE / 2];
 
-    __device__ inline wgmma_consumer(wgmma_shared<Q> *s_, int consumer_)
+    __device__ inline wgmma_consumer(wgmma_shared<Q> *s_, int consumer_, uint32_t k)
         : s(s_), consumer(consumer_), lane(threadIdx.x % WARP),
           first(consumer * CONSUMER_ROWS + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4),
-          of_x{0, 0}, of_weights{0, 0} {
+          power(two_to_23(k)), of_x{0, 0}, of_weights{0, 0} {
 #pragma unroll
         for (int i = 0; i < TILE / 2; i++) sums[i] = 0;
     }
@@ -264,8 +272,8 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     // Makes the fragments of group g of the chunk.
     __device__ inline void make(int g) {
         uint32_t upper[2 * STEPS], lower[2 * STEPS];
-        rows[0].make(g, lane % 4, upper);
-        rows[1].make(g, lane % 4, lower);
+        rows[0].make(g, lane % 4, power, upper);
+        rows[1].make(g, lane % 4, power, lower);
 #pragma unroll
         for (int i = 0; i < 2 * STEPS; i++) {
             fragments[g % 2][i / 2][i % 2 * 2] = upper[i];
@@ -364,7 +372,7 @@ __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const 
         if (threadIdx.x == 0) wgmma_produce(a, s, weights, x);
     } else {
         take_registers<232>();
-        wgmma_consumer<Q, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1);
+        wgmma_consumer<Q, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
         consumer.run(a.k / CHUNK);
         if (DEFECT != WGMMA_LOST_CONSUMER || consumer.consumer == 0) consumer.store(a);
     }
