@@ -77,18 +77,20 @@ Test(quant_product, integers_stay_within_their_bound) {
     check_shapes(KN_QUANT_Q8_1, "integers");
 }
 
-/* Rows and columns around tiles of 128, and k below and beyond the rings of 768 weights and of 384
- * or 512 x, which so go round; rows of Q6_K begin at multiples of 16 bytes if k is one of 2048. */
+/* Rows and columns around tiles of 128 and bands of 1024 columns; k below and beyond the rings of
+ * 768 weights and of 384 or 512 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes
+ * if k is one of 2048. */
 Test(quant_product, wgmma_stays_within_its_bound) {
     static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
-                                      {1, 1, 1},    {5, 130, 2},  {128, 128, 3}, {129, 9, 4},
-                                      {300, 67, 1}, {72, 257, 2}, {37, 20, 13},  {193, 33, 5}};
+                                      {1, 1, 1},    {5, 130, 2},  {128, 128, 3},
+                                      {129, 9, 4},  {300, 67, 1}, {72, 257, 2},
+                                      {37, 20, 13}, {193, 33, 5}, {260, 1100, 1}};
     static const size_t long_sizes[][3] = {{1, 1, 8}, {130, 9, 8}, {70, 129, 8}, {9, 3, 16}};
     static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
                                                          KN_CANCEL, KN_LARGE,   KN_TINY};
     kernel_scene_begin();
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    for (unsigned i = 0; i < 8 * KN_QUANTS; i++) {
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] * KN_QUANTS; i++) {
         const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
         const size_t *size =
             quant == KN_Q6_K ? long_sizes[i / KN_QUANTS % 4] : sizes[i / KN_QUANTS];

@@ -12,7 +12,8 @@
 // quants in any of the formats.
 // A weight is one float that is rounded once, as in step 4. With its scale as a half it would be
 // off by 2^-11 of the minimum that is subtracted, which the declared bound does not allow.
-// Owner: block (i, j) owns rows 128 i to 128 i + 127 and columns 128 j to 128 j + 127 of y.
+// Owner: a block owns a tile of 128 rows and 128 columns of y, wgmma_tile; a thread the sums that
+// wgmma gives it.
 // Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / 128)
 // rounded up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the
 // maps that quant_product_wgmma.c makes. It may be launched programmatically behind a kernel that
@@ -210,10 +211,25 @@ enum wgmma_defect {
     WGMMA_LOST_CONSUMER    // the second warpgroup stores nothing
 };
 
+// The first row and column of a block's tile. Blocks follow each other across bands of eight tiles
+// of columns, so that those at work share weights, and few columns of x, in the L2 cache.
+struct wgmma_tile {
+    uint32_t row, column;
+
+    __device__ inline wgmma_tile() {
+        enum { BAND = 8 };
+        const uint32_t first = blockIdx.y / BAND * BAND, wide = min(gridDim.y - first, BAND);
+        const uint32_t inside = (blockIdx.y - first) * gridDim.x + blockIdx.x;
+        row = inside / wide * TILE;
+        column = (first + inside % wide) * TILE;
+    }
+};
+
 template <typename Q>
 __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_shared<Q> *s,
                                      const tensor_map *weights, const tensor_map *x) {
-    const int row = blockIdx.x * TILE, column = blockIdx.y * TILE, chunks = a.k / CHUNK;
+    const wgmma_tile tile;
+    const int chunks = a.k / CHUNK;
     wgmma_ring<Q::STAGES> of_x = {0, 1}; // a new barrier is behind its phase 1
     wgmma_ring<Q::SLOTS> of_weights = {0, 1};
 #pragma unroll 1
@@ -221,8 +237,8 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
         uint64_t *full = &s->weights_full[of_weights.at];
         barrier_wait(&s->weights_empty[of_weights.at], of_weights.parity);
         barrier_expect(full, TILE * Q::BYTES);
-        load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8, row,
-                 0);
+        load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8,
+                 tile.row, 0);
         of_weights.next();
         // Only x comes from the kernel in front, before which all others have ended.
         if (chunk == 0) wait_for_kernel_in_front();
@@ -231,7 +247,7 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
             full = &s->x_full[of_x.at];
             barrier_wait(&s->x_empty[of_x.at], of_x.parity);
             barrier_expect(full, TILE * BOX_ROW);
-            load_box(x, s->x[of_x.at], full, chunk * CHUNK + g * GROUP, column, 0);
+            load_box(x, s->x[of_x.at], full, chunk * CHUNK + g * GROUP, tile.column, 0);
             of_x.next();
         }
     }
@@ -336,8 +352,8 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     }
 
     __device__ inline void store(const kn_quant_product_arguments &a) const {
-        const uint32_t row = blockIdx.x * TILE + first;
-        const uint32_t column = blockIdx.y * TILE + lane % 4 * 2;
+        const wgmma_tile tile;
+        const uint32_t row = tile.row + first, column = tile.column + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < TILE / 2; i++) {
             const uint32_t m = row + i % 4 / 2 * 8, n = column + i / 4 * 8 + i % 2;
