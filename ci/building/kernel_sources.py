@@ -110,7 +110,8 @@ KERNELS_TESTS = """
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test
     quant/quant_block_test quant/quantise_test
-    quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
+    quant/dequantise_test quant/quant_product_test quant/quant_product_wgmma_test
+    quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test

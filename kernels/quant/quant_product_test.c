@@ -4,7 +4,6 @@
  */
 #include "quant_product_trial.h"
 #include "kernel_scene.h"
-#include "quant_product_planted.h"
 
 #include "test/test_device.h"
 
@@ -75,93 +74,6 @@ Test(quant_product, tensor_ones_stay_within_their_bound) {
 }
 Test(quant_product, integers_stay_within_their_bound) {
     check_shapes(KN_QUANT_Q8_1, "integers");
-}
-
-/* Rows and columns around tiles of 128 and bands of 1024 columns; k below and beyond the rings of
- * 768 weights and of 384 or 512 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes
- * if k is one of 2048. */
-Test(quant_product, wgmma_stays_within_its_bound) {
-    static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
-                                      {1, 1, 1},    {5, 130, 2},  {128, 128, 3},
-                                      {129, 9, 4},  {300, 67, 1}, {72, 257, 2},
-                                      {37, 20, 13}, {193, 33, 5}, {260, 1100, 1}};
-    static const size_t long_sizes[][3] = {{1, 1, 8}, {130, 9, 8}, {70, 129, 8}, {9, 3, 16}};
-    static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
-                                                         KN_CANCEL, KN_LARGE,   KN_TINY};
-    kernel_scene_begin();
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] * KN_QUANTS; i++) {
-        const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
-        const size_t *size =
-            quant == KN_Q6_K ? long_sizes[i / KN_QUANTS % 4] : sizes[i / KN_QUANTS];
-        const bool gaps = i % 2 == 1;
-        check(&(struct kn_quant_trial){.quant = quant,
-                                       .arithmetic = KN_QUANT_F16,
-                                       .rows = size[0],
-                                       .columns = size[1],
-                                       .k = size[2] * 256,
-                                       .variant = "wgmma",
-                                       .kind = i % 5 == 4 ? KN_BLOCKS_SUBNORMAL : KN_BLOCKS_USUAL,
-                                       .distribution = distributions[i % 6],
-                                       .scale = 1,
-                                       .seed = i + 1,
-                                       .x_gap = gaps ? 8 : 0,
-                                       .y_gap = gaps ? 5 : 0,
-                                       .y_skew = gaps ? 4 : 0});
-    }
-}
-
-/* What no number is in x reaches its column alone, where others are in the same tile and in
- * another; what is no number in a row of weights reaches that row alone, in the same way. */
-Test(quant_product, wgmma_keeps_what_is_no_number_where_it_is) {
-    static const float poisons[] = {NAN, INFINITY, -INFINITY};
-    kernel_scene_begin();
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    for (unsigned i = 0; i < 3 * KN_QUANTS; i++) {
-        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
-                                       .arithmetic = KN_QUANT_F16,
-                                       .rows = 131,
-                                       .columns = 130,
-                                       .k = i % KN_QUANTS == KN_Q6_K ? 2048 : 512,
-                                       .variant = "wgmma",
-                                       .distribution = KN_NORMAL,
-                                       .scale = 1,
-                                       .seed = i + 1,
-                                       .poison = poisons[i / 3]};
-        trial.poison_at = 1 + (size_t)(i * 16) * trial.k + 37 * i % 512;
-        struct kn_quant_finding finding = find(&trial);
-        cr_assert(finding.not_finite == trial.rows, "%s: %zu of %zu elements, case %u",
-                  kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns, i);
-        trial.poison_at = 0;
-        trial.poisoned_row = 1 + i * 16;
-        finding = find(&trial);
-        cr_assert(finding.not_finite == trial.columns, "%s: %zu of %zu elements, row %u",
-                  kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns,
-                  i * 16);
-    }
-}
-
-/* Of a product of more stages and slots than the rings have. */
-Test(quant_product, defects_of_wgmma_are_found) {
-    kernel_scene_begin();
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    for (size_t i = 0; i <= kn_quant_product_planted.count; i++) {
-        const bool is_right = i == kn_quant_product_planted.count;
-        const char *name = is_right ? "wgmma" : kn_quant_product_planted.rows[i].name;
-        const struct kn_quant_finding finding =
-            find(&(struct kn_quant_trial){.quant = KN_Q4_K,
-                                          .arithmetic = KN_QUANT_F16,
-                                          .rows = 128,
-                                          .columns = 20,
-                                          .k = 13 * 256,
-                                          .variant = name,
-                                          .variants = is_right ? NULL : &kn_quant_product_planted,
-                                          .distribution = KN_NORMAL,
-                                          .scale = 1,
-                                          .seed = 7});
-        cr_assert((finding.deviation.failed == 0) == is_right, "%s: %zu of 2560 elements are off",
-                  name, finding.deviation.failed);
-    }
 }
 
 /* k at the ends of what lanes have at a time, and the longest that fits. */

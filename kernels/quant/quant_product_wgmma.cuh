@@ -51,9 +51,19 @@ __device__ inline uint32_t two_to_23(uint32_t k) {
     return __shfl_sync(~0u, 0x4b000000 | (k & 1), 0);
 }
 
+// 2^23 and byte i of a word.
+__device__ inline float above_2_to_23(uint32_t power, uint32_t word, int i) {
+    return __uint_as_float(__byte_perm(word, power, 0x7650 + i));
+}
+
 // Byte i of a word, less `less`.
 __device__ inline float unsigned_byte(uint32_t power, uint32_t word, int i, int less = 0) {
-    return __uint_as_float(__byte_perm(word, power, 0x7650 + i)) - (float)((1 << 23) + less);
+    return above_2_to_23(power, word, i) - (float)((1 << 23) + less);
+}
+
+// d times byte i of a word, for a d of 11 digits: all of it is exact.
+__device__ inline float times_byte(float d, uint32_t power, uint32_t word, int i) {
+    return fmaf(d, above_2_to_23(power, word, i), -d * (float)(1 << 23));
 }
 
 __device__ inline uint32_t two_halves(float first, float second) {
@@ -76,10 +86,11 @@ struct chunk_q4_k {
         const float2 d = q4_k_d(header);
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
+            // An upper nibble stays where it is, as 16 of what it means.
             const int high = step / 2;
-            const float scale = d.x * unsigned_byte(power, s.scales, high);
-            const float minimum = d.y * unsigned_byte(power, s.minimums, high);
-            const uint32_t four = (step % 2 ? qs[g].y : qs[g].x) >> 4 * high & 0x0f0f0f0f;
+            const float scale = times_byte(high != 0 ? d.x / 16 : d.x, power, s.scales, high);
+            const float minimum = times_byte(d.y, power, s.minimums, high);
+            const uint32_t four = (step % 2 ? qs[g].y : qs[g].x) & 0x0f0f0f0fu << 4 * high;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 out[2 * step + h] =

@@ -1,0 +1,174 @@
+/*
+ * Products by step 8: shapes around its tiles and rings, the rounding of each weight, NaN and
+ * infinities, and planted defects, which the same trials must find.
+ */
+#include "quant_product_planted.h"
+#include "quant_product_trial.h"
+#include "kernel_scene.h"
+
+#include "test/test_device.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
+
+static void begin(void) {
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    kernel_scene_begin();
+}
+
+static struct kn_quant_finding find(const struct kn_quant_trial *trial) {
+    struct kn_quant_finding finding;
+    MUST(kn_quant_trial(kernels, stream, trial, &finding));
+    cr_assert(finding.changed == 0 && finding.gaps_changed == 0,
+              "%zu bytes outside y have changed, and %zu elements between columns", finding.changed,
+              finding.gaps_changed);
+    return finding;
+}
+
+static void check(const struct kn_quant_trial *t) {
+    char text[512];
+    if (!test_takes_trial()) return;
+    const struct kn_quant_finding finding = find(t);
+    cr_assert(finding.deviation.failed == 0, "%s, %zu x %zu, k %zu, %s blocks, x %s, seed %llu: %s",
+              kn_quant_name(t->quant), t->rows, t->columns, t->k, kn_quant_blocks_name(t->kind),
+              kn_distribution_name(t->distribution), (unsigned long long)t->seed,
+              kn_deviation_text(&finding.deviation, text, sizeof text));
+}
+
+/* Rows and columns around tiles of 128 and bands of 1024 columns; k below and beyond the rings of
+ * 768 weights and of 384 or 512 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes
+ * if k is one of 2048. */
+Test(quant_product_wgmma, it_stays_within_its_bound) {
+    static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
+                                      {1, 1, 1},    {5, 130, 2},  {128, 128, 3},
+                                      {129, 9, 4},  {300, 67, 1}, {72, 257, 2},
+                                      {37, 20, 13}, {193, 33, 5}, {260, 1100, 1}};
+    static const size_t long_sizes[][3] = {{1, 1, 8}, {130, 9, 8}, {70, 129, 8}, {9, 3, 16}};
+    static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
+                                                         KN_CANCEL, KN_LARGE,   KN_TINY};
+    begin();
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] * KN_QUANTS; i++) {
+        const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
+        const size_t *size =
+            quant == KN_Q6_K ? long_sizes[i / KN_QUANTS % 4] : sizes[i / KN_QUANTS];
+        const bool gaps = i % 2 == 1;
+        check(&(struct kn_quant_trial){.quant = quant,
+                                       .arithmetic = KN_QUANT_F16,
+                                       .rows = size[0],
+                                       .columns = size[1],
+                                       .k = size[2] * 256,
+                                       .variant = "wgmma",
+                                       .kind = i % 5 == 4 ? KN_BLOCKS_SUBNORMAL : KN_BLOCKS_USUAL,
+                                       .distribution = distributions[i % 6],
+                                       .scale = 1,
+                                       .seed = i + 1,
+                                       .x_gap = gaps ? 8 : 0,
+                                       .y_gap = gaps ? 5 : 0,
+                                       .y_skew = gaps ? 4 : 0});
+    }
+}
+
+/* Each column of x has a single 1, so y has weights as they were rounded: the nearest halves. */
+Test(quant_product_wgmma, each_weight_is_rounded_once) {
+    enum { ROWS = 70, COLUMNS = 256 };
+    begin();
+    for (unsigned i = 0; i < 2 * KN_QUANTS; i++) {
+        const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
+        const enum kn_quant_blocks kind = i < KN_QUANTS ? KN_BLOCKS_USUAL : KN_BLOCKS_SUBNORMAL;
+        const size_t k = quant == KN_Q6_K ? 2048 : 256, count = ROWS * k;
+        const size_t blocks = count / kn_quant_block_elements(quant);
+        const size_t block_bytes = kn_quant_block_bytes(quant);
+        const size_t space = kn_quant_product_workspace(KN_QUANT_F16, COLUMNS, k);
+        tol_auto_buffer struct tol_buffer *w = NULL, *x = NULL, *y = NULL, *halves = NULL;
+        static float made[COLUMNS * ROWS];
+        uint64_t state = i + 1;
+        char *drawn = calloc(blocks, block_bytes);
+        float *values = calloc(count, sizeof *values), *ones = calloc(COLUMNS * k, sizeof *ones);
+        uint16_t *rounded = calloc(count, sizeof *rounded);
+        cr_assert(drawn != NULL && values != NULL && ones != NULL && rounded != NULL);
+        kn_quant_draw(quant, kind, &state, blocks, drawn);
+        kn_quant_values(quant, drawn, blocks, values);
+        kn_numbers_store(KN_F16, values, count, rounded);
+        kn_numbers_load(KN_F16, rounded, count, values);
+        for (size_t n = 0; n < COLUMNS; n++) ones[n * k + n + n % (k / 256) * 256] = 1;
+        MUST(tol_buffer_create(test_context(), blocks, block_bytes, &w));
+        MUST(tol_buffer_create(test_context(), COLUMNS * k, sizeof *ones, &x));
+        MUST(tol_buffer_create(test_context(), COLUMNS * ROWS, sizeof(float), &y));
+        MUST(tol_buffer_create(test_context(), space, 1, &halves));
+        MUST(tol_buffer_write(w, drawn, blocks * block_bytes));
+        MUST(tol_buffer_write(x, ones, COLUMNS * k * sizeof *ones));
+        MUST(kn_quant_product(kernels, stream,
+                              &(struct kn_quant_product){.quant = quant,
+                                                         .arithmetic = KN_QUANT_F16,
+                                                         .rows = ROWS,
+                                                         .columns = COLUMNS,
+                                                         .k = k,
+                                                         .weights = kn_place_of(w, 0),
+                                                         .x = kn_place_of(x, 0),
+                                                         .y = kn_place_of(y, 0),
+                                                         .workspace = kn_place_of(halves, 0),
+                                                         .variant = "wgmma"}));
+        MUST(tol_stream_synchronize(stream));
+        MUST(tol_buffer_read(y, made, sizeof made));
+        for (size_t e = 0; e < COLUMNS * ROWS; e++) {
+            const size_t n = e / ROWS, l = n + n % (k / 256) * 256;
+            cr_assert(made[e] == values[e % ROWS * k + l], "%s, element %zu of row %zu: %a, not %a",
+                      kn_quant_name(quant), l, e % ROWS, (double)made[e],
+                      (double)values[e % ROWS * k + l]);
+        }
+        free(drawn), free(values), free(ones), free(rounded);
+    }
+}
+
+/* What no number is in x reaches its column alone, where others are in the same tile and in
+ * another; what is no number in a row of weights reaches that row alone, in the same way. */
+Test(quant_product_wgmma, what_is_no_number_stays_where_it_is) {
+    static const float poisons[] = {NAN, INFINITY, -INFINITY};
+    begin();
+    for (unsigned i = 0; i < 3 * KN_QUANTS; i++) {
+        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
+                                       .arithmetic = KN_QUANT_F16,
+                                       .rows = 131,
+                                       .columns = 130,
+                                       .k = i % KN_QUANTS == KN_Q6_K ? 2048 : 512,
+                                       .variant = "wgmma",
+                                       .distribution = KN_NORMAL,
+                                       .scale = 1,
+                                       .seed = i + 1,
+                                       .poison = poisons[i / 3]};
+        trial.poison_at = 1 + (size_t)(i * 16) * trial.k + 37 * i % 512;
+        struct kn_quant_finding finding = find(&trial);
+        cr_assert(finding.not_finite == trial.rows, "%s: %zu of %zu elements, case %u",
+                  kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns, i);
+        trial.poison_at = 0;
+        trial.poisoned_row = 1 + i * 16;
+        finding = find(&trial);
+        cr_assert(finding.not_finite == trial.columns, "%s: %zu of %zu elements, row %u",
+                  kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns,
+                  i * 16);
+    }
+}
+
+/* Of a product of more stages and slots than the rings have. */
+Test(quant_product_wgmma, planted_defects_are_found) {
+    begin();
+    for (size_t i = 0; i <= kn_quant_product_planted.count; i++) {
+        const bool is_right = i == kn_quant_product_planted.count;
+        const char *name = is_right ? "wgmma" : kn_quant_product_planted.rows[i].name;
+        const struct kn_quant_finding finding =
+            find(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                          .arithmetic = KN_QUANT_F16,
+                                          .rows = 128,
+                                          .columns = 20,
+                                          .k = 13 * 256,
+                                          .variant = name,
+                                          .variants = is_right ? NULL : &kn_quant_product_planted,
+                                          .distribution = KN_NORMAL,
+                                          .scale = 1,
+                                          .seed = 7});
+        cr_assert((finding.deviation.failed == 0) == is_right, "%s: %zu of 2560 elements are off",
+                  name, finding.deviation.failed);
+    }
+}
