@@ -10,7 +10,7 @@ KN_IMAGES(quant_product_planted);
 #define ROW(mistake)                                                                               \
     KN_QUANT_WGMMA_ROW(#mistake, "quant_product_planted_" #mistake, kn_images_quant_product_planted)
 
-static const struct kn_variant rows[] = {ROW(early_stage), ROW(wrong_slot), ROW(stale_fragments),
+static const struct kn_variant rows[] = {ROW(early_stage), ROW(lost_chunk), ROW(stale_fragments),
                                          ROW(lost_consumer)};
 
 const struct kn_variants kn_quant_product_planted = {"quant product, with a defect", rows,

@@ -8,7 +8,7 @@
 
 #if __CUDA_ARCH__ >= 900
 QUANT_WGMMA(quant_product_planted_early_stage, chunk_q4_k, WGMMA_EARLY_STAGE)
-QUANT_WGMMA(quant_product_planted_wrong_slot, chunk_q4_k, WGMMA_WRONG_SLOT)
+QUANT_WGMMA(quant_product_planted_lost_chunk, chunk_q4_k, WGMMA_LOST_CHUNK)
 QUANT_WGMMA(quant_product_planted_stale_fragments, chunk_q4_k, WGMMA_STALE_FRAGMENTS)
 QUANT_WGMMA(quant_product_planted_lost_consumer, chunk_q4_k, WGMMA_LOST_CONSUMER)
 #endif

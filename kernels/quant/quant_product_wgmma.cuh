@@ -216,8 +216,8 @@ template <int COUNT> struct wgmma_ring {
 // One defect a kernel, for quant_product_planted.cu.
 enum wgmma_defect {
     WGMMA_RIGHT,
-    WGMMA_EARLY_STAGE,     // a stage of x is given back before it is multiplied
-    WGMMA_WRONG_SLOT,      // the weights of a chunk are those of the slot in front
+    WGMMA_EARLY_STAGE, // a stage of x is given back before it is multiplied
+    WGMMA_LOST_CHUNK,  // the weights of the second chunk are not read, and the first's used again
     WGMMA_STALE_FRAGMENTS, // the last group of a chunk is multiplied by fragments of the one before
     WGMMA_LOST_CONSUMER    // the second warpgroup stores nothing
 };
@@ -286,11 +286,11 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     // Brings the next chunk to registers, and gives its slot back.
     __device__ inline void load(int chunk) {
         barrier_wait(&s->weights_full[of_weights.at], of_weights.parity);
-        const bool is_wrong = DEFECT == WGMMA_WRONG_SLOT && chunk > 0;
-        const uint8_t *slot =
-            s->weights[(of_weights.at + (is_wrong ? Q::SLOTS - 1 : 0)) % Q::SLOTS];
-        rows[0].load(slot + first * Q::BYTES, lane % 4, chunk);
-        rows[1].load(slot + (first + 8) * Q::BYTES, lane % 4, chunk);
+        const uint8_t *slot = s->weights[of_weights.at];
+        if (DEFECT != WGMMA_LOST_CHUNK || chunk != 1) {
+            rows[0].load(slot + first * Q::BYTES, lane % 4, chunk);
+            rows[1].load(slot + (first + 8) * Q::BYTES, lane % 4, chunk);
+        }
         __syncwarp();
         if (lane == 0) barrier_arrive(&s->weights_empty[of_weights.at]);
         of_weights.next();
