@@ -158,7 +158,8 @@ static tol_status measure_variants(struct work *work, const struct kn_bench_row 
     for (size_t i = 0; i < variants->count; i++) {
         const struct kn_variant *one = &variants->rows[i];
         const bool is_again = i > 0 && strcmp(one->name, variants->rows[i - 1].name) == 0;
-        if (is_again || one->compute_capability_min > capability) continue;
+        const bool is_alone = one->cluster != 0 && capability != 90; /* compute_90a is for 9.0 */
+        if (is_again || is_alone || one->compute_capability_min > capability) continue;
         TOL_TRY(measure_cold_and_hot(work, row, one->name));
     }
 out:
@@ -251,6 +252,7 @@ out:
 }
 
 static tol_status run(struct kn_bench *bench) {
+    static const size_t many[] = {32, 64, 128, 256, 2048};
     const size_t columns[] = {1, 8, bench->is_small ? 16 : 512};
     const size_t k = bench->is_small ? 2048 : 14336;
     tol_status status = TOL_OK;
@@ -263,6 +265,10 @@ static tol_status run(struct kn_bench *bench) {
                 TOL_TRY(measure_product(bench, quant, a, columns[i], k));
             }
         }
+    }
+    /* From how many columns on step 8 of the product is the faster one. */
+    for (size_t i = 0; !bench->is_small && i < sizeof many / sizeof many[0]; i++) {
+        TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_F16, many[i], k));
     }
     /* A matrix of 9 MB, which every device reads in little time. */
     if (!bench->is_small) TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, 1, 4096));
