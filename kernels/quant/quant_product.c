@@ -123,9 +123,10 @@ static const char *few_refuses(const void *problem) {
         }                                                                                          \
     }
 
-/* By name alone: no GPU has run it yet. */
-#define ROW_WGMMA(blocks)                                                                          \
-    KN_QUANT_WGMMA_ROW("wgmma", "quant_product_wgmma_" blocks, kn_images_quant_product_8_wgmma)
+/* By name alone: no GPU has run them yet. */
+#define ROW_WGMMA(of, blocks, columns)                                                             \
+    KN_QUANT_WGMMA_ROW(of, "quant_product_wgmma_" blocks "_" #columns,                             \
+                       kn_images_quant_product_8_wgmma, columns)
 
 #define F32(blocks)                                                                                \
     {                                                                                              \
@@ -138,7 +139,7 @@ static const char *few_refuses(const void *problem) {
         ROW("tensor", "quant_product_tensor_" blocks "_8", 4_tensor, 80, few_refuses, 16, 8),      \
             ROW("tensor", "quant_product_tensor_" blocks "_64", 4_tensor, 80, wide_refuses, 64,    \
                 64),                                                                               \
-            ROW_WGMMA(blocks)                                                                      \
+            ROW_WGMMA("wgmma", blocks, 128), ROW_WGMMA("wgmma_256", blocks, 256)                   \
     }
 #define Q8_1(blocks)                                                                               \
     ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                         \
@@ -147,7 +148,7 @@ static const char *few_refuses(const void *problem) {
             2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
-static const struct kn_variant f16_rows[KN_QUANTS][3] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][4] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
@@ -161,7 +162,7 @@ static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
 #define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
-        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 3}, {                    \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 4}, {                    \
             "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }
@@ -325,7 +326,9 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
               TOL_OVER_LIMIT, "quant product: %zu columns are too many for %s", p->columns,
               variant->name);
-    if (takes_maps) return kn_quant_wgmma_launch(kernels, stream, kernel, problem, arguments);
+    if (takes_maps) {
+        return kn_quant_wgmma_launch(kernels, stream, variant, kernel, problem, arguments);
+    }
     if (is_rounded) {
         TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,

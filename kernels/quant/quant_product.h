@@ -46,9 +46,10 @@ struct kn_quant_product {
     struct kn_place workspace; /* of kn_quant_product_workspace bytes, at a multiple of 16; for
                                 * KN_QUANT_F16 it may be left out */
     const char *variant;       /* NULL: the best. All but "naive" need x, its columns, and
-                                * weights of Q4_K aligned to 16 bytes; "wgmma" (KN_QUANT_F16,
-                                * compute capability 9.0) rows of weights of each format so aligned,
-                                * k in multiples of 256 from 256 on, and the workspace */
+                                * weights of Q4_K aligned to 16 bytes; "wgmma" and
+                                * "wgmma_256" (KN_QUANT_F16, compute capability 9.0) rows of weights
+                                * of each format so aligned, k in multiples of 256 from 256 on, and
+                                * the workspace */
     const struct kn_variants *variants; /* NULL: the operation's own */
 };
 

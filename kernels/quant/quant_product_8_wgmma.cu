@@ -2,13 +2,13 @@
 // Target: compute_90a
 //
 // The idea: the pipeline of quant_product_wgmma.cuh, and the kernel in front of it, which rounds x
-// to halves and stores them in the order of its fragments: sixteen steps s of a group of 64, halves
-// h of their fragments, lanes t, two neighbours.
+// to halves and stores them in the order of its fragments: a group of 64 is four products s of 16
+// steps, each the two halves h of a fragment, each four lanes t, each two neighbours.
 // Owner, of quant_product_halves: a thread owns eight halves that are stored as one word of 16
 // bytes; of the others as quant_product_wgmma.cuh says.
 // Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those that
-// copy, and 232 are given to those that multiply, 64 of which are sums. Shared memory: 182 KiB for
-// Q4_K, 212 KiB for Q6_K, 198 KiB for Q8_0, and what aligning it takes.
+// copy, and 232 are given to those that multiply, 64 or 128 of which are sums. Shared memory: 198
+// to 214 KiB, and what aligning it takes.
 // Bound by: wgmma, and the conversion of weights under it; quant_product_halves by memory.
 // Requires, of quant_product_halves: blockDim = (128, 1, 1), gridDim = (k / 1024 rounded up,
 // columns), k a multiple of 64, x and its columns at multiples of 8 bytes; of the others as
@@ -34,7 +34,10 @@ extern "C" __global__ void __launch_bounds__(WARPGROUP)
                                                                      words[3]};
 }
 
-QUANT_WGMMA(quant_product_wgmma_q4_k, chunk_q4_k)
-QUANT_WGMMA(quant_product_wgmma_q6_k, chunk_q6_k)
-QUANT_WGMMA(quant_product_wgmma_q8_0, chunk_q8_0)
+QUANT_WGMMA(quant_product_wgmma_q4_k_128, chunk_q4_k, 128)
+QUANT_WGMMA(quant_product_wgmma_q4_k_256, chunk_q4_k, 256)
+QUANT_WGMMA(quant_product_wgmma_q6_k_128, chunk_q6_k, 128)
+QUANT_WGMMA(quant_product_wgmma_q6_k_256, chunk_q6_k, 256)
+QUANT_WGMMA(quant_product_wgmma_q8_0_128, chunk_q8_0, 128)
+QUANT_WGMMA(quant_product_wgmma_q8_0_256, chunk_q8_0, 256)
 #endif

@@ -26,10 +26,10 @@ enum {
     KN_QUANT_BULK_RING_BYTES = 16 * KN_QUANT_BULK_SLOTS * KN_QUANT_BULK_ROWS * 8 * 144
 };
 
-/* quant_product_wgmma: rows and columns of a block, elements of a row that it loads at once, its
- * threads, and its dynamic shared memory, which only one block of a multiprocessor has. */
+/* quant_product_wgmma: rows of a block, elements of a row that it loads at once, its threads, and
+ * its dynamic shared memory, which only one block of a multiprocessor has. */
 enum {
-    KN_QUANT_WGMMA_TILE = 128,
+    KN_QUANT_WGMMA_ROWS = 128,
     KN_QUANT_WGMMA_CHUNK = 256,
     KN_QUANT_WGMMA_THREADS = 384,
     KN_QUANT_WGMMA_BYTES = 226 << 10

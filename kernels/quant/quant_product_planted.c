@@ -8,7 +8,8 @@
 KN_IMAGES(quant_product_planted);
 
 #define ROW(mistake)                                                                               \
-    KN_QUANT_WGMMA_ROW(#mistake, "quant_product_planted_" #mistake, kn_images_quant_product_planted)
+    KN_QUANT_WGMMA_ROW(#mistake, "quant_product_planted_" #mistake,                                \
+                       kn_images_quant_product_planted, 128)
 
 static const struct kn_variant rows[] = {ROW(early_stage), ROW(lost_chunk), ROW(stale_fragments),
                                          ROW(lost_consumer)};

@@ -7,8 +7,8 @@
 #include "quant_product_wgmma.cuh"
 
 #if __CUDA_ARCH__ >= 900
-QUANT_WGMMA(quant_product_planted_early_stage, chunk_q4_k, WGMMA_EARLY_STAGE)
-QUANT_WGMMA(quant_product_planted_lost_chunk, chunk_q4_k, WGMMA_LOST_CHUNK)
-QUANT_WGMMA(quant_product_planted_stale_fragments, chunk_q4_k, WGMMA_STALE_FRAGMENTS)
-QUANT_WGMMA(quant_product_planted_lost_consumer, chunk_q4_k, WGMMA_LOST_CONSUMER)
+QUANT_WGMMA(quant_product_planted_early_stage, chunk_q4_k, 128, WGMMA_EARLY_STAGE)
+QUANT_WGMMA(quant_product_planted_lost_chunk, chunk_q4_k, 128, WGMMA_LOST_CHUNK)
+QUANT_WGMMA(quant_product_planted_stale_fragments, chunk_q4_k, 128, WGMMA_STALE_FRAGMENTS)
+QUANT_WGMMA(quant_product_planted_lost_consumer, chunk_q4_k, 128, WGMMA_LOST_CONSUMER)
 #endif

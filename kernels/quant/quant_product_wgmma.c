@@ -50,7 +50,8 @@ static int chunk_bytes(enum kn_quant quant) {
 }
 
 static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_product *p,
-                            CUtensorMap *weights, CUtensorMap *x) {
+                            const struct kn_variant *variant, CUtensorMap *weights,
+                            CUtensorMap *x) {
     tol_status status = TOL_OK;
     const int row = (int)(row_bytes(p) / HALF);
     TOL_TRY(kn_tensor_map_make(kn_kernels_context(kernels),
@@ -61,7 +62,7 @@ static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_pr
                                                    .rows = (int)p->rows,
                                                    .matrices = 1,
                                                    .leading = row,
-                                                   .box_rows = KN_QUANT_WGMMA_TILE,
+                                                   .box_rows = (int)variant->tile[0],
                                                    .plain_bytes = chunk_bytes(p->quant)},
                                weights));
     status = kn_tensor_map_make(kn_kernels_context(kernels),
@@ -72,7 +73,7 @@ static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_pr
                                                     .rows = (int)p->columns,
                                                     .matrices = 1,
                                                     .leading = (long long)p->k,
-                                                    .box_rows = KN_QUANT_WGMMA_TILE},
+                                                    .box_rows = (int)variant->tile[1]},
                                 x);
 out:
     return status;
@@ -83,7 +84,7 @@ static unsigned parts(size_t count, unsigned of_one) {
 }
 
 tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                                 const struct tol_kernel *kernel,
+                                 const struct kn_variant *variant, const struct tol_kernel *kernel,
                                  const struct kn_quant_problem *problem,
                                  struct kn_quant_product_arguments arguments) {
     tol_status status = TOL_OK;
@@ -92,20 +93,20 @@ tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *
     CUtensorMap weights, x;
     void *values[] = {&weights, &x, &arguments};
     const unsigned bytes[] = {sizeof weights, sizeof x, sizeof arguments};
-    TOL_TRY(make_maps(kernels, p, &weights, &x));
+    TOL_TRY(make_maps(kernels, p, variant, &weights, &x));
     TOL_TRY(kn_kernels_find(kernels, &halves_row, &halves));
     TOL_TRY(tol_launch(stream, halves,
                        (struct tol_launch_shape){parts(p->k, HALVES_THREADS * HALVES_OF_A_THREAD),
                                                  (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
                        (struct tol_arguments){1, values + 2, bytes + 2}));
     /* Its blocks ask for weights while the last of x is rounded. */
-    const struct tol_launch_shape shape = {.grid_x = parts(p->rows, KN_QUANT_WGMMA_TILE),
-                                           .grid_y = parts(p->columns, KN_QUANT_WGMMA_TILE),
+    const struct tol_launch_shape shape = {.grid_x = parts(p->rows, variant->tile[0]),
+                                           .grid_y = parts(p->columns, variant->tile[1]),
                                            .grid_z = 1,
-                                           .block_x = KN_QUANT_WGMMA_THREADS,
+                                           .block_x = variant->threads,
                                            .block_y = 1,
                                            .block_z = 1,
-                                           .shared_bytes = KN_QUANT_WGMMA_BYTES};
+                                           .shared_bytes = variant->shared_bytes};
     status =
         tol_launch_programmatic(stream, kernel, shape, (struct tol_arguments){3, values, bytes});
 out:

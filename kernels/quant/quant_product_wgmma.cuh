@@ -12,12 +12,13 @@
 // quants in any of the formats.
 // A weight is one float that is rounded once, as in step 4. With its scale as a half it would be
 // off by 2^-11 of the minimum that is subtracted, which the declared bound does not allow.
-// Owner: a block owns a tile of 128 rows and 128 columns of y, wgmma_tile; a thread the sums that
-// wgmma gives it.
-// Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / 128)
-// rounded up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the
-// maps that quant_product_wgmma.c makes. It may be launched programmatically behind a kernel that
-// writes x alone and was not.
+// Owner: a block owns a tile of 128 rows and N columns of y, wgmma_tile; a thread the sums that
+// wgmma gives it. With N of 256 a weight is made half as often for as many products, and with 128
+// there are twice as many tiles.
+// Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / N) rounded
+// up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the maps that
+// quant_product_wgmma.c makes. It may be launched programmatically behind a kernel that writes x
+// alone and was not.
 #pragma once
 
 #include "../hopper.cuh"
@@ -26,9 +27,9 @@
 
 #if __CUDA_ARCH__ >= 900
 enum {
-    TILE = KN_QUANT_WGMMA_TILE, // rows and columns of a block
-    CONSUMERS = 2,              // warpgroups
-    CONSUMER_ROWS = TILE / CONSUMERS,
+    TILE_ROWS = KN_QUANT_WGMMA_ROWS, // rows of a block
+    CONSUMERS = 2,                   // warpgroups
+    CONSUMER_ROWS = TILE_ROWS / CONSUMERS,
     CHUNK = KN_QUANT_WGMMA_CHUNK, // elements of a row in a slot
     GROUP = 64,                   // steps of a stage of x
     GROUPS = CHUNK / GROUP,
@@ -40,9 +41,9 @@ static_assert((1 + CONSUMERS) * WARPGROUP == KN_QUANT_WGMMA_THREADS, "as the hos
 // ---- the formats -------------------------------------------------------------------------------
 //
 // What a thread holds of a row's chunk. BYTES: of a row in a slot; APART: from chunk to chunk in
-// memory; SLOTS of weights and STAGES of x: what fits. load: from the row's bytes in shared memory,
-// as lane t of four. make: word 2 s + h is two halves of step s of group g, of elements
-// 8 t + 32 (s / 2) + 4 (s % 2) + 2 h on.
+// memory; SLOTS of weights. load: from the row's bytes in shared memory, as lane t of four. make:
+// word 2 s + h is two halves of step s of group g, of elements 8 t + 32 (s / 2) + 4 (s % 2) + 2 h
+// on.
 
 // Bytes become floats in the mantissa of 2^23, since conversions have a slow unit. Its bits must
 // stand in a register, or one more instruction moves them there for each byte: the compiler does
@@ -72,7 +73,7 @@ __device__ inline uint32_t two_halves(float first, float second) {
 }
 
 struct chunk_q4_k {
-    enum { BYTES = Q4_K_BYTES, APART = BYTES, SLOTS = 3, STAGES = 8 };
+    enum { BYTES = Q4_K_BYTES, APART = BYTES, SLOTS = 3 };
     uint4 header;
     uint2 qs[GROUPS];
 
@@ -118,7 +119,7 @@ __device__ inline void load_even(const uint8_t *from, uint32_t (&words)[COUNT]) 
 // A box begins at the multiple of 16 at or before its block of 210 bytes, and ends at one behind
 // it. Quarters 0 and 1 of half h of a block are group 2 h, and quarters 2 and 3 group 2 h + 1.
 struct chunk_q6_k {
-    enum { BYTES = Q6_K_BYTES + 14, APART = Q6_K_BYTES, SLOTS = 3, STAGES = 8 };
+    enum { BYTES = Q6_K_BYTES + 14, APART = Q6_K_BYTES, SLOTS = 3 };
     uint32_t ql[2][2][2], qh[2][2]; // of a half; ql of its two parts of 32 bytes
     uint32_t scales[GROUPS], d;
 
@@ -154,7 +155,7 @@ struct chunk_q6_k {
 
 // A product of a half and a byte is exact as a float, so the product of halves rounds it as well.
 struct chunk_q8_0 {
-    enum { BYTES = CHUNK / 32 * Q8_0_BYTES, APART = BYTES, SLOTS = 3, STAGES = 6 };
+    enum { BYTES = CHUNK / 32 * Q8_0_BYTES, APART = BYTES, SLOTS = 3 };
     uint32_t qs[CHUNK / 32][2], d[CHUNK / 32];
 
     // The quants of every second block begin at an odd multiple of 2.
@@ -194,11 +195,14 @@ struct chunk_q8_0 {
 
 // ---- the pipeline ------------------------------------------------------------------------------
 
-template <typename Q> struct wgmma_shared {
-    alignas(1024) uint8_t x[Q::STAGES][TILE * BOX_ROW];
-    alignas(128) uint8_t weights[Q::SLOTS][TILE * Q::BYTES];
-    alignas(8) uint64_t x_full[Q::STAGES], x_empty[Q::STAGES];
-    uint64_t weights_full[Q::SLOTS], weights_empty[Q::SLOTS];
+// N: the columns of a tile. There are as many stages of x as fit.
+template <typename Q, int N> struct wgmma_shared {
+    static constexpr int SLOTS = Q::SLOTS, STAGE = N * BOX_ROW, SLOT = TILE_ROWS * Q::BYTES;
+    static constexpr int STAGES = (ROOM - 2048 - SLOTS * SLOT) / STAGE;
+    alignas(1024) uint8_t x[STAGES][STAGE];
+    alignas(128) uint8_t weights[SLOTS][SLOT];
+    alignas(8) uint64_t x_full[STAGES], x_empty[STAGES];
+    uint64_t weights_full[SLOTS], weights_empty[SLOTS];
 };
 
 // A position in a ring, and the parity of the phase that its barriers are in.
@@ -222,32 +226,32 @@ enum wgmma_defect {
     WGMMA_LOST_CONSUMER    // the second warpgroup stores nothing
 };
 
-// The first row and column of a block's tile. Blocks follow each other across bands of eight tiles
-// of columns, so that those at work share weights, and few columns of x, in the L2 cache.
-struct wgmma_tile {
+// The first row and column of a block's tile. Blocks follow each other across bands of 1024
+// columns, so that those at work share weights, and the x of a band, in the L2 cache.
+template <int N> struct wgmma_tile {
     uint32_t row, column;
 
     __device__ inline wgmma_tile() {
-        enum { BAND = 8 };
+        enum { BAND = 1024 / N };
         const uint32_t first = blockIdx.y / BAND * BAND, wide = min(gridDim.y - first, BAND);
         const uint32_t inside = (blockIdx.y - first) * gridDim.x + blockIdx.x;
-        row = inside / wide * TILE;
-        column = (first + inside % wide) * TILE;
+        row = inside / wide * TILE_ROWS;
+        column = (first + inside % wide) * N;
     }
 };
 
-template <typename Q>
-__device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_shared<Q> *s,
+template <typename Q, int N>
+__device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_shared<Q, N> *s,
                                      const tensor_map *weights, const tensor_map *x) {
-    const wgmma_tile tile;
+    const wgmma_tile<N> tile;
     const int chunks = a.k / CHUNK;
-    wgmma_ring<Q::STAGES> of_x = {0, 1}; // a new barrier is behind its phase 1
+    wgmma_ring<wgmma_shared<Q, N>::STAGES> of_x = {0, 1}; // a new barrier is behind its phase 1
     wgmma_ring<Q::SLOTS> of_weights = {0, 1};
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; chunk++) {
         uint64_t *full = &s->weights_full[of_weights.at];
         barrier_wait(&s->weights_empty[of_weights.at], of_weights.parity);
-        barrier_expect(full, TILE * Q::BYTES);
+        barrier_expect(full, sizeof s->weights[0]);
         load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8,
                  tile.row, 0);
         of_weights.next();
@@ -257,7 +261,7 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
         for (int g = 0; g < GROUPS; g++) {
             full = &s->x_full[of_x.at];
             barrier_wait(&s->x_empty[of_x.at], of_x.parity);
-            barrier_expect(full, TILE * BOX_ROW);
+            barrier_expect(full, sizeof s->x[0]);
             load_box(x, s->x[of_x.at], full, chunk * CHUNK + g * GROUP, tile.column, 0);
             of_x.next();
         }
@@ -265,22 +269,23 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
 }
 
 // The 64 rows of a consumer; a thread has rows lane / 4 and lane / 4 + 8 of the 16 of its warp.
-template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
-    wgmma_shared<Q> *s;
+template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
+    static constexpr int STAGES = wgmma_shared<Q, N>::STAGES;
+    wgmma_shared<Q, N> *s;
     const int consumer, lane, first; // the first row of the thread
     const uint32_t power;
-    wgmma_ring<Q::STAGES> of_x;
+    wgmma_ring<STAGES> of_x;
     wgmma_ring<Q::SLOTS> of_weights;
     Q rows[2];
     uint32_t fragments[2][STEPS][4]; // of two groups, in turn
-    float sums[TILE / 2];
+    float sums[N / 2];
 
-    __device__ inline wgmma_consumer(wgmma_shared<Q> *s_, int consumer_, uint32_t k)
+    __device__ inline wgmma_consumer(wgmma_shared<Q, N> *s_, int consumer_, uint32_t k)
         : s(s_), consumer(consumer_), lane(threadIdx.x % WARP),
           first(consumer * CONSUMER_ROWS + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4),
           power(two_to_23(k)), of_x{0, 0}, of_weights{0, 0} {
 #pragma unroll
-        for (int i = 0; i < TILE / 2; i++) sums[i] = 0;
+        for (int i = 0; i < N / 2; i++) sums[i] = 0;
     }
 
     // Brings the next chunk to registers, and gives its slot back.
@@ -323,7 +328,7 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
         uint64_t b = factor_of<true>(s->x[of_x.at]);
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
-            product<__half, TILE>::template add_part<true>(sums, a[step], b);
+            product<__half, N>::template add_part<true>(sums, a[step], b);
             b += factor_step<true>();
         }
         wgmma_commit();
@@ -340,7 +345,7 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
                 barrier_wait(&s->x_full[of_x.at], of_x.parity);
                 if (DEFECT == WGMMA_EARLY_STAGE) {
                     release(&s->x_empty[of_x.at]);
-                    const bool is_filled_again = chunk * GROUPS + g + Q::STAGES < chunks * GROUPS;
+                    const bool is_filled_again = chunk * GROUPS + g + STAGES < chunks * GROUPS;
                     if (is_filled_again) barrier_wait(&s->x_full[of_x.at], of_x.parity ^ 1);
                 }
                 const bool is_stale = DEFECT == WGMMA_STALE_FRAGMENTS && g == GROUPS - 1;
@@ -363,31 +368,31 @@ template <typename Q, wgmma_defect DEFECT> struct wgmma_consumer {
     }
 
     __device__ inline void store(const kn_quant_product_arguments &a) const {
-        const wgmma_tile tile;
+        const wgmma_tile<N> tile;
         const uint32_t row = tile.row + first, column = tile.column + lane % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < TILE / 2; i++) {
+        for (int i = 0; i < N / 2; i++) {
             const uint32_t m = row + i % 4 / 2 * 8, n = column + i / 4 * 8 + i % 2;
             if (m < a.rows && n < a.columns) ((float *)a.y)[n * a.y_stride + m] = sums[i];
         }
     }
 };
 
-template <typename Q, wgmma_defect DEFECT = WGMMA_RIGHT>
+template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
 __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const tensor_map *weights,
                                      const tensor_map *x) {
-    static_assert(sizeof(wgmma_shared<Q>) + 1024 <= ROOM, "the launch has room for it");
+    using shared = wgmma_shared<Q, N>;
+    static_assert(sizeof(shared) + 1024 <= ROOM, "the launch has room for it");
     extern __shared__ uint8_t room[];
-    wgmma_shared<Q> *s =
-        reinterpret_cast<wgmma_shared<Q> *>(room + (1024 - shared_address(room) % 1024) % 1024);
+    shared *s = reinterpret_cast<shared *>(room + (1024 - shared_address(room) % 1024) % 1024);
     if (threadIdx.x == 0) {
         prefetch_map(weights);
         prefetch_map(x);
-        for (int i = 0; i < Q::STAGES; i++) {
+        for (int i = 0; i < shared::STAGES; i++) {
             barrier_make(&s->x_full[i], 1);
             barrier_make(&s->x_empty[i], CONSUMERS);
         }
-        for (int i = 0; i < Q::SLOTS; i++) {
+        for (int i = 0; i < shared::SLOTS; i++) {
             barrier_make(&s->weights_full[i], 1);
             barrier_make(&s->weights_empty[i], CONSUMERS * WARPGROUP / WARP);
         }
@@ -399,7 +404,7 @@ __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const 
         if (threadIdx.x == 0) wgmma_produce(a, s, weights, x);
     } else {
         take_registers<232>();
-        wgmma_consumer<Q, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
+        wgmma_consumer<Q, N, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
         consumer.run(a.k / CHUNK);
         if (DEFECT != WGMMA_LOST_CONSUMER || consumer.consumer == 0) consumer.store(a);
     }

@@ -15,12 +15,11 @@ struct kn_quant_problem {
 };
 
 /* A row of a table of variants: what the operation launches by kn_quant_wgmma_launch. */
-#define KN_QUANT_WGMMA_ROW(of, kernel, file)                                                       \
+#define KN_QUANT_WGMMA_ROW(of, kernel, file, columns)                                              \
     {                                                                                              \
         .name = of, .entry = kernel, .images = file, .compute_capability_min = 90,                 \
         .refuse = kn_quant_wgmma_refuses, .threads = KN_QUANT_WGMMA_THREADS,                       \
-        .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {KN_QUANT_WGMMA_TILE, KN_QUANT_WGMMA_TILE},  \
-        .cluster = 1                                                                               \
+        .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {KN_QUANT_WGMMA_ROWS, columns}, .cluster = 1 \
     }
 
 /* Bytes of x as halves. */
@@ -29,10 +28,10 @@ size_t kn_quant_wgmma_workspace(size_t columns, size_t k);
 /* As struct kn_variant.refuse, of a struct kn_quant_problem. */
 const char *kn_quant_wgmma_refuses(const void *problem);
 
-/* Queues the kernel that rounds x, and the product behind it, by a kernel that serves. Fails as
- * kn_tensor_map_make, kn_kernels_find and tol_launch do. */
+/* Queues the kernel that rounds x, and the product behind it, by the kernel of a variant that
+ * serves. Fails as kn_tensor_map_make, kn_kernels_find and tol_launch do. */
 tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                                 const struct tol_kernel *kernel,
+                                 const struct kn_variant *variant, const struct tol_kernel *kernel,
                                  const struct kn_quant_problem *problem,
                                  struct kn_quant_product_arguments arguments);
 

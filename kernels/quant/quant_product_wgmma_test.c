@@ -13,6 +13,8 @@
 
 TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
 
+static const char *const variants[] = {"wgmma", "wgmma_256"};
+
 static void begin(void) {
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     kernel_scene_begin();
@@ -31,15 +33,16 @@ static void check(const struct kn_quant_trial *t) {
     char text[512];
     if (!test_takes_trial()) return;
     const struct kn_quant_finding finding = find(t);
-    cr_assert(finding.deviation.failed == 0, "%s, %zu x %zu, k %zu, %s blocks, x %s, seed %llu: %s",
-              kn_quant_name(t->quant), t->rows, t->columns, t->k, kn_quant_blocks_name(t->kind),
+    cr_assert(finding.deviation.failed == 0,
+              "%s by %s, %zu x %zu, k %zu, %s blocks, x %s, seed %llu: %s", kn_quant_name(t->quant),
+              t->variant, t->rows, t->columns, t->k, kn_quant_blocks_name(t->kind),
               kn_distribution_name(t->distribution), (unsigned long long)t->seed,
               kn_deviation_text(&finding.deviation, text, sizeof text));
 }
 
-/* Rows and columns around tiles of 128 and bands of 1024 columns; k below and beyond the rings of
- * 768 weights and of 384 or 512 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes
- * if k is one of 2048. */
+/* Rows and columns around tiles and bands of 1024 columns; k below and beyond the rings of 768
+ * weights and of 192 to 640 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes if k
+ * is one of 2048. */
 Test(quant_product_wgmma, it_stays_within_its_bound) {
     static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
                                       {1, 1, 1},    {5, 130, 2},  {128, 128, 3},
@@ -49,17 +52,21 @@ Test(quant_product_wgmma, it_stays_within_its_bound) {
     static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
                                                          KN_CANCEL, KN_LARGE,   KN_TINY};
     begin();
-    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] * KN_QUANTS; i++) {
+    enum {
+        SIZES = sizeof sizes / sizeof sizes[0],
+        LONG = sizeof long_sizes / sizeof long_sizes[0]
+    };
+    for (unsigned i = 0; i < 2 * SIZES * KN_QUANTS; i++) {
         const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
-        const size_t *size =
-            quant == KN_Q6_K ? long_sizes[i / KN_QUANTS % 4] : sizes[i / KN_QUANTS];
+        const size_t at = i / KN_QUANTS % SIZES;
+        const size_t *size = quant == KN_Q6_K ? long_sizes[at % LONG] : sizes[at];
         const bool gaps = i % 2 == 1;
         check(&(struct kn_quant_trial){.quant = quant,
                                        .arithmetic = KN_QUANT_F16,
                                        .rows = size[0],
                                        .columns = size[1],
                                        .k = size[2] * 256,
-                                       .variant = "wgmma",
+                                       .variant = variants[i / KN_QUANTS / SIZES],
                                        .kind = i % 5 == 4 ? KN_BLOCKS_SUBNORMAL : KN_BLOCKS_USUAL,
                                        .distribution = distributions[i % 6],
                                        .scale = 1,
@@ -74,9 +81,10 @@ Test(quant_product_wgmma, it_stays_within_its_bound) {
 Test(quant_product_wgmma, each_weight_is_rounded_once) {
     enum { ROWS = 70, COLUMNS = 256 };
     begin();
-    for (unsigned i = 0; i < 2 * KN_QUANTS; i++) {
+    for (unsigned i = 0; i < 4 * KN_QUANTS; i++) {
         const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
-        const enum kn_quant_blocks kind = i < KN_QUANTS ? KN_BLOCKS_USUAL : KN_BLOCKS_SUBNORMAL;
+        const enum kn_quant_blocks kind =
+            i / KN_QUANTS % 2 == 0 ? KN_BLOCKS_USUAL : KN_BLOCKS_SUBNORMAL;
         const size_t k = quant == KN_Q6_K ? 2048 : 256, count = ROWS * k;
         const size_t blocks = count / kn_quant_block_elements(quant);
         const size_t block_bytes = kn_quant_block_bytes(quant);
@@ -109,7 +117,7 @@ Test(quant_product_wgmma, each_weight_is_rounded_once) {
                                                          .x = kn_place_of(x, 0),
                                                          .y = kn_place_of(y, 0),
                                                          .workspace = kn_place_of(halves, 0),
-                                                         .variant = "wgmma"}));
+                                                         .variant = variants[i / KN_QUANTS / 2]}));
         MUST(tol_stream_synchronize(stream));
         MUST(tol_buffer_read(y, made, sizeof made));
         for (size_t e = 0; e < COLUMNS * ROWS; e++) {
@@ -133,7 +141,7 @@ Test(quant_product_wgmma, what_is_no_number_stays_where_it_is) {
                                        .rows = 131,
                                        .columns = 130,
                                        .k = i % KN_QUANTS == KN_Q6_K ? 2048 : 512,
-                                       .variant = "wgmma",
+                                       .variant = variants[i % 2],
                                        .distribution = KN_NORMAL,
                                        .scale = 1,
                                        .seed = i + 1,

@@ -77,7 +77,7 @@ static void run_product(struct sweep *sweep, const char *variant, enum kn_quant 
                         size_t k) {
     struct kn_quant_finding finding = {0};
     /* Blocks of Q8_0 are short: k is no multiple of 256. */
-    if (quant == KN_Q8_0 && strcmp(variant, "wgmma") != 0) k -= 96;
+    if (quant == KN_Q8_0 && strncmp(variant, "wgmma", 5) != 0) k -= 96;
     if (!sweep_begin(sweep, "product %s %s %s %zu x %zu, k %zu", variant, kn_quant_name(quant),
                      kn_quant_arithmetic_name(arithmetic), rows, columns, k)) {
         return;
@@ -114,6 +114,7 @@ void sweep_quant(struct sweep *sweep) {
         run_product(sweep, "tensor", quant, KN_QUANT_F16, 35, 9, 768);
         run_product(sweep, "tensor", quant, KN_QUANT_F16, 66, 67, 512);
         run_product(sweep, "wgmma", quant, KN_QUANT_F16, 19, 9, 2048);
+        run_product(sweep, "wgmma_256", quant, KN_QUANT_F16, 130, 257, 2048);
         run_product(sweep, "wgmma", quant, KN_QUANT_F16, 130, 131, quant == KN_Q6_K ? 2048 : 512);
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 1, 2304);
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 11, 768);
