@@ -106,17 +106,10 @@ __device__ inline bool attention_is_cut(const attention_arguments &x, const atte
 }
 
 template <int D, attention_behind BEHIND>
-__device__ inline void
-attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
-                  const tensor_map *k, const tensor_map *v, const attention_place &place) {
-    using shape = attention_shape<D>;
-    enum {
-        SLABS = shape::SLABS,
-        CONSUMERS = shape::CONSUMERS,
-        KEYS = shape::KEYS,
-        SLAB = shape::SLAB
-    };
-    const int kv_head = place.head / x.group;
+__device__ inline void attention_load_rows(const attention_arguments &x,
+                                           attention_hopper_shared<D> *s, const tensor_map *q,
+                                           const attention_place &place) {
+    enum { SLABS = attention_shape<D>::SLABS, CONSUMERS = attention_shape<D>::CONSUMERS };
     barrier_expect(&s->q_full, sizeof s->q);
 #pragma unroll
     for (int i = 0; i < CONSUMERS * SLABS; i++) {
@@ -127,6 +120,16 @@ attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, c
                  place.map_row + (below < x.q_length ? below : place.first), place.head,
                  map_batch<BEHIND>(place));
     }
+}
+
+template <int D, attention_behind BEHIND>
+__device__ inline void
+attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
+                  const tensor_map *k, const tensor_map *v, const attention_place &place) {
+    using shape = attention_shape<D>;
+    enum { SLABS = shape::SLABS, KEYS = shape::KEYS, SLAB = shape::SLAB };
+    const int kv_head = place.head / x.group;
+    attention_load_rows<D, BEHIND>(x, s, q, place);
 #pragma unroll 1
     for (int i = 0; i < place.tiles; i++) {
         const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1;
@@ -409,10 +412,24 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
     }
 };
 
-template <typename T, int D, attention_behind BEHIND = NOTHING>
+// Keys and values that maps describe as rows: one thread copies their boxes.
+struct attention_boxes_in_rows {
+    static __device__ inline bool copies() { return threadIdx.x == 0; }
+    template <int D, attention_behind BEHIND>
+    __device__ inline void produce(const attention_arguments &x, attention_hopper_shared<D> *s,
+                                   const tensor_map *q, const tensor_map *k, const tensor_map *v,
+                                   const attention_place &place) const {
+        attention_produce<D, BEHIND>(x, s, q, k, v, place);
+    }
+};
+
+// boxes: which threads of the first warp copy, and how.
+template <typename T, int D, attention_behind BEHIND = NOTHING,
+          typename BOXES = attention_boxes_in_rows>
 __device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
                                         const tensor_map *k, const tensor_map *v,
-                                        const tensor_map *out, int map_row = 0, int map_key = 0) {
+                                        const tensor_map *out, int map_row = 0, int map_key = 0,
+                                        const BOXES &boxes = {}) {
     using shape = attention_shape<D>;
     static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= shape::ROOM, "it has room");
     extern __shared__ uint8_t room[];
@@ -437,7 +454,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
     const attention_place place = attention_place_of<D>(x, map_row, map_key);
     if (threadIdx.x < WARPGROUP) {
         give_registers<shape::PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) attention_produce<D, BEHIND>(x, s, q, k, v, place);
+        if (BOXES::copies()) boxes.template produce<D, BEHIND>(x, s, q, k, v, place);
         if (BEHIND != NOTHING && threadIdx.x < WARP) {
             __syncwarp();
             attention_cut_values<D, BEHIND>(x, s, place);

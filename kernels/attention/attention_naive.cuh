@@ -1,4 +1,5 @@
-// A row of attention by a warp: what attention_1_naive and attention_packed_1_naive share.
+// A row of attention by a warp: what attention_1_naive, attention_packed_1_naive and
+// attention_paged_1_naive share.
 //
 // The idea, and what bounds it: as attention_1_naive.cu says.
 // Owner: the calling warp owns row `row` of out; lane threadIdx.x its elements lane, lane + 32, ...
@@ -7,14 +8,31 @@
 
 #include "attention.cuh"
 
-template <typename T>
+// Keys and values that lie in rows of one stride: a walk over them, a key at a time.
+template <typename T> struct attention_walk {
+    const attention_arguments &x;
+    const T *k, *v;
+
+    __device__ inline attention_walk(const attention_arguments &x, int batch, int head)
+        : x(x), k(attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0)),
+          v(attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0)) {}
+    __device__ inline void begin(int key) {
+        k += key * x.k_strides.row, v += key * x.v_strides.row;
+    }
+    __device__ inline void arrive() {}
+    __device__ inline void advance() { k += x.k_strides.row, v += x.v_strides.row; }
+    __device__ inline float key(int d) const { return to_float(k[d]); }
+    __device__ inline float value(int d) const { return to_float(v[d]); }
+};
+
+// more: what another walk is made of.
+template <typename T, typename WALK = attention_walk<T>, typename... MORE>
 __device__ inline void attention_naive_row(const attention_arguments &x, int batch, int head,
-                                           int row) {
+                                           int row, const MORE &...more) {
     constexpr int MOST = 256 / WARP;
     const int lane = threadIdx.x;
     const T *q = attention_row<T>(x.q, x.q_strides, batch, head, row);
-    const T *k = attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0);
-    const T *v = attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0);
+    WALK walk(x, batch, head, more...);
     T *out = (T *)attention_row<T>(x.out, x.out_strides, batch, head, row);
     float query[MOST], sums[MOST], largest = -INFINITE, sum = 0;
 #pragma unroll
@@ -24,13 +42,14 @@ __device__ inline void attention_naive_row(const attention_arguments &x, int bat
         sums[i] = 0;
     }
     const int keys = keys_seen(x, row), from = first_key_seen(x, row);
-    k += from * x.k_strides.row, v += from * x.v_strides.row;
-    for (int key = from; key < keys; key++, k += x.k_strides.row, v += x.v_strides.row) {
+    walk.begin(from);
+    for (int key = from; key < keys; key++, walk.advance()) {
+        walk.arrive();
         float score = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             const int d = i * WARP + lane;
-            if (d < x.head_size) score = fmaf(query[i], to_float(k[d]), score);
+            if (d < x.head_size) score = fmaf(query[i], walk.key(d), score);
         }
         score = warp_sum(score) * x.scale_log2;
         const float before = largest;
@@ -41,7 +60,7 @@ __device__ inline void attention_naive_row(const attention_arguments &x, int bat
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             const int d = i * WARP + lane;
-            if (d < x.head_size) sums[i] = fmaf(weight, to_float(v[d]), sums[i] * grown);
+            if (d < x.head_size) sums[i] = fmaf(weight, walk.value(d), sums[i] * grown);
         }
     }
 #pragma unroll

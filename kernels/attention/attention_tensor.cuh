@@ -217,8 +217,34 @@ __device__ inline void store_rows(const attention_warp<D, BANDS, KEYS> &warp,
     }
 }
 
-template <typename T, int D, int BANDS, int KEYS, int WARPS, attention_defect DEFECT>
-__device__ inline void attention_tensor(const attention_arguments &x) {
+// Keys and values that lie in rows of one stride: a thread's copies of their tiles, in order.
+template <typename T, int D, int KEYS, int THREADS> struct attention_tiles_in_rows {
+    const attention_arguments &x;
+    attention_copier<T, D, KEYS, THREADS> keys, values;
+
+    __device__ inline attention_tiles_in_rows(const attention_arguments &x, int batch, int head)
+        : x(x), keys(attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0), x.k_strides.row),
+          values(attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0), x.v_strides.row) {}
+    __device__ inline void begin(int tile) {
+        keys.advance(tile * KEYS), values.advance(tile * KEYS);
+    }
+    // Tile i, its keys and behind them its values. Keys that do not exist become zeros.
+    __device__ inline void copy(int i, uint32_t to) {
+        constexpr int TILE_BYTES = KEYS * attention_tile<D>::ROW_BYTES;
+        const int there = x.kv_length - i * KEYS;
+        if (there >= KEYS) {
+            keys.whole(to), values.whole(to + TILE_BYTES);
+        } else {
+            keys.some(to, there), values.some(to + TILE_BYTES, there);
+        }
+        keys.advance(), values.advance();
+    }
+};
+
+// TILES copies keys and values; more: what it is made of, beside the problem.
+template <typename T, int D, int BANDS, int KEYS, int WARPS, attention_defect DEFECT,
+          typename TILES = attention_tiles_in_rows<T, D, KEYS, WARPS * WARP>, typename... MORE>
+__device__ inline void attention_tensor(const attention_arguments &x, const MORE &...more) {
     using tile_of = attention_tile<D>;
     constexpr int THREADS = WARPS * WARP, QUERIES = WARPS * 16 * BANDS;
     constexpr int TILE_BYTES = KEYS * tile_of::ROW_BYTES;
@@ -236,21 +262,12 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
     const int tiles = ceil_div(seen, KEYS);
     int tile_from = x.causal ? max(0, first + 1 + past - x.window) / KEYS : 0;
     if (DEFECT == WINDOW_TILE_LOST && tile_from > 0) tile_from++;
-    attention_copier<T, D, KEYS, THREADS> keys(
-        attention_row<T>(x.k, x.k_strides, batch, head / x.group, 0), x.k_strides.row);
-    attention_copier<T, D, KEYS, THREADS> values(
-        attention_row<T>(x.v, x.v_strides, batch, head / x.group, 0), x.v_strides.row);
-    keys.advance(tile_from * KEYS), values.advance(tile_from * KEYS);
+    TILES source(x, batch, head, more...);
+    source.begin(tile_from);
     auto copy_tile = [&](int i) {
         if (i >= tiles) return;
         const uint32_t to = tiles_at + i % 2 * 2 * TILE_BYTES;
-        const int there = x.kv_length - i * KEYS;
-        if (there >= KEYS) {
-            keys.whole(to), values.whole(to + TILE_BYTES);
-        } else {
-            keys.some(to, there), values.some(to + TILE_BYTES, there);
-        }
-        keys.advance(), values.advance();
+        source.copy(i, to);
     };
     attention_copier<T, D, QUERIES, THREADS>(attention_row<T>(x.q, x.q_strides, batch, head, first),
                                              x.q_strides.row)

@@ -15,9 +15,17 @@ __device__ inline packed_rows packed_rows_of(const void *begins, int sequence, i
     return {begin, min(end - begin, most)};
 }
 
+// Moves lse so that a row's place in it is the one that [heads][q_rows] gives.
+__device__ inline void move_lse(attention_arguments &x, const packed_rows &rows, int q_rows,
+                                int sequence, int head) {
+    if (x.lse != nullptr) {
+        const long long wanted = (long long)head * q_rows + rows.begin;
+        x.lse = (float *)x.lse + (wanted - ((long long)sequence * x.heads + head) * rows.count);
+    }
+}
+
 // A sequence's problem, for one of its heads: its rows and keys, and no other's. The batch of the
-// result is the sequence's number, with batch strides of 0; lse is moved so that a row's place in
-// it is the one that [heads][q_rows] gives. A single row sees the last keys, and the others are
+// result is the sequence's number, with batch strides of 0. A single row sees the last keys, and the others are
 // left out, as attention.c does: the tiles of keys then begin at the same key.
 template <typename T>
 __device__ inline attention_arguments sequence_of(const attention_packed_arguments &p, int sequence,
@@ -36,9 +44,6 @@ __device__ inline attention_arguments sequence_of(const attention_packed_argumen
     x.v = (T *)x.v + keys.begin * x.v_strides.row;
     x.q_strides.batch = x.k_strides.batch = x.v_strides.batch = x.out_strides.batch = 0;
     x.q_length = rows.count, x.kv_length = keys.count;
-    if (x.lse != nullptr) {
-        const long long wanted = (long long)head * p.q_rows + rows.begin;
-        x.lse = (float *)x.lse + (wanted - ((long long)sequence * x.heads + head) * rows.count);
-    }
+    move_lse(x, rows, p.q_rows, sequence, head);
     return x;
 }
