@@ -128,6 +128,7 @@ KERNELS = Room(
          "an operation each"),
         ("attention_backward attention_packed",
          "the gradients of attention, and sequences of different lengths"),
+        ("attention_paged", "attention over keys and values in pages"),
         ("grouped", "products of groups of rows, and what follows them"),
         ("decoder", "what a decoder of language models adds: weights in any format of its files, "
                     "rows rounded to bytes, attention over pages"),
@@ -137,12 +138,13 @@ KERNELS = Room(
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
+           "attention_paged_maps": "attention_paged",
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
            "collective_state": "collective", "grouped_problem": "grouped",
            "quant_product_wgmma": "quant_product"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
-                                          "packed_scene"))
+                                          "packed_scene", "pages_scene"))
 
 ENGINE = Room(
     root="runtime/worker/engine",

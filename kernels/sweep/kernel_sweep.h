@@ -49,6 +49,7 @@ void sweep_gemm(struct sweep *sweep);
 void sweep_grouped(struct sweep *sweep);
 void sweep_attention(struct sweep *sweep);
 void sweep_packed(struct sweep *sweep);
+void sweep_pages(struct sweep *sweep);
 void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
