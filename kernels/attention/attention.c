@@ -34,14 +34,19 @@ out:
 }
 
 tol_status attention_check(const struct kn_attention *x, struct attention_problem *problem) {
+    return attention_check_elements(x, 0, problem);
+}
+
+tol_status attention_check_elements(const struct kn_attention *x, size_t element,
+                                    struct attention_problem *problem) {
     tol_status status = TOL_OK;
     TOL_TRY(check_shape(x));
-    struct attention_operand q = {"q", x->heads, x->q_length, {0, 0, 0}, 0, 0}, out = q;
-    struct attention_operand k = {"k", x->kv_heads, x->kv_length, {0, 0, 0}, 0, 0}, v = k;
+    struct attention_operand q = {"q", x->heads, x->q_length, {0, 0, 0}, 0, 0, element}, out = q;
+    struct attention_operand k = {"k", x->kv_heads, x->kv_length, {0, 0, 0}, 0, 0, element}, v = k;
     const size_t rows = x->batch * x->heads * x->q_length; /* below 2^63 */
     CUdeviceptr lse = 0, part = 0;
     size_t lse_bytes = 0;
-    out.name = "out", v.name = "v";
+    out.name = "out", out.element = 0, v.name = "v";
     TOL_TRY(attention_operand_locate(x, &x->q, &q));
     TOL_TRY(attention_operand_locate(x, &x->out, &out));
     if (rows > 0) {
@@ -216,7 +221,7 @@ static tol_status launch_with_maps(struct kn_kernels *kernels, struct tol_stream
     void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, x};
     const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
                               sizeof *x};
-    tol_status status = attention_maps_make(kn_kernels_context(kernels), problem, &maps);
+    tol_status status = attention_maps_make(kn_kernels_context(kernels), problem, false, &maps);
     if (status != TOL_OK) return status;
     return tol_launch(stream, kernel, shape, (struct tol_arguments){5, values, bytes});
 }

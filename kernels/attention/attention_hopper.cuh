@@ -176,7 +176,8 @@ __device__ inline void attention_cut_values(const attention_arguments &x,
 
 // The rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
 // 8, under index 0 and 1.
-template <typename T, int D, attention_behind BEHIND> struct attention_consumer {
+template <typename T, int D, attention_behind BEHIND, typename E, typename OUT>
+struct attention_consumer {
     using shape = attention_shape<D>;
     enum { SLABS = shape::SLABS, CONSUMERS = shape::CONSUMERS, KEYS = shape::KEYS };
     attention_hopper_shared<D> *s;
@@ -185,6 +186,7 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
     int key_begin;             // the first key of the block's tiles
     float sums[D / 2], scores[KEYS / 2], base[2], total[2], grown[2];
     uint32_t weights[KEYS / 4];
+    float value_scale; // of elements of 8 bits
 
     // Scores get no values, which would be written between the fence and the first product.
     __device__ inline attention_consumer(attention_hopper_shared<D> *s_,
@@ -201,9 +203,9 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
     // scores = q k^T; not waited for.
     __device__ inline void multiply_keys(int stage) {
 #pragma unroll
-        for (int step = 0; step < D / 16; step++) {
+        for (int step = 0; step < D * (int)sizeof(E) / 32; step++) {
             const uint64_t inside = step % 4 * factor_step<true>();
-            product<T, KEYS>::template add<true, true>(
+            product<E, KEYS>::template add<true, true>(
                 scores, factor_of<true>(s->q[consumer][step / 4]) + inside,
                 factor_of<true>(s->k[stage][step / 4]) + inside, step > 0);
         }
@@ -367,7 +369,7 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
             float all = total[h];
             all += __shfl_xor_sync(~0u, all, 1);
             all += __shfl_xor_sync(~0u, all, 2);
-            const float share = share_of(all);
+            const float share = sizeof(E) == 1 ? share_of(all) * value_scale : share_of(all);
             if (lane % 4 == 0 && (first + h * 8 < x.q_length || BEHIND == NEXT_LSE_WRITTEN)) {
                 store_lse(x, place.batch, place.head, first + h * 8, base[h], all);
             }
@@ -375,7 +377,7 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
             for (int c = 0; c < D / 8; c++) {
                 uint8_t *row = s->q[consumer][c / 8] + (down + h * 8) * BOX_ROW;
                 *(uint32_t *)(row + (c % 8 ^ lane / 4) * 16 + lane % 4 * 4) =
-                    pack<T>(sums[c * 4 + 2 * h] * share, sums[c * 4 + 2 * h + 1] * share);
+                    pack<OUT>(sums[c * 4 + 2 * h] * share, sums[c * 4 + 2 * h + 1] * share);
             }
         }
         fence_copies();
@@ -397,7 +399,7 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
 
     // Of a box that would end in the next sequence, the rows from `row` on that are not its.
     __device__ inline void store_part(const attention_place &place, int row) {
-        enum { PIECES = BOX_ROW / 16, LENGTH = 16 / sizeof(T) };
+        enum { PIECES = BOX_ROW / 16, LENGTH = 16 / sizeof(OUT) };
         const int thread = threadIdx.x % WARPGROUP, piece = thread % PIECES;
         for (int down = thread / PIECES; row + down < x.q_length; down += WARPGROUP / PIECES) {
             T *to =
@@ -415,6 +417,8 @@ template <typename T, int D, attention_behind BEHIND> struct attention_consumer 
 // Keys and values that maps describe as rows: one thread copies their boxes.
 struct attention_boxes_in_rows {
     static __device__ inline bool copies() { return threadIdx.x == 0; }
+    template <int D> __device__ inline void make_barriers(attention_hopper_shared<D> *) const {}
+    __device__ inline float value_scale() const { return 1; }
     template <int D, attention_behind BEHIND>
     __device__ inline void produce(const attention_arguments &x, attention_hopper_shared<D> *s,
                                    const tensor_map *q, const tensor_map *k, const tensor_map *v,
@@ -423,9 +427,9 @@ struct attention_boxes_in_rows {
     }
 };
 
-// boxes: which threads of the first warp copy, and how.
+// boxes: which threads of the first warpgroup copy, and how. T: of weights and values; E: of q and k.
 template <typename T, int D, attention_behind BEHIND = NOTHING,
-          typename BOXES = attention_boxes_in_rows>
+          typename BOXES = attention_boxes_in_rows, typename E = T, typename OUT = T>
 __device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
                                         const tensor_map *k, const tensor_map *v,
                                         const tensor_map *out, int map_row = 0, int map_key = 0,
@@ -448,6 +452,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
             barrier_make(&s->k_empty[i], shape::CONSUMERS);
             barrier_make(&s->v_empty[i], shape::CONSUMERS);
         }
+        boxes.make_barriers(s);
         barriers_made();
     }
     __syncthreads();
@@ -466,8 +471,9 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         const int end = attention_tiles<D>(x, place.past, above + BOX_ROWS) - place.begin;
         const int tiles = max(0, min(place.tiles, end));
         const int from = min(tiles, attention_first_tile<D>(x, place.past, above) - place.begin);
-        attention_consumer<T, D, BEHIND> rows(
+        attention_consumer<T, D, BEHIND, E, OUT> rows(
             s, x, consumer, above + thread / WARP * 16 + thread % WARP / 4, place);
+        rows.value_scale = boxes.value_scale();
         barrier_wait(&s->q_full, 0);
         rows.begin_turns();
         rows.pass(0, from);

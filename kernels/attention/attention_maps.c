@@ -40,7 +40,7 @@ const char *attention_maps_refuse(const struct attention_problem *problem, size_
 
 static tol_status make(struct tol_context *context, const struct kn_attention *x, const char *name,
                        CUdeviceptr address, const struct attention_strides *by, size_t heads,
-                       size_t rows, int box_rows, CUtensorMap *map) {
+                       size_t rows, int box_rows, bool is_bytes, CUtensorMap *map) {
     const long long row = rows > 1 ? by->row : (long long)x->head_size;
     const struct kn_tensor tensor = {.name = name,
                                      .address = address,
@@ -52,25 +52,26 @@ static tol_status make(struct tol_context *context, const struct kn_attention *x
                                      .stride = by->head,
                                      .groups = (int)x->batch,
                                      .group_stride = by->batch,
+                                     .is_bytes = is_bytes,
                                      .box_rows = box_rows};
     return kn_tensor_map_make(context, &tensor, map);
 }
 
 tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,
-                               struct attention_maps *maps) {
+                               bool is_bytes, struct attention_maps *maps) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = problem->attention;
     const struct attention_arguments *a = &problem->arguments;
     const int keys = x->head_size > 128 ? 64 : 128;
     const size_t kv_length = (size_t)a->kv_length;
     TOL_TRY(make(context, x, "attention's q", a->q, &a->q_strides, x->heads, x->q_length, BOX_ROWS,
-                 &maps->q));
+                 is_bytes, &maps->q));
     TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, kv_length, keys,
-                 &maps->k));
+                 is_bytes, &maps->k));
     TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, kv_length, keys,
-                 &maps->v));
+                 is_bytes, &maps->v));
     status = make(context, x, "attention's out", a->out, &a->out_strides, x->heads, x->q_length,
-                  BOX_ROWS, &maps->out);
+                  BOX_ROWS, false, &maps->out);
 out:
     return status;
 }

@@ -23,8 +23,8 @@ struct attention_maps {
  * problem, whose type is the kernel's; NULL: it does. */
 const char *attention_maps_refuse(const struct attention_problem *problem, size_t head_size);
 
-/* Makes the maps. Fails as the driver does. */
+/* Makes the maps. is_bytes: elements of q, k and v have 8 bits. Fails as the driver does. */
 tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,
-                               struct attention_maps *maps);
+                               bool is_bytes, struct attention_maps *maps);
 
 #endif

@@ -25,13 +25,13 @@ template <typename T> struct attention_walk {
     __device__ inline float value(int d) const { return to_float(v[d]); }
 };
 
-// more: what another walk is made of.
-template <typename T, typename WALK = attention_walk<T>, typename... MORE>
+// Q: the elements of q. more: what another walk is made of.
+template <typename T, typename WALK = attention_walk<T>, typename Q = T, typename... MORE>
 __device__ inline void attention_naive_row(const attention_arguments &x, int batch, int head,
                                            int row, const MORE &...more) {
     constexpr int MOST = 256 / WARP;
     const int lane = threadIdx.x;
-    const T *q = attention_row<T>(x.q, x.q_strides, batch, head, row);
+    const Q *q = attention_row<Q>(x.q, x.q_strides, batch, head, row);
     WALK walk(x, batch, head, more...);
     T *out = (T *)attention_row<T>(x.out, x.out_strides, batch, head, row);
     float query[MOST], sums[MOST], largest = -INFINITE, sum = 0;

@@ -14,10 +14,12 @@ struct attention_operand {
     size_t heads, rows;
     struct attention_strides strides;
     CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
+    size_t element;         /* the bytes of an element; 0: those of the type */
 };
 
-/* Finds strides and addresses; name, heads and rows are given. Nothing if there is no element.
- * TOL_INVALID_ARGUMENT: there is no buffer. TOL_OUT_OF_RANGE: it is not inside its buffer. */
+/* Finds strides and addresses; name, heads, rows and element are given. Nothing if there is no
+ * element. TOL_INVALID_ARGUMENT: there is no buffer. TOL_OUT_OF_RANGE: it is not inside its
+ * buffer. */
 tol_status attention_operand_locate(const struct kn_attention *x, const struct kn_heads *heads,
                                     struct attention_operand *operand);
 

@@ -17,6 +17,9 @@ struct attention_problem {
 
 /* Checks a problem, and describes it to the kernels as it stands. Fails as kn_attention does. */
 tol_status attention_check(const struct kn_attention *x, struct attention_problem *problem);
+/* The same where elements of q, k and v have so many bytes. */
+tol_status attention_check_elements(const struct kn_attention *x, size_t element,
+                                    struct attention_problem *problem);
 
 /* For each type the kernel that merges the parts of blocks that split the keys. */
 extern const struct kn_variant kn_attention_combine[KN_TYPES];

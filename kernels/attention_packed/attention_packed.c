@@ -174,7 +174,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
                               sizeof *arguments};
     const unsigned skipped = variant->cluster != 0 ? 0 : 4; /* the maps */
-    if (skipped == 0) TOL_TRY(attention_maps_make(kn_kernels_context(kernels), whole, &maps));
+    if (skipped == 0)
+        TOL_TRY(attention_maps_make(kn_kernels_context(kernels), whole, false, &maps));
     status = tol_launch(stream, kernel, shape,
                         (struct tol_arguments){5 - skipped, values + skipped, bytes + skipped});
 out:

@@ -143,7 +143,7 @@ static tol_status check_places(const struct kn_attention_paged *p,
     tol_status status = TOL_OK;
     const struct kn_attention *x = &p->attention;
     const size_t numbers = x->batch * sizeof(int32_t);
-    struct attention_operand out = {"out", x->heads, p->q_rows, {0, 0, 0}, 0, 0};
+    struct attention_operand out = {.name = "out", .heads = x->heads, .rows = p->q_rows};
     TOL_TRY(attention_operand_locate(&problem->whole, &problem->whole.out, &out));
     const struct kn_place written[2] = {
         {out.begin, out.end - out.begin},

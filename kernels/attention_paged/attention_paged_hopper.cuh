@@ -20,6 +20,8 @@ struct paged_boxes {
     const uint64_t *pages;
 
     static __device__ inline bool copies() { return threadIdx.x < WARP; }
+    template <int D> __device__ inline void make_barriers(attention_hopper_shared<D> *) const {}
+    __device__ inline float value_scale() const { return 1; }
     // The place of a page along the maps; behind their last unit if it is not in the pool.
     __device__ inline int unit_of(uint64_t page) const {
         const uint64_t unit = (page - (uint64_t)p.pool) / ATTENTION_PAGE_UNIT;

@@ -2,27 +2,16 @@
 // product.
 #pragma once
 
+#include "../e4m3.cuh"
 #include "../gemm/gemm.cuh"
 #include "grouped_arguments.h"
 
 // ---- numbers of 8 bits ----
 
-struct e4m3 {
-    uint8_t bits;
-};
 struct s8 {
     int8_t number;
 };
 
-// The same digits as a half are 2^8 times as small.
-__device__ inline __half e4m3_half(e4m3 x) {
-    const uint16_t sign = (uint16_t)((x.bits & 0x80) << 8), rest = x.bits & 0x7f;
-    if (rest == 0x7f) return __ushort_as_half(sign | 0x7fff);
-    return __hmul(__ushort_as_half((uint16_t)(sign | rest << 7)), __ushort_as_half(0x5c00));
-}
-__device__ inline float to_float(e4m3 x) {
-    return __half2float(e4m3_half(x));
-}
 __device__ inline float to_float(s8 x) {
     return x.number;
 }
