@@ -126,8 +126,8 @@ KERNELS = Room(
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum collective gemm measure norm quant softmax",
          "an operation each"),
-        ("attention_backward attention_packed",
-         "the gradients of attention, and sequences of different lengths"),
+        ("attention_backward attention_packed attention_e4m3",
+         "the gradients of attention, sequences of different lengths, and numbers of 8 bits"),
         ("attention_paged", "attention over keys and values in pages"),
         ("grouped", "products of groups of rows, and what follows them"),
         ("decoder", "what a decoder of language models adds: weights in any format of its files, "

@@ -20,6 +20,7 @@ KERNELS = """
     attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
     attention_packed/attention_packed attention_packed/attention_packed_trial
     attention_paged/attention_paged attention_paged/attention_paged_maps
+    attention_e4m3/attention_e4m3 attention_e4m3/attention_e4m3_oracle
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
     gemm/gemm_planted_variants
@@ -53,6 +54,7 @@ KERNEL_IMAGES = """
     attention_packed/attention_packed_3_hopper attention_packed/attention_packed_defects
     attention_paged/attention_paged_1_naive attention_paged/attention_paged_2_tensor
     attention_paged/attention_paged_3_hopper
+    attention_e4m3/attention_e4m3_1_naive attention_e4m3/attention_e4m3_2_hopper
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted
@@ -85,7 +87,7 @@ KERNEL_IMAGES = """
 KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
     attention_backward_bench attention_packed_bench attention_paged_bench
-    checksum_bench
+    attention_e4m3_bench checksum_bench
 """.split()
 
 # The program that times variants for problems and keeps the fastest.
@@ -97,8 +99,8 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep draw_sweep
-    gemm_sweep grouped_sweep attention_sweep packed_sweep pages_sweep quant_sweep rows_sweep
-    decoder_sweep checksum_sweep seal_sweep halves_sweep collective_sweep
+    gemm_sweep grouped_sweep attention_sweep packed_sweep pages_sweep e4m3_sweep quant_sweep
+    rows_sweep decoder_sweep checksum_sweep seal_sweep halves_sweep collective_sweep
 """.split()
 
 # The programs of kernels: each with the folder of its sources.
@@ -122,6 +124,7 @@ KERNELS_TESTS = """
     attention_packed/packed_scene attention_packed/attention_packed_test
     attention_packed/packed_next_test attention_paged/pages_scene
     attention_paged/attention_paged_test attention_paged/attention_paged_call_test
+    attention_e4m3/attention_e4m3_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test

@@ -86,6 +86,7 @@ static void run_backward(struct sweep *sweep, const char *variant, enum kn_type 
 void sweep_attention(struct sweep *sweep) {
     sweep_packed(sweep);
     sweep_pages(sweep);
+    sweep_e4m3(sweep);
     static const size_t sizes[] = {64, 80, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         run_cases(sweep, "naive", type, 7, 5, 40, false);

@@ -50,6 +50,7 @@ void sweep_grouped(struct sweep *sweep);
 void sweep_attention(struct sweep *sweep);
 void sweep_packed(struct sweep *sweep);
 void sweep_pages(struct sweep *sweep);
+void sweep_e4m3(struct sweep *sweep);
 void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
