@@ -2,6 +2,8 @@
 // Target: compute_80
 //
 // The idea: attention_3_tensor, whose copies look up the page of each row.
+// Registers: ptxas 13.0 spills 36 bytes of a thread for heads of 128 elements on 9.0, and 16 for
+// those of 64.
 // Owner: block (t, h, s) owns tile t of the rows of one head of sequence s, with causal the last
 // tile first. Bound and requirements: as attention_tensor.cuh says, with four warps, and gridDim =
 // (tiles of the longest sequence, heads, sequences); each piece of 8 elements of keys and values
