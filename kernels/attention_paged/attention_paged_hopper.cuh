@@ -50,14 +50,14 @@ struct paged_boxes {
             const int unit = unit_of(pages[min(key, x.kv_length - 1) >> p.page_shift]);
             barrier_wait(&s->k_empty[stage], parity);
             if (is_leader) barrier_expect(&s->k_full[stage], SLABS * SLAB);
-            __syncwarp();
+            __syncwarp(); // bytes are expected before they come
             if (down < KEYS) {
                 load_box(k, s->k[stage][slab] + down * BOX_ROW, &s->k_full[stage], slab * 64,
                          inside_page(p, key), kv_head, unit);
             }
             barrier_wait(&s->v_empty[stage], parity);
             if (is_leader) barrier_expect(v_full, SLABS * SLAB);
-            __syncwarp();
+            __syncwarp(); // bytes are expected before they come
             if (down < KEYS) {
                 load_box(v, s->v[stage][slab] + down * BOX_ROW, v_full, slab * 64,
                          inside_page(p, key), kv_head, unit);
