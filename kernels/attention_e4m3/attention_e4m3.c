@@ -35,16 +35,15 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define HOPPER(ROW, type, TYPE, d)                                                                 \
     ROW(wgmma, wgmma_##type##_##d, 2_hopper, 90, TYPE, d, (d) == 64 ? 512 : 384,                   \
         ATTENTION_E4M3_BYTES(d), ATTENTION_HOPPER_ROWS(d))
-/* The last rows by name alone: no GPU has run them yet. */
 #define E4M3(ROW)                                                                                  \
-    NAIVE(ROW, f16, F16)                                                                           \
-    NAIVE(ROW, bf16, BF16)                                                                         \
     HOPPER(ROW, f16, F16, 64)                                                                      \
     HOPPER(ROW, f16, F16, 128)                                                                     \
     HOPPER(ROW, f16, F16, 256)                                                                     \
     HOPPER(ROW, bf16, BF16, 64)                                                                    \
     HOPPER(ROW, bf16, BF16, 128)                                                                   \
-    HOPPER(ROW, bf16, BF16, 256)
+    HOPPER(ROW, bf16, BF16, 256)                                                                   \
+    NAIVE(ROW, f16, F16)                                                                           \
+    NAIVE(ROW, bf16, BF16)
 
 #define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows)              \
     static const char *refuse_##entry(const void *problem) {                                       \

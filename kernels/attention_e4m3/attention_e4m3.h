@@ -39,8 +39,8 @@ struct kn_attention_e4m3 {
 TOL_API tol_status kn_attention_e4m3(struct kn_kernels *kernels, struct tol_stream *stream,
                                      const struct kn_attention_e4m3 *attention);
 
-/* "naive": all. By name alone "wgmma": heads of up to 128 or of 208 to 256 elements, in multiples
- * of 16, in rows that begin at multiples of 16 bytes, on compute capability 9.0 alone. */
+/* "wgmma": heads of up to 128 or of 208 to 256 elements, in multiples of 16, in rows that begin at
+ * multiples of 16 bytes, on compute capability 9.0 alone; "naive": all. */
 extern const struct kn_variants kn_attention_e4m3_variants;
 
 #endif

@@ -47,8 +47,13 @@ static const char *refuse(const struct attention_paged_problem *problem, enum kn
 #define HOPPER(ROW, type, TYPE, d)                                                                 \
     ROW(wgmma, wgmma_##type##_##d, 3_hopper, 90, TYPE, d, MAPS, (d) == 64 ? 512 : 384,             \
         ATTENTION_HOPPER_BYTES(d), ATTENTION_HOPPER_ROWS(d))
-/* The last rows by name alone: no GPU has run them yet. */
 #define PAGED(ROW)                                                                                 \
+    HOPPER(ROW, f16, F16, 64)                                                                      \
+    HOPPER(ROW, f16, F16, 128)                                                                     \
+    HOPPER(ROW, f16, F16, 256)                                                                     \
+    HOPPER(ROW, bf16, BF16, 64)                                                                    \
+    HOPPER(ROW, bf16, BF16, 128)                                                                   \
+    HOPPER(ROW, bf16, BF16, 256)                                                                   \
     TENSOR(ROW, f16, F16, 64)                                                                      \
     TENSOR(ROW, f16, F16, 96)                                                                      \
     TENSOR(ROW, f16, F16, 128)                                                                     \
@@ -59,13 +64,7 @@ static const char *refuse(const struct attention_paged_problem *problem, enum kn
     TENSOR(ROW, bf16, BF16, 256)                                                                   \
     NAIVE(ROW, f32, F32)                                                                           \
     NAIVE(ROW, f16, F16)                                                                           \
-    NAIVE(ROW, bf16, BF16)                                                                         \
-    HOPPER(ROW, f16, F16, 64)                                                                      \
-    HOPPER(ROW, f16, F16, 128)                                                                     \
-    HOPPER(ROW, f16, F16, 256)                                                                     \
-    HOPPER(ROW, bf16, BF16, 64)                                                                    \
-    HOPPER(ROW, bf16, BF16, 128)                                                                   \
-    HOPPER(ROW, bf16, BF16, 256)
+    NAIVE(ROW, bf16, BF16)
 
 #define REFUSE(name, entry, image, capability, type, head_size, serves, threads, bytes, rows)      \
     static const char *refuse_##entry(const void *problem) {                                       \

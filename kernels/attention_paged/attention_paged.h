@@ -69,10 +69,9 @@ struct kn_attention_paged {
 TOL_API tol_status kn_attention_paged(struct kn_kernels *kernels, struct tol_stream *stream,
                                       const struct kn_attention_paged *paged);
 
-/* "tensor": fp16 and bf16 with heads of 64, 96, 128 and 256 elements in aligned rows, on 8.0 or
- * later; "naive": all. By name alone "wgmma": fp16 and bf16 with heads of up to 128 or of 200 to
- * 256 elements, in multiples of 8, in aligned rows that are no pieces, on compute capability 9.0
- * alone. */
+/* "wgmma": fp16 and bf16 with heads of up to 128 or of 200 to 256 elements, in multiples of 8, in
+ * aligned rows that are no pieces, on compute capability 9.0 alone; "tensor": fp16 and bf16 with
+ * heads of 64, 96, 128 and 256 elements in aligned rows, on 8.0 or later; "naive": all. */
 extern const struct kn_variants kn_attention_paged_variants;
 
 #endif

@@ -9,7 +9,13 @@
 
 KN_IMAGES(quant_product_8_wgmma);
 
-enum { HALF = 2, HALVES_THREADS = 128, HALVES_OF_A_THREAD = 8, ROW_ALIGNMENT = 16 };
+enum {
+    HALF = 2,
+    HALVES_THREADS = 128,
+    HALVES_OF_A_THREAD = 8,
+    ROW_ALIGNMENT = 16,
+    FEW_COLUMNS = 32
+};
 
 static const struct kn_variant halves_row = {.name = "halves",
                                              .entry = "quant_product_halves",
@@ -33,13 +39,28 @@ const char *kn_quant_wgmma_refuses(const void *problem) {
     if (p->weights.address % ROW_ALIGNMENT != 0 || row_bytes(p) % ROW_ALIGNMENT != 0) {
         return "a row of weights does not begin at a multiple of 16 bytes";
     }
-    /* As "tensor" has it, which so serves what this serves, and is chosen. */
+    /* As "tensor" has it, which so serves what this serves. */
     if (p->x.address % 16 != 0 || (p->x_stride % 4 != 0 && p->columns > 1)) {
         return "x or its columns are not aligned to 16 bytes";
     }
     return p->workspace.bytes < kn_quant_wgmma_workspace(p->columns, p->k)
                ? "the workspace is too small"
                : NULL;
+}
+
+const char *kn_quant_wgmma_is_slower(const void *problem) {
+    const struct kn_quant_problem *with = problem;
+    return with->product.columns <= FEW_COLUMNS ? "there are at most 32 columns"
+                                                : kn_quant_wgmma_refuses(problem);
+}
+
+const char *kn_quant_wgmma_256_is_slower(const void *problem) {
+    enum { COLUMNS = 128, MULTIPROCESSORS = 132 };
+    const struct kn_quant_problem *with = problem;
+    const size_t rows = (with->product.rows + KN_QUANT_WGMMA_ROWS - 1) / KN_QUANT_WGMMA_ROWS;
+    const size_t columns = (with->product.columns + COLUMNS - 1) / COLUMNS;
+    return rows * columns <= MULTIPROCESSORS ? "all tiles of 128 columns run at once"
+                                             : kn_quant_wgmma_is_slower(problem);
 }
 
 /* The bytes of a row of weights that a block loads at once, in whole units of 16. */

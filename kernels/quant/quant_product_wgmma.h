@@ -15,10 +15,10 @@ struct kn_quant_problem {
 };
 
 /* A row of a table of variants: what the operation launches by kn_quant_wgmma_launch. */
-#define KN_QUANT_WGMMA_ROW(of, kernel, file, columns)                                              \
+#define KN_QUANT_WGMMA_ROW(of, kernel, file, columns, refuses)                                     \
     {                                                                                              \
         .name = of, .entry = kernel, .images = file, .compute_capability_min = 90,                 \
-        .refuse = kn_quant_wgmma_refuses, .threads = KN_QUANT_WGMMA_THREADS,                       \
+        .refuse = refuses, .threads = KN_QUANT_WGMMA_THREADS,                                      \
         .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {KN_QUANT_WGMMA_ROWS, columns}, .cluster = 1 \
     }
 
@@ -27,6 +27,11 @@ size_t kn_quant_wgmma_workspace(size_t columns, size_t k);
 
 /* As struct kn_variant.refuse, of a struct kn_quant_problem. */
 const char *kn_quant_wgmma_refuses(const void *problem);
+
+/* So too, and refuses where another kernel was faster on an H100: one of up to 32 columns than
+ * either, and tiles of 128 columns than those of 256 as long as all run at once. */
+const char *kn_quant_wgmma_is_slower(const void *problem);
+const char *kn_quant_wgmma_256_is_slower(const void *problem);
 
 /* Queues the kernel that rounds x, and the product behind it, by the kernel of a variant that
  * serves. Fails as kn_tensor_map_make, kn_kernels_find and tol_launch do. */

@@ -2,6 +2,7 @@
  * Products by step 8: shapes around its tiles and rings, the rounding of each weight, NaN and
  * infinities, and planted defects, which the same trials must find.
  */
+#include "quant_product_wgmma.h"
 #include "quant_product_planted.h"
 #include "quant_product_trial.h"
 #include "kernel_scene.h"
@@ -38,6 +39,36 @@ static void check(const struct kn_quant_trial *t) {
               t->variant, t->rows, t->columns, t->k, kn_quant_blocks_name(t->kind),
               kn_distribution_name(t->distribution), (unsigned long long)t->seed,
               kn_deviation_text(&finding.deviation, text, sizeof text));
+}
+
+/* As an H100 timed them: "tensor" up to 32 columns, tiles of 256 where those of 128 are more than
+ * its multiprocessors. Without a workspace "tensor" alone. */
+Test(quant_product_wgmma, the_fastest_is_chosen) {
+    static const struct {
+        size_t rows, columns, workspace;
+        const char *chosen;
+    } cases[] = {{4096, 1, SIZE_MAX, "tensor"},         {4096, 32, SIZE_MAX, "tensor"},
+                 {4096, 33, SIZE_MAX, "wgmma"},         {4096, 512, SIZE_MAX, "wgmma"},
+                 {4096, 640, SIZE_MAX, "wgmma_256"},    {4224, 512, SIZE_MAX, "wgmma"},
+                 {4225, 512, SIZE_MAX, "wgmma_256"},    {128, 33, SIZE_MAX, "wgmma"},
+                 {4096, 512, 2 * 512 * 14336, "wgmma"}, {4096, 512, 2 * 512 * 14336 - 1, "tensor"}};
+    const struct tol_device device = {.compute_capability = 90,
+                                      .shared_bytes_per_block_optin = 227 << 10};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct kn_quant_problem problem = {.product = {.quant = KN_Q4_K,
+                                                             .arithmetic = KN_QUANT_F16,
+                                                             .rows = cases[i].rows,
+                                                             .columns = cases[i].columns,
+                                                             .k = 14336,
+                                                             .x_stride = 14336,
+                                                             .workspace.bytes = cases[i].workspace},
+                                                 .has_maps = true};
+        const struct kn_variant *variant = NULL;
+        MUST(kn_variant_pick(kn_quant_product_variants(KN_Q4_K, KN_QUANT_F16), &device, NULL,
+                             &problem, &variant));
+        cr_assert_str_eq(variant->name, cases[i].chosen, "%zu x %zu: %s", cases[i].rows,
+                         cases[i].columns, variant->name);
+    }
 }
 
 /* Rows and columns around tiles and bands of 1024 columns; k below and beyond the rings of 768
