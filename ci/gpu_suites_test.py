@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Which suites of tests ci/gpu runs on a day, with stand-ins for the programs."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+TOLLENS = """#!/bin/sh
+[ "$1" = run ] || exit 0
+mkdir -p "$4" && echo '{"exit_code": 0}' >"$4/run.json"
+"""
+
+# A program of seven suites, which keeps the pattern that it is given.
+SUITES = """#!/bin/sh
+if [ "$1" = --list ]; then
+    echo 'suite_0: 1 test'
+    for i in 1 2 3 4 5 6; do printf 'suite_%d: 2 tests\\n├── first\\n└── second\\n' $i; done
+    exit
+fi
+echo "${6:-all}" >"$0.pattern"
+echo "[====] Synthesis: Tested: 11 | Passing: 11 | Failing: 0 | Crashing: 0 "
+"""
+
+
+class Suites(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        shutil.copy(ROOT / "ci/gpu", self.folder)
+        for name, text in (("tollens", TOLLENS), ("test-runtime", SUITES),
+                           ("test-kernels", SUITES), ("test-worker", SUITES)):
+            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).chmod(0o755)
+
+    def pattern(self, *words: str, **more: str) -> tuple[int, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("TOLLENS_TEST_")}
+        done = subprocess.run(
+            [self.folder / "gpu", self.folder / "out", *words], check=False, capture_output=True,
+            env={**kept, "TOLLENS_DEVICE": "soft", "TOLLENS_GPU_PARTS": "tests", **more})
+        return done.returncode, (self.folder / "test-worker.pattern").read_text(encoding="utf-8")
+
+    def test_every_third_suite_runs_and_another_third_each_day(self) -> None:
+        chosen = [self.pattern(TOLLENS_TEST_SEED=str(20784 + day)) for day in range(4)]
+        self.assertEqual(chosen[:3], [(0, "@(suite_0|suite_3|suite_6)/*\n"),
+                                      (0, "@(suite_1|suite_4)/*\n"),
+                                      (0, "@(suite_2|suite_5)/*\n")])
+        self.assertEqual(chosen[3], chosen[0])
+
+    def test_all_run_with_full_and_on_request(self) -> None:
+        self.assertEqual(self.pattern("--full"), (0, "all\n"))
+        self.assertEqual(self.pattern(TOLLENS_TEST_SUITES_ONE_IN="1"), (0, "all\n"))
+        self.assertEqual(self.pattern(CRITERION_TEST_PATTERN="s*"), (0, "all\n"))
+        self.assertEqual(self.pattern(TOLLENS_TEST_SUITES_ONE_IN="some")[0], 2)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
