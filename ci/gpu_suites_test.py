@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which suites of tests ci/gpu runs on a day, with stand-ins for the programs."""
+"""Which suites of tests ci/gpu runs on a day, and what it says of claims that run beside others,
+with stand-ins for the programs."""
 
 import os
 import pathlib
@@ -39,12 +40,15 @@ class Suites(unittest.TestCase):
             (self.folder / name).write_text(text, encoding="utf-8")
             (self.folder / name).chmod(0o755)
 
-    def pattern(self, *words: str, **more: str) -> tuple[int, str]:
+    def run_it(self, *words: str, **more: str) -> int:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TOLLENS_TEST_")}
-        done = subprocess.run(
+        return subprocess.run(
             [self.folder / "gpu", self.folder / "out", *words], check=False, capture_output=True,
-            env={**kept, "TOLLENS_DEVICE": "soft", "TOLLENS_GPU_PARTS": "tests", **more})
-        return done.returncode, (self.folder / "test-worker.pattern").read_text(encoding="utf-8")
+            env={**kept, "TOLLENS_DEVICE": "soft", "TOLLENS_GPU_PARTS": "tests", **more}).returncode
+
+    def pattern(self, *words: str, **more: str) -> tuple[int, str]:
+        code = self.run_it(*words, **more)
+        return code, (self.folder / "test-worker.pattern").read_text(encoding="utf-8")
 
     def test_every_third_suite_runs_and_another_third_each_day(self) -> None:
         chosen = [self.pattern(TOLLENS_TEST_SEED=str(20784 + day)) for day in range(4)]
@@ -58,6 +62,12 @@ class Suites(unittest.TestCase):
         self.assertEqual(self.pattern(TOLLENS_TEST_SUITES_ONE_IN="1"), (0, "all\n"))
         self.assertEqual(self.pattern(CRITERION_TEST_PATTERN="s*"), (0, "all\n"))
         self.assertEqual(self.pattern(TOLLENS_TEST_SUITES_ONE_IN="some")[0], 2)
+
+    def test_a_claim_on_memory_that_falls_is_told(self) -> None:
+        fallen = TOLLENS + "case $* in *S2*) echo '{\"exit_code\": 1}' >\"$4/run.json\" ;; esac\n"
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="worker"), 0)
+        (self.folder / "tollens").write_text(fallen, encoding="utf-8")
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="worker"), 1)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ class Gpu(unittest.TestCase):
         with tarfile.open(self.folder / f"out/evidence.tar.{WAY}") as tar:
             self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
         self.assertIn(f"evidence.tar.{WAY}\n", text)
-        self.assertTrue((self.folder / f"out/worker.tar.{WAY}").exists())
+        self.assertEqual(len(list(self.folder.glob(f"out/[wm]*r*.tar.{WAY}"))), 2)
 
     def test_a_claim_on_the_worker_that_falls_is_told(self) -> None:
         self.write("tollens", TOLLENS + "case $* in *W1*) echo '{\"exit_code\": 1}' "
