@@ -3,6 +3,7 @@
  * attention_variants.def.
  */
 #include "attention/attention_maps.h"
+#include "attention/attention_tensor_shape.h"
 
 KN_IMAGES(attention_1_naive);
 KN_IMAGES(attention_2_tiled);
@@ -51,15 +52,12 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     return NULL;
 }
 
-/* Shared memory of a block of attention_3_tensor: rows of q, and two tiles of keys and values. As
- * attention_shared_bytes of attention_tile.cuh. */
-#define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
-#define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
-#define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
+/* Shared memory of a block. */
+#define TENSOR_BYTES(d) ATTENTION_TENSOR_BYTES(d)
 #define HOPPER_BYTES(d) ATTENTION_HOPPER_BYTES(d)
 /* Of attention_6_grouped: 16 rows of q, and for each warp two tiles of 16 keys and values. */
 #define GROUPED_WARPS(d) ((d) == 256 ? 2 : 4)
-#define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * TENSOR_PITCH(d))
+#define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * ATTENTION_TENSOR_PITCH(d))
 /* Of attention_2_tiled: rows of q, of keys or values, and of weights. */
 #define TILED_ROWS(d) ((d) == 256 ? 32 : 64)
 #define TILED_BYTES(d) (TILED_ROWS(d) * (2 * ((d) + 4) + TILED_ROWS(d) + 4) * 4)

@@ -4,6 +4,7 @@
 #include "attention_paged/attention_paged.h"
 
 #include "attention/attention_operand.h"
+#include "attention/attention_tensor_shape.h"
 #include "attention_paged/attention_paged_maps.h"
 #include "core/check.h"
 
@@ -31,18 +32,11 @@ static const char *refuse(const struct attention_paged_problem *problem, enum kn
                : "a row does not begin at a multiple of 16 bytes";
 }
 
-/* Shared memory of a block: as attention_shared_bytes of attention_tile.cuh, for the tiles of
- * attention_3_tensor. */
-#define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
-#define TENSOR_ROWS(d) ((d) == 256 ? 64 : 128)
-#define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
-#define TENSOR_BYTES(d) ((TENSOR_ROWS(d) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
-
 /* Name, entry point, image, least compute capability, type, elements of a head, what else the
  * problem must be, threads, bytes of dynamic shared memory, rows of a block (0: a warp each). */
 #define TENSOR(ROW, type, TYPE, d)                                                                 \
-    ROW(tensor, tensor_##type##_##d, 2_tensor, 80, TYPE, d, ALIGNED, 128, TENSOR_BYTES(d),         \
-        TENSOR_ROWS(d))
+    ROW(tensor, tensor_##type##_##d, 2_tensor, 80, TYPE, d, ALIGNED, 128,                          \
+        ATTENTION_TENSOR_BYTES(d), ATTENTION_TENSOR_ROWS(d))
 #define NAIVE(ROW, type, TYPE) ROW(naive, naive_##type, 1_naive, 75, TYPE, ANY, ANY, 32, 0, 0)
 #define HOPPER(ROW, type, TYPE, d)                                                                 \
     ROW(wgmma, wgmma_##type##_##d, 3_hopper, 90, TYPE, d, MAPS, (d) == 64 ? 512 : 384,             \
