@@ -75,3 +75,22 @@ tol_status attention_maps_make(struct tol_context *context, const struct attenti
 out:
     return status;
 }
+
+tol_status attention_maps_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct kn_variant *variant, const struct tol_kernel *kernel,
+                                 struct tol_launch_shape shape,
+                                 const struct attention_problem *problem, bool is_bytes,
+                                 void *arguments, unsigned size) {
+    tol_status status = TOL_OK;
+    struct attention_maps maps;
+    void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, arguments};
+    const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out, size};
+    const unsigned skipped = variant->cluster != 0 ? 0 : 4; /* the maps */
+    if (skipped == 0) {
+        TOL_TRY(attention_maps_make(kn_kernels_context(kernels), problem, is_bytes, &maps));
+    }
+    status = tol_launch(stream, kernel, shape,
+                        (struct tol_arguments){5 - skipped, values + skipped, bytes + skipped});
+out:
+    return status;
+}

@@ -27,4 +27,12 @@ const char *attention_maps_refuse(const struct attention_problem *problem, size_
 tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,
                                bool is_bytes, struct attention_maps *maps);
 
+/* Launches a kernel of a variant: with maps of the problem in front of its arguments where the
+ * variant takes them. Fails as attention_maps_make and tol_launch do. */
+tol_status attention_maps_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct kn_variant *variant, const struct tol_kernel *kernel,
+                                 struct tol_launch_shape shape,
+                                 const struct attention_problem *problem, bool is_bytes,
+                                 void *arguments, unsigned size);
+
 #endif

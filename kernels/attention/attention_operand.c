@@ -69,6 +69,23 @@ out:
     return status;
 }
 
+tol_status attention_operand_check_place(const char *name, struct kn_place place, size_t bytes,
+                                         size_t alignment, const struct kn_place written[2]) {
+    tol_status status = TOL_OK;
+    static const char *const names[] = {"out", "lse"};
+    TOL_CHECK(place.address != 0 && place.address % alignment == 0, TOL_INVALID_ARGUMENT,
+              "%s at %#llx is NULL or not aligned to %zu bytes", name,
+              (unsigned long long)place.address, alignment);
+    TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE, "%s needs %zu bytes, and there are %zu", name,
+              bytes, place.bytes);
+    for (int i = 0; i < 2; i++) {
+        TOL_CHECK(!kn_place_overlap(written[i], written[i].bytes, place, bytes),
+                  TOL_INVALID_ARGUMENT, "%s overlaps %s", names[i], name);
+    }
+out:
+    return status;
+}
+
 bool attention_operand_is_aligned(const struct kn_attention *x,
                                   const struct attention_operand *operand) {
     const long long element = (long long)element_of(x, operand);

@@ -7,6 +7,7 @@
 
 #include "attention/attention.h"
 #include "attention/attention_arguments.h"
+#include "place.h"
 
 /* The layout and addresses of the heads of one operand. */
 struct attention_operand {
@@ -30,6 +31,12 @@ bool attention_operand_is_written_once(const struct kn_attention *x,
 /* TOL_INVALID_ARGUMENT: out overlaps these addresses, of what has this name. */
 tol_status attention_operand_is_apart(const struct attention_operand *out, const char *name,
                                       CUdeviceptr begin, CUdeviceptr end);
+
+/* Checks another input of the call, so many bytes at a place. written: the bytes of out and of lse.
+ * TOL_INVALID_ARGUMENT: it is missing or misaligned, or one of these overlaps it. TOL_OUT_OF_RANGE:
+ * the place is too small. */
+tol_status attention_operand_check_place(const char *name, struct kn_place place, size_t bytes,
+                                         size_t alignment, const struct kn_place written[2]);
 
 /* Whether each row begins at a multiple of 16 bytes. */
 bool attention_operand_is_aligned(const struct kn_attention *x,

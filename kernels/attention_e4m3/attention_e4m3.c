@@ -68,23 +68,11 @@ const struct kn_variants kn_attention_e4m3_variants = {"attention over e4m3", va
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* written: the bytes of out, and of lse. */
 static tol_status check_scales(const char *name, struct kn_place scales, size_t count,
                                const struct kn_place written[2]) {
-    tol_status status = TOL_OK;
-    static const char *const names[] = {"out", "lse"};
-    const size_t bytes = count * sizeof(float);
-    if (scales.address == 0) return TOL_OK;
-    TOL_CHECK(scales.address % sizeof(float) == 0, TOL_INVALID_ARGUMENT,
-              "%s at %#llx is not aligned to 4 bytes", name, (unsigned long long)scales.address);
-    TOL_CHECK(bytes <= scales.bytes, TOL_OUT_OF_RANGE, "%s needs %zu bytes, and there are %zu",
-              name, bytes, scales.bytes);
-    for (int i = 0; i < 2; i++) {
-        TOL_CHECK(!kn_place_overlap(written[i], written[i].bytes, scales, bytes),
-                  TOL_INVALID_ARGUMENT, "%s overlaps %s", names[i], name);
-    }
-out:
-    return status;
+    if (scales.address == 0) return TOL_OK; /* all are 1 */
+    return attention_operand_check_place(name, scales, count * sizeof(float), sizeof(float),
+                                         written);
 }
 
 static tol_status check(const struct kn_attention_e4m3 *p, const struct kn_attention *x,
@@ -107,25 +95,6 @@ out:
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
-
-static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_variant *variant, const struct tol_kernel *kernel,
-                         struct tol_launch_shape shape, const struct attention_problem *problem,
-                         struct attention_e4m3_arguments *arguments) {
-    tol_status status = TOL_OK;
-    struct attention_maps maps;
-    void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, arguments};
-    const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
-                              sizeof *arguments};
-    const unsigned skipped = variant->cluster != 0 ? 0 : 4; /* the maps */
-    if (skipped == 0) {
-        TOL_TRY(attention_maps_make(kn_kernels_context(kernels), problem, true, &maps));
-    }
-    status = tol_launch(stream, kernel, shape,
-                        (struct tol_arguments){5 - skipped, values + skipped, bytes + skipped});
-out:
-    return status;
-}
 
 tol_status kn_attention_e4m3(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_attention_e4m3 *p) {
@@ -155,7 +124,8 @@ tol_status kn_attention_e4m3(struct kn_kernels *kernels, struct tol_stream *stre
                                            .block_y = variant->tile[0] != 0 ? 1 : NAIVE_ROWS,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    status = launch(kernels, stream, variant, kernel, shape, &problem, &arguments);
+    status = attention_maps_launch(kernels, stream, variant, kernel, shape, &problem, true,
+                                   &arguments, sizeof arguments);
 out:
     return status;
 }

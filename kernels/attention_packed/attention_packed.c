@@ -157,25 +157,6 @@ out:
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-/* The problem is that of the rows of all sequences, which the maps describe. */
-static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_variant *variant, const struct tol_kernel *kernel,
-                         struct tol_launch_shape shape, const struct attention_problem *whole,
-                         struct attention_packed_arguments *arguments) {
-    tol_status status = TOL_OK;
-    struct attention_maps maps;
-    void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, arguments};
-    const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
-                              sizeof *arguments};
-    const unsigned skipped = variant->cluster != 0 ? 0 : 4; /* the maps */
-    if (skipped == 0)
-        TOL_TRY(attention_maps_make(kn_kernels_context(kernels), whole, false, &maps));
-    status = tol_launch(stream, kernel, shape,
-                        (struct tol_arguments){5 - skipped, values + skipped, bytes + skipped});
-out:
-    return status;
-}
-
 tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *stream,
                                const struct kn_attention_packed *p) {
     tol_status status = TOL_OK;
@@ -206,7 +187,8 @@ tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *st
                                            .block_y = variant->tile[0] != 0 ? 1 : NAIVE_ROWS,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    status = launch(kernels, stream, variant, kernel, shape, &problem, &arguments);
+    status = attention_maps_launch(kernels, stream, variant, kernel, shape, &problem, false,
+                                   &arguments, sizeof arguments);
 out:
     return status;
 }

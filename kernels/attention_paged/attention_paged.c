@@ -113,24 +113,6 @@ static bool is_aligned(const struct kn_attention_paged *p, const struct attentio
            piece * element % 16 == 0;
 }
 
-/* written: the bytes of out, and of lse. */
-static tol_status check_place(const char *name, struct kn_place place, size_t bytes,
-                              size_t alignment, const struct kn_place written[2]) {
-    tol_status status = TOL_OK;
-    static const char *const names[] = {"out", "lse"};
-    TOL_CHECK(place.address != 0 && place.address % alignment == 0, TOL_INVALID_ARGUMENT,
-              "%s at %#llx is NULL or not aligned to %zu bytes", name,
-              (unsigned long long)place.address, alignment);
-    TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE, "%s needs %zu bytes, and there are %zu", name,
-              bytes, place.bytes);
-    for (int i = 0; i < 2; i++) {
-        TOL_CHECK(!kn_place_overlap(written[i], written[i].bytes, place, bytes),
-                  TOL_INVALID_ARGUMENT, "%s overlaps %s", names[i], name);
-    }
-out:
-    return status;
-}
-
 static tol_status check_places(const struct kn_attention_paged *p,
                                const struct attention_paged_problem *problem) {
     tol_status status = TOL_OK;
@@ -142,12 +124,14 @@ static tol_status check_places(const struct kn_attention_paged *p,
         {out.begin, out.end - out.begin},
         {problem->rows.arguments.lse,
          problem->rows.arguments.lse != 0 ? x->heads * p->q_rows * sizeof(float) : 0}};
-    TOL_TRY(check_place("q_begins", p->q_begins, numbers + sizeof(int32_t), 4, written));
-    TOL_TRY(check_place("positions", p->positions, numbers, 4, written));
-    TOL_TRY(check_place("slots", p->slots, numbers, 4, written));
-    TOL_TRY(check_place("tables", p->tables, p->pages_max * sizeof(uint64_t), 8, written));
+    TOL_TRY(attention_operand_check_place("q_begins", p->q_begins, numbers + sizeof(int32_t), 4,
+                                          written));
+    TOL_TRY(attention_operand_check_place("positions", p->positions, numbers, 4, written));
+    TOL_TRY(attention_operand_check_place("slots", p->slots, numbers, 4, written));
+    TOL_TRY(attention_operand_check_place("tables", p->tables, p->pages_max * sizeof(uint64_t), 8,
+                                          written));
     if (p->pool.address != 0) {
-        TOL_TRY(check_place("pool", p->pool, p->pool.bytes, 1, written));
+        TOL_TRY(attention_operand_check_place("pool", p->pool, p->pool.bytes, 1, written));
     }
 out:
     return status;

@@ -186,7 +186,7 @@ Test(attention_paged_call, variants_refuse_what_they_cannot_serve) {
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     REFUSED(p.v.at += 2, TOL_UNSUPPORTED, "multiple of 16 bytes");
     good.variant = "wgmma";
-    REFUSED(p.q_rows = p.q_rows, TOL_UNSUPPORTED, "lie in pieces");
+    REFUSED(p.q_rows = p.q_rows, TOL_UNSUPPORTED, "are stored in pieces");
     pages_scene_end(&s);
     s = begin(KN_F16, 64, PAGES_HEADS_INSIDE);
     good = pages_scene_wish(&s, "wgmma", 0);

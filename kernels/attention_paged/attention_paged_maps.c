@@ -42,7 +42,7 @@ const char *attention_paged_maps_refuse(const struct attention_paged_problem *pr
     const struct attention_paged_arguments *a = &problem->arguments;
     const char *clause = attention_maps_refuse(&problem->rows, head_size);
     if (clause != NULL) return clause;
-    if (a->k_piece != 8 || a->v_piece != 8) return "keys or values lie in pieces";
+    if (a->k_piece != 8 || a->v_piece != 8) return "keys or values are stored in pieces";
     if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
     if (problem->paged->pool.address == 0) return "it is not known in which pool the pages lie";
     if (problem->paged->pool.address % 16 != 0 || attention_paged_units(problem) == 0 ||

@@ -1,5 +1,5 @@
 /*
- * Pages scene: sequences of all kinds of lengths whose keys and values lie in pages, in no order
+ * Pages scene: sequences of all kinds of lengths whose keys and values are in pages, in no order
  * and some shared, and also in rows, and what attention gives for both. For tests. One thread.
  */
 #ifndef KN_PAGES_SCENE_H
