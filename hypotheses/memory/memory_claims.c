@@ -33,6 +33,7 @@ static const struct hyp_plugin_claim claims[] = {
      .source = "spec 002, refinements: encryption of weights in memory",
      .threshold = 0,
      .direction = HYP_AT_MOST,
+     .shares_device = true,
      .words = {.claim =
                    "No piece of 16 bytes of sealed weights is in device memory or is copied to "
                    "it, but on request; any change of sealed bytes, on the device, in a packed "
@@ -60,6 +61,7 @@ static const struct hyp_plugin_claim claims[] = {
      .source = "spec 002, refinements: access patterns are monitored",
      .threshold = 0,
      .direction = HYP_AT_MOST,
+     .shares_device = true,
      .words = {.claim =
                    "Each call through the runtime's table that copies watched weights, changes "
                    "them, or gives their memory to another process or address, each launch of a "

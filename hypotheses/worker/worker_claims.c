@@ -38,6 +38,7 @@ static const struct hyp_plugin_claim claims[] = {
      .threshold = 1,
      .tolerance = 0.25,
      .direction = HYP_AT_MOST,
+     .shares_device = true,
      .words = {.is_measured = true,
                .claim = "The logits of every position are llama.cpp's on the same file, within a "
                         "bound for each kind of weights; greedy tokens are the same until a "
@@ -68,6 +69,7 @@ static const struct hyp_plugin_claim claims[] = {
      .source = "spec 001, inference: deterministic",
      .threshold = 0,
      .direction = HYP_AT_MOST,
+     .shares_device = true,
      .words = {.claim = "A session's tokens and the bits of its logits depend on its file, prompt, "
                         "parameters and seed, and not on what runs beside it, on how often it "
                         "runs, or on whether the device draws its tokens or the host.",
@@ -92,6 +94,7 @@ static const struct hyp_plugin_claim claims[] = {
      .source = "spec 001, health",
      .threshold = 0,
      .direction = HYP_AT_MOST,
+     .shares_device = true,
      .words = {.claim = "Weights, keys or values that are not in the device's own memory are said "
                         "not to be; what a model says it holds is what the driver gave, to the "
                         "byte, and all of it goes back; a lost context is said to be lost.",

@@ -126,9 +126,22 @@ Test(vram_handle, sp_5_info_says_what_there_is, .fini = test_end) {
     cr_assert_eq(info_of(vram).used_bytes, 0);
 }
 
+/* Whether one context's allocation makes less free for the other. On a GPU that other programs use
+ * too, these may give memory back at that moment: then it is tried again. */
+static bool takes_from_the_other(struct tol_vram_context *one, struct tol_vram_context *other) {
+    for (int tries = test_on_gpu() ? 20 : 1; tries > 0; tries--) {
+        const size_t before = info_of(other).free_bytes;
+        struct tol_vram memory = allocate(one, 256 * MIB);
+        const bool is_less = info_of(other).free_bytes <= before - 128 * MIB;
+        MUST(tol_vram_free(one, memory));
+        if (is_less) return true;
+    }
+    return false;
+}
+
 Test(vram_handle, sp_5_contexts_report_their_own_use_and_the_devices_free_bytes, .fini = test_end) {
     tol_auto_vram_context struct tol_vram_context *one = new_context(0), *other = new_context(0);
-    const size_t before = info_of(other).free_bytes;
+    cr_assert(takes_from_the_other(one, other), "one context's memory is free for another");
     (void)allocate(one, 256 * MIB);
     (void)allocate(other, 1000);
     const struct tol_vram_info here = info_of(one), there = info_of(other);
@@ -137,7 +150,6 @@ Test(vram_handle, sp_5_contexts_report_their_own_use_and_the_devices_free_bytes,
     cr_assert_eq(there.used_bytes, 1000);
     cr_assert_eq(there.used_peak, 1000);
     cr_assert_eq(here.total_bytes, there.total_bytes);
-    cr_assert(there.free_bytes <= before - 128 * MIB, "one context's memory is free for another");
     if (!test_on_gpu()) cr_assert_eq(here.free_bytes, there.free_bytes);
 }
 

@@ -68,7 +68,7 @@ struct hyp_claim *hyp_claims(void) {
 }
 
 bool hyp_claim_runs_alone(const struct hyp_claim *claim) {
-    return claim->is_alone || claim->plugin != NULL ||
+    return claim->is_alone || (claim->plugin != NULL && !claim->shares_device) ||
            (claim->words != NULL && claim->words->is_timed);
 }
 

@@ -80,9 +80,10 @@ static void read_claim(char **rest, struct hyp_plugin_claim *claim, struct hyp_s
                                       .method = next_text(rest),
                                       .control = next_text(rest),
                                       .confounders = next_text(rest)};
-    unsigned flags = next_below(rest, 16), count = next_below(rest, SABOTEURS_MAX + 1);
+    unsigned flags = next_below(rest, 32), count = next_below(rest, SABOTEURS_MAX + 1);
     claim->words.is_timed = (flags & 1) != 0;
     claim->words.is_measured = (flags & 2) != 0;
+    claim->shares_device = (flags & 16) != 0;
     for (unsigned i = 0; i < count; i++) {
         saboteurs[i].name = next_text(rest);
         saboteurs[i].forced = (enum hyp_forced)next_below(rest, 5);

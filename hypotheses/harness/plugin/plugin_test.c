@@ -112,6 +112,8 @@ Test(plugin, numbers_are_finite_and_not_negative) {
     expect_refused("one of the three");
     claims[0].words.is_timed = claims[0].words.is_measured = true;
     expect_refused("timed and measured");
+    claims[0].words.is_timed = claims[0].shares_device = true;
+    expect_refused("RING is timed, and shares_device");
 }
 
 Test(plugin, attacks_are_upon_its_own_claims_and_have_names_of_their_own) {

@@ -146,6 +146,7 @@ static bool add_claim(const struct hyp_plugin_claim *declared, const char *words
                               .source = declared->source,
                               .words = &declared->words,
                               .plugin = words,
+                              .shares_device = declared->shares_device,
                               .saboteurs = declared->saboteurs,
                               .ladders = declared->ladders};
     snprintf(claim.id, sizeof claim.id, "%s", declared->id);

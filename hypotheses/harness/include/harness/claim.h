@@ -50,6 +50,7 @@ struct hyp_claim {
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL: not implemented yet */
     const char *plugin;            /* the claim's plugin, "sums 1.0"; NULL: the project's own */
+    bool shares_device;            /* of a plugin's claim; see struct hyp_plugin_claim */
     const struct hyp_saboteur *saboteurs; /* of a plugin's claim; see hyp_claim_saboteurs */
     size_t saboteur_count;
     const char *const *ladders; /* of a plugin's claim; see hyp_claim_ladders */
@@ -63,7 +64,7 @@ size_t hyp_claim_own_count(void);
 size_t hyp_claim_count(void);
 
 /* Whether nothing else may use the device beside the claim's attacks: they judge times or free
- * memory, or they are a plugin's, of which that is not known. */
+ * memory, or they are a plugin's that does not say that they do neither (shares_device). */
 bool hyp_claim_runs_alone(const struct hyp_claim *claim);
 
 /* Adds a plugin's claim with its id, numbers and words, which must remain valid; sets its number

@@ -42,6 +42,9 @@ struct hyp_plugin_claim {
     double threshold;
     double tolerance; /* how much worse than a baseline counts as the same, for tollens gate */
     enum hyp_direction direction;
+    /* Its attacks judge neither times nor how much memory of the device is free, so they may run
+     * beside others, of other claims or of other seeds. False: they run alone. */
+    bool shares_device;
     struct hyp_words words;               /* without .number, which the harness sets */
     const struct hyp_saboteur *saboteurs; /* .name and .forced; the list ends with a NULL name */
     /* Faults in several sizes, "drop_one_in=10,100,1000", for the detection limits that --limits
