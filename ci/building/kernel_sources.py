@@ -68,6 +68,7 @@ KERNEL_IMAGES = """
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_planted
     quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
+    quant/quant_product_9_split
     seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind
@@ -117,7 +118,7 @@ KERNELS_TESTS = """
     gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test
     quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_wgmma_test
-    quant/quant_product_call_test
+    quant/quant_product_call_test quant/quant_product_split_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test

@@ -18,6 +18,7 @@ KN_IMAGES(quant_product_5_staged);
 KN_IMAGES(quant_product_6_early);
 KN_IMAGES(quant_product_7_bulk);
 KN_IMAGES(quant_product_8_wgmma);
+KN_IMAGES(quant_product_9_split);
 
 enum {
     THREADS = 128,
@@ -126,7 +127,12 @@ static const char *few_refuses(const void *problem) {
 /* Twice in a table: where it is the fastest, and behind the others by its name. */
 #define ROW_WGMMA(of, blocks, columns, refuses)                                                    \
     KN_QUANT_WGMMA_ROW(of, "quant_product_wgmma_" blocks "_" #columns,                             \
-                       kn_images_quant_product_8_wgmma, columns, refuses)
+                       kn_images_quant_product_8_wgmma, refuses, columns)
+
+/* By name alone until a GPU has run it. */
+#define ROW_SPLIT(blocks, columns, refuses)                                                        \
+    KN_QUANT_WGMMA_ROW("wgmma_split", "quant_product_split_" blocks "_" #columns,                  \
+                       kn_images_quant_product_9_split, refuses, columns, KN_QUANT_WGMMA_SPLIT)
 
 #define F32(blocks)                                                                                \
     {                                                                                              \
@@ -142,7 +148,10 @@ static const char *few_refuses(const void *problem) {
             ROW("tensor", "quant_product_tensor_" blocks "_64", 4_tensor, 80, wide_refuses, 64,    \
                 64),                                                                               \
             ROW_WGMMA("wgmma", blocks, 128, kn_quant_wgmma_refuses),                               \
-            ROW_WGMMA("wgmma_256", blocks, 256, kn_quant_wgmma_refuses)                            \
+            ROW_WGMMA("wgmma_256", blocks, 256, kn_quant_wgmma_refuses),                           \
+            ROW_SPLIT(blocks, 32, kn_quant_split_32_refuses),                                      \
+            ROW_SPLIT(blocks, 64, kn_quant_split_64_refuses),                                      \
+            ROW_SPLIT(blocks, 128, kn_quant_split_refuses)                                         \
     }
 #define Q8_1(blocks)                                                                               \
     ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                         \
@@ -151,7 +160,7 @@ static const char *few_refuses(const void *problem) {
             2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
-static const struct kn_variant f16_rows[KN_QUANTS][6] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][9] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
@@ -165,7 +174,7 @@ static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
 #define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
-        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 6}, {                    \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 9}, {                    \
             "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }
@@ -192,7 +201,7 @@ static size_t scales_offset(size_t columns, size_t k) {
 }
 
 size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
-    if (arithmetic == KN_QUANT_F16) return kn_quant_wgmma_workspace(columns, k);
+    if (arithmetic == KN_QUANT_F16) return kn_quant_split_workspace(columns, k);
     if (arithmetic != KN_QUANT_Q8_1) return 0;
     return scales_offset(columns, k) + columns * (k / 32) * sizeof(float);
 }
@@ -236,14 +245,20 @@ out:
     return status;
 }
 
+/* What a variant may use of the workspace; what KN_QUANT_Q8_1 needs of it. */
+static size_t used_workspace(const struct kn_quant_product *p) {
+    const size_t useful = kn_quant_product_workspace(p->arithmetic, p->columns, p->k);
+    if (p->arithmetic != KN_QUANT_F16 || p->workspace.bytes >= useful) return useful;
+    const size_t halves = kn_quant_wgmma_workspace(p->columns, p->k);
+    return p->workspace.bytes >= halves ? halves : 0;
+}
+
 /* Strides have been filled in. */
 static tol_status check_places(const struct kn_quant_product *p) {
     tol_status status = TOL_OK;
     const size_t row_bytes =
         p->k / kn_quant_block_elements(p->quant) * kn_quant_block_bytes(p->quant);
-    const size_t useful = kn_quant_product_workspace(p->arithmetic, p->columns, p->k);
-    const bool is_used = p->arithmetic == KN_QUANT_Q8_1 || p->workspace.bytes >= useful;
-    const size_t workspace = is_used ? useful : 0;
+    const size_t workspace = used_workspace(p);
     const size_t y_bytes = columns_bytes(p->columns, p->y_stride, p->rows);
     TOL_TRY(check_columns("y", p->y, p->columns, p->y_stride, p->rows));
     if (p->k == 0) return TOL_OK;
@@ -323,7 +338,7 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const unsigned how = variant->tile[2];
     const bool takes_maps = variant->cluster != 0;
     const bool is_rounded =
-        p->k > 0 && how == APART && (p->arithmetic == KN_QUANT_Q8_1 || takes_maps);
+        p->k > 0 && (takes_maps || (how == APART && p->arithmetic == KN_QUANT_Q8_1));
     const struct tol_launch_shape shape =
         shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),

@@ -18,20 +18,8 @@
 #if __CUDA_ARCH__ >= 900
 extern "C" __global__ void __launch_bounds__(WARPGROUP)
     quant_product_halves(const __grid_constant__ kn_quant_product_arguments a) {
-    const uint32_t piece = blockIdx.x * WARPGROUP + threadIdx.x, inside = piece % 8;
     let_next_begin();
-    if (piece >= a.k / 8) return;
-    const uint32_t step = inside / 2, h = inside % 2;
-    const float *from = (const float *)a.x + blockIdx.y * a.x_stride + piece / 8 * GROUP +
-                        step / 2 * 32 + step % 2 * 4 + 2 * h;
-    uint32_t words[4];
-#pragma unroll
-    for (int t = 0; t < 4; t++) {
-        const float2 two = __ldg((const float2 *)(from + 8 * t));
-        words[t] = two_halves(two.x, two.y);
-    }
-    ((uint4 *)a.quants)[(uint64_t)blockIdx.y * (a.k / 8) + piece] = {words[0], words[1], words[2],
-                                                                     words[3]};
+    round_x(a);
 }
 
 QUANT_WGMMA(quant_product_wgmma_q4_k_128, chunk_q4_k, 128)

@@ -10,7 +10,8 @@
 struct kn_quant_product_arguments {
     uint64_t weights, x, y;      /* addresses */
     uint64_t quants, scales;     /* of x rounded to bytes, and of their scales, one for each 32; or
-                                  * quants of x rounded to halves, without scales */
+                                  * quants of x rounded to halves, without scales, but with tickets
+                                  * and sums of shares of k there (KN_QUANT_SPLIT_TICKETS) */
     uint64_t x_stride, y_stride; /* from column to column, in elements */
     uint32_t rows, columns;
     uint32_t blocks; /* of a row of weights */
@@ -34,5 +35,9 @@ enum {
     KN_QUANT_WGMMA_THREADS = 384,
     KN_QUANT_WGMMA_BYTES = 226 << 10
 };
+
+/* quant_product_split: the most blocks of a product whose k is in shares, which so run at once; the
+ * most shares, since one block adds them up; tickets, one a tile, in front of their sums. */
+enum { KN_QUANT_SPLIT_BLOCKS = 132, KN_QUANT_SPLIT_SHARES = 16, KN_QUANT_SPLIT_TICKETS = 128 };
 
 #endif

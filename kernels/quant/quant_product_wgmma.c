@@ -1,6 +1,6 @@
 /*
- * The maps of step 8: weights as elements of two bytes, which are copied as they are, since a box
- * has at most 256 elements of a row and 256 weights of Q8_0 have 272 bytes.
+ * The maps of steps 8 and 9: weights as elements of two bytes, which are copied as they are, since
+ * a box has at most 256 elements of a row and 256 weights of Q8_0 have 272 bytes.
  */
 #include "quant_product_wgmma.h"
 
@@ -8,6 +8,7 @@
 #include "core/check.h"
 
 KN_IMAGES(quant_product_8_wgmma);
+KN_IMAGES(quant_product_9_split);
 
 enum {
     HALF = 2,
@@ -23,8 +24,33 @@ static const struct kn_variant halves_row = {.name = "halves",
                                              .compute_capability_min = 90,
                                              .threads = HALVES_THREADS};
 
+/* The same, and sets tickets to 0. */
+static const struct kn_variant halves_split_row = {.name = "halves",
+                                                   .entry = "quant_product_halves_split",
+                                                   .images = kn_images_quant_product_9_split,
+                                                   .compute_capability_min = 90,
+                                                   .threads = HALVES_THREADS};
+
 size_t kn_quant_wgmma_workspace(size_t columns, size_t k) {
     return columns * k * HALF;
+}
+
+size_t kn_quant_split_workspace(size_t columns, size_t k) {
+    const size_t wide = columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
+    const size_t sums = KN_QUANT_SPLIT_BLOCKS * KN_QUANT_WGMMA_ROWS * wide * sizeof(float);
+    return kn_quant_wgmma_workspace(columns, k) + KN_QUANT_SPLIT_TICKETS * sizeof(uint32_t) + sums;
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+unsigned kn_quant_split_shares(size_t tiles, size_t chunks) {
+    const size_t at_once = KN_QUANT_SPLIT_BLOCKS / tiles;
+    if (at_once <= 1) return 1;
+    const size_t most = smaller(smaller(at_once, KN_QUANT_SPLIT_SHARES), chunks);
+    const size_t each = (chunks - 1) / most + 1;
+    return (unsigned)((chunks - 1) / each + 1);
 }
 
 static size_t row_bytes(const struct kn_quant_product *p) {
@@ -46,6 +72,26 @@ const char *kn_quant_wgmma_refuses(const void *problem) {
     return p->workspace.bytes < kn_quant_wgmma_workspace(p->columns, p->k)
                ? "the workspace is too small"
                : NULL;
+}
+
+const char *kn_quant_split_refuses(const void *problem) {
+    const struct kn_quant_problem *with = problem;
+    const struct kn_quant_product *p = &with->product;
+    return p->workspace.bytes < kn_quant_split_workspace(p->columns, p->k)
+               ? "the workspace is too small"
+               : kn_quant_wgmma_refuses(problem);
+}
+
+const char *kn_quant_split_64_refuses(const void *problem) {
+    const struct kn_quant_problem *with = problem;
+    return with->product.columns > 64 ? "there are more than 64 columns"
+                                      : kn_quant_split_refuses(problem);
+}
+
+const char *kn_quant_split_32_refuses(const void *problem) {
+    const struct kn_quant_problem *with = problem;
+    return with->product.columns > 32 ? "there are more than 32 columns"
+                                      : kn_quant_split_refuses(problem);
 }
 
 const char *kn_quant_wgmma_is_slower(const void *problem) {
@@ -70,10 +116,16 @@ static int chunk_bytes(enum kn_quant quant) {
     return (int)((bytes + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT);
 }
 
+static bool is_split(const struct kn_variant *variant) {
+    return variant->tile[2] == KN_QUANT_WGMMA_SPLIT;
+}
+
 static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_product *p,
                             const struct kn_variant *variant, CUtensorMap *weights,
                             CUtensorMap *x) {
     tol_status status = TOL_OK;
+    const size_t x_rows =
+        is_split(variant) ? smaller(p->columns, variant->tile[1]) : variant->tile[1];
     const int row = (int)(row_bytes(p) / HALF);
     TOL_TRY(kn_tensor_map_make(kn_kernels_context(kernels),
                                &(struct kn_tensor){.name = "quant product's weights",
@@ -94,7 +146,7 @@ static tol_status make_maps(struct kn_kernels *kernels, const struct kn_quant_pr
                                                     .rows = (int)p->columns,
                                                     .matrices = 1,
                                                     .leading = (long long)p->k,
-                                                    .box_rows = (int)variant->tile[1]},
+                                                    .box_rows = (int)x_rows},
                                 x);
 out:
     return status;
@@ -115,19 +167,24 @@ tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *
     void *values[] = {&weights, &x, &arguments};
     const unsigned bytes[] = {sizeof weights, sizeof x, sizeof arguments};
     TOL_TRY(make_maps(kernels, p, variant, &weights, &x));
-    TOL_TRY(kn_kernels_find(kernels, &halves_row, &halves));
+    TOL_TRY(kn_kernels_find(kernels, is_split(variant) ? &halves_split_row : &halves_row, &halves));
+    arguments.scales = p->workspace.address + kn_quant_wgmma_workspace(p->columns, p->k);
     TOL_TRY(tol_launch(stream, halves,
                        (struct tol_launch_shape){parts(p->k, HALVES_THREADS * HALVES_OF_A_THREAD),
                                                  (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
                        (struct tol_arguments){1, values + 2, bytes + 2}));
     /* Its blocks ask for weights while the last of x is rounded. */
-    const struct tol_launch_shape shape = {.grid_x = parts(p->rows, variant->tile[0]),
-                                           .grid_y = parts(p->columns, variant->tile[1]),
-                                           .grid_z = 1,
-                                           .block_x = variant->threads,
-                                           .block_y = 1,
-                                           .block_z = 1,
-                                           .shared_bytes = variant->shared_bytes};
+    const unsigned rows = parts(p->rows, variant->tile[0]);
+    const unsigned columns = parts(p->columns, variant->tile[1]);
+    const size_t tiles = (size_t)rows * columns, chunks = p->k / KN_QUANT_WGMMA_CHUNK;
+    const struct tol_launch_shape shape = {
+        .grid_x = rows,
+        .grid_y = columns,
+        .grid_z = is_split(variant) ? kn_quant_split_shares(tiles, chunks) : 1,
+        .block_x = variant->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = variant->shared_bytes};
     status =
         tol_launch_programmatic(stream, kernel, shape, (struct tol_arguments){3, values, bytes});
 out:

@@ -193,6 +193,27 @@ struct chunk_q8_0 {
     }
 };
 
+// ---- x -----------------------------------------------------------------------------------------
+
+// Rounds x to halves, and stores them in the order of its fragments: a group of 64 is four products
+// s of 16 steps, each the two halves h of a fragment, each four lanes t, each two neighbours. A
+// thread owns eight halves that are stored as one word of 16 bytes.
+__device__ inline void round_x(const kn_quant_product_arguments &a) {
+    const uint32_t piece = blockIdx.x * WARPGROUP + threadIdx.x, inside = piece % 8;
+    if (piece >= a.k / 8) return;
+    const uint32_t step = inside / 2, h = inside % 2;
+    const float *from = (const float *)a.x + blockIdx.y * a.x_stride + piece / 8 * GROUP +
+                        step / 2 * 32 + step % 2 * 4 + 2 * h;
+    uint32_t words[4];
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+        const float2 two = __ldg((const float2 *)(from + 8 * t));
+        words[t] = two_halves(two.x, two.y);
+    }
+    ((uint4 *)a.quants)[(uint64_t)blockIdx.y * (a.k / 8) + piece] = {words[0], words[1], words[2],
+                                                                     words[3]};
+}
+
 // ---- the pipeline ------------------------------------------------------------------------------
 
 // N: the columns of a tile. There are as many stages of x as fit.
@@ -223,7 +244,8 @@ enum wgmma_defect {
     WGMMA_EARLY_STAGE, // a stage of x is given back before it is multiplied
     WGMMA_LOST_CHUNK,  // the weights of the second chunk are not read, and the first's used again
     WGMMA_STALE_FRAGMENTS, // the last group of a chunk is multiplied by fragments of the one before
-    WGMMA_LOST_CONSUMER    // the second warpgroup stores nothing
+    WGMMA_LOST_CONSUMER,   // the second warpgroup stores nothing
+    WGMMA_LOST_SHARE       // the sums of the last share of k are not added
 };
 
 // The first row and column of a block's tile. Blocks follow each other across bands of 1024
@@ -334,25 +356,26 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
         wgmma_commit();
     }
 
-    __device__ inline void run(int chunks) {
+    // Multiplies the chunks from `begin` to `end`, of which there is one at least.
+    __device__ inline void run(int begin, int end) {
         uint32_t before = 0;
-        load(0);
+        load(begin);
         make(0);
 #pragma unroll 1
-        for (int chunk = 0; chunk < chunks; chunk++) {
+        for (int chunk = begin; chunk < end; chunk++) {
 #pragma unroll
             for (int g = 0; g < GROUPS; g++) {
                 barrier_wait(&s->x_full[of_x.at], of_x.parity);
                 if (DEFECT == WGMMA_EARLY_STAGE) {
                     release(&s->x_empty[of_x.at]);
-                    const bool is_filled_again = chunk * GROUPS + g + STAGES < chunks * GROUPS;
+                    const bool is_filled_again = chunk * GROUPS + g + STAGES < end * GROUPS;
                     if (is_filled_again) barrier_wait(&s->x_full[of_x.at], of_x.parity ^ 1);
                 }
                 const bool is_stale = DEFECT == WGMMA_STALE_FRAGMENTS && g == GROUPS - 1;
                 multiply(fragments[is_stale ? 0 : g % 2]);
                 // The products in front of these are done, and with them their fragments.
                 wgmma_wait<1>();
-                if (DEFECT != WGMMA_EARLY_STAGE && (chunk > 0 || g > 0)) {
+                if (DEFECT != WGMMA_EARLY_STAGE && (chunk > begin || g > 0)) {
                     release(&s->x_empty[before]);
                 }
                 before = of_x.at;
@@ -360,7 +383,7 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
                 // Behind the last chunk the fragments of its first group are made again and not
                 // used: a branch around them would end the block of products in flight.
                 make((g + 1) % GROUPS);
-                if (g == GROUPS - 2 && chunk + 1 < chunks) load(chunk + 1);
+                if (g == GROUPS - 2 && chunk + 1 < end) load(chunk + 1);
             }
         }
         wgmma_wait<0>();
@@ -378,9 +401,9 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
     }
 };
 
-template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
-__device__ inline void wgmma_product(const kn_quant_product_arguments &a, const tensor_map *weights,
-                                     const tensor_map *x) {
+// The shared memory of a block with its barriers made, which all threads see.
+template <typename Q, int N>
+__device__ inline wgmma_shared<Q, N> *wgmma_begin(const tensor_map *weights, const tensor_map *x) {
     using shared = wgmma_shared<Q, N>;
     static_assert(sizeof(shared) + 1024 <= ROOM, "the launch has room for it");
     extern __shared__ uint8_t room[];
@@ -399,21 +422,30 @@ __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const 
         barriers_made();
     }
     __syncthreads();
+    return s;
+}
+
+template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
+__device__ inline void wgmma_product(const kn_quant_product_arguments &a, const tensor_map *weights,
+                                     const tensor_map *x) {
+    wgmma_shared<Q, N> *s = wgmma_begin<Q, N>(weights, x);
     if (threadIdx.x < WARPGROUP) {
         give_registers<40>();
         if (threadIdx.x == 0) wgmma_produce(a, s, weights, x);
     } else {
         take_registers<232>();
         wgmma_consumer<Q, N, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
-        consumer.run(a.k / CHUNK);
+        consumer.run(0, a.k / CHUNK);
         if (DEFECT != WGMMA_LOST_CONSUMER || consumer.consumer == 0) consumer.store(a);
     }
 }
 
-#define QUANT_WGMMA(name, ...)                                                                     \
+// A kernel of a name, by a function of this file's parameters.
+#define QUANT_BY_MAPS(name, ...)                                                                   \
     extern "C" __global__ void __launch_bounds__(KN_QUANT_WGMMA_THREADS, 1)                        \
         name(const __grid_constant__ tensor_map weights, const __grid_constant__ tensor_map x,     \
              const __grid_constant__ kn_quant_product_arguments a) {                               \
-        wgmma_product<__VA_ARGS__>(a, &weights, &x);                                               \
+        __VA_ARGS__(a, &weights, &x);                                                              \
     }
+#define QUANT_WGMMA(name, ...) QUANT_BY_MAPS(name, wgmma_product<__VA_ARGS__>)
 #endif

@@ -1,6 +1,6 @@
 /*
- * Products by step 8: shapes around its tiles and rings, the rounding of each weight, NaN and
- * infinities, and planted defects, which the same trials must find.
+ * Products by steps 8 and 9: shapes around the tiles and rings of step 8, the rounding of each
+ * weight, NaN and infinities, and planted defects, which the same trials must find.
  */
 #include "quant_product_wgmma.h"
 #include "quant_product_planted.h"
@@ -14,7 +14,7 @@
 
 TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
 
-static const char *const variants[] = {"wgmma", "wgmma_256"};
+static const char *const variants[] = {"wgmma", "wgmma_256", "wgmma_split"};
 
 static void begin(void) {
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
@@ -112,7 +112,7 @@ Test(quant_product_wgmma, it_stays_within_its_bound) {
 Test(quant_product_wgmma, each_weight_is_rounded_once) {
     enum { ROWS = 70, COLUMNS = 256 };
     begin();
-    for (unsigned i = 0; i < 4 * KN_QUANTS; i++) {
+    for (unsigned i = 0; i < 2 * 3 * KN_QUANTS; i++) {
         const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
         const enum kn_quant_blocks kind =
             i / KN_QUANTS % 2 == 0 ? KN_BLOCKS_USUAL : KN_BLOCKS_SUBNORMAL;
@@ -172,7 +172,7 @@ Test(quant_product_wgmma, what_is_no_number_stays_where_it_is) {
                                        .rows = 131,
                                        .columns = 130,
                                        .k = i % KN_QUANTS == KN_Q6_K ? 2048 : 512,
-                                       .variant = variants[i % 2],
+                                       .variant = variants[(i + i / 3) % 3],
                                        .distribution = KN_NORMAL,
                                        .scale = 1,
                                        .seed = i + 1,
