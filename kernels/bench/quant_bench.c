@@ -157,7 +157,10 @@ static tol_status measure_variants(struct work *work, const struct kn_bench_row 
     const int capability = tol_context_device(work->bench->context)->compute_capability;
     for (size_t i = 0; i < variants->count; i++) {
         const struct kn_variant *one = &variants->rows[i];
-        const bool is_again = i > 0 && strcmp(one->name, variants->rows[i - 1].name) == 0;
+        bool is_again = false;
+        for (size_t j = 0; j < i; j++) {
+            is_again = is_again || strcmp(one->name, variants->rows[j].name) == 0;
+        }
         const bool is_alone = one->cluster != 0 && capability != 90; /* compute_90a is for 9.0 */
         if (is_again || is_alone || one->compute_capability_min > capability) continue;
         TOL_TRY(measure_cold_and_hot(work, row, one->name));
@@ -252,7 +255,7 @@ out:
 }
 
 static tol_status run(struct kn_bench *bench) {
-    static const size_t many[] = {32, 64, 128, 256, 2048};
+    static const size_t many[] = {16, 32, 64, 128, 256, 2048};
     const size_t columns[] = {1, 8, bench->is_small ? 16 : 512};
     const size_t k = bench->is_small ? 2048 : 14336;
     tol_status status = TOL_OK;
@@ -266,9 +269,12 @@ static tol_status run(struct kn_bench *bench) {
             }
         }
     }
-    /* From how many columns on step 8 of the product is the faster one. */
+    /* From how many columns on steps 8 and 9 of the product are the faster ones. */
     for (size_t i = 0; !bench->is_small && i < sizeof many / sizeof many[0]; i++) {
         TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_F16, many[i], k));
+    }
+    for (enum kn_quant quant = KN_Q4_K + 1; !bench->is_small && quant < KN_QUANTS; quant++) {
+        TOL_TRY(measure_product(bench, quant, KN_QUANT_F16, 64, k));
     }
     /* A matrix of 9 MB, which every device reads in little time. */
     if (!bench->is_small) TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, 1, 4096));
