@@ -4,9 +4,9 @@
 // The idea: the pipeline of quant_product_split.cuh, and the kernel in front of it, which rounds x
 // as that of step 8 does and sets the tickets to 0.
 // Owner: as quant_product_wgmma.cuh and quant_product_split.cuh say.
-// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those that
-// copy, and 232 are given to those that multiply, 16, 32 or 64 of which are sums. Shared memory:
-// 226 KiB at most.
+// Registers: ptxas 13.0 gives 168 a thread at the launch, or 96 with four warpgroups, and spills
+// none; 40 or 24 are left to those that copy, and 232 or 112 are given to those that multiply, 16,
+// 32 or 64 of which are sums. Shared memory: 226 KiB at most.
 // Bound by: weights from memory, x from the L2 cache, and the conversion of weights, about alike.
 // Requires, of quant_product_halves_split: as quant_product_halves, and room for the tickets; of
 // the others as quant_product_split.cuh says.
@@ -16,17 +16,21 @@
 extern "C" __global__ void __launch_bounds__(WARPGROUP)
     quant_product_halves_split(const __grid_constant__ kn_quant_product_arguments a) {
     let_next_begin();
-    if (blockIdx.x == 0 && blockIdx.y == 0) ((uint32_t *)a.scales)[threadIdx.x] = 0;
+    if (blockIdx.x == 0 && blockIdx.y == 0) {
+        for (uint32_t i = threadIdx.x; i < KN_QUANT_SPLIT_TICKETS; i += WARPGROUP) {
+            ((uint32_t *)a.scales)[i] = 0;
+        }
+    }
     round_x(a);
 }
 
-QUANT_SPLIT(quant_product_split_q4_k_32, deep_q4_k, 32)
-QUANT_SPLIT(quant_product_split_q4_k_64, deep_q4_k, 64)
-QUANT_SPLIT(quant_product_split_q4_k_128, deep_q4_k, 128)
-QUANT_SPLIT(quant_product_split_q6_k_32, deep_q6_k, 32)
-QUANT_SPLIT(quant_product_split_q6_k_64, deep_q6_k, 64)
-QUANT_SPLIT(quant_product_split_q6_k_128, deep_q6_k, 128)
-QUANT_SPLIT(quant_product_split_q8_0_32, deep_q8_0, 32)
-QUANT_SPLIT(quant_product_split_q8_0_64, deep_q8_0, 64)
-QUANT_SPLIT(quant_product_split_q8_0_128, deep_q8_0, 128)
+#define QUANT_SPLIT_ALL(blocks)                                                                    \
+    QUANT_SPLIT(quant_product_split_##blocks##_128x32, 2, two_##blocks, 32)                        \
+    QUANT_SPLIT(quant_product_split_##blocks##_128x64, 2, two_##blocks, 64)                        \
+    QUANT_SPLIT(quant_product_split_##blocks##_128x128, 2, two_##blocks, 128)                      \
+    QUANT_SPLIT(quant_product_split_##blocks##_256x32, 4, four_##blocks, 32)                       \
+    QUANT_SPLIT(quant_product_split_##blocks##_256x64, 4, four_##blocks, 64)
+QUANT_SPLIT_ALL(q4_k)
+QUANT_SPLIT_ALL(q6_k)
+QUANT_SPLIT_ALL(q8_0)
 #endif

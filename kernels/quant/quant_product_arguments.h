@@ -37,7 +37,8 @@ enum {
 };
 
 /* quant_product_split: the most blocks of a product whose k is in shares, which so run at once; the
- * most shares, since one block adds them up; tickets, one a tile, in front of their sums. */
-enum { KN_QUANT_SPLIT_BLOCKS = 132, KN_QUANT_SPLIT_SHARES = 16, KN_QUANT_SPLIT_TICKETS = 128 };
+ * most shares, since one block adds them up; tickets, one for 64 rows of a tile, in front of the
+ * sums. */
+enum { KN_QUANT_SPLIT_BLOCKS = 132, KN_QUANT_SPLIT_SHARES = 16, KN_QUANT_SPLIT_TICKETS = 512 };
 
 #endif

@@ -3,31 +3,35 @@
 //
 // The idea: 4096 rows are 32 tiles, which leave 100 of 132 multiprocessors idle, so blockIdx.z
 // counts shares of k, in whole chunks, as many as run at once. A block multiplies its share as step
-// 8 does, and writes its sums to the workspace. The last block of a tile to come, which takes the
-// last ticket, adds the sums of all in the order of the shares: the same bits, whichever comes last.
+// 8 does, and each of its warpgroups writes its sums to the workspace. The last of those that have
+// the same rows, which takes the last ticket, adds the sums of all in the order of the shares: the
+// same bits, whichever comes last.
 // A cluster could add them from the shared memory of its blocks, without a workspace; but an H200
 // does not run 32 clusters of four at once, so the last would begin when the first has ended
 // (reports/notes/2026-11-23-hopper-on-an-h200.md), and shares would be as many for any rows. A
 // kernel behind could add them too, and would wait for registers, which these blocks have all.
-// Few columns are bound by weights, so x, whose stages are small, leaves eight slots to them (Q6_K
-// five, Q8_0 four): 140 KB are on their way to a multiprocessor. Two threads copy, and weights wait
-// neither for a stage of x nor for the kernel in front. A box of x has no more columns than there
-// are, since copies fill up what is missing more slowly than they copy it; threads clear it once.
-// Owner: a block owns a share of a tile of 128 rows and N columns of y. A thread's sums lie beside
-// those of its neighbours, 16 bytes each, and the same thread of another block reads them.
-// Requires: as quant_product_wgmma.cuh says, but gridDim.z shares of k, none of which is empty;
-// above one, tickets for gridDim.x * gridDim.y tiles, which the kernel in front sets to 0, and room
-// for the sums of all blocks behind them.
+// Few columns are bound by weights, so x, whose stages are small, leaves room to them: some 140 KB
+// are on their way to a multiprocessor. Two threads copy, and weights wait neither for a stage of x
+// nor for the kernel in front. A box of x has no more columns than there are, since copies fill up
+// what is missing more slowly than they copy it; threads clear it once.
+// With two warpgroups a scheduler has two warps that make halves of weights, and by the counts of
+// instructions more than half of its cycles nothing to issue; with four, and 64 rows each, it has
+// four, and x is read half as often, but the sums of twice as many shares are added.
+// Owner: a block owns a share of a tile of 128 or 256 rows and N columns of y. A thread's sums lie
+// beside those of its neighbours, 16 bytes each, and the same thread of another block reads them.
+// Requires: as quant_product_wgmma.cuh says, but blockDim.x and rows of a tile for two warpgroups
+// that multiply or four, and gridDim.z shares of k, none of which is empty; above one, tickets for
+// each 64 rows of gridDim.x * gridDim.y tiles, which the kernel in front sets to 0, and room for
+// the sums of all blocks behind them.
 #pragma once
 
 #include "quant_product_wgmma.cuh"
 
 #if __CUDA_ARCH__ >= 900
 enum {
-    MULTIPLIERS = CONSUMERS * WARPGROUP, // threads
-    TOGETHER = 1                         // the named barrier of these
+    TOGETHER = 1, // the named barrier of all warpgroups that multiply
+    ALONE = 2     // and the first of those of one
 };
-static_assert(KN_QUANT_SPLIT_TICKETS == WARPGROUP, "a thread sets one to 0");
 
 // A product by 32 columns, which no other kernel has.
 #define SPLIT_SUMS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -35,13 +39,16 @@ static_assert(KN_QUANT_SPLIT_TICKETS == WARPGROUP, "a thread sets one to 0");
 HOPPER_PRODUCT(__half, "f16", 32, SPLIT_SUMS_16, SPLIT_ALL_16, "%16", "%17", "%18", "%19", "%20",
                "%21")
 
-// A format with a ring of so many slots.
+// A format with a ring of so many slots, for two warpgroups or four.
 template <typename Q, int COUNT> struct deep : Q {
     enum { SLOTS = COUNT };
 };
-using deep_q4_k = deep<chunk_q4_k, 8>;
-using deep_q6_k = deep<chunk_q6_k, 5>;
-using deep_q8_0 = deep<chunk_q8_0, 4>;
+using two_q4_k = deep<chunk_q4_k, 8>;
+using two_q6_k = deep<chunk_q6_k, 5>;
+using two_q8_0 = deep<chunk_q8_0<>, 4>;
+using four_q4_k = deep<chunk_q4_k, 4>;
+using four_q6_k = deep<chunk_q6_k, 3>;
+using four_q8_0 = deep<chunk_q8_0<true>, 2>;
 
 // The chunks of a block.
 struct split_share {
@@ -59,10 +66,11 @@ template <int N> __device__ inline uint32_t split_columns(const kn_quant_product
     return min(a.columns, (uint32_t)N);
 }
 
-template <typename Q, int N>
+template <typename Q, int N, int WARPGROUPS>
 __device__ inline void split_produce_weights(const kn_quant_product_arguments &a,
-                                             wgmma_shared<Q, N> *s, const tensor_map *weights) {
-    const wgmma_tile<N> tile;
+                                             wgmma_shared<Q, N, WARPGROUPS> *s,
+                                             const tensor_map *weights) {
+    const wgmma_tile<N, WARPGROUPS> tile;
     const split_share share(a.k);
     wgmma_ring<Q::SLOTS> ring = {0, 1}; // a new barrier is behind its phase 1
 #pragma unroll 1
@@ -76,12 +84,12 @@ __device__ inline void split_produce_weights(const kn_quant_product_arguments &a
     }
 }
 
-template <typename Q, int N>
-__device__ inline void split_produce_x(const kn_quant_product_arguments &a, wgmma_shared<Q, N> *s,
-                                       const tensor_map *x) {
-    const wgmma_tile<N> tile;
+template <typename Q, int N, int WARPGROUPS>
+__device__ inline void split_produce_x(const kn_quant_product_arguments &a,
+                                       wgmma_shared<Q, N, WARPGROUPS> *s, const tensor_map *x) {
+    const wgmma_tile<N, WARPGROUPS> tile;
     const split_share share(a.k);
-    wgmma_ring<wgmma_shared<Q, N>::STAGES> ring = {0, 1};
+    wgmma_ring<wgmma_shared<Q, N, WARPGROUPS>::STAGES> ring = {0, 1};
     // Only x and the tickets come from the kernel in front, before which all others have ended;
     // multiplied x comes before a ticket is taken.
     wait_for_kernel_in_front();
@@ -96,49 +104,54 @@ __device__ inline void split_produce_x(const kn_quant_product_arguments &a, wgmm
 }
 
 // Clears the columns of all stages that no box has: their products are not stored, but read.
-template <typename Q, int N>
-__device__ inline void split_clear(const kn_quant_product_arguments &a, wgmma_shared<Q, N> *s) {
+template <typename Q, int N, int WARPGROUPS>
+__device__ inline void split_clear(const kn_quant_product_arguments &a,
+                                   wgmma_shared<Q, N, WARPGROUPS> *s) {
+    enum { THREADS = WARPGROUPS * WARPGROUP };
     const uint32_t columns = split_columns<N>(a), pieces = (N - columns) * (BOX_ROW / 16);
 #pragma unroll 1
-    for (int stage = 0; stage < wgmma_shared<Q, N>::STAGES; stage++) {
+    for (int stage = 0; stage < wgmma_shared<Q, N, WARPGROUPS>::STAGES; stage++) {
         uint4 *behind = (uint4 *)(s->x[stage] + columns * BOX_ROW);
-        for (uint32_t i = threadIdx.x - WARPGROUP; i < pieces; i += MULTIPLIERS) {
+        for (uint32_t i = threadIdx.x - WARPGROUP; i < pieces; i += THREADS) {
             behind[i] = {0, 0, 0, 0};
         }
     }
     fence_copies();
-    named_barrier(TOGETHER, MULTIPLIERS);
+    named_barrier(TOGETHER, THREADS);
 }
 
-// Writes the sums of a thread. If its block is the last of its tile, adds up those of all shares
-// and returns true.
-template <wgmma_defect DEFECT, int COUNT>
-__device__ inline bool split_add(const kn_quant_product_arguments &a, float (&sums)[COUNT]) {
-    enum { FOURS = COUNT / 4 };
-    __shared__ bool is_last;
-    const uint32_t thread = threadIdx.x - WARPGROUP, tile = blockIdx.y * gridDim.x + blockIdx.x;
+// Writes the sums of a warpgroup. If it is the last of its rows, adds up those of all shares and
+// returns true.
+template <int WARPGROUPS, wgmma_defect DEFECT, int COUNT>
+__device__ inline bool split_add(const kn_quant_product_arguments &a, int consumer,
+                                 float (&sums)[COUNT]) {
+    // As many of its shares at once as a thread has registers for.
+    enum { FOURS = COUNT / 4, AT_ONCE = COUNT == 64 ? 1 : (WARPGROUPS == 4 ? 32 : 64) / COUNT };
+    __shared__ bool is_last[WARPGROUPS];
+    const uint32_t tile = blockIdx.y * gridDim.x + blockIdx.x, rows = tile * WARPGROUPS + consumer;
+    const uint32_t thread = threadIdx.x % WARPGROUP;
     uint32_t *tickets = (uint32_t *)a.scales;
     float4 *parts = (float4 *)(tickets + KN_QUANT_SPLIT_TICKETS) +
-                    tile * gridDim.z * (FOURS * MULTIPLIERS) + thread;
-    float4 *own = parts + blockIdx.z * (FOURS * MULTIPLIERS);
+                    rows * gridDim.z * (FOURS * WARPGROUP) + thread;
+    float4 *own = parts + blockIdx.z * (FOURS * WARPGROUP);
 #pragma unroll
     for (int i = 0; i < FOURS; i++) {
-        own[i * MULTIPLIERS] = {sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]};
+        own[i * WARPGROUP] = {sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]};
     }
     __threadfence(); // they are seen by who takes a later ticket
-    named_barrier(TOGETHER, MULTIPLIERS);
-    if (thread == 0) is_last = atomicAdd(tickets + tile, 1) == gridDim.z - 1;
-    named_barrier(TOGETHER, MULTIPLIERS); // is_last is there
-    if (!is_last) return false;
+    named_barrier(ALONE + consumer, WARPGROUP);
+    if (thread == 0) is_last[consumer] = atomicAdd(tickets + rows, 1) == gridDim.z - 1;
+    named_barrier(ALONE + consumer, WARPGROUP); // is_last is there
+    if (!is_last[consumer]) return false;
     __threadfence();
 #pragma unroll
     for (int i = 0; i < COUNT; i++) sums[i] = 0;
     const uint32_t shares = gridDim.z - (DEFECT == WGMMA_LOST_SHARE ? 1 : 0);
-#pragma unroll 2
+#pragma unroll AT_ONCE
     for (uint32_t share = 0; share < shares; share++) {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
-            const float4 four = __ldcg(parts + (share * FOURS + i) * MULTIPLIERS);
+            const float4 four = __ldcg(parts + (share * FOURS + i) * WARPGROUP);
             sums[4 * i] += four.x, sums[4 * i + 1] += four.y;
             sums[4 * i + 2] += four.z, sums[4 * i + 3] += four.w;
         }
@@ -146,23 +159,29 @@ __device__ inline bool split_add(const kn_quant_product_arguments &a, float (&su
     return true;
 }
 
-template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
+// WARPGROUPS: two or four. Four have 112 registers a thread.
+template <int WARPGROUPS, typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
 __device__ inline void split_product(const kn_quant_product_arguments &a, const tensor_map *weights,
                                      const tensor_map *x) {
-    wgmma_shared<Q, N> *s = wgmma_begin<Q, N>(weights, x);
+    using shared = wgmma_shared<Q, N, WARPGROUPS>;
+    shared *s = wgmma_begin<shared, WARPGROUPS>(weights, x);
     if (threadIdx.x < WARPGROUP) {
-        give_registers<40>();
+        give_registers<WARPGROUPS == 4 ? 24 : 40>();
         if (threadIdx.x == 0) split_produce_weights(a, s, weights);
         if (threadIdx.x == WARP) split_produce_x(a, s, x);
     } else {
-        take_registers<232>();
+        take_registers<WARPGROUPS == 4 ? 112 : 232>();
         const split_share share(a.k);
-        wgmma_consumer<Q, N, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
+        wgmma_consumer<Q, N, DEFECT, WARPGROUPS> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
         split_clear(a, s);
         consumer.run(share.begin, share.end);
-        if (gridDim.z == 1 || split_add<DEFECT>(a, consumer.sums)) consumer.store(a);
+        if (gridDim.z == 1 || split_add<WARPGROUPS, DEFECT>(a, consumer.consumer, consumer.sums)) {
+            consumer.store(a);
+        }
     }
 }
 
-#define QUANT_SPLIT(name, ...) QUANT_BY_MAPS(name, split_product<__VA_ARGS__>)
+// The warpgroups, the format, and the columns of a tile.
+#define QUANT_SPLIT(name, WARPGROUPS, ...)                                                         \
+    QUANT_BY_MAPS(name, (1 + WARPGROUPS) * WARPGROUP, split_product<WARPGROUPS, __VA_ARGS__>)
 #endif

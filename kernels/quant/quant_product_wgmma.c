@@ -36,8 +36,8 @@ size_t kn_quant_wgmma_workspace(size_t columns, size_t k) {
 }
 
 size_t kn_quant_split_workspace(size_t columns, size_t k) {
-    const size_t wide = columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
-    const size_t sums = KN_QUANT_SPLIT_BLOCKS * KN_QUANT_WGMMA_ROWS * wide * sizeof(float);
+    const size_t tile = 256 * (columns <= 32 ? 32 : 64); /* or 128 x 128 */
+    const size_t sums = KN_QUANT_SPLIT_BLOCKS * tile * sizeof(float);
     return kn_quant_wgmma_workspace(columns, k) + KN_QUANT_SPLIT_TICKETS * sizeof(uint32_t) + sums;
 }
 

@@ -14,7 +14,9 @@
 
 TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
 
-static const char *const variants[] = {"wgmma", "wgmma_256", "wgmma_split"};
+static const char *const variants[] = {"wgmma", "wgmma_256", "wgmma_split", "wgmma_split_4"};
+
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 static void begin(void) {
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
@@ -112,7 +114,7 @@ Test(quant_product_wgmma, it_stays_within_its_bound) {
 Test(quant_product_wgmma, each_weight_is_rounded_once) {
     enum { ROWS = 70, COLUMNS = 256 };
     begin();
-    for (unsigned i = 0; i < 2 * 3 * KN_QUANTS; i++) {
+    for (unsigned i = 0; i < 2 * VARIANTS * KN_QUANTS; i++) {
         const enum kn_quant quant = (enum kn_quant)(i % KN_QUANTS);
         const enum kn_quant_blocks kind =
             i / KN_QUANTS % 2 == 0 ? KN_BLOCKS_USUAL : KN_BLOCKS_SUBNORMAL;
@@ -166,27 +168,27 @@ Test(quant_product_wgmma, each_weight_is_rounded_once) {
 Test(quant_product_wgmma, what_is_no_number_stays_where_it_is) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
     begin();
-    for (unsigned i = 0; i < 3 * KN_QUANTS; i++) {
+    for (unsigned i = 0; i < VARIANTS * KN_QUANTS; i++) {
         struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
                                        .arithmetic = KN_QUANT_F16,
                                        .rows = 131,
                                        .columns = 130,
                                        .k = i % KN_QUANTS == KN_Q6_K ? 2048 : 512,
-                                       .variant = variants[(i + i / 3) % 3],
+                                       .variant = variants[i / KN_QUANTS],
                                        .distribution = KN_NORMAL,
                                        .scale = 1,
                                        .seed = i + 1,
-                                       .poison = poisons[i / 3]};
-        trial.poison_at = 1 + (size_t)(i * 16) * trial.k + 37 * i % 512;
+                                       .poison = poisons[(i + i / 3) % 3]};
+        trial.poison_at = 1 + (size_t)(i * 11) * trial.k + 37 * i % 512;
         struct kn_quant_finding finding = find(&trial);
         cr_assert(finding.not_finite == trial.rows, "%s: %zu of %zu elements, case %u",
                   kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns, i);
         trial.poison_at = 0;
-        trial.poisoned_row = 1 + i * 16;
+        trial.poisoned_row = 1 + i * 11;
         finding = find(&trial);
         cr_assert(finding.not_finite == trial.columns, "%s: %zu of %zu elements, row %u",
                   kn_quant_name(trial.quant), finding.not_finite, trial.rows * trial.columns,
-                  i * 16);
+                  i * 11);
     }
 }
 
