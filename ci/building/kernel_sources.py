@@ -18,7 +18,8 @@ KERNELS = """
     attention_backward/attention_backward attention_backward/attention_backward_maps
     attention_backward/attention_backward_variants
     attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
-    attention_packed/attention_packed attention_packed/attention_packed_trial
+    attention_packed/attention_packed attention_packed/packed_stage
+    attention_packed/attention_packed_trial
     attention_paged/attention_paged attention_paged/attention_paged_maps
     attention_e4m3/attention_e4m3 attention_e4m3/attention_e4m3_oracle
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
