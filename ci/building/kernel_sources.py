@@ -21,6 +21,7 @@ KERNELS = """
     attention_packed/attention_packed attention_packed/packed_stage
     attention_packed/attention_packed_trial
     attention_paged/attention_paged attention_paged/attention_paged_maps
+    attention_paged/attention_paged_trial
     attention_e4m3/attention_e4m3 attention_e4m3/attention_e4m3_oracle
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
@@ -54,7 +55,7 @@ KERNEL_IMAGES = """
     attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
     attention_packed/attention_packed_3_hopper attention_packed/attention_packed_defects
     attention_paged/attention_paged_1_naive attention_paged/attention_paged_2_tensor
-    attention_paged/attention_paged_3_hopper
+    attention_paged/attention_paged_3_hopper attention_paged/attention_paged_defects
     attention_e4m3/attention_e4m3_1_naive attention_e4m3/attention_e4m3_2_hopper
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
@@ -126,6 +127,7 @@ KERNELS_TESTS = """
     attention_packed/packed_scene attention_packed/attention_packed_test
     attention_packed/packed_next_test attention_paged/pages_scene
     attention_paged/attention_paged_test attention_paged/attention_paged_call_test
+    attention_paged/attention_paged_trial_test
     attention_e4m3/attention_e4m3_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test

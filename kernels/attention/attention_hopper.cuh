@@ -28,14 +28,16 @@ constexpr float HOPPER_GROWTH_MAX = 8;
 
 // What lies behind the last row and the last key in the maps: nothing, so boxes are loaded with
 // zeros there and stored without; or the next sequence (attention_packed_hopper.cuh). Then planted
-// defects of that.
+// defects of that, and of the pipeline beside it.
 enum attention_behind {
     NOTHING,
     NEXT_SEQUENCE,
     NEXT_KEY_SEEN,
     NEXT_VALUES_KEPT,
     NEXT_ROWS_WRITTEN,
-    NEXT_LSE_WRITTEN
+    NEXT_LSE_WRITTEN,
+    EARLY_VALUES, // a stage of values is given back before it is multiplied
+    LOST_CONSUMER // the second warpgroup of rows stores nothing
 };
 
 // How a block is made up for heads of up to D elements.
@@ -326,7 +328,12 @@ struct attention_consumer {
 #pragma unroll 1
         for (int i = from + 1; i < tiles; i++) {
             const int stage = i % STAGES, before = (i - 1) % STAGES;
+            const bool is_early = BEHIND == EARLY_VALUES && i + 1 < tiles;
             barrier_wait(&s->k_full[stage], i / STAGES % 2);
+            if (is_early) { // and filled again
+                release(&s->v_empty[before]);
+                barrier_wait(&s->v_full[before], (i + 1) / STAGES % 2);
+            }
             take_turn();
             wgmma_fence();
             multiply_keys(stage);
@@ -340,7 +347,7 @@ struct attention_consumer {
             barrier_wait(&s->v_full[stage], i / STAGES % 2);
             wgmma_wait<0>();
             hold(sums);
-            release(&s->v_empty[before]);
+            if (!is_early) release(&s->v_empty[before]);
             settle();
         }
         wgmma_fence();
@@ -480,7 +487,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         if (tiles > from) rows.attend(from, tiles);
         rows.pass(tiles, place.tiles);
         rows.end_turns();
-        rows.store(out, place);
+        if (BEHIND != LOST_CONSUMER || consumer != 1) rows.store(out, place);
     }
 }
 #endif

@@ -11,6 +11,7 @@
 KN_IMAGES(attention_paged_1_naive);
 KN_IMAGES(attention_paged_2_tensor);
 KN_IMAGES(attention_paged_3_hopper);
+KN_IMAGES(attention_paged_defects);
 
 enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, NAIVE_ROWS = 4, PIECE = 8 };
 
@@ -80,6 +81,19 @@ static const struct kn_variant variants[] = {PAGED(VARIANT)};
 
 const struct kn_variants kn_attention_paged_variants = {"attention over paged sequences", variants,
                                                         sizeof variants / sizeof variants[0]};
+
+#define DEFECT(which)                                                                              \
+    {                                                                                              \
+        .name = #which, .entry = "attention_paged_" #which,                                        \
+        .images = kn_images_attention_paged_defects, .compute_capability_min = 90,                 \
+        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_HOPPER_BYTES(64), \
+        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+    }
+static const struct kn_variant defects[] = {DEFECT(next_page),         DEFECT(old_page),
+                                            DEFECT(position_too_many), DEFECT(values_kept),
+                                            DEFECT(early_values),      DEFECT(lost_consumer)};
+const struct kn_variants kn_attention_paged_defects = {"defects of attention over paged sequences",
+                                                       defects, sizeof defects / sizeof defects[0]};
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 

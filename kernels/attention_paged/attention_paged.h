@@ -74,4 +74,8 @@ TOL_API tol_status kn_attention_paged(struct kn_kernels *kernels, struct tol_str
  * heads of 64, 96, 128 and 256 elements in aligned rows, on 8.0 or later; "naive": all. */
 extern const struct kn_variants kn_attention_paged_variants;
 
+/* Kernels as "wgmma" with one planted defect each, for sabotage: fp16 with heads of up to 64
+ * elements. A slot of the tables has an entry behind those of its sequence. */
+extern const struct kn_variants kn_attention_paged_defects;
+
 #endif

@@ -8,10 +8,10 @@
 #include "attention_paged_hopper.cuh"
 
 #if __CUDA_ARCH__ >= 900
-PAGED_HOPPER(wgmma_f16_64, __half, 64)
-PAGED_HOPPER(wgmma_f16_128, __half, 128)
-PAGED_HOPPER(wgmma_f16_256, __half, 256)
-PAGED_HOPPER(wgmma_bf16_64, __nv_bfloat16, 64)
-PAGED_HOPPER(wgmma_bf16_128, __nv_bfloat16, 128)
-PAGED_HOPPER(wgmma_bf16_256, __nv_bfloat16, 256)
+PAGED_HOPPER(wgmma_f16_64, __half, 64, NEXT_SEQUENCE, PAGED_RIGHT)
+PAGED_HOPPER(wgmma_f16_128, __half, 128, NEXT_SEQUENCE, PAGED_RIGHT)
+PAGED_HOPPER(wgmma_f16_256, __half, 256, NEXT_SEQUENCE, PAGED_RIGHT)
+PAGED_HOPPER(wgmma_bf16_64, __nv_bfloat16, 64, NEXT_SEQUENCE, PAGED_RIGHT)
+PAGED_HOPPER(wgmma_bf16_128, __nv_bfloat16, 128, NEXT_SEQUENCE, PAGED_RIGHT)
+PAGED_HOPPER(wgmma_bf16_256, __nv_bfloat16, 256, NEXT_SEQUENCE, PAGED_RIGHT)
 #endif

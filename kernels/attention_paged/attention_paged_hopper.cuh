@@ -15,7 +15,14 @@
 #include "attention_paged.cuh"
 
 #if __CUDA_ARCH__ >= 900
-struct paged_boxes {
+// One defect a kernel, for attention_paged_defects.cu.
+enum paged_defect {
+    PAGED_RIGHT,
+    PAGED_NEXT_PAGE, // the page behind a box's own is taken
+    PAGED_OLD_PAGE   // from where the ring goes round, the page that a stage had before
+};
+
+template <paged_defect DEFECT> struct paged_boxes {
     const attention_paged_arguments &p;
     const uint64_t *pages;
 
@@ -47,7 +54,10 @@ struct paged_boxes {
                 attention_is_cut<D, BEHIND>(x, place, i) ? &s->v_cut : &s->v_full[stage];
             // A box that would begin behind the last page is a copy of that: its keys are masked,
             // and its values become zeros.
-            const int unit = unit_of(pages[min(key, x.kv_length - 1) >> p.page_shift]);
+            const bool is_old = DEFECT == PAGED_OLD_PAGE && i >= STAGES;
+            const int sought = min(is_old ? key - STAGES * KEYS : key, x.kv_length - 1);
+            const int unit =
+                unit_of(pages[(sought >> p.page_shift) + (DEFECT == PAGED_NEXT_PAGE ? 1 : 0)]);
             barrier_wait(&s->k_empty[stage], parity);
             if (is_leader) barrier_expect(&s->k_full[stage], SLABS * SLAB);
             __syncwarp(); // bytes are expected before they come
@@ -66,7 +76,7 @@ struct paged_boxes {
     }
 };
 
-template <typename T, int D>
+template <typename T, int D, attention_behind BEHIND, paged_defect DEFECT>
 __device__ inline void attention_paged_hopper(const attention_paged_arguments &p,
                                               const tensor_map *q, const tensor_map *k,
                                               const tensor_map *v, const tensor_map *out) {
@@ -74,16 +84,16 @@ __device__ inline void attention_paged_hopper(const attention_paged_arguments &p
     const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     if (tile * attention_shape<D>::QUERIES >= x.q_length) return;
     const packed_rows rows = packed_rows_of(p.q_begins, blockIdx.z, p.q_rows, p.x.q_length);
-    const paged_boxes boxes = {p, pages_of(p, blockIdx.z)};
-    attention_hopper<T, D, NEXT_SEQUENCE>(x, q, k, v, out, rows.begin, 0, boxes);
+    const paged_boxes<DEFECT> boxes = {p, pages_of(p, blockIdx.z)};
+    attention_hopper<T, D, BEHIND>(x, q, k, v, out, rows.begin, 0, boxes);
 }
 
-#define PAGED_HOPPER(name, T, D)                                                                   \
+#define PAGED_HOPPER(name, T, D, BEHIND, DEFECT)                                                   \
     extern "C" __global__ void __launch_bounds__(attention_shape<D>::THREADS, 1)                   \
         attention_paged_##name(                                                                    \
             const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,            \
             const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map out,          \
             const __grid_constant__ attention_paged_arguments p) {                                 \
-        attention_paged_hopper<T, D>(p, &q, &k, &v, &out);                                         \
+        attention_paged_hopper<T, D, BEHIND, DEFECT>(p, &q, &k, &v, &out);                         \
     }
 #endif
