@@ -23,6 +23,7 @@ KERNELS = """
     attention_paged/attention_paged attention_paged/attention_paged_maps
     attention_paged/attention_paged_trial
     attention_e4m3/attention_e4m3 attention_e4m3/attention_e4m3_oracle
+    attention_e4m3/attention_e4m3_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
     gemm/gemm_planted_variants
@@ -57,6 +58,7 @@ KERNEL_IMAGES = """
     attention_paged/attention_paged_1_naive attention_paged/attention_paged_2_tensor
     attention_paged/attention_paged_3_hopper attention_paged/attention_paged_defects
     attention_e4m3/attention_e4m3_1_naive attention_e4m3/attention_e4m3_2_hopper
+    attention_e4m3/attention_e4m3_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
     softmax/softmax_planted
@@ -128,7 +130,7 @@ KERNELS_TESTS = """
     attention_packed/packed_next_test attention_paged/pages_scene
     attention_paged/attention_paged_test attention_paged/attention_paged_call_test
     attention_paged/attention_paged_trial_test
-    attention_e4m3/attention_e4m3_test
+    attention_e4m3/attention_e4m3_test attention_e4m3/attention_e4m3_trial_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test

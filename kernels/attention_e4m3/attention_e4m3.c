@@ -10,6 +10,7 @@
 
 KN_IMAGES(attention_e4m3_1_naive);
 KN_IMAGES(attention_e4m3_2_hopper);
+KN_IMAGES(attention_e4m3_defects);
 
 enum { ANY = 0, NAIVE_ROWS = 4 };
 
@@ -65,6 +66,18 @@ static const struct kn_variant variants[] = {E4M3(VARIANT)};
 
 const struct kn_variants kn_attention_e4m3_variants = {"attention over e4m3", variants,
                                                        sizeof variants / sizeof variants[0]};
+
+#define DEFECT(which)                                                                              \
+    {                                                                                              \
+        .name = #which, .entry = "attention_e4m3_" #which,                                         \
+        .images = kn_images_attention_e4m3_defects, .compute_capability_min = 90,                  \
+        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_E4M3_BYTES(64),   \
+        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+    }
+static const struct kn_variant defects[] = {DEFECT(neighbours_scale), DEFECT(early_bytes),
+                                            DEFECT(old_halves)};
+const struct kn_variants kn_attention_e4m3_defects = {"defects of attention over e4m3", defects,
+                                                      sizeof defects / sizeof defects[0]};
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 

@@ -43,4 +43,8 @@ TOL_API tol_status kn_attention_e4m3(struct kn_kernels *kernels, struct tol_stre
  * multiples of 16 bytes, on compute capability 9.0 alone; "naive": all. */
 extern const struct kn_variants kn_attention_e4m3_variants;
 
+/* Kernels as "wgmma" with one planted defect each, for sabotage: results in fp16, and heads of up
+ * to 64 elements. */
+extern const struct kn_variants kn_attention_e4m3_defects;
+
 #endif

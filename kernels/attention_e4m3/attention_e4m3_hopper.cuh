@@ -54,7 +54,15 @@ __device__ inline uint32_t halves_of(uint32_t two) {
     return halves;
 }
 
-struct e4m3_boxes {
+// One defect a kernel, for attention_e4m3_defects.cu.
+enum e4m3_defect {
+    E4M3_RIGHT,
+    E4M3_NEIGHBOURS_SCALE, // values have the scale of the next head
+    E4M3_EARLY_BYTES,      // a stage of bytes is given back before halves are made of them
+    E4M3_OLD_HALVES        // from where the ring goes round, halves of the phase before
+};
+
+template <e4m3_defect DEFECT = E4M3_RIGHT> struct e4m3_boxes {
     float scale; // of values
 
     static __device__ inline bool copies() { return threadIdx.x < WARPGROUP; }
@@ -131,10 +139,18 @@ struct e4m3_boxes {
 #pragma unroll 1
         for (int i = 0; i < place.tiles; i++) {
             const int stage = i % STAGES;
-            if (is_leader && i + 1 < place.tiles) load_tile(x, s, k, v, place, i + 1);
+            const bool is_ahead = DEFECT != E4M3_EARLY_BYTES || i == 0;
+            if (is_leader && is_ahead && i + 1 < place.tiles) {
+                load_tile(x, s, k, v, place, i + 1);
+            }
             barrier_wait(&s->bytes_full[stage], i / STAGES % 2);
+            if (DEFECT == E4M3_EARLY_BYTES && i + STAGES < place.tiles) {
+                named_barrier(E4M3_BARRIER, WARPGROUP); // all have seen this phase
+                if (is_leader) load_tile(x, s, k, v, place, i + STAGES);
+                barrier_wait(&s->bytes_full[stage], i / STAGES % 2 ^ 1);
+            }
             barrier_wait(&s->v_empty[stage], i / STAGES % 2 ^ 1);
-            make_halves(s, stage);
+            if (DEFECT != E4M3_OLD_HALVES || i < STAGES) make_halves(s, stage);
             fence_copies();
             named_barrier(E4M3_BARRIER, WARPGROUP); // all have read the bytes, and made halves
             if (is_leader) barrier_arrive(&s->v_full[stage]);
@@ -142,13 +158,25 @@ struct e4m3_boxes {
     }
 };
 
-template <typename OUT, int D>
+template <typename OUT, int D, e4m3_defect DEFECT = E4M3_RIGHT>
 __device__ inline void attention_e4m3_hopper(const attention_e4m3_arguments &p, const tensor_map *q,
                                              const tensor_map *k, const tensor_map *v,
                                              const tensor_map *out) {
     static_assert(sizeof(e4m3_shared<D>) + 1024 <= E4M3_ROOM<D>, "it has room");
     const attention_arguments x = scaled_for(p, blockIdx.z, blockIdx.y);
-    const e4m3_boxes boxes = {value_scale_of(p, blockIdx.z, blockIdx.y)};
-    attention_hopper<__half, D, NOTHING, e4m3_boxes, e4m3, OUT>(x, q, k, v, out, 0, 0, boxes);
+    const bool is_next = DEFECT == E4M3_NEIGHBOURS_SCALE;
+    const int scaled = is_next ? (blockIdx.y + x.group) % x.heads : blockIdx.y; // as this head
+    const e4m3_boxes<DEFECT> boxes = {value_scale_of(p, blockIdx.z, scaled)};
+    attention_hopper<__half, D, NOTHING, e4m3_boxes<DEFECT>, e4m3, OUT>(x, q, k, v, out, 0, 0,
+                                                                        boxes);
 }
+
+#define ATTENTION_E4M3(name, OUT, D, DEFECT)                                                       \
+    extern "C" __global__ void __launch_bounds__(attention_shape<D>::THREADS, 1)                   \
+        attention_e4m3_##name(                                                                     \
+            const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,            \
+            const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map out,          \
+            const __grid_constant__ attention_e4m3_arguments p) {                                  \
+        attention_e4m3_hopper<OUT, D, DEFECT>(p, &q, &k, &v, &out);                                \
+    }
 #endif
