@@ -199,3 +199,21 @@ Test(quant_product, columns_may_be_apart_and_odd) {
         }
     }
 }
+
+/* The trial can fail: an index that is wrong in the last block. */
+Test(quant_product, two_exchanged_elements_are_found) {
+    kernel_scene_begin();
+    const bool has_tensors = tol_context_device(test_context())->compute_capability >= 80;
+    for (enum kn_quant_arithmetic a = 0; a < KN_QUANT_ARITHMETICS; a++) {
+        if (a == KN_QUANT_F16 && !has_tensors) continue;
+        const struct kn_quant_finding finding = find(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                                                              .arithmetic = a,
+                                                                              .rows = 21,
+                                                                              .columns = 3,
+                                                                              .k = 512,
+                                                                              .scale = 1,
+                                                                              .seed = 3,
+                                                                              .swaps_last = true});
+        cr_assert(finding.deviation.failed > 0, "%s", kn_quant_arithmetic_name(a));
+    }
+}

@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 #include "guarded.h"
+#include "parallel.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -173,14 +175,24 @@ out:
     return status;
 }
 
+struct quant_judging {
+    const struct kn_quant_trial *trial;
+    const struct host *host;
+};
+
+static void judge_element(void *user, size_t i) {
+    const struct quant_judging *j = user;
+    judge(j->trial, j->host, i % j->trial->rows, i / j->trial->rows);
+}
+
 static void compare(const struct kn_quant_trial *t, const struct host *h,
                     struct kn_quant_finding *finding) {
+    const double product_ns = 6;
     const size_t stride = t->rows + t->y_gap, count = t->rows * t->columns;
     for (size_t n = 0; n < t->columns; n++) {
         for (size_t i = 0; i < t->rows; i++) {
             h->made[n * t->rows + i] = h->y[n * stride + i];
             if (!isfinite(h->y[n * stride + i])) finding->not_finite++;
-            judge(t, h, i, n);
         }
         for (size_t i = t->rows; n + 1 < t->columns && i < stride; i++) {
             uint32_t bits;
@@ -188,6 +200,9 @@ static void compare(const struct kn_quant_trial *t, const struct host *h,
             finding->gaps_changed += bits != UINT32_MAX;
         }
     }
+    if (t->swaps_last) (void)kn_swap_last(h->made, sizeof *h->made, count);
+    kn_parallel_for(count, product_ns * (double)count * (double)t->k, judge_element,
+                    &(struct quant_judging){t, h});
     const struct kn_tolerance none = {0, 0};
     finding->deviation = kn_deviation_of(KN_F32, h->made, h->exact, count, none, h->allowed);
     finding->rounded =

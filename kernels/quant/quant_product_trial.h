@@ -1,6 +1,6 @@
 /*
  * A trial of the quant product: one run over drawn weights and columns, compared with doubles by
- * the bound that its arithmetic declares. For tests.
+ * the bound that its arithmetic declares. For tests and claims.
  */
 #ifndef KN_QUANT_PRODUCT_TRIAL_H
 #define KN_QUANT_PRODUCT_TRIAL_H
@@ -25,6 +25,7 @@ struct kn_quant_trial {
     float poison;                        /* stored in x at poison_at; none if that is 0 */
     size_t poison_at;                    /* 1 + the index in x, its columns without gaps */
     size_t poisoned_row;                 /* 1 + the row of W whose last block's d is NaN; 0: none */
+    bool swaps_last; /* a planted fault: the last two different elements of y are exchanged */
 };
 
 /* The result of a trial. */
