@@ -15,13 +15,13 @@
 HYP_WORDS(
     5, .is_measured = true,
     .claim =
-        "An fp32 matrix product is within 1e-3 of the same product computed in double, for k "
-        "up to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside "
-        "that domain, and in tf32, fp16 and bf16, each element is within the error bound "
-        "derived for it. Floats in parts on tensor cores are off by at most twice what chains "
-        "of fused multiply-adds are. Products of small whole numbers are exact in every precision. "
-        "Products of groups of rows, with what follows a product, are within the bound derived for "
-        "each element.",
+        "An fp32 matrix product is within 1e-3 of the same product computed in double, for k up "
+        "to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside that "
+        "domain, and in tf32, fp16 and bf16, each element is within the error bound derived for "
+        "it. Floats in parts on tensor cores are off by at most twice what chains of fused "
+        "multiply-adds are. Products of small whole numbers are exact in every precision. "
+        "Products of groups of rows, with what follows a product, are within the bound derived "
+        "for each element, and products of quantised weights within that of their arithmetic.",
     .prediction = "fp32, in the domain: at most 3e-4 for elements from -1 to 1 and k = 4096, and "
                   "1e-5 if they are divided by the square root of k. Errors grow with k: 16 x 16 x "
                   "65536 is off by 1.5e-3, which is outside the domain and within its bound.",
@@ -29,21 +29,25 @@ HYP_WORDS(
                     "element of any product exceeds its bound or is never written, a product of "
                     "whole numbers has a wrong bit, a byte outside C changes, or C is read "
                     "although beta is 0.",
-    .method = "Every kernel that supports the problem multiplies matrices with random shapes (1, "
-              "primes, multiples of the tile size and their neighbours), transpositions, row "
-              "padding, batch sizes, alpha and beta, and distributions, with and without a "
-              "workspace. C is filled with NaN, has NaN between its rows, and lies between guard "
-              "zones. The reference sums in double, in tf32 the factors rounded to tf32. Bounds of "
-              "drawn data fail with a probability below 1e-9 in a whole run (gemm_oracle.c, "
-              "chance.h); those of pairs that cancel are the worst case. A quarter of the products "
-              "have small whole numbers: no rounding is possible, and every element is checked "
-              "(gemm_exact.h). Of other products of 2^28 steps or more eight rows and the last are "
-              "compared. Products of groups (h05_groups_are_right.c) have uneven and empty groups, "
-              "bias, scales, activations, residuals, and results in 8 bits; their bounds are the "
-              "worst case (grouped_trial.h). The evidence has all deviations, and how many "
-              "elements were compared, as CSV.",
+    .method =
+        "Every kernel that supports the problem multiplies matrices with random shapes (1, "
+        "primes, multiples of the tile size and their neighbours), transpositions, row padding, "
+        "batch sizes, alpha and beta, and distributions, with and without a workspace. C is "
+        "filled with NaN, has NaN between its rows, and lies between guard zones. The reference "
+        "sums in double, in tf32 the factors rounded to tf32. Bounds of drawn data fail with a "
+        "probability below 1e-9 in a whole run (gemm_oracle.c, chance.h); those of pairs that "
+        "cancel are the worst case. A quarter of the products have small whole numbers: no "
+        "rounding is possible, and every element is checked (gemm_exact.h). Of other products of "
+        "2^28 steps or more eight rows and the last are compared. Products of groups "
+        "(h05_groups_are_right.c) have uneven and empty groups, bias, scales, activations, "
+        "residuals, and results in 8 bits; their bounds are the worst case (grouped_trial.h). "
+        "Products of quantised weights (h05_quant_products_are_right.c) are made in floats, in "
+        "halves and with x in bytes, from blocks of Q4_K, Q6_K and Q8_0, some of extreme and of "
+        "subnormal scales; their bounds are those of quant_product.h, and what is no number must "
+        "stay in its row or column. The evidence has all deviations, and how many elements were "
+        "compared, as CSV.",
     .control =
-        "Twenty-five saboteurs: twenty-two kernels with one defect, fourteen of which are "
+        "Twenty-nine saboteurs: twenty-six kernels with one defect, eighteen of which are "
         "pipelines of compute capability 9.0, one flipped bit of one element, and two that lose "
         "launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "

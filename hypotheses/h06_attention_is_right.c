@@ -22,8 +22,8 @@ HYP_WORDS(
         "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for values "
         "from -1 to 1, queries and keys normally distributed with deviation 1 and the usual "
         "scale, and within 1e-2 of PyTorch's results for its fixtures. For any other data each "
-        "element is within the bound derived for it, and so are the gradients of q, k and v for "
-        "all data. Results that need no rounding are exact.",
+        "element is within the bound derived for it, and so are results of e4m3, and the "
+        "gradients of q, k and v, for all data. Results that need no rounding are exact.",
     .prediction = "In that domain, with a reference computed from the elements as stored: fp32 "
                   "1e-5, fp16 2e-3, bf16 8e-3. Others are within their bounds.",
     .falsified_if =
@@ -33,16 +33,17 @@ HYP_WORDS(
     .method =
         "Every kernel that supports the problem solves problems that PyTorch has solved, in "
         "float64 and with its own attention, and random ones: lengths around tile sizes and "
-        "primes, more and fewer rows than keys, a single row, causal or not, with a window, "
-        "shared heads, row padding, seven distributions, scores in the thousands. The output "
-        "is filled with NaN, has NaN between its rows, and lies between guard zones. The "
-        "reference is the definition in double. Bounds of drawn data fail with a probability "
-        "below 1e-9 in a whole run (attention_oracle.c, chance.h); those of other data are "
-        "the worst case, and so are gradients' (h06_gradients_are_right.c). Sequences are also "
-        "packed beside others of NaN and infinities (h06_packed_is_right.c). In exact problems all "
-        "scores of a row are equal, so the result is the mean of whole numbers, or one score is so "
-        "large that the result is one value (attention_exact.h). All deviations are in CSV files.",
-    .control = "Twenty-two saboteurs, twenty of them kernels with one defect; each must be found. "
+        "primes, more and fewer rows than keys, a single row, causal or not, with a window, shared "
+        "heads, row padding, seven distributions, scores in the thousands. The output is filled "
+        "with NaN, has NaN between its rows, and lies between guard zones. The reference is the "
+        "definition in double. Bounds of drawn data fail with a probability below 1e-9 in a whole "
+        "run (attention_oracle.c, chance.h); those of other data are the worst case, and so are "
+        "gradients' (h06_gradients_are_right.c). Sequences are also packed beside others of NaN "
+        "and infinities (h06_packed_is_right.c), also in pages (h06_paged_is_right.c); heads of "
+        "e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row are equal, "
+        "so the result is the mean of whole numbers, or one score is so large that the result is "
+        "one value (attention_exact.h). All deviations are in CSV files.",
+    .control = "Thirty-one saboteurs, all but two kernels with one defect; each must be found. "
                "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
                    "domain, and with other data the bound decides. Rounding a result to bf16 alone "
@@ -315,10 +316,9 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                 if (!try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
-            if (isfinite(worst)) {
-                hyp_attack_measure(attack, worst, "%s, heads of %zu", kn_type_name(type),
-                                   head_sizes[i]);
-            }
+            if (!isfinite(worst)) continue;
+            hyp_attack_measure(attack, worst, "%s, heads of %zu", kn_type_name(type),
+                               head_sizes[i]);
         }
         hyp_attack_progress(attack, (type + 1.0) / KN_TYPES);
     }

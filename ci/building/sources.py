@@ -182,8 +182,9 @@ COMPUTING_TESTS = set(within({
 
 HYPOTHESES = """
     h01_modules_load h02_launches_execute h03_transfers_return h04_launches_cost_little
-    h05_gemm_is_right h05_groups_are_right h06_attention_is_right h06_gradients_are_right
-    h06_packed_is_right
+    h05_gemm_is_right h05_groups_are_right h05_quant_products_are_right
+    h06_attention_is_right h06_gradients_are_right h06_packed_is_right h06_paged_is_right
+    h06_e4m3_is_right
     h07_q4_k_is_llama_cpps h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
     h10_streams_overlap

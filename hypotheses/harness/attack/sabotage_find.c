@@ -158,8 +158,8 @@ const char *hyp_sabotage_mistake(const char *name, const char *operation) {
 }
 
 bool hyp_sabotage_spares(const char *name, const char *operation) {
-    static const char *const operations[] = {"gemm",      "grouped", "attention",
-                                             "gradients", "packed",  "dequantise"};
+    static const char *const operations[] = {"gemm",   "grouped", "quant", "attention", "gradients",
+                                             "packed", "paged",   "e4m3",  "dequantise"};
     for (size_t i = 0; name != NULL && i < sizeof operations / sizeof operations[0]; i++) {
         const size_t length = strlen(operations[i]);
         if (strncmp(name, operations[i], length) == 0 && name[length] == '_') {

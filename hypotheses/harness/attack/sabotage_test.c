@@ -295,6 +295,10 @@ Test(sabotage, a_defect_of_another_operation_spares_an_attack) {
     cr_assert(hyp_sabotage_spares("grouped_swap_one_in=10", "gemm"));
     cr_assert(hyp_sabotage_spares("gradients_unscaled", "attention"));
     cr_assert(hyp_sabotage_spares("packed_next_key_seen", "attention"));
+    cr_assert(hyp_sabotage_spares("paged_next_page", "packed"));
+    cr_assert(hyp_sabotage_spares("e4m3_old_halves", "paged"));
+    cr_assert(hyp_sabotage_spares("quant_lost_chunk", "gemm"));
+    cr_assert(!hyp_sabotage_spares("quant_lost_chunk", "quant"));
     cr_assert(!hyp_sabotage_spares("grouped_lost_stage", "grouped"));
     cr_assert(!hyp_sabotage_spares("attention_swap_one_in=10", "attention"));
     cr_assert(!hyp_sabotage_spares("launch_drop", "gemm"));
