@@ -9,6 +9,7 @@ reports import it.
 """
 
 import argparse
+import fnmatch
 import json
 import math
 import pathlib
@@ -32,7 +33,7 @@ KEYS = ("title", "threshold", "tolerance", "unit", "direction", "source")
 
 def forced(entry: dict[str, Any]) -> dict[str, Any]:
     """A claim's saboteurs by the verdict that each must force."""
-    return {key: names for key, names in entry.items() if key != "limits"}
+    return {key: names for key, names in entry.items() if key not in ("limits", "first")}
 
 
 def check_table(name: str, table: Any) -> None:
@@ -89,6 +90,20 @@ def check_ladder(name: str, ladder: Any) -> None:
         raise ValueError(f"[{name}] the ladder {ladder} must go from gross to fine")
 
 
+def check_first(name: str, entry: dict[str, Any]) -> None:
+    """Which attacks are tried first under which saboteurs: "packed_*=packed_sequences_*"."""
+    texts = entry.get("first", [])
+    if not isinstance(texts, list):
+        raise ValueError(f"[{name}] first must be a list of saboteurs and attacks")
+    for text in texts:
+        check_text(name, "first", text)
+        saboteurs, equals, attacks = text.partition("=")
+        if not (saboteurs and equals and attacks):
+            raise ValueError(f"[{name}] first has {text!r}, which is not SABOTEURS=ATTACKS")
+        if not any(fnmatch.fnmatchcase(s, saboteurs) for s in entry["falsified"]):
+            raise ValueError(f"[{name}] first names no saboteur that must falsify: {saboteurs}")
+
+
 def check_sabotage(name: str, entry: dict[str, Any]) -> None:
     check_table(name, entry)
     if not entry.get("falsified"):
@@ -101,13 +116,15 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
     for key, saboteurs in forced(entry).items():
         if key not in FORCED:
             raise ValueError(f"[{name}] {key} is not a verdict that a saboteur can force; use "
-                             f"{', '.join(FORCED)}, or limits for faults in several sizes")
+                             f"{', '.join(FORCED)}, limits for faults in several sizes, or first "
+                             "for attacks that are tried first")
         if not isinstance(saboteurs, list):
             raise ValueError(f"[{name}] {key} must be a list of names")
         for saboteur in saboteurs:
             check_text(name, key, saboteur)
     if ("not_falsified" in entry) != ("not_survived" in entry):
         raise ValueError(f"[{name}] needs both ends of a borderline pair")
+    check_first(name, entry)
 
 
 def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -154,7 +171,8 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
              "source)",
              "#endif",
              "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif",
-             "#ifndef HYP_LADDER", "#define HYP_LADDER(number, text)", "#endif"]
+             "#ifndef HYP_LADDER", "#define HYP_LADDER(number, text)", "#endif",
+             "#ifndef HYP_FIRST", "#define HYP_FIRST(number, saboteurs, attacks)", "#endif"]
     for name, claim in thresholds.items():
         texts = ", ".join(c_string(claim[key]) for key in TEXTS)
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
@@ -167,7 +185,10 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
                              f"{FORCED[verdict]})")
         for ladder in sabotage.get(name, {}).get("limits", []):
             lines.append(f"HYP_LADDER({name[1:]}, {c_string(ladder)})")
-    lines += [f"#undef {name}" for name in ("HYP_CLAIM", "HYP_SABOTEUR", "HYP_LADDER")]
+        for text in sabotage.get(name, {}).get("first", []):
+            saboteurs, _, attacks = text.partition("=")
+            lines.append(f"HYP_FIRST({name[1:]}, {c_string(saboteurs)}, {c_string(attacks)})")
+    lines += [f"#undef {name}" for name in ("HYP_CLAIM", "HYP_SABOTEUR", "HYP_LADDER", "HYP_FIRST")]
     return "\n".join(lines) + "\n"
 
 

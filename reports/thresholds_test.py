@@ -1,6 +1,8 @@
 """Tests of thresholds.toml and sabotage.toml: python3 -m unittest reports.thresholds_test."""
 
+import fnmatch
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,17 @@ class Thresholds(unittest.TestCase):
         self.assertGreaterEqual(len(claims), 13)
         self.assertIn(f"HYP_LADDER(2, {LADDER})", thresholds.as_c(claims, sabotage))
         self.assertGreaterEqual(min(len(entry["falsified"]) for entry in sabotage.values()), 2)
+
+    def test_attacks_that_are_tried_first_exist(self) -> None:
+        claims, sabotage = thresholds.load()
+        self.assertIn('HYP_FIRST(6, "packed_*", "packed_sequences_*")',
+                      thresholds.as_c(claims, sabotage))
+        for name, entry in sabotage.items():
+            files = thresholds.HYPOTHESES.glob(f"h{int(name[1:]):02}_*.c")
+            attacks = re.findall(r"^HYP_ATTACK\w*\(\w+,\s*(\w+)",
+                                 "\n".join(file.read_text() for file in files), re.MULTILINE)
+            for text in entry.get("first", []):
+                self.assertTrue(fnmatch.filter(attacks, text.split("=")[1]), f"{name}: {text}")
 
     def test_a_claim_may_be_added_behind_the_others(self) -> None:
         own = "[H13]" + (thresholds.HYPOTHESES / "thresholds.toml").read_text().split("[H13]")[1]
@@ -58,6 +71,9 @@ class Thresholds(unittest.TestCase):
                 ("[H13]", "[H99]", "H99"), ("[H13]", "# ", "thresholds.toml"),
                 ("falsified = [", "others = [", "falsified"),
                 ("not_falsified = [", "sometimes = [", "not a verdict"),
+                ('first = ["grouped_*=*groups*"', "first = [1", "not a line of printable text"),
+                ('"grouped_*=*groups*"', '"grouped_*"', "not SABOTEURS=ATTACKS"),
+                ('"grouped_*=*groups*"', '"group=*groups*"', "no saboteur that must falsify"),
                 ("not_survived = [", "# ", "borderline"),
                 ('"launch_drop"', "7", "printable"), ('"launch_drop"', '"a\\n"', "printable"),
                 (LADDER, '"launch_drop\\u0007"', "printable"),

@@ -4,6 +4,7 @@
 #include "harness/claim.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,15 @@ static const int ladder_numbers[] = {
 #define HYP_LADDER(number, text) number,
 #include "claims.def"
     0};
+
+/* Globs: which attacks are tried first under which saboteurs. */
+static const struct {
+    int number;
+    const char *saboteurs, *attacks;
+} firsts[] = {
+#define HYP_FIRST(number, saboteurs, attacks) {number, saboteurs, attacks},
+#include "claims.def"
+};
 
 enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 
@@ -172,6 +182,16 @@ const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, si
         ++*count;
     }
     return first;
+}
+
+const char *hyp_claim_first_attacks(const struct hyp_claim *claim, const char *saboteur) {
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        if (firsts[i].number == claim->number && claim->plugin == NULL &&
+            fnmatch(firsts[i].saboteurs, saboteur, 0) == 0) {
+            return firsts[i].attacks;
+        }
+    }
+    return NULL;
 }
 
 size_t hyp_claim_ladders(const struct hyp_claim *claim, const char *const **first) {

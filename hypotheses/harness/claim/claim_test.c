@@ -67,6 +67,16 @@ Test(claim, every_saboteur_of_the_table_exists) {
     }
 }
 
+Test(claim, some_saboteurs_have_attacks_that_are_tried_first) {
+    struct hyp_claim plugins = *hyp_claim_find("H6");
+    cr_assert_str_eq(hyp_claim_first_attacks(hyp_claim_find("H6"), "paged_old_page"),
+                     "sequences_in_pages_*");
+    cr_assert_null(hyp_claim_first_attacks(hyp_claim_find("H6"), "launch_drop"));
+    cr_assert_null(hyp_claim_first_attacks(hyp_claim_find("H5"), "paged_old_page"));
+    plugins.plugin = "pages 1.0";
+    cr_assert_null(hyp_claim_first_attacks(&plugins, "paged_old_page"));
+}
+
 Test(claim, one_of_a_thing_is_in_the_singular) {
     static const struct {
         double value;

@@ -82,19 +82,34 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
     hyp_command_next("%s run %s --under %s", hyp_command_program(), claim->id, saboteur->name);
 }
 
-/* Tries the quick attacks first: the full ones have more sizes, rounds and processes and would
- * notice the same fault. The full ones run if the quick ones noticed nothing or could not
- * decide. In either mode one attack that notices is enough. */
+/* Whether attacks that are not the whole claim's say what there is to say; else their verdict is
+ * forgotten. */
+static bool is_decided(const struct sabotage_job *job, struct hyp_verdict *verdict) {
+    if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
+    if (hyp_clock_ns() >= job->until_ns) return true;
+    hyp_verdict_end(verdict);
+    return false;
+}
+
+/* Tries the quick attacks that are made for the saboteur, then all quick ones: the full ones have
+ * more sizes, rounds and processes and would notice the same fault. The full ones run if the quick
+ * ones noticed nothing or could not decide. In either mode one attack that notices is enough. */
 static bool attack_sabotaged(const struct measure *measure, const struct sabotage_job *job,
                              struct hyp_verdict *verdict) {
     const struct hyp_session *session = &measure->run->session;
     struct hyp_session quick = *session;
     quick.full = false;
-    if (session->full && job->saboteur->forced == HYP_MUST_FALSIFY) {
-        if (!attack(measure, job, &quick, verdict)) return false;
-        if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
-        if (hyp_clock_ns() >= job->until_ns) return true;
-        hyp_verdict_end(verdict);
+    if (job->saboteur->forced == HYP_MUST_FALSIFY) {
+        quick.filter = hyp_claim_first_attacks(job->claim, job->saboteur->name);
+        if (quick.filter != NULL) {
+            if (!attack(measure, job, &quick, verdict)) return false;
+            if (is_decided(job, verdict)) return true;
+            quick.filter = NULL;
+        }
+        if (session->full) {
+            if (!attack(measure, job, &quick, verdict)) return false;
+            if (is_decided(job, verdict)) return true;
+        }
     }
     return attack(measure, job, session, verdict);
 }

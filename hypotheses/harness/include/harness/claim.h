@@ -105,6 +105,8 @@ struct hyp_saboteur {
 
 /* The *count saboteurs of a claim, in the order of sabotage.toml or of its plugin. */
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
+/* Which attacks are tried first under a saboteur, as a glob; NULL: none, or a plugin's claim. */
+const char *hyp_claim_first_attacks(const struct hyp_claim *claim, const char *saboteur);
 /* The number of a claim's ladders, in the order of sabotage.toml or of its plugin, and *ladders is
  * set to their texts (attack/ladder.h). */
 size_t hyp_claim_ladders(const struct hyp_claim *claim, const char *const **ladders);
