@@ -120,7 +120,8 @@ HARNESS = Room(
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),
     outside=(PUBLIC + "tollens.h", "runtime/core/check.h", "runtime/core/any_driver.h",
-             "runtime/core/monotonic.h", PUBLIC + "interpose.h", "runtime/test/test_device.h"),
+             "runtime/core/library.h", "runtime/core/monotonic.h", "runtime/health/nvml.h",
+             PUBLIC + "interpose.h", "runtime/test/test_device.h"),
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),

@@ -7,7 +7,8 @@ the variant's.
 import pathlib
 
 from building.claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
-from building.kernel_sources import KERNELS_BENCH, KERNELS_PROGRAMS, KERNELS_TESTS
+from building.kernel_sources import (
+    KERNELS_BENCH, KERNELS_BENCH_TESTED, KERNELS_PROGRAMS, KERNELS_TESTS)
 from building.libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
     compile_rule, hold, speed)
@@ -212,9 +213,9 @@ class Programs:
             self.program("test-soft", [*soft, *table, "$folder/tests/test/test_locks.o", *stub],
                          f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
                          libs=f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED} {SHORT_OF_MEMORY}"),
-            self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
-                                          "$folder/tests/test/test_device.o", *stub,
-                                          KERNELS_ARCHIVE, ARCHIVE]),
+            self.program("test-kernels", [*kernels, *KERNELS_BENCH_TESTED, *stub, KERNELS_ARCHIVE,
+                                          "$folder/tests/test/test_device.o", ARCHIVE],
+                         f"$folder/bench-kernels {nvml}"),
             self.program("test-worker", [*engine, "$folder/tests/worker/gguf_maker.o",
                                          "$folder/tests/test/test_device.o",
                                          "$folder/tests/test/test_lives.o", *stub, WORKER_ARCHIVE,

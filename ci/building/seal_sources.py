@@ -20,7 +20,9 @@ SEAL_TESTS = within({
 })
 
 # Sealed memory beside plain: a program of its own.
-SEAL_BENCH = "kernel_bench alike seal_bench".split()
+SEAL_BENCH = """
+    kernel_bench bench_program bench_limits bench_peer device_state ggml_times alike seal_bench
+""".split()
 
 # The claims on memory: a plugin too.
 MEMORY_CLAIMS = within({

@@ -1,6 +1,6 @@
 /*
- * What attention's backward pass costs, beside the forward pass of the same problem. Operations are
- * counted as usual: five products of each row with each key that it sees.
+ * What attention's backward pass costs, beside that of a peer in another process, such as cuDNN's.
+ * Operations are counted as usual: five products of each row with each key that it sees.
  */
 #include "attention_backward/attention_backward.h"
 #include "kernel_bench.h"
@@ -67,11 +67,15 @@ static double operations_of(const struct kn_attention *x) {
 static tol_status measure(struct gradients *g) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &g->backward.forward;
-    struct kn_bench_row row = {.operation = "attention_backward", .operations = operations_of(x)};
+    struct kn_bench_row row = {
+        .operation = "attention_backward", .operations = operations_of(x), .rate = KN_RATE_HALVES};
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s",
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
              x->kv_length, x->causal ? " causal" : "");
     snprintf(row.variant, sizeof row.variant, "%s", g->backward.variant);
+    snprintf(row.problem, sizeof row.problem, "attention_backward %s %zu %zu %zu %zu %zu %zu %d",
+             kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length,
+             x->head_size, x->causal);
     if (!kn_bench_wants(g->bench, &row)) return TOL_OK;
     TOL_TRY(make_buffers(g));
     status = kn_bench_measure(g->bench, &row, launch, g);

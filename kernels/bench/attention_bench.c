@@ -1,6 +1,5 @@
 /*
- * What attention costs. FlashAttention-2, as PyTorch has it, gives 302 TFLOP/s on an H200 for fp16,
- * causal, 4096 rows, heads of 128 elements; there is no library for a ceiling in the same run.
+ * What attention costs, beside that of a peer in another process, such as cuDNN's.
  */
 #include "attention/attention.h"
 #include "kernel_bench.h"
@@ -60,7 +59,8 @@ static tol_status measure(struct heads *h) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct kn_attention *x = &h->attention;
-    struct kn_bench_row row = {.operation = "attention"};
+    struct kn_bench_row row = {.operation = "attention",
+                               .rate = x->type == KN_F32 ? KN_RATE_TF32 : KN_RATE_HALVES};
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s%s",
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
              x->kv_length, x->causal ? " causal" : "", x->window != 0 ? " window" : "");
@@ -68,9 +68,15 @@ static tol_status measure(struct heads *h) {
     TOL_TRY(make_buffers(h));
     TOL_TRY(kn_attention_pick(h->bench->kernels, x, &variant));
     snprintf(row.variant, sizeof row.variant, "%s", variant->name);
+    if (x->variant == NULL && x->window == 0) { /* what no peer is asked twice, or has not */
+        snprintf(row.problem, sizeof row.problem, "attention %s %zu %zu %zu %zu %zu %zu %d",
+                 kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length,
+                 x->head_size, x->causal);
+    }
     if (x->q_length == 1) { /* keys and values come from memory, once */
         row.bytes = 2 * (double)(x->batch * x->kv_heads * x->kv_length * x->head_size *
                                  kn_type_bytes(x->type));
+        row.turns = h->sets;
     } else {
         row.operations = operations_of(x);
     }

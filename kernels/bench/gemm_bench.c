@@ -48,11 +48,19 @@ out:
     return status;
 }
 
+/* Parts of fp32 are multiplied as bf16. */
+static enum kn_bench_rate rate_of(enum kn_gemm_precision precision) {
+    return precision == KN_GEMM_F32    ? KN_RATE_FLOATS
+           : precision == KN_GEMM_TF32 ? KN_RATE_TF32
+                                       : KN_RATE_HALVES;
+}
+
 static struct kn_bench_row row_of(const struct kn_gemm *g) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     const double in = (double)kn_type_bytes(kn_gemm_input_type(g->precision));
     struct kn_bench_row row = {.operation = "gemm",
                                .operations = 2 * m * n * k,
+                               .rate = rate_of(g->precision),
                                .bytes =
                                    (m * k + k * n) * in + m * n * (double)kn_type_bytes(g->c_type)};
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu x %zu %c%c",

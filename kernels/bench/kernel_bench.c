@@ -1,14 +1,8 @@
 /*
- * Timing rows, and the program around them.
- *
- *     bench-kernels [--library PATH] [--cublas PATH] [--filter TEXT] [--json FILE]
- *
- * Without a library it takes the platform's, or the soft device beside it. `ninja bench-kernels`
- * runs it. Nothing is asserted.
+ * Timing rows: batches of each side in turn, medians, ratios, rooflines.
  */
-#include "kernel_bench.h"
+#include "bench_state.h"
 
-#include "core/any_driver.h"
 #include "core/check.h"
 #include "inputs.h"
 
@@ -17,15 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 512, BATCHES = 21, LAUNCHES_MAX = 4096 };
+enum { BATCHES = 21, LAUNCHES_MAX = 4096 };
 static const double batch_us = 200;
 
-struct kn_bench_state {
-    struct kn_bench_row rows[ROWS_MAX];
-    size_t count;
-    struct tol_event *begin, *end;
-    float *values; /* random ones, from which buffers are filled */
-};
+/* The events' own resolution: half a microsecond in a batch. */
+static const double TIMER_SHARE = 0.99;
 
 static struct kn_bench_operation *operations;
 
@@ -35,6 +25,10 @@ void kn_bench_register(struct kn_bench_operation *operation) {
     while (*at != NULL && strcmp((*at)->name, operation->name) < 0) at = &(*at)->next;
     operation->next = *at;
     *at = operation;
+}
+
+const struct kn_bench_operation *kn_bench_operations(void) {
+    return operations;
 }
 
 /* ---- timing ---------------------------------------------------------------------------------- */
@@ -80,17 +74,38 @@ static void print_row(const struct kn_bench_row *row) {
         printf(" %6.3f of %s", row->ceiling_us / row->us, row->ceiling);
     }
     if (row->alike_us > 0) printf(" %6.3f of %s", row->alike_us / row->us, row->alike);
+    if (row->beside[0] != '\0') {
+        printf(" %6.3f of %s (%.3f to %.3f)", row->of_beside[0], row->beside, row->of_beside[1],
+               row->of_beside[2]);
+    }
+    if (row->ggml_us > 0) printf(" %6.3f of ggml", row->ggml_us / row->us);
+    if (row->without[0] != '\0') printf(" (%s)", row->without);
     printf("\n");
     fflush(stdout);
 }
+
+enum { OURS, LIBRARY, PROCESS, SIDES };
 
 /* One side of a row: how many launches a batch has, and what batches took. */
 struct side {
     tol_status (*launch)(void *user, size_t turn);
     void *user;
+    struct kn_peer *process; /* instead of a launch */
+    bool is_there;
     size_t launches, turn;
     double us[BATCHES];
 };
+
+/* A peer in another process that fails is there no more. */
+static tol_status time_side(struct kn_bench *bench, struct side *side, size_t launches,
+                            double *us) {
+    if (!side->is_there) return TOL_OK;
+    if (side->process == NULL) {
+        return time_batch(bench, launches, &side->turn, side->launch, side->user, us);
+    }
+    side->is_there = kn_peer_batch(side->process, launches, us);
+    return TOL_OK;
+}
 
 static tol_status warm_up(struct kn_bench *bench, struct side *side) {
     tol_status status = TOL_OK;
@@ -98,10 +113,8 @@ static tol_status warm_up(struct kn_bench *bench, struct side *side) {
     double once = 0;
     /* The first loads the kernel, and wakes the device; what a library does in its first calls must
      * not count, or its batches would be short and pay more for their begin and end. */
-    TOL_TRY(time_batch(bench, 1, &side->turn, side->launch, side->user, &once));
-    for (int i = 0; i < 2; i++) {
-        TOL_TRY(time_batch(bench, few, &side->turn, side->launch, side->user, &once));
-    }
+    TOL_TRY(time_side(bench, side, 1, &once));
+    for (int i = 0; i < 2; i++) TOL_TRY(time_side(bench, side, few, &once));
     side->launches = once > 0 ? (size_t)(batch_us / once) + 1 : 1;
     if (side->launches > LAUNCHES_MAX) side->launches = LAUNCHES_MAX;
 out:
@@ -113,47 +126,99 @@ static double sort_and_take_median(double *values, size_t count) {
     return values[count / 2];
 }
 
+/* Of neighbouring batches, the median ratio and its interval. */
+static void take_ratios(const double *theirs, const double *ours, size_t batches, double ratio[3]) {
+    /* Of a sorted sample, the ranks that hold the median with a probability of 0.95. */
+    const size_t out = (size_t)(((double)batches - 1.96 * sqrt((double)batches)) / 2);
+    double ratios[BATCHES] = {0};
+    for (size_t i = 0; i < batches; i++) ratios[i] = theirs[i] / ours[i];
+    ratio[0] = sort_and_take_median(ratios, batches);
+    ratio[1] = ratios[out], ratio[2] = ratios[batches - 1 - out];
+}
+
+/* The row fails the run, if it is too good to be true. */
+static void judge(struct kn_bench *bench, const struct kn_bench_row *row, const char *by, double us,
+                  size_t launches) {
+    struct kn_bench_state *state = bench->state;
+    const struct kn_bench_work work = {.rate = row->rate,
+                                       .operations = row->operations,
+                                       .turns = row->turns,
+                                       .turn_bytes =
+                                           row->turn_bytes > 0 ? row->turn_bytes : row->bytes,
+                                       .launches = launches};
+    const double least = kn_bench_least_us(tol_context_device(bench->context), &work);
+    if (!(us < TIMER_SHARE * least)) return;
+    printf("%s %s %s%s: %.2f us cannot be: the device takes %.2f us at least\n", row->operation,
+           row->shape, by, by == row->variant ? "" : "'s", us, least);
+    state->impossible++;
+}
+
+/* Whether the peer in another process is ready for the row's problem. */
+static bool prepare(struct kn_bench *bench, struct kn_bench_row *row) {
+    struct kn_peer *peer = bench->state->peer;
+    if (peer == NULL || row->problem[0] == '\0') return false;
+    if (kn_peer_prepare(peer, row->problem)) return true;
+    snprintf(row->without, sizeof row->without, "%s", kn_peer_reason(peer));
+    return false;
+}
+
+/* Its figures, if it was there to the end and finds its results right. */
+static void take_beside(struct kn_bench *bench, struct kn_bench_row *row, struct side *sides,
+                        size_t batches) {
+    struct side *side = &sides[PROCESS];
+    if (!side->is_there || !kn_peer_check(side->process)) {
+        snprintf(row->without, sizeof row->without, "%s", kn_peer_reason(side->process));
+        return;
+    }
+    take_ratios(side->us, sides[OURS].us, batches, row->of_beside);
+    snprintf(row->beside, sizeof row->beside, "%s", kn_peer_name(side->process));
+    row->beside_us = sort_and_take_median(side->us, batches);
+    judge(bench, row, row->beside, row->beside_us, side->launches);
+}
+
 tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user,
                             const struct kn_bench_peer *peer) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
-    struct side sides[2] = {{.launch = launch, .user = user}};
+    struct side sides[SIDES] = {{.launch = launch, .user = user, .is_there = true}};
     const size_t batches = bench->is_small ? 3 : BATCHES;
-    size_t count = 1;
-    TOL_CHECK(state->count < ROWS_MAX, TOL_OVER_LIMIT, "more than %d rows", ROWS_MAX);
+    size_t most = 1;
+    TOL_CHECK(state->count < KN_BENCH_ROWS_MAX, TOL_OVER_LIMIT, "more than %d rows",
+              KN_BENCH_ROWS_MAX);
+    row->without[0] = row->beside[0] = '\0';
     if (peer != NULL && peer->launch != NULL) {
-        sides[count++] = (struct side){.launch = peer->launch, .user = peer->user};
+        sides[LIBRARY] =
+            (struct side){.launch = peer->launch, .user = peer->user, .is_there = true};
     }
-    for (size_t i = 0; i < count; i++) TOL_TRY(warm_up(bench, &sides[i]));
-    /* Batches of both sides are as long, in launches. */
-    if (count == 2) {
-        const size_t more =
-            sides[0].launches > sides[1].launches ? sides[0].launches : sides[1].launches;
-        sides[0].launches = sides[1].launches = more;
+    const bool is_beside = prepare(bench, row);
+    sides[PROCESS] = (struct side){.process = state->peer, .is_there = is_beside};
+    for (size_t i = 0; i < SIDES; i++) {
+        TOL_TRY(warm_up(bench, &sides[i]));
+        if (sides[i].is_there && sides[i].launches > most) most = sides[i].launches;
     }
-    for (size_t i = 0; i < batches * count; i++) {
-        struct side *side = &sides[i % count];
-        TOL_TRY(time_batch(bench, side->launches, &side->turn, side->launch, side->user,
-                           &side->us[i / count]));
+    /* Batches of all sides are as long, in launches. */
+    for (size_t i = 0; i < SIDES; i++) sides[i].launches = most;
+    for (size_t i = 0; i < batches * SIDES; i++) {
+        struct side *side = &sides[i % SIDES];
+        TOL_TRY(time_side(bench, side, side->launches, &side->us[i / SIDES]));
     }
-    if (count == 2) {
-        /* Of a sorted sample, the ranks that hold the median with a probability of 0.95. */
-        const size_t out = (size_t)(((double)batches - 1.96 * sqrt((double)batches)) / 2);
-        double ratios[BATCHES];
-        for (size_t i = 0; i < batches; i++) ratios[i] = sides[1].us[i] / sides[0].us[i];
-        row->of_ceiling[0] = sort_and_take_median(ratios, batches);
-        row->of_ceiling[1] = ratios[out], row->of_ceiling[2] = ratios[batches - 1 - out];
+    if (is_beside) take_beside(bench, row, sides, batches);
+    if (sides[LIBRARY].is_there) {
+        take_ratios(sides[LIBRARY].us, sides[OURS].us, batches, row->of_ceiling);
         row->ceiling = peer->name;
-        row->ceiling_us = sort_and_take_median(sides[1].us, batches);
+        row->ceiling_us = sort_and_take_median(sides[LIBRARY].us, batches);
+        judge(bench, row, row->ceiling, row->ceiling_us, most);
     }
-    row->us = sort_and_take_median(sides[0].us, batches);
+    row->us = sort_and_take_median(sides[OURS].us, batches);
     if (row->ceiling_us == 0 && row->operations == 0 && bench->copy_bytes_per_us > 0) {
         row->ceiling = "copy";
         row->ceiling_us = row->bytes / bench->copy_bytes_per_us;
     }
     state->rows[state->count++] = *row;
     print_row(row);
+    judge(bench, row, row->variant, row->us, most);
+    if (row->ggml_us > 0) judge(bench, row, "ggml", row->ggml_us, most);
 out:
     return status;
 }
@@ -161,6 +226,12 @@ out:
 tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user) {
     return kn_bench_compare(bench, row, launch, user, NULL);
+}
+
+double kn_bench_ggml_us(const struct kn_bench *bench, const char *type, size_t m, size_t n,
+                        size_t k) {
+    const struct kn_ggml_times *times = bench->state->ggml;
+    return times != NULL ? kn_ggml_times_us(times, type, m, n, k) : 0;
 }
 
 size_t kn_bench_sets(const struct kn_bench *bench, size_t set_bytes) {
@@ -197,126 +268,4 @@ out:
     tol_buffer_destroy(made);
     free(piece);
     return status;
-}
-
-/* ---- the ceiling of memory ------------------------------------------------------------------- */
-
-struct copy {
-    struct kn_bench *bench;
-    struct tol_buffer *from, *to;
-};
-
-static tol_status launch_copy(void *user, size_t turn) {
-    struct copy *copy = user;
-    (void)turn; /* larger than any cache */
-    return tol_copy_on_device(copy->bench->stream, copy->to, 0, copy->from, 0,
-                              tol_buffer_bytes(copy->from));
-}
-
-static tol_status measure_copy(struct kn_bench *bench) {
-    tol_status status = TOL_OK;
-    struct copy copy = {.bench = bench};
-    const size_t count = (size_t)(bench->is_small ? 4 : 256) << 20;
-    struct kn_bench_row row = {.operation = "copy", .bytes = 8.0 * (double)count};
-    snprintf(row.shape, sizeof row.shape, "%zu MiB on the device", count >> 18);
-    snprintf(row.variant, sizeof row.variant, "driver's");
-    TOL_TRY(kn_bench_buffer(bench, KN_F32, count, 1, &copy.from));
-    TOL_TRY(tol_buffer_create(bench->context, count, sizeof(float), &copy.to));
-    TOL_TRY(kn_bench_measure(bench, &row, launch_copy, &copy));
-    bench->copy_bytes_per_us = row.bytes / row.us;
-out:
-    tol_buffer_destroy(copy.from);
-    tol_buffer_destroy(copy.to);
-    return status;
-}
-
-/* ---- the program ----------------------------------------------------------------------------- */
-
-static tol_status write_json(const struct kn_bench *bench, const char *path) {
-    tol_status status = TOL_OK;
-    const struct tol_device *device = tol_context_device(bench->context);
-    FILE *file = fopen(path, "w");
-    TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
-    fprintf(file, "{\n  \"device\": \"%s\",\n  \"copy_gb_per_s\": %.3f,\n  \"rows\": [\n",
-            device->name, bench->copy_bytes_per_us * 1e-3);
-    for (size_t i = 0; i < bench->state->count; i++) {
-        const struct kn_bench_row *row = &bench->state->rows[i];
-        fprintf(file,
-                "    {\"operation\": \"%s\", \"shape\": \"%s\", \"variant\": \"%s\", \"us\": %.4f, "
-                "\"tflop_per_s\": %.4f, \"gb_per_s\": %.3f, \"ceiling\": \"%s\", \"of_ceiling\": "
-                "%.4f, \"low\": %.4f, \"high\": %.4f, \"ceiling_us\": %.4f, \"alike\": \"%s\", "
-                "\"of_alike\": %.4f}%s\n",
-                row->operation, row->shape, row->variant, row->us, row->operations / row->us * 1e-6,
-                row->bytes / row->us * 1e-3, row->ceiling_us > 0 ? row->ceiling : "",
-                row->of_ceiling[0] > 0 ? row->of_ceiling[0] : row->ceiling_us / row->us,
-                row->of_ceiling[1], row->of_ceiling[2], row->ceiling_us,
-                row->alike_us > 0 ? row->alike : "", row->alike_us / row->us,
-                i + 1 < bench->state->count ? "," : "");
-    }
-    fprintf(file, "  ]\n}\n");
-    TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
-out:
-    return status;
-}
-
-static tol_status run(struct kn_bench *bench) {
-    tol_status status = TOL_OK;
-    struct kn_bench_state *state = bench->state;
-    printf("%s; medians\n", tol_context_device(bench->context)->name);
-    TOL_TRY(tol_stream_create(bench->context, NULL, &bench->stream));
-    TOL_TRY(tol_event_create(bench->context, true, &state->begin));
-    TOL_TRY(tol_event_create(bench->context, true, &state->end));
-    TOL_TRY(kn_kernels_create(bench->context, &bench->kernels));
-    TOL_TRY(measure_copy(bench));
-    for (struct kn_bench_operation *o = operations; o != NULL; o = o->next) TOL_TRY(o->run(bench));
-out:
-    return status;
-}
-
-static bool read_options(struct kn_bench *bench, int argc, char **argv, const char **library,
-                         const char **json) {
-    for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (value == NULL) return false;
-        if (strcmp(argv[i], "--library") == 0) {
-            *library = value;
-        } else if (strcmp(argv[i], "--cublas") == 0) {
-            bench->cublas = value;
-        } else if (strcmp(argv[i], "--filter") == 0) {
-            bench->filter = value;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            *json = value;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
-int main(int argc, char **argv) {
-    tol_status status = TOL_OK;
-    struct tol_driver *driver = NULL;
-    static struct kn_bench_state state;
-    struct kn_bench bench = {.state = &state};
-    const char *library = NULL, *json = NULL;
-    if (!read_options(&bench, argc, argv, &library, &json)) {
-        fprintf(stderr, "usage: bench-kernels [--library PATH] [--cublas PATH] [--filter TEXT] "
-                        "[--json FILE]\n");
-        return 2;
-    }
-    TOL_TRY(tol_any_driver_open(library, &driver, &bench.is_small));
-    if (library != NULL) bench.is_small = strstr(library, "tollens-soft") != NULL;
-    TOL_TRY(tol_context_create(driver, 0, &bench.context));
-    TOL_TRY(run(&bench));
-    if (json != NULL) status = write_json(&bench, json);
-out:
-    if (status != TOL_OK) fprintf(stderr, "bench-kernels: %s\n", tol_message());
-    free(state.values);
-    kn_kernels_destroy(bench.kernels);
-    tol_event_destroy(state.begin);
-    tol_event_destroy(state.end);
-    tol_stream_destroy(bench.stream);
-    tol_context_destroy(bench.context);
-    tol_driver_close(driver);
-    return status == TOL_OK ? 0 : 1;
 }

@@ -98,6 +98,7 @@ static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant
     TOL_TRY(make(&work, quant, blocks, out_bytes));
     for (size_t i = 0; i < 2; i++) {
         struct kn_bench_row one = row;
+        one.turns = work.used;
         snprintf(one.variant, sizeof one.variant, "%s", variants[i]);
         work.dequantise.variant = variants[i];
         TOL_TRY(kn_bench_measure(bench, &one, launch_dequantise, &work));
@@ -125,9 +126,13 @@ static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_
     cold.alike = hot.alike = "reading as much";
     cold.alike_us = work->reading_cold_us, hot.alike_us = work->reading_hot_us;
     work->used = work->sets;
+    cold.turns = work->sets, hot.turns = 1;
+    cold.turn_bytes = hot.turn_bytes = (double)tol_buffer_bytes(work->blocks[0]);
     snprintf(cold.variant, sizeof cold.variant, "%s%scold", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &cold, launch_product, work));
     work->used = 1;
+    hot.ggml_us = kn_bench_ggml_us(work->bench, kn_quant_name(work->product.quant),
+                                   work->product.rows, work->product.columns, work->product.k);
     snprintf(hot.variant, sizeof hot.variant, "%s%shot", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &hot, launch_product, work));
 out:
@@ -140,6 +145,7 @@ static tol_status measure_reading(struct work *work, const struct kn_bench_row *
     struct kn_bench_row cold = *row, hot = *row;
     const size_t bytes = tol_buffer_bytes(work->blocks[0]);
     cold.bytes = hot.bytes = (double)bytes;
+    cold.turns = work->sets, hot.turns = 1;
     snprintf(cold.variant, sizeof cold.variant, "reading cold");
     TOL_TRY(kn_bench_reading(work->bench, &cold, work->blocks, work->sets, bytes));
     work->reading_cold_us = cold.us;

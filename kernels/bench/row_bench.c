@@ -1,5 +1,6 @@
 /*
- * Times operations on rows, beside two copies: a large one, and one of as many bytes.
+ * Times operations on rows, beside two copies: a large one, and one of as many bytes; and beside a
+ * peer in another process, such as PyTorch.
  */
 #include "alike.h"
 #include "row/argmax.h"
@@ -93,10 +94,19 @@ static bool has_second(enum operation operation) {
     return operation == SWIGLU || operation == ADD;
 }
 
+static bool only_reads(enum operation operation) {
+    return operation == ARGMAX || operation == TOP_K;
+}
+
+/* Of matrices that are read or written. */
+static size_t moves_of(enum operation operation) {
+    return only_reads(operation) ? 1 : has_second(operation) ? 3 : 2;
+}
+
 static tol_status make_buffers(struct rows *r) {
     tol_status status = TOL_OK;
     const size_t count = r->rows * r->columns;
-    r->sets = kn_bench_sets(r->bench, 3 * count * kn_type_bytes(r->type));
+    r->sets = kn_bench_sets(r->bench, moves_of(r->operation) * count * kn_type_bytes(r->type));
     TOL_TRY(kn_bench_buffer(r->bench, r->type, r->columns, 1, &r->weight));
     for (size_t i = 0; i < r->sets; i++) {
         TOL_TRY(kn_bench_buffer(r->bench, r->type, count, 2 * i + 2, &r->buffers[i][0]));
@@ -123,6 +133,7 @@ static tol_status measure_copy(struct rows *r, const struct kn_bench_row *row, d
     struct kn_bench_row copy = *row;
     if (*r->copy_us > 0) return TOL_OK;
     copy.operation = "copy", copy.bytes = 2 * matrix;
+    copy.problem[0] = '\0';
     snprintf(copy.variant, sizeof copy.variant, "driver's");
     for (size_t i = 0; i < r->sets; i++) from[i] = r->buffers[i][0], to[i] = r->buffers[i][2];
     TOL_TRY(kn_bench_copying(r->bench, &copy, from, to, r->sets, (size_t)matrix));
@@ -134,18 +145,23 @@ out:
 static tol_status measure(struct kn_bench *bench, struct rows *r) {
     tol_status status = TOL_OK;
     const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
-    const bool only_reads = r->operation == ARGMAX || r->operation == TOP_K;
-    const int moves = only_reads ? 1 : has_second(r->operation) ? 3 : 2;
+    const size_t moves = moves_of(r->operation);
     struct kn_bench_row row = {.operation = names[r->operation], .bytes = (double)moves * matrix};
     r->bench = bench;
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu", kn_type_name(r->type), r->rows,
              r->columns);
     snprintf(row.variant, sizeof row.variant, "%s", r->variant != NULL ? r->variant : "chosen");
     if (!kn_bench_wants(bench, &row)) return TOL_OK;
+    if (r->variant == NULL) {
+        snprintf(row.problem, sizeof row.problem, "row %s %s %zu %zu", row.operation,
+                 kn_type_name(r->type), r->rows, r->columns);
+    }
     TOL_TRY(make_buffers(r));
+    row.turns = r->sets;
     if (moves <= 2) {
         TOL_TRY(measure_copy(r, &row, matrix));
-        row.alike = only_reads ? "copying it" : "copying as much", row.alike_us = *r->copy_us;
+        row.alike = only_reads(r->operation) ? "copying it" : "copying as much",
+        row.alike_us = *r->copy_us;
     }
     status = kn_bench_measure(bench, &row, launch, r);
 out:
@@ -193,7 +209,7 @@ static bool long_softmax(const struct rows *r) {
 }
 
 static bool choosing(const struct rows *r) {
-    return r->operation == ARGMAX || r->operation == TOP_K;
+    return only_reads(r->operation);
 }
 static bool warp_rows(const struct rows *r) {
     const size_t bytes = r->columns * kn_type_bytes(r->type);
@@ -236,8 +252,8 @@ static tol_status run(struct kn_bench *bench) {
     enum { SHAPES = 6 };
     const int capability = tol_context_device(bench->context)->compute_capability;
     double copies[SHAPES][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
-    static const size_t shapes[SHAPES][2] = {
-        {8192, 4096}, {65536, 1024}, {2048, 4096}, {2048, 16384}, {1024, 32000}, {256, 128256}};
+    static const size_t shapes[SHAPES][2] = {{8192, 4096},  {65536, 1024}, {2048, 4096},
+                                             {2048, 16384}, {1024, 32000}, {256, 128256}};
     tol_status status = TOL_OK;
     for (enum operation operation = 0; operation < OPERATIONS; operation++) {
         for (size_t i = 0; i < SHAPES; i++) {

@@ -110,6 +110,28 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     return SUCCESS;
 }
 
+/* Clocks: 1 is that of the multiprocessors, 2 that of the memory. */
+int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
+
+static int small_number(const char *word, unsigned *value) {
+    unsigned long long large = 0;
+    const int result = number(word, &large);
+    if (result == SUCCESS) *value = (unsigned)large;
+    return result;
+}
+
+EXPORT int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz) {
+    (void)device;
+    if (type != 1 && type != 2) return NOT_SUPPORTED;
+    return small_number(type == 1 ? "sm_mhz=" : "memory_mhz=", mhz);
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) {
+    (void)device;
+    return small_number("milliwatts=", milliwatts);
+}
+
 /* ---- links ---- */
 
 struct field {
@@ -126,13 +148,6 @@ int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value);
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *is_active);
 int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *value);
 int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields);
-
-static int small_number(const char *word, unsigned *value) {
-    unsigned long long large = 0;
-    const int result = number(word, &large);
-    if (result == SUCCESS) *value = (unsigned)large;
-    return result;
-}
 
 EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *value) {
     (void)device;
