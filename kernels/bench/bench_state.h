@@ -12,7 +12,7 @@
 #include "ggml_times.h"
 #include "kernel_bench.h"
 
-enum { KN_BENCH_ROWS_MAX = 512, KN_BENCH_OPERATIONS_MAX = 32 };
+enum { KN_BENCH_ROWS_MAX = 2048, KN_BENCH_OPERATIONS_MAX = 32 };
 
 struct kn_bench_state {
     struct kn_bench_row rows[KN_BENCH_ROWS_MAX];

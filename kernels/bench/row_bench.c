@@ -170,6 +170,9 @@ out:
 }
 
 /* Which operations and shapes show a variant. */
+static bool is_normalised(const struct rows *r) {
+    return r->operation <= RMSNORM;
+}
 static bool four_thousand(const struct rows *r) {
     return r->columns == 4096 && r->operation <= RMSNORM;
 }
@@ -189,11 +192,12 @@ static bool thirty_two_thousand(const struct rows *r) {
 }
 
 static bool one_block(const struct rows *r) {
-    return r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32);
+    return is_normalised(r) &&
+           (r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32));
 }
 
 static bool long_floats(const struct rows *r) {
-    return r->columns == 32000 && r->type == KN_F32;
+    return is_normalised(r) && r->columns == 32000 && r->type == KN_F32;
 }
 
 static bool long_norm_floats(const struct rows *r) {
@@ -201,7 +205,7 @@ static bool long_norm_floats(const struct rows *r) {
 }
 
 static bool longest(const struct rows *r) {
-    return r->columns == 128256;
+    return is_normalised(r) && r->columns == 128256;
 }
 
 static bool long_softmax(const struct rows *r) {
