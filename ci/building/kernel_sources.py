@@ -90,15 +90,16 @@ KERNEL_IMAGES = """
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench bench_program bench_limits bench_peer device_state ggml_times
+    kernel_bench bench_program bench_check bench_limits bench_peer device_state ggml_times
     cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
     attention_backward_bench attention_packed_bench attention_paged_bench
     attention_e4m3_bench checksum_bench
 """.split()
 
 # Of them, what tests are linked with.
-KERNELS_BENCH_TESTED = [f"$folder/kernels/bench/{source}.o" for source in
-                        "cublas bench_limits bench_peer device_state ggml_times".split()]
+KERNELS_BENCH_TESTED = [f"$folder/kernels/bench/{source}.o" for source in """
+    cublas bench_check bench_limits bench_peer device_state ggml_times
+""".split()]
 
 # The program that times variants for problems and keeps the fastest.
 KERNELS_TUNE = ["kn_tune"]
@@ -139,8 +140,8 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test
-    bench/cublas_test bench/bench_limits_test bench/bench_peer_test bench/bench_program_test
-    bench/device_state_test bench/ggml_times_test
+    bench/cublas_test bench/bench_check_test bench/bench_limits_test bench/bench_peer_test
+    bench/bench_program_test bench/device_state_test bench/ggml_times_test
     linear/linear_test decoder/paged_test decoder/paged_bytes_test
     decoder/halves_test decoder/rounded_test decoder/draw_test
     linear/linear_rounded_test

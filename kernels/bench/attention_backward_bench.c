@@ -3,11 +3,13 @@
  * Operations are counted as usual: five products of each row with each key that it sees.
  */
 #include "attention_backward/attention_backward.h"
-#include "kernel_bench.h"
+#include "bench_check.h"
 
 #include "core/check.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { Q, K, V, OUT, D_OUT, D_Q, D_K, D_V, KINDS };
 
@@ -64,6 +66,102 @@ static double operations_of(const struct kn_attention *x) {
     return 10 * (double)(x->batch * x->heads * x->head_size) * seen;
 }
 
+/* ---- a row and a key, after they were timed -------------------------------------------------- */
+
+/* The first heads of the last batch: those of q that share one of k and v. The row is the last of
+ * the first head, which sees all keys, and the key is the first, which all rows see. The whole
+ * oracle would take minutes; here lse and out are taken as the forward pass left them. */
+struct shared_heads {
+    float *q, *out, *d_out, *lse, *k, *v;
+    double *d_q, *d_k, *d_v;
+    size_t rows, keys, elements; /* rows: of all these heads of q */
+    double scale;
+};
+
+static double dot(const float *a, const float *b, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+/* The probability, and the gradient of the score. */
+static double score_of(const struct shared_heads *s, size_t row, size_t key, double *d_score) {
+    const size_t d = s->elements;
+    const float *d_out = s->d_out + row * d;
+    const double p = exp(s->scale * dot(s->q + row * d, s->k + key * d, d) - (double)s->lse[row]);
+    *d_score = p * (dot(d_out, s->v + key * d, d) - dot(d_out, s->out + row * d, d));
+    return p;
+}
+
+static void know(const struct shared_heads *s, size_t last) {
+    const size_t d = s->elements;
+    double d_score = 0;
+    for (size_t key = 0; key < s->keys; key++) {
+        score_of(s, last, key, &d_score);
+        for (size_t i = 0; i < d; i++) s->d_q[i] += s->scale * d_score * (double)s->k[key * d + i];
+    }
+    for (size_t row = 0; row < s->rows; row++) {
+        const double p = score_of(s, row, 0, &d_score);
+        for (size_t i = 0; i < d; i++) {
+            s->d_k[i] += s->scale * d_score * (double)s->q[row * d + i];
+            s->d_v[i] += p * (double)s->d_out[row * d + i];
+        }
+    }
+}
+
+/* A tenth of what its elements are on the average: the probabilities were rounded to 16 bits. */
+static tol_status check_gradient(struct gradients *g, const struct kn_bench_row *row, size_t kind,
+                                 size_t first, const double *values) {
+    const struct kn_attention *x = &g->backward.forward;
+    double squares = 0;
+    for (size_t i = 0; i < x->head_size; i++) squares += values[i] * values[i];
+    const struct kn_bench_right right = {
+        values,
+        NULL,
+        {0.1 * sqrt(squares / (double)x->head_size), kn_type_roundoff(x->type)},
+        x->head_size};
+    return kn_bench_check(g->bench, row, row->variant, x->type, g->buffers[0][kind], first, &right);
+}
+
+static tol_status check(struct gradients *g, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &g->backward.forward;
+    const size_t d = x->head_size, rows = x->heads / x->kv_heads * x->q_length;
+    const size_t keys = x->kv_length;
+    const size_t first_q = (x->batch - 1) * x->heads * x->q_length * d;
+    const size_t first_k = (x->batch - 1) * x->kv_heads * keys * d;
+    float *floats = malloc((3 * rows * d + rows + 2 * keys * d) * sizeof *floats);
+    double *doubles = calloc(3 * d, sizeof *doubles);
+    TOL_CHECK(floats != NULL && doubles != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", rows);
+    const struct shared_heads s = {.q = floats,
+                                   .out = floats + rows * d,
+                                   .d_out = floats + 2 * rows * d,
+                                   .lse = floats + 3 * rows * d,
+                                   .k = floats + 3 * rows * d + rows,
+                                   .v = floats + 3 * rows * d + rows + keys * d,
+                                   .d_q = doubles,
+                                   .d_k = doubles + d,
+                                   .d_v = doubles + 2 * d,
+                                   .rows = rows,
+                                   .keys = keys,
+                                   .elements = d,
+                                   .scale = 1 / sqrt((double)d)};
+    TOL_TRY(kn_bench_read(x->type, g->buffers[0][Q], first_q, rows * d, s.q));
+    TOL_TRY(kn_bench_read(x->type, g->buffers[0][OUT], first_q, rows * d, s.out));
+    TOL_TRY(kn_bench_read(x->type, g->buffers[0][D_OUT], first_q, rows * d, s.d_out));
+    TOL_TRY(kn_bench_read(KN_F32, g->lse[0], first_q / d, rows, s.lse));
+    TOL_TRY(kn_bench_read(x->type, g->buffers[0][K], first_k, keys * d, s.k));
+    TOL_TRY(kn_bench_read(x->type, g->buffers[0][V], first_k, keys * d, s.v));
+    know(&s, x->q_length - 1);
+    TOL_TRY(check_gradient(g, row, D_Q, first_q + (x->q_length - 1) * d, s.d_q));
+    TOL_TRY(check_gradient(g, row, D_K, first_k, s.d_k));
+    status = check_gradient(g, row, D_V, first_k, s.d_v);
+out:
+    free(floats);
+    free(doubles);
+    return status;
+}
+
 static tol_status measure(struct gradients *g) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &g->backward.forward;
@@ -78,7 +176,8 @@ static tol_status measure(struct gradients *g) {
              x->head_size, x->causal);
     if (!kn_bench_wants(g->bench, &row)) return TOL_OK;
     TOL_TRY(make_buffers(g));
-    status = kn_bench_measure(g->bench, &row, launch, g);
+    TOL_TRY(kn_bench_measure(g->bench, &row, launch, g));
+    status = check(g, &row);
 out:
     tol_buffer_destroy(g->workspace);
     for (size_t i = 0; i < g->sets; i++) {

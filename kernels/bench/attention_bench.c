@@ -1,12 +1,13 @@
 /*
  * What attention costs, beside that of a peer in another process, such as cuDNN's.
  */
-#include "attention/attention.h"
-#include "kernel_bench.h"
+#include "attention/attention_oracle.h"
+#include "bench_check.h"
 
 #include "core/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct heads {
     struct kn_bench *bench;
@@ -55,6 +56,47 @@ static double operations_of(const struct kn_attention *x) {
     return 4 * (double)(x->batch * x->heads * x->head_size) * seen;
 }
 
+/* The last row, which sees all keys, of one head of q in the last batch. */
+static tol_status check_head(struct heads *h, const struct kn_bench_row *row, size_t head,
+                             float *floats, double *doubles) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &h->attention;
+    const size_t d = x->head_size, shared = head / (x->heads / x->kv_heads);
+    const size_t keys = ((x->batch - 1) * x->kv_heads + shared) * x->kv_length * d;
+    const size_t last = (((x->batch - 1) * x->heads + head) * x->q_length + x->q_length - 1) * d;
+    /* The oracle finds the row by its index: the ones before it are not read. */
+    struct kn_attention_head one = {.k = floats, .v = floats + x->kv_length * d};
+    float *const q = floats + 2 * x->kv_length * d;
+    struct kn_attention_row found = {.out = doubles, .allowed = doubles + d};
+    one.q = q;
+    TOL_TRY(kn_bench_read(x->type, h->buffers[0][1], keys, x->kv_length * d, floats));
+    TOL_TRY(kn_bench_read(x->type, h->buffers[0][2], keys, x->kv_length * d,
+                          floats + x->kv_length * d));
+    TOL_TRY(kn_bench_read(x->type, h->buffers[0][0], last, d, q + (x->q_length - 1) * d));
+    TOL_CHECK(kn_attention_oracle(x, KN_ATTENTION_DRAWN, &one, x->q_length - 1, &found),
+              TOL_OUT_OF_HOST_MEMORY, "an oracle");
+    const struct kn_bench_right right = {found.out, found.allowed, {0, 0}, d};
+    status = kn_bench_check(h->bench, row, row->variant, x->type, h->buffers[0][3], last, &right);
+out:
+    return status;
+}
+
+/* After it was timed. */
+static tol_status check(struct heads *h, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &h->attention;
+    const size_t rows = 2 * x->kv_length + x->q_length;
+    float *floats = malloc(rows * x->head_size * sizeof *floats);
+    double *doubles = malloc(2 * x->head_size * sizeof *doubles);
+    TOL_CHECK(floats != NULL && doubles != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", rows);
+    TOL_TRY(check_head(h, row, 0, floats, doubles));
+    status = check_head(h, row, x->heads - 1, floats, doubles);
+out:
+    free(floats);
+    free(doubles);
+    return status;
+}
+
 static tol_status measure(struct heads *h) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
@@ -80,7 +122,8 @@ static tol_status measure(struct heads *h) {
     } else {
         row.operations = operations_of(x);
     }
-    status = kn_bench_measure(h->bench, &row, launch, h);
+    TOL_TRY(kn_bench_measure(h->bench, &row, launch, h));
+    status = check(h, &row);
 out:
     tol_buffer_destroy(h->workspace);
     for (size_t i = 0; i < h->sets; i++) {

@@ -5,7 +5,8 @@
  *                   [--filter TEXT] [--json FILE]
  *
  * Without a library it takes the platform's, or the soft device beside it. `ninja bench-kernels`
- * runs it. Nothing is asserted but that no figure is above what the device can do.
+ * runs it. It fails for wrong results and for figures above what the device can do; no speed is
+ * asserted.
  */
 #include "bench_state.h"
 
@@ -33,7 +34,8 @@ static const char help[] =
     "Times are medians in microseconds. Behind them are shares: of a copy; of cuBLAS and the "
     "peer,\n"
     "with the interval that holds the true median with a probability of 0.95; of ggml, which is\n"
-    "another run and has none. Exit code 1: an error, or a figure that the device cannot reach.\n";
+    "another run and has none. Exit code 1: an error, a wrong result, or a figure that the device\n"
+    "cannot reach.\n";
 
 /* ---- the ceiling of memory ------------------------------------------------------------------- */
 
@@ -120,8 +122,10 @@ static tol_status write_json(const struct kn_bench *bench, const char *path) {
     TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
     fprintf(file, "{\n  \"device\": ");
     write_text(file, tol_context_device(bench->context)->name);
-    fprintf(file, ",\n  \"copy_gb_per_s\": %.3f,\n  \"impossible\": %zu,\n  \"states\": [\n",
-            bench->copy_bytes_per_us * 1e-3, state->impossible);
+    fprintf(file,
+            ",\n  \"copy_gb_per_s\": %.3f,\n  \"impossible\": %zu,\n  \"wrong\": %zu,\n"
+            "  \"states\": [\n",
+            bench->copy_bytes_per_us * 1e-3, state->impossible, state->wrong);
     for (size_t i = 0; i < state->states_count; i++) {
         fprintf(file, "    {\"operation\": \"%s\", ", state->states[i].operation);
         write_state(file, "before", &state->states[i].before);
@@ -227,6 +231,7 @@ int main(int argc, char **argv) {
     TOL_CHECK(state.impossible == 0, TOL_OUT_OF_RANGE,
               "%zu figures are above what the device can do: they were not measured right",
               state.impossible);
+    TOL_CHECK(state.wrong == 0, TOL_MISMATCH, "%zu results are wrong", state.wrong);
 out:
     if (status != TOL_OK) fprintf(stderr, "%s: %s\n", name, tol_message());
     kn_peer_close(state.peer);

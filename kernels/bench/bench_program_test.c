@@ -103,6 +103,8 @@ Test(bench_program, a_row_has_the_peers_time_ratio_and_interval) {
     cr_assert(fabs(ratio - 1e9 / number(row, "us")) <= 1e-6 * ratio);
     cr_assert(number(row, "peer_low") <= ratio && ratio <= number(row, "peer_high"));
     cr_assert(json_object_get(row, "without_peer") == NULL);
+    cr_assert_eq(number(json, "wrong"), 0);
+    cr_assert_eq(number(json, "impossible"), 0);
     /* The copy beside it is no problem of the peer's. */
     row = row_of(json, "copy", "driver's");
     cr_assert(json_object_get(row, "peer") == NULL && !json_object_get(row, "without_peer"));

@@ -22,6 +22,7 @@ struct kn_bench_state {
     struct kn_peer *peer;             /* in another process; NULL: none */
     const struct kn_ggml_times *ggml; /* NULL: none */
     size_t impossible;                /* figures that the device cannot reach */
+    size_t wrong;                     /* results that deviate */
     struct {
         const char *operation; /* or a group of them, by the name of its file */
         struct kn_device_state before, after;

@@ -1,13 +1,15 @@
 /*
  * Times products of matrices, beside cuBLAS if it is found.
  */
+#include "bench_check.h"
 #include "cublas.h"
-#include "gemm/gemm.h"
-#include "kernel_bench.h"
+#include "gemm/gemm_oracle.h"
 
 #include "core/check.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct product {
     struct kn_bench *bench;
@@ -15,6 +17,8 @@ struct product {
     struct kn_gemm gemm;
     struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3], *workspace;
     size_t sets;
+    size_t known;             /* a row of the first set's C */
+    double *values, *allowed; /* that it must have */
 };
 
 static tol_status launch(void *user, size_t turn) {
@@ -30,6 +34,30 @@ static void destroy_buffers(struct product *p) {
         for (int j = 0; j < 3; j++) tol_buffer_destroy(p->buffers[i][j]);
     }
     tol_buffer_destroy(p->workspace);
+    free(p->values);
+    free(p->allowed);
+}
+
+/* One row of C from whole A and B, for all variants. */
+static tol_status know(struct product *p) {
+    tol_status status = TOL_OK;
+    const struct kn_gemm *g = &p->gemm;
+    const size_t a_bytes = tol_buffer_bytes(p->buffers[0][0]);
+    const size_t b_bytes = tol_buffer_bytes(p->buffers[0][1]);
+    void *a = malloc(a_bytes), *b = malloc(b_bytes);
+    p->known = g->m / 2 + g->m / 4;
+    p->values = malloc(g->n * sizeof *p->values), p->allowed = malloc(g->n * sizeof *p->allowed);
+    TOL_CHECK(a != NULL && b != NULL && p->values != NULL && p->allowed != NULL,
+              TOL_OUT_OF_HOST_MEMORY, "%zu bytes", a_bytes + b_bytes);
+    TOL_TRY(tol_buffer_read(p->buffers[0][0], a, a_bytes));
+    TOL_TRY(tol_buffer_read(p->buffers[0][1], b, b_bytes));
+    const struct kn_gemm_oracle_matrix of_a = {a, g->transpose_a ? g->m : g->k, 0};
+    const struct kn_gemm_oracle_matrix of_b = {b, g->transpose_b ? g->k : g->n, 0};
+    kn_gemm_oracle(g, KN_GEMM_DRAWN, 0, p->known, &of_a, &of_b, NULL, p->values, p->allowed);
+out:
+    free(a);
+    free(b);
+    return status;
 }
 
 static tol_status make_buffers(struct product *p) {
@@ -82,11 +110,40 @@ out:
     return status;
 }
 
+/* Whoever works on the first set again, and the row of C that is left. */
+static tol_status check(struct product *p, const struct kn_bench_row *row, const char *by,
+                        const struct kn_bench_peer *peer) {
+    tol_status status = TOL_OK;
+    struct kn_bench_right right = {p->values, p->allowed, {0, 0}, p->gemm.n};
+    if (peer != NULL) { /* may add parts in 16 bits, unlike ours */
+        TOL_TRY(peer->launch(peer->user, 0));
+        right.allowed = NULL, right.tolerance.absolute = 0.02 * sqrt((double)p->gemm.k);
+    } else {
+        TOL_TRY(launch(p, 0));
+    }
+    TOL_TRY(tol_stream_synchronize(p->bench->stream));
+    status = kn_bench_check(p->bench, row, by, p->gemm.c_type, p->buffers[0][2],
+                            p->known * p->gemm.n, &right);
+out:
+    return status;
+}
+
+static tol_status time_and_check(struct product *p, struct kn_bench_row *row,
+                                 const struct kn_bench_peer *peer) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_bench_compare(p->bench, row, launch, p, peer));
+    if (peer->launch != NULL) TOL_TRY(check(p, row, peer->name, peer));
+    status = check(p, row, row->variant, NULL);
+out:
+    return status;
+}
+
 /* The variants, each beside cuBLAS. What is split is shown whole as well. */
 static tol_status measure(struct product *p, const char *const *variants, size_t count) {
     tol_status status = TOL_OK;
     struct kn_cublas *const cublas = p->cublas;
     TOL_TRY(make_buffers(p));
+    TOL_TRY(know(p));
     struct product peers = *p;
     const struct kn_bench_peer peer = {
         .name = "cublas", .launch = cublas != NULL ? launch : NULL, .user = &peers};
@@ -107,11 +164,11 @@ static tol_status measure(struct product *p, const char *const *variants, size_t
         const char *how = p->workspace == NULL ? "" : variant->packs ? ", copied" : ", split";
         snprintf(row.variant, sizeof row.variant, "%s%s%s", variant->name, how,
                  variants[i] == NULL ? " (chosen)" : "");
-        TOL_TRY(kn_bench_compare(p->bench, &row, launch, p, &peer));
+        TOL_TRY(time_and_check(p, &row, &peer));
         if (p->workspace == NULL || variant->packs) continue;
         p->gemm.workspace = NULL;
         snprintf(row.variant, sizeof row.variant, "%s, not split", variant->name);
-        TOL_TRY(kn_bench_compare(p->bench, &row, launch, p, &peer));
+        TOL_TRY(time_and_check(p, &row, &peer));
     }
 out:
     destroy_buffers(p);

@@ -94,7 +94,7 @@ tol_status kn_ggml_times_read(const char *path, struct kn_ggml_times *times) {
     bool is_cuda = true;
     FILE *file = fopen(path, "r");
     times->count = 0;
-    TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
+    TOL_CHECK(file != NULL, TOL_UNREADABLE, "%s: %s", path, strerror(errno));
     while (fgets(line, sizeof line, file) != NULL) {
         uncolour(line);
         const char *backend = backend_of(line);
@@ -104,7 +104,7 @@ tol_status kn_ggml_times_read(const char *path, struct kn_ggml_times *times) {
             take_product(line, times);
         }
     }
-    TOL_CHECK(times->count > 0, TOL_INVALID_ARGUMENT,
+    TOL_CHECK(times->count > 0, TOL_INVALID_FILE,
               "%s has no product of test-backend-ops perf -o MUL_MAT on a CUDA device", path);
 out:
     if (file != NULL) fclose(file);

@@ -28,8 +28,7 @@ struct kn_ggml_times {
 };
 
 /* Reads the products of one batch by fp32, on backends whose names begin with CUDA, or without a
- * name. TOL_INVALID_ARGUMENT: the file cannot be read, or has no such line; the message says
- * which. */
+ * name. TOL_UNREADABLE: the file cannot be read. TOL_INVALID_FILE: it has no such line. */
 tol_status kn_ggml_times_read(const char *path, struct kn_ggml_times *times);
 
 /* The microseconds of a product, the first one in the file; 0: it is not there. The type's letters

@@ -3,6 +3,7 @@
  * each time, and hot, with weights in the L2 cache if they fit.
  */
 #include "alike.h"
+#include "bench_check.h"
 #include "gemm/gemm.h"
 #include "quant/dequantise.h"
 #include "quant/quant_draw.h"
@@ -10,6 +11,7 @@
 
 #include "core/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,26 @@ static tol_status launch_dequantise(void *user, size_t turn) {
     return kn_dequantise(work->bench->kernels, work->bench->stream, &work->dequantise);
 }
 
+/* The first blocks, after they were timed. */
+static tol_status check_dequantise(struct work *work, const struct kn_bench_row *row) {
+    enum { BLOCKS = 4, ELEMENTS = BLOCKS * 256 };
+    tol_status status = TOL_OK;
+    char blocks[ELEMENTS * 2];
+    double values[ELEMENTS];
+    const enum kn_quant quant = work->dequantise.quant;
+    const enum kn_type type = work->dequantise.type;
+    const struct kn_bench_right right = {
+        values,
+        NULL,
+        {1e-6, 1e-6 + 1.01 * kn_type_roundoff(type)}, /* differences may cancel */
+        BLOCKS * kn_quant_block_elements(quant)};
+    TOL_TRY(tol_buffer_read_at(work->blocks[0], 0, blocks, BLOCKS * kn_quant_block_bytes(quant)));
+    kn_quant_values_exact(quant, blocks, BLOCKS, values);
+    status = kn_bench_check(work->bench, row, row->variant, type, work->out[0], 0, &right);
+out:
+    return status;
+}
+
 static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant,
                                      enum kn_type type) {
     tol_status status = TOL_OK;
@@ -102,6 +124,7 @@ static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant
         snprintf(one.variant, sizeof one.variant, "%s", variants[i]);
         work.dequantise.variant = variants[i];
         TOL_TRY(kn_bench_measure(bench, &one, launch_dequantise, &work));
+        TOL_TRY(check_dequantise(&work, &one));
     }
 out:
     destroy(&work);
@@ -117,6 +140,50 @@ static tol_status launch_product(void *user, size_t turn) {
     return kn_quant_product(work->bench->kernels, work->bench->stream, &work->product);
 }
 
+/* One element of the last column. As x has elements of unit variance, y has the norm of the weights
+ * for its own deviation; of that a share is allowed, ten times what rounding adds. The bound of the
+ * worst case, which tests use, is larger than y itself. */
+static tol_status check_element(struct work *work, const struct kn_bench_row *row, size_t index,
+                                char *blocks, double *weights, float *x) {
+    static const double shares[KN_QUANT_ARITHMETICS] = {1e-3, 5e-3, 0.06};
+    tol_status status = TOL_OK;
+    const struct kn_quant_product *p = &work->product;
+    const size_t count = p->k / kn_quant_block_elements(p->quant);
+    const size_t bytes = count * kn_quant_block_bytes(p->quant), last = p->columns - 1;
+    double y = 0, squares = 0;
+    TOL_TRY(tol_buffer_read_at(work->blocks[0], index * bytes, blocks, bytes));
+    TOL_TRY(kn_bench_read(KN_F32, work->x, last * p->k, p->k, x));
+    kn_quant_values_exact(p->quant, blocks, count, weights);
+    for (size_t i = 0; i < p->k; i++) {
+        y += weights[i] * (double)x[i];
+        squares += weights[i] * weights[i];
+    }
+    const struct kn_bench_right right = {&y, NULL, {shares[p->arithmetic] * sqrt(squares), 0}, 1};
+    status = kn_bench_check(work->bench, row, row->variant, KN_F32, work->out[0],
+                            last * p->rows + index, &right);
+out:
+    return status;
+}
+
+/* A few elements, after they were timed. */
+static tol_status check_product(struct work *work, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    const size_t k = work->product.k, rows = work->product.rows;
+    const size_t indices[] = {0, rows / 3, rows / 2 + 1, rows - 1};
+    char *blocks = malloc(2 * k); /* fewer bytes, in every format */
+    double *weights = malloc(k * sizeof *weights);
+    float *x = malloc(k * sizeof *x);
+    TOL_CHECK(blocks != NULL && weights != NULL && x != NULL, TOL_OUT_OF_HOST_MEMORY, "k %zu", k);
+    for (size_t i = 0; i < sizeof indices / sizeof indices[0]; i++) {
+        TOL_TRY(check_element(work, row, indices[i], blocks, weights, x));
+    }
+out:
+    free(blocks);
+    free(weights);
+    free(x);
+    return status;
+}
+
 static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_row *row,
                                        const char *variant) {
     tol_status status = TOL_OK;
@@ -130,11 +197,13 @@ static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_
     cold.turn_bytes = hot.turn_bytes = (double)tol_buffer_bytes(work->blocks[0]);
     snprintf(cold.variant, sizeof cold.variant, "%s%scold", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &cold, launch_product, work));
+    TOL_TRY(check_product(work, &cold));
     work->used = 1;
     hot.ggml_us = kn_bench_ggml_us(work->bench, kn_quant_name(work->product.quant),
                                    work->product.rows, work->product.columns, work->product.k);
     snprintf(hot.variant, sizeof hot.variant, "%s%shot", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &hot, launch_product, work));
+    TOL_TRY(check_product(work, &hot));
 out:
     return status;
 }

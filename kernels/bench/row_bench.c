@@ -3,6 +3,7 @@
  * peer in another process, such as PyTorch.
  */
 #include "alike.h"
+#include "bench_check.h"
 #include "row/argmax.h"
 #include "norm/norm.h"
 #include "row/pair.h"
@@ -12,6 +13,7 @@
 #include "core/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum operation { SOFTMAX, LAYERNORM, RMSNORM, SWIGLU, ADD, ARGMAX, TOP_K, OPERATIONS };
 
@@ -142,6 +144,91 @@ out:
     return status;
 }
 
+/* ---- two rows, after they were timed --------------------------------------------------------- */
+
+struct given {
+    float *in, *with, *weight;
+    double *out;
+};
+
+static struct kn_tolerance tolerance_of(const struct rows *r) {
+    const double roundoff = kn_type_roundoff(r->type);
+    /* Elements of softmax are positive; sums of others may cancel. */
+    return (struct kn_tolerance){r->operation == SOFTMAX ? 1e-12 : 1e-5, 2e-5 + 1.01 * roundoff};
+}
+
+static void know(const struct rows *r, const struct given *g) {
+    const double epsilon = (double)1e-5f;
+    if (r->operation == SOFTMAX) {
+        kn_softmax_oracle(g->in, NULL, r->columns, 1, g->out);
+    } else if (r->operation == LAYERNORM || r->operation == RMSNORM) {
+        kn_norm_oracle(r->operation == RMSNORM ? KN_RMSNORM : KN_LAYERNORM, g->in, g->weight, NULL,
+                       r->columns, epsilon, g->out);
+    } else {
+        for (size_t i = 0; i < r->columns; i++) {
+            g->out[i] = kn_pair_oracle(r->operation == ADD ? KN_ADD : KN_SWIGLU, (double)g->in[i],
+                                       (double)g->with[i]);
+        }
+    }
+}
+
+/* The columns that argmax and top-k give. */
+static tol_status check_columns(const struct rows *r, const struct kn_bench_row *row,
+                                const struct given *g, size_t index) {
+    enum { K = 64 };
+    tol_status status = TOL_OK;
+    const size_t count = r->operation == TOP_K ? K : 1;
+    int right[K], found[K];
+    char how[120];
+    TOL_TRY(tol_buffer_read_at(r->buffers[0][2], index * count * sizeof *found, found,
+                               count * sizeof *found));
+    if (r->operation == ARGMAX) right[0] = kn_argmax_oracle(g->in, r->columns);
+    TOL_CHECK(r->operation == ARGMAX || kn_top_k_oracle(g->in, r->columns, count, right),
+              TOL_OUT_OF_HOST_MEMORY, "an oracle");
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] == right[i]) continue;
+        snprintf(how, sizeof how, "column %d of row %zu in place %zu, and not %d", found[i], index,
+                 i, right[i]);
+        kn_bench_wrong(r->bench, row, row->variant, how);
+        break;
+    }
+out:
+    return status;
+}
+
+static tol_status check_row(const struct rows *r, const struct kn_bench_row *row,
+                            const struct given *g, size_t index) {
+    tol_status status = TOL_OK;
+    const size_t first = index * r->columns;
+    const struct kn_bench_right right = {g->out, NULL, tolerance_of(r), r->columns};
+    TOL_TRY(kn_bench_read(r->type, r->buffers[0][0], first, r->columns, g->in));
+    if (only_reads(r->operation)) return check_columns(r, row, g, index);
+    if (has_second(r->operation)) {
+        TOL_TRY(kn_bench_read(r->type, r->buffers[0][1], first, r->columns, g->with));
+    }
+    know(r, g);
+    status = kn_bench_check(r->bench, row, row->variant, r->type, r->buffers[0][2], first, &right);
+out:
+    return status;
+}
+
+static tol_status check(const struct rows *r, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    float *floats = malloc(3 * r->columns * sizeof *floats);
+    const struct given g = {floats, floats + r->columns, floats + 2 * r->columns,
+                            malloc(r->columns * sizeof *g.out)};
+    TOL_CHECK(floats != NULL && g.out != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu columns", r->columns);
+    TOL_TRY(kn_bench_read(r->type, r->weight, 0, r->columns, g.weight));
+    TOL_TRY(check_row(r, row, &g, 0));
+    status = check_row(r, row, &g, r->rows - 1);
+out:
+    free(floats);
+    free(g.out);
+    return status;
+}
+
+/* ---- rows of the bench ----------------------------------------------------------------------- */
+
 static tol_status measure(struct kn_bench *bench, struct rows *r) {
     tol_status status = TOL_OK;
     const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
@@ -163,7 +250,8 @@ static tol_status measure(struct kn_bench *bench, struct rows *r) {
         row.alike = only_reads(r->operation) ? "copying it" : "copying as much",
         row.alike_us = *r->copy_us;
     }
-    status = kn_bench_measure(bench, &row, launch, r);
+    TOL_TRY(kn_bench_measure(bench, &row, launch, r));
+    status = check(r, &row);
 out:
     destroy_buffers(r);
     return status;
@@ -192,8 +280,7 @@ static bool thirty_two_thousand(const struct rows *r) {
 }
 
 static bool one_block(const struct rows *r) {
-    return is_normalised(r) &&
-           (r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32));
+    return is_normalised(r) && (r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32));
 }
 
 static bool long_floats(const struct rows *r) {
