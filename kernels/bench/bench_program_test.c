@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH = 4096, COMMAND = 3 * PATH };
+enum { PATH = 4096, COMMAND = 5 * PATH };
 
 /* The loop of a peer; "batch" does what is given. */
 #define PEER(batch, check)                                                                         \
@@ -118,6 +118,29 @@ Test(bench_program, a_peer_that_fails_takes_only_its_own_figures_with_it) {
     must_be_without(PEER("echo 1 \"2\"", "echo right"), "the peer answered");
     must_be_without(PEER("echo 1", "echo wrong by 7"), "results are wrong: by 7");
     must_be_without("echo cannot; read -r l", "the peer answered");
+}
+
+/* PyTorch's figures where python3 has it, and its reason where it has not. */
+Test(bench_program, the_peer_of_pytorch_answers, .timeout = 600) {
+    char script[2 * PATH], arguments[3 * PATH];
+    if (system("command -v python3 >/dev/null") != 0) cr_skip_test("there is no python3");
+    snprintf(script, sizeof script, "%s/torch_peer.py", folder);
+    if (access(script, R_OK) != 0) {
+        snprintf(script, sizeof script, "%s/../kernels/bench/torch_peer.py", folder);
+    }
+    if (access(script, R_OK) != 0) cr_skip_test("there is no torch_peer.py beside the tests");
+    snprintf(arguments, sizeof arguments, SOFTMAX "--peer \"exec python3 '%s'\"", script);
+    json_t *json = json_of(arguments, true, 0), *row = row_of(json, "softmax", "chosen");
+    const char *name = json_string_value(json_object_get(row, "peer"));
+    const char *without = json_string_value(json_object_get(row, "without_peer"));
+    if (name != NULL) {
+        cr_assert(strncmp(name, "torch", 5) == 0, "%s", name);
+        cr_assert(without == NULL);
+        cr_assert(number(row, "peer_us") > 0);
+    } else {
+        cr_assert(without != NULL && strncmp(without, "the peer cannot: ", 17) == 0, "%s", without);
+    }
+    json_decref(json);
 }
 
 Test(bench_program, ggmls_time_is_beside_the_hot_rows_of_its_product) {

@@ -44,6 +44,11 @@ def drawn(*shape: int, dtype: Any) -> Any:
     return torch.randn(*shape, device=device(), dtype=dtype)
 
 
+def chosen(backend: Any) -> Any:
+    """A context in which attention goes by it."""
+    return contextlib.nullcontext() if backend is None else sdpa_kernel(backend)
+
+
 def relative(got: list[Any], wanted: list[Any]) -> float:
     """The largest ratio of the norm of differences and that of what is right; infinite for NaN."""
     ratios = [float((one.double() - other).norm() / other.norm())
@@ -69,15 +74,12 @@ class Timed:
         self.graph: Any = None
         self.outputs: list[Any] = []  # of the launches in the graph, or of the last launch
         self.turn = 0
-        with self.chosen():
+        with chosen(self.backend):
             for inputs in sets:
                 self.outputs = [launch(*inputs)]
             few = 8 if on_gpu() else 1
             if on_gpu() and may_capture and self.time(few) < SHORT_US:
                 self.capture()
-
-    def chosen(self) -> Any:
-        return sdpa_kernel(self.backend) if self.backend else contextlib.nullcontext()
 
     def capture(self) -> None:
         rounds = math.ceil(CAPTURED_MIN / len(self.sets))
@@ -113,7 +115,7 @@ class Timed:
         return begin.elapsed_time(end) * 1e3 / done
 
     def batch(self, launches: int) -> float:
-        with self.chosen():
+        with chosen(self.backend):
             return self.time(launches)
 
     def check(self) -> str:
@@ -209,7 +211,7 @@ def attention_problem(backward: bool, type_name: str, sizes: list[int], causal: 
         tolerance = 1e-4 if type_name == "f32" else 2e-2
         if not backward:
             return Timed(name, inputs, forward, forward_deviation, tolerance, backend)
-        with sdpa_kernel(backend) if backend else contextlib.nullcontext():
+        with chosen(backend):
             sets = [(forward(*three), drawn(*q_shape, dtype=dtype), *three) for three in inputs]
         return Timed(name, sets, lambda out, d_out, *three: torch.autograd.grad(
             out, three, d_out, retain_graph=True), backward_deviation, tolerance, backend,
