@@ -68,6 +68,21 @@ class Suites(unittest.TestCase):
         (self.folder / "tollens").write_text(fallen, encoding="utf-8")
         self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="worker"), 1)
 
+    def test_what_memory_costs_is_measured_where_it_is_named(self) -> None:
+        for name in ("pool", "transfer", "seal", "watch"):
+            (self.folder / f"bench-{name}").write_text(f"#!/bin/sh\necho {name} $*\n",
+                                                       encoding="utf-8")
+            (self.folder / f"bench-{name}").chmod(0o755)
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool"), 0)
+        out = self.folder / "out/pool"
+        self.assertEqual((out / "seal.txt").read_text(encoding="utf-8"),
+                         f"seal --json {out}/seal.json\n")
+        self.assertEqual((out / "watch.txt").read_text(encoding="utf-8"), "watch\n")
+        self.assertTrue(list((self.folder / "out").glob("pool.tar.*")))
+        (self.folder / "bench-transfer").write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool"), 1)
+        self.assertEqual((out / "watch.txt").read_text(encoding="utf-8"), "watch\n")
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -173,7 +173,7 @@ static void print_priced(void) {
     for (enum kind kind = 0; kind < DRIVER_ASYNC; kind++) print_priced_walks(kind);
 }
 
-/* Becomes the script in the source tree that this program was built in. */
+/* Becomes the script in the source tree that this program was built in, or of its bundle. */
 static int run_torch(int count, char **arguments) {
     char script[4096];
     char *words[64] = {"python3", script};
@@ -182,6 +182,7 @@ static int run_torch(int count, char **arguments) {
     char *slash = strrchr(script, '/');
     if (slash == NULL || count > 60) return 2;
     strcpy(slash, "/../runtime/torch/torch_bench.py");
+    if (access(script, R_OK) != 0) strcpy(slash, "/torch/torch_bench.py");
     for (int i = 0; i < count; i++) words[2 + i] = arguments[i];
     execvp(words[0], words);
     fprintf(stderr, "bench-pool: python3 cannot be run\n");

@@ -45,8 +45,9 @@ class Memory:
         self.torch = torch
         self.is_own = allocator in CONFIGURED
         if not self.is_own:
-            sys.path.insert(0, str(
-                pathlib.Path(__file__).resolve().parents[2] / "reports/tollens"))
+            here = pathlib.Path(__file__).resolve().parent
+            if not (here / "torch_memory.py").exists():  # it lies here in a bundle
+                sys.path.insert(0, str(here.parents[1] / "reports/tollens"))
             import torch_memory
             torch_memory.use()
             self.own = torch_memory
