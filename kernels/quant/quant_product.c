@@ -127,13 +127,12 @@ static const char *few_refuses(const void *problem) {
 /* Twice in a table: where it is the fastest, and behind the others by its name. */
 #define ROW_WGMMA(of, blocks, columns, refuses)                                                    \
     KN_QUANT_WGMMA_ROW(of, "quant_product_wgmma_" blocks "_" #columns,                             \
-                       kn_images_quant_product_8_wgmma, refuses, KN_QUANT_WGMMA_ROWS, columns)
+                       kn_images_quant_product_8_wgmma, refuses, columns)
 
-/* By name alone until a GPU has run them. */
-#define ROW_SPLIT(of, blocks, rows, columns, refuses)                                              \
-    KN_QUANT_WGMMA_ROW(of, "quant_product_split_" blocks "_" #rows "x" #columns,                   \
-                       kn_images_quant_product_9_split, refuses, rows, columns,                    \
-                       KN_QUANT_WGMMA_SPLIT)
+/* By name alone. */
+#define ROW_SPLIT(blocks, columns, refuses)                                                        \
+    KN_QUANT_WGMMA_ROW("wgmma_split", "quant_product_split_" blocks "_128x" #columns,              \
+                       kn_images_quant_product_9_split, refuses, columns, KN_QUANT_WGMMA_SPLIT)
 
 #define F32(blocks)                                                                                \
     {                                                                                              \
@@ -150,11 +149,9 @@ static const char *few_refuses(const void *problem) {
                 64),                                                                               \
             ROW_WGMMA("wgmma", blocks, 128, kn_quant_wgmma_refuses),                               \
             ROW_WGMMA("wgmma_256", blocks, 256, kn_quant_wgmma_refuses),                           \
-            ROW_SPLIT("wgmma_split", blocks, 128, 32, kn_quant_split_32_refuses),                  \
-            ROW_SPLIT("wgmma_split", blocks, 128, 64, kn_quant_split_64_refuses),                  \
-            ROW_SPLIT("wgmma_split", blocks, 128, 128, kn_quant_split_refuses),                    \
-            ROW_SPLIT("wgmma_split_4", blocks, 256, 32, kn_quant_split_32_refuses),                \
-            ROW_SPLIT("wgmma_split_4", blocks, 256, 64, kn_quant_split_refuses)                    \
+            ROW_SPLIT(blocks, 32, kn_quant_split_32_refuses),                                      \
+            ROW_SPLIT(blocks, 64, kn_quant_split_64_refuses),                                      \
+            ROW_SPLIT(blocks, 128, kn_quant_split_refuses)                                         \
     }
 #define Q8_1(blocks)                                                                               \
     ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                         \
@@ -163,7 +160,7 @@ static const char *few_refuses(const void *problem) {
             2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
-static const struct kn_variant f16_rows[KN_QUANTS][11] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][9] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
@@ -177,7 +174,7 @@ static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
 #define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
-        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 11}, {                   \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 9}, {                    \
             "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }

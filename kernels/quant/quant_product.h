@@ -21,7 +21,7 @@
  * fastest for few columns. A NaN or an infinity in a column of x gives NaN or infinities in all of
  * its y, and in no other column. The call queues one kernel, or two for KN_QUANT_Q8_1 and those by
  * wgmma, of which the first rounds x. It waits for nothing. "tensor" and those by wgmma round W and
- * x to the same halves, each number once. Those that split k add its shares in an order that rows,
+ * x to the same halves, each number once. "wgmma_split" adds shares of k in an order that rows,
  * columns and k alone decide, so equal calls give equal bits. On devices of compute capability 9.0
  * the "early" variants may begin while the previous kernel on the stream ends; they wait for its
  * end before they read or write. Thread-safe.
@@ -47,11 +47,11 @@ struct kn_quant_product {
     struct kn_place workspace; /* of kn_quant_product_workspace bytes, at a multiple of 16; for
                                 * KN_QUANT_F16 it may be left out */
     const char *variant;       /* NULL: the best. All but "naive" need x, its columns, and
-                                * weights of Q4_K aligned to 16 bytes; "wgmma", "wgmma_256",
-                                * "wgmma_split" and "wgmma_split_4" (KN_QUANT_F16, compute
-                                * capability 9.0) rows of weights of each format so aligned, k in
-                                * multiples of 256 from 256 on, and the workspace, of which the
-                                * first two need only 2 * columns * k bytes */
+                                * weights of Q4_K aligned to 16 bytes; "wgmma", "wgmma_256" and
+                                * "wgmma_split" (KN_QUANT_F16, compute capability 9.0) rows of
+                                * weights of each format so aligned, k in multiples of 256 from 256
+                                * on, and the workspace, of which the first two need only
+                                * 2 * columns * k bytes */
     const struct kn_variants *variants; /* NULL: the operation's own */
 };
 
@@ -66,8 +66,9 @@ TOL_API tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_strea
                                     const struct kn_quant_product *problem);
 
 /* The bytes that KN_QUANT_Q8_1 needs for x as bytes and its scales, and those with which each
- * variant serves KN_QUANT_F16: for x as halves, and 4.1 or 8.3 MiB for the sums of those that
- * split k, for any number of rows. 0 for KN_QUANT_F32. */
+ * variant serves KN_QUANT_F16: for x as halves, and 2.1, 4.1 or 8.3 MiB for the sums of
+ * "wgmma_split", of up to 32, up to 64 and more columns, for any number of rows. 0 for
+ * KN_QUANT_F32. */
 TOL_API size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns,
                                           size_t k);
 

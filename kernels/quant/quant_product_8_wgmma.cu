@@ -26,6 +26,6 @@ QUANT_WGMMA(quant_product_wgmma_q4_k_128, chunk_q4_k, 128)
 QUANT_WGMMA(quant_product_wgmma_q4_k_256, chunk_q4_k, 256)
 QUANT_WGMMA(quant_product_wgmma_q6_k_128, chunk_q6_k, 128)
 QUANT_WGMMA(quant_product_wgmma_q6_k_256, chunk_q6_k, 256)
-QUANT_WGMMA(quant_product_wgmma_q8_0_128, chunk_q8_0<>, 128)
-QUANT_WGMMA(quant_product_wgmma_q8_0_256, chunk_q8_0<>, 256)
+QUANT_WGMMA(quant_product_wgmma_q8_0_128, chunk_q8_0, 128)
+QUANT_WGMMA(quant_product_wgmma_q8_0_256, chunk_q8_0, 256)
 #endif

@@ -4,9 +4,9 @@
 // The idea: the pipeline of quant_product_split.cuh, and the kernel in front of it, which rounds x
 // as that of step 8 does and sets the tickets to 0.
 // Owner: as quant_product_wgmma.cuh and quant_product_split.cuh say.
-// Registers: ptxas 13.0 gives 168 a thread at the launch, or 96 with four warpgroups, and spills
-// none; 40 or 24 are left to those that copy, and 232 or 112 are given to those that multiply, 16,
-// 32 or 64 of which are sums. Shared memory: 226 KiB at most.
+// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those that
+// copy, and 232 are given to those that multiply, 16, 32 or 64 of which are sums. Shared memory:
+// 226 KiB at most.
 // Bound by: weights from memory, x from the L2 cache, and the conversion of weights, about alike.
 // Requires, of quant_product_halves_split: as quant_product_halves, and room for the tickets; of
 // the others as quant_product_split.cuh says.
@@ -25,11 +25,9 @@ extern "C" __global__ void __launch_bounds__(WARPGROUP)
 }
 
 #define QUANT_SPLIT_ALL(blocks)                                                                    \
-    QUANT_SPLIT(quant_product_split_##blocks##_128x32, 2, two_##blocks, 32)                        \
-    QUANT_SPLIT(quant_product_split_##blocks##_128x64, 2, two_##blocks, 64)                        \
-    QUANT_SPLIT(quant_product_split_##blocks##_128x128, 2, two_##blocks, 128)                      \
-    QUANT_SPLIT(quant_product_split_##blocks##_256x32, 4, four_##blocks, 32)                       \
-    QUANT_SPLIT(quant_product_split_##blocks##_256x64, 4, four_##blocks, 64)
+    QUANT_SPLIT(quant_product_split_##blocks##_128x32, deep_##blocks, 32)                          \
+    QUANT_SPLIT(quant_product_split_##blocks##_128x64, deep_##blocks, 64)                          \
+    QUANT_SPLIT(quant_product_split_##blocks##_128x128, deep_##blocks, 128)
 QUANT_SPLIT_ALL(q4_k)
 QUANT_SPLIT_ALL(q6_k)
 QUANT_SPLIT_ALL(q8_0)

@@ -62,8 +62,8 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma", p.quant = KN_Q8_0, p.k = 480,
              p.weights.bytes = 2550),
             TOL_UNSUPPORTED, "no multiple of 256");
-    /* Halves of x, 512 tickets, and sums of 132 blocks of 256 rows and 32 columns. */
-    const size_t split = 3072 + 2048 + (size_t)132 * 256 * 32 * 4;
+    /* Halves of x, 512 tickets, and sums of 132 blocks of 128 rows and 32 columns. */
+    const size_t split = 3072 + 2048 + (size_t)132 * 128 * 32 * 4;
     cr_assert_eq(kn_quant_product_workspace(KN_QUANT_F16, 3, 512), split);
     REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma_split", p.workspace.bytes = split - 1),
             TOL_UNSUPPORTED, "the workspace is too small");

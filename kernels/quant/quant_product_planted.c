@@ -9,8 +9,7 @@ KN_IMAGES(quant_product_planted);
 
 #define ROW(mistake, ...)                                                                          \
     KN_QUANT_WGMMA_ROW(#mistake, "quant_product_planted_" #mistake,                                \
-                       kn_images_quant_product_planted, kn_quant_split_refuses,                    \
-                       KN_QUANT_WGMMA_ROWS, __VA_ARGS__)
+                       kn_images_quant_product_planted, kn_quant_split_refuses, __VA_ARGS__)
 
 static const struct kn_variant rows[] = {ROW(early_stage, 128), ROW(lost_chunk, 128),
                                          ROW(stale_fragments, 128), ROW(lost_consumer, 128),

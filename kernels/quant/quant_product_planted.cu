@@ -11,5 +11,5 @@ QUANT_WGMMA(quant_product_planted_early_stage, chunk_q4_k, 128, WGMMA_EARLY_STAG
 QUANT_WGMMA(quant_product_planted_lost_chunk, chunk_q4_k, 128, WGMMA_LOST_CHUNK)
 QUANT_WGMMA(quant_product_planted_stale_fragments, chunk_q4_k, 128, WGMMA_STALE_FRAGMENTS)
 QUANT_WGMMA(quant_product_planted_lost_consumer, chunk_q4_k, 128, WGMMA_LOST_CONSUMER)
-QUANT_SPLIT(quant_product_planted_lost_share, 2, two_q4_k, 32, WGMMA_LOST_SHARE)
+QUANT_SPLIT(quant_product_planted_lost_share, deep_q4_k, 32, WGMMA_LOST_SHARE)
 #endif

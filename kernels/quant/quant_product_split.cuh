@@ -14,23 +14,24 @@
 // are on their way to a multiprocessor. Two threads copy, and weights wait neither for a stage of x
 // nor for the kernel in front. A box of x has no more columns than there are, since copies fill up
 // what is missing more slowly than they copy it; threads clear it once.
-// With two warpgroups a scheduler has two warps that make halves of weights, and by the counts of
-// instructions more than half of its cycles nothing to issue; with four, and 64 rows each, it has
-// four, and x is read half as often, but the sums of twice as many shares are added.
-// Owner: a block owns a share of a tile of 128 or 256 rows and N columns of y. A thread's sums lie
-// beside those of its neighbours, 16 bytes each, and the same thread of another block reads them.
-// Requires: as quant_product_wgmma.cuh says, but blockDim.x and rows of a tile for two warpgroups
-// that multiply or four, and gridDim.z shares of k, none of which is empty; above one, tickets for
-// each 64 rows of gridDim.x * gridDim.y tiles, which the kernel in front sets to 0, and room for
-// the sums of all blocks behind them.
+// Tiles of 256 rows with four warpgroups, so that a scheduler has four warps that make halves and x
+// is read half as often, were tried: on an H100 4096 rows of Q4_K with k = 14336 and 16, 32, 64, 128
+// and 256 columns took 35.2, 35.8, 44.1, 58.2 and 97.8 us where these tiles take 34.3, 35.0, 40.0,
+// 50.3 and 78.5.
+// Owner: a block owns a share of a tile of 128 rows and N columns of y. A thread's sums lie beside
+// those of its neighbours, 16 bytes each, and the same thread of another block reads them.
+// Requires: as quant_product_wgmma.cuh says, but gridDim.z shares of k, none of which is empty;
+// above one, tickets for each 64 rows of gridDim.x * gridDim.y tiles, which the kernel in front sets
+// to 0, and room for the sums of all blocks behind them.
 #pragma once
 
 #include "quant_product_wgmma.cuh"
 
 #if __CUDA_ARCH__ >= 900
 enum {
-    TOGETHER = 1, // the named barrier of all warpgroups that multiply
-    ALONE = 2     // and the first of those of one
+    MULTIPLIERS = CONSUMERS * WARPGROUP, // threads
+    TOGETHER = 1,                        // the named barrier of these
+    ALONE = 2                            // and the first of those of one warpgroup
 };
 
 // A product by 32 columns, which no other kernel has.
@@ -39,16 +40,13 @@ enum {
 HOPPER_PRODUCT(__half, "f16", 32, SPLIT_SUMS_16, SPLIT_ALL_16, "%16", "%17", "%18", "%19", "%20",
                "%21")
 
-// A format with a ring of so many slots, for two warpgroups or four.
+// A format with a ring of so many slots.
 template <typename Q, int COUNT> struct deep : Q {
     enum { SLOTS = COUNT };
 };
-using two_q4_k = deep<chunk_q4_k, 8>;
-using two_q6_k = deep<chunk_q6_k, 5>;
-using two_q8_0 = deep<chunk_q8_0<>, 4>;
-using four_q4_k = deep<chunk_q4_k, 4>;
-using four_q6_k = deep<chunk_q6_k, 3>;
-using four_q8_0 = deep<chunk_q8_0<true>, 2>;
+using deep_q4_k = deep<chunk_q4_k, 8>;
+using deep_q6_k = deep<chunk_q6_k, 5>;
+using deep_q8_0 = deep<chunk_q8_0, 4>;
 
 // The chunks of a block.
 struct split_share {
@@ -66,11 +64,11 @@ template <int N> __device__ inline uint32_t split_columns(const kn_quant_product
     return min(a.columns, (uint32_t)N);
 }
 
-template <typename Q, int N, int WARPGROUPS>
+template <typename Q, int N>
 __device__ inline void split_produce_weights(const kn_quant_product_arguments &a,
-                                             wgmma_shared<Q, N, WARPGROUPS> *s,
+                                             wgmma_shared<Q, N> *s,
                                              const tensor_map *weights) {
-    const wgmma_tile<N, WARPGROUPS> tile;
+    const wgmma_tile<N> tile;
     const split_share share(a.k);
     wgmma_ring<Q::SLOTS> ring = {0, 1}; // a new barrier is behind its phase 1
 #pragma unroll 1
@@ -84,12 +82,12 @@ __device__ inline void split_produce_weights(const kn_quant_product_arguments &a
     }
 }
 
-template <typename Q, int N, int WARPGROUPS>
+template <typename Q, int N>
 __device__ inline void split_produce_x(const kn_quant_product_arguments &a,
-                                       wgmma_shared<Q, N, WARPGROUPS> *s, const tensor_map *x) {
-    const wgmma_tile<N, WARPGROUPS> tile;
+                                       wgmma_shared<Q, N> *s, const tensor_map *x) {
+    const wgmma_tile<N> tile;
     const split_share share(a.k);
-    wgmma_ring<wgmma_shared<Q, N, WARPGROUPS>::STAGES> ring = {0, 1};
+    wgmma_ring<wgmma_shared<Q, N>::STAGES> ring = {0, 1};
     // Only x and the tickets come from the kernel in front, before which all others have ended;
     // multiplied x comes before a ticket is taken.
     wait_for_kernel_in_front();
@@ -104,29 +102,28 @@ __device__ inline void split_produce_x(const kn_quant_product_arguments &a,
 }
 
 // Clears the columns of all stages that no box has: their products are not stored, but read.
-template <typename Q, int N, int WARPGROUPS>
+template <typename Q, int N>
 __device__ inline void split_clear(const kn_quant_product_arguments &a,
-                                   wgmma_shared<Q, N, WARPGROUPS> *s) {
-    enum { THREADS = WARPGROUPS * WARPGROUP };
+                                   wgmma_shared<Q, N> *s) {
     const uint32_t columns = split_columns<N>(a), pieces = (N - columns) * (BOX_ROW / 16);
 #pragma unroll 1
-    for (int stage = 0; stage < wgmma_shared<Q, N, WARPGROUPS>::STAGES; stage++) {
+    for (int stage = 0; stage < wgmma_shared<Q, N>::STAGES; stage++) {
         uint4 *behind = (uint4 *)(s->x[stage] + columns * BOX_ROW);
-        for (uint32_t i = threadIdx.x - WARPGROUP; i < pieces; i += THREADS) {
+        for (uint32_t i = threadIdx.x - WARPGROUP; i < pieces; i += MULTIPLIERS) {
             behind[i] = {0, 0, 0, 0};
         }
     }
     fence_copies();
-    named_barrier(TOGETHER, THREADS);
+    named_barrier(TOGETHER, MULTIPLIERS);
 }
 
-// Writes the sums of a warpgroup. If it is the last of its rows, adds up those of all shares and
+// Writes the sums of one of the warpgroups that multiply. If it is the last of its rows, adds up those of all shares and
 // returns true.
 template <int WARPGROUPS, wgmma_defect DEFECT, int COUNT>
 __device__ inline bool split_add(const kn_quant_product_arguments &a, int consumer,
                                  float (&sums)[COUNT]) {
     // As many of its shares at once as a thread has registers for.
-    enum { FOURS = COUNT / 4, AT_ONCE = COUNT == 64 ? 1 : (WARPGROUPS == 4 ? 32 : 64) / COUNT };
+    enum { FOURS = COUNT / 4, AT_ONCE = 64 / COUNT };
     __shared__ bool is_last[WARPGROUPS];
     const uint32_t tile = blockIdx.y * gridDim.x + blockIdx.x, rows = tile * WARPGROUPS + consumer;
     const uint32_t thread = threadIdx.x % WARPGROUP;
@@ -159,29 +156,26 @@ __device__ inline bool split_add(const kn_quant_product_arguments &a, int consum
     return true;
 }
 
-// WARPGROUPS: two or four. Four have 112 registers a thread.
-template <int WARPGROUPS, typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
+template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
 __device__ inline void split_product(const kn_quant_product_arguments &a, const tensor_map *weights,
                                      const tensor_map *x) {
-    using shared = wgmma_shared<Q, N, WARPGROUPS>;
-    shared *s = wgmma_begin<shared, WARPGROUPS>(weights, x);
+    wgmma_shared<Q, N> *s = wgmma_begin<Q, N>(weights, x);
     if (threadIdx.x < WARPGROUP) {
-        give_registers<WARPGROUPS == 4 ? 24 : 40>();
+        give_registers<40>();
         if (threadIdx.x == 0) split_produce_weights(a, s, weights);
         if (threadIdx.x == WARP) split_produce_x(a, s, x);
     } else {
-        take_registers<WARPGROUPS == 4 ? 112 : 232>();
+        take_registers<232>();
         const split_share share(a.k);
-        wgmma_consumer<Q, N, DEFECT, WARPGROUPS> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
+        wgmma_consumer<Q, N, DEFECT> consumer(s, threadIdx.x / WARPGROUP - 1, a.k);
         split_clear(a, s);
         consumer.run(share.begin, share.end);
-        if (gridDim.z == 1 || split_add<WARPGROUPS, DEFECT>(a, consumer.consumer, consumer.sums)) {
+        if (gridDim.z == 1 || split_add<CONSUMERS, DEFECT>(a, consumer.consumer, consumer.sums)) {
             consumer.store(a);
         }
     }
 }
 
-// The warpgroups, the format, and the columns of a tile.
-#define QUANT_SPLIT(name, WARPGROUPS, ...)                                                         \
-    QUANT_BY_MAPS(name, (1 + WARPGROUPS) * WARPGROUP, split_product<WARPGROUPS, __VA_ARGS__>)
+// The format, and the columns of a tile.
+#define QUANT_SPLIT(name, ...) QUANT_BY_MAPS(name, split_product<__VA_ARGS__>)
 #endif

@@ -35,8 +35,13 @@ size_t kn_quant_wgmma_workspace(size_t columns, size_t k) {
     return columns * k * HALF;
 }
 
+/* Those of a tile of step 9. */
+static size_t split_columns(size_t columns) {
+    return columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
+}
+
 size_t kn_quant_split_workspace(size_t columns, size_t k) {
-    const size_t tile = 256 * (columns <= 32 ? 32 : 64); /* or 128 x 128 */
+    const size_t tile = KN_QUANT_WGMMA_ROWS * split_columns(columns);
     const size_t sums = KN_QUANT_SPLIT_BLOCKS * tile * sizeof(float);
     return kn_quant_wgmma_workspace(columns, k) + KN_QUANT_SPLIT_TICKETS * sizeof(uint32_t) + sums;
 }

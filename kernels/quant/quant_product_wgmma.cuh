@@ -27,8 +27,9 @@
 
 #if __CUDA_ARCH__ >= 900
 enum {
-    CONSUMERS = 2, // warpgroups that multiply, if they are not more
-    CONSUMER_ROWS = KN_QUANT_WGMMA_ROWS / CONSUMERS,
+    TILE_ROWS = KN_QUANT_WGMMA_ROWS, // rows of a block
+    CONSUMERS = 2,                   // warpgroups
+    CONSUMER_ROWS = TILE_ROWS / CONSUMERS,
     CHUNK = KN_QUANT_WGMMA_CHUNK, // elements of a row in a slot
     GROUP = 64,                   // steps of a stage of x
     GROUPS = CHUNK / GROUP,
@@ -153,22 +154,16 @@ struct chunk_q6_k {
 };
 
 // A product of a half and a byte is exact as a float, so the product of halves rounds it as well.
-// LEAN: two d share a register.
-template <bool LEAN = false> struct chunk_q8_0 {
+struct chunk_q8_0 {
     enum { BYTES = CHUNK / 32 * Q8_0_BYTES, APART = BYTES, SLOTS = 3 };
-    uint32_t qs[CHUNK / 32][2], d[CHUNK / 32 / (LEAN ? 2 : 1)];
+    uint32_t qs[CHUNK / 32][2], d[CHUNK / 32];
 
     // The quants of every second block begin at an odd multiple of 2.
     __device__ inline void load(const uint8_t *row, int t, int) {
 #pragma unroll
         for (int b = 0; b < CHUNK / 32; b++) {
             const uint8_t *block = row + b * Q8_0_BYTES;
-            const uint32_t own = *(const uint16_t *)block;
-            if (LEAN) {
-                d[b / 2] = b % 2 == 0 ? own : __byte_perm(d[b / 2], own, 0x5410);
-            } else {
-                d[b] = own;
-            }
+            d[b] = *(const uint16_t *)block;
             if (b % 2 == 1) {
                 const uint32_t *words = (const uint32_t *)(block + 2 + 8 * t);
                 qs[b][0] = words[0], qs[b][1] = words[1];
@@ -184,8 +179,7 @@ template <bool LEAN = false> struct chunk_q8_0 {
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             const int b = 2 * g + step / 2;
-            const uint32_t own = LEAN ? d[b / 2] >> b % 2 * 16 : d[b];
-            const __half2 by = __half2half2(__ushort_as_half((unsigned short)own));
+            const __half2 by = __half2half2(__ushort_as_half((unsigned short)d[b]));
             // 1024 and what is 128 more than a quant, as halves.
             const uint32_t four = qs[b][step % 2] ^ 0x80808080;
             const __half2 bias = __floats2half2_rn(1024 + 128, 1024 + 128);
@@ -222,11 +216,9 @@ __device__ inline void round_x(const kn_quant_product_arguments &a) {
 
 // ---- the pipeline ------------------------------------------------------------------------------
 
-// N: the columns of a tile; WARPGROUPS: those that multiply 64 of its rows each. There are as many
-// stages of x as fit.
-template <typename Q, int N, int WARPGROUPS = CONSUMERS> struct wgmma_shared {
-    static constexpr int SLOTS = Q::SLOTS, STAGE = N * BOX_ROW;
-    static constexpr int SLOT = WARPGROUPS * CONSUMER_ROWS * Q::BYTES;
+// N: the columns of a tile. There are as many stages of x as fit.
+template <typename Q, int N> struct wgmma_shared {
+    static constexpr int SLOTS = Q::SLOTS, STAGE = N * BOX_ROW, SLOT = TILE_ROWS * Q::BYTES;
     static constexpr int STAGES = (ROOM - 2048 - SLOTS * SLOT) / STAGE;
     alignas(1024) uint8_t x[STAGES][STAGE];
     alignas(128) uint8_t weights[SLOTS][SLOT];
@@ -258,14 +250,14 @@ enum wgmma_defect {
 
 // The first row and column of a block's tile. Blocks follow each other across bands of 1024
 // columns, so that those at work share weights, and the x of a band, in the L2 cache.
-template <int N, int WARPGROUPS = CONSUMERS> struct wgmma_tile {
+template <int N> struct wgmma_tile {
     uint32_t row, column;
 
     __device__ inline wgmma_tile() {
         enum { BAND = 1024 / N };
         const uint32_t first = blockIdx.y / BAND * BAND, wide = min(gridDim.y - first, BAND);
         const uint32_t inside = (blockIdx.y - first) * gridDim.x + blockIdx.x;
-        row = inside / wide * (WARPGROUPS * CONSUMER_ROWS);
+        row = inside / wide * TILE_ROWS;
         column = (first + inside % wide) * N;
     }
 };
@@ -299,11 +291,9 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
 }
 
 // The 64 rows of a consumer; a thread has rows lane / 4 and lane / 4 + 8 of the 16 of its warp.
-template <typename Q, int N, wgmma_defect DEFECT, int WARPGROUPS = CONSUMERS>
-struct wgmma_consumer {
-    using shared = wgmma_shared<Q, N, WARPGROUPS>;
-    static constexpr int STAGES = shared::STAGES;
-    shared *s;
+template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
+    static constexpr int STAGES = wgmma_shared<Q, N>::STAGES;
+    wgmma_shared<Q, N> *s;
     const int consumer, lane, first; // the first row of the thread
     const uint32_t power;
     wgmma_ring<STAGES> of_x;
@@ -312,7 +302,7 @@ struct wgmma_consumer {
     uint32_t fragments[2][STEPS][4]; // of two groups, in turn
     float sums[N / 2];
 
-    __device__ inline wgmma_consumer(shared *s_, int consumer_, uint32_t k)
+    __device__ inline wgmma_consumer(wgmma_shared<Q, N> *s_, int consumer_, uint32_t k)
         : s(s_), consumer(consumer_), lane(threadIdx.x % WARP),
           first(consumer * CONSUMER_ROWS + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4),
           power(two_to_23(k)), of_x{0, 0}, of_weights{0, 0} {
@@ -401,7 +391,7 @@ struct wgmma_consumer {
     }
 
     __device__ inline void store(const kn_quant_product_arguments &a) const {
-        const wgmma_tile<N, WARPGROUPS> tile;
+        const wgmma_tile<N> tile;
         const uint32_t row = tile.row + first, column = tile.column + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < N / 2; i++) {
@@ -412,8 +402,9 @@ struct wgmma_consumer {
 };
 
 // The shared memory of a block with its barriers made, which all threads see.
-template <typename shared, int WARPGROUPS = CONSUMERS>
-__device__ inline shared *wgmma_begin(const tensor_map *weights, const tensor_map *x) {
+template <typename Q, int N>
+__device__ inline wgmma_shared<Q, N> *wgmma_begin(const tensor_map *weights, const tensor_map *x) {
+    using shared = wgmma_shared<Q, N>;
     static_assert(sizeof(shared) + 1024 <= ROOM, "the launch has room for it");
     extern __shared__ uint8_t room[];
     shared *s = reinterpret_cast<shared *>(room + (1024 - shared_address(room) % 1024) % 1024);
@@ -422,11 +413,11 @@ __device__ inline shared *wgmma_begin(const tensor_map *weights, const tensor_ma
         prefetch_map(x);
         for (int i = 0; i < shared::STAGES; i++) {
             barrier_make(&s->x_full[i], 1);
-            barrier_make(&s->x_empty[i], WARPGROUPS);
+            barrier_make(&s->x_empty[i], CONSUMERS);
         }
         for (int i = 0; i < shared::SLOTS; i++) {
             barrier_make(&s->weights_full[i], 1);
-            barrier_make(&s->weights_empty[i], WARPGROUPS * WARPGROUP / WARP);
+            barrier_make(&s->weights_empty[i], CONSUMERS * WARPGROUP / WARP);
         }
         barriers_made();
     }
@@ -437,7 +428,7 @@ __device__ inline shared *wgmma_begin(const tensor_map *weights, const tensor_ma
 template <typename Q, int N, wgmma_defect DEFECT = WGMMA_RIGHT>
 __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const tensor_map *weights,
                                      const tensor_map *x) {
-    wgmma_shared<Q, N> *s = wgmma_begin<wgmma_shared<Q, N>>(weights, x);
+    wgmma_shared<Q, N> *s = wgmma_begin<Q, N>(weights, x);
     if (threadIdx.x < WARPGROUP) {
         give_registers<40>();
         if (threadIdx.x == 0) wgmma_produce(a, s, weights, x);
@@ -449,13 +440,12 @@ __device__ inline void wgmma_product(const kn_quant_product_arguments &a, const 
     }
 }
 
-// A kernel of so many threads, by a function of its parameters.
-#define QUANT_BY_MAPS(name, threads, ...)                                                          \
-    extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
+// A kernel of a name, by a function of this file's parameters.
+#define QUANT_BY_MAPS(name, ...)                                                                   \
+    extern "C" __global__ void __launch_bounds__(KN_QUANT_WGMMA_THREADS, 1)                        \
         name(const __grid_constant__ tensor_map weights, const __grid_constant__ tensor_map x,     \
              const __grid_constant__ kn_quant_product_arguments a) {                               \
         __VA_ARGS__(a, &weights, &x);                                                              \
     }
-#define QUANT_WGMMA(name, ...)                                                                     \
-    QUANT_BY_MAPS(name, KN_QUANT_WGMMA_THREADS, wgmma_product<__VA_ARGS__>)
+#define QUANT_WGMMA(name, ...) QUANT_BY_MAPS(name, wgmma_product<__VA_ARGS__>)
 #endif

@@ -18,13 +18,13 @@ struct kn_quant_problem {
 enum { KN_QUANT_WGMMA_SPLIT = 16 };
 
 /* A row of a table of variants: what the operation launches by kn_quant_wgmma_launch. Last come the
- * rows and columns of a tile, and KN_QUANT_WGMMA_SPLIT for step 9. 128 threads multiply 64 rows,
- * and 128 more do not. */
-#define KN_QUANT_WGMMA_ROW(of, kernel, file, refuses, rows, ...)                                   \
+ * columns of a tile, and KN_QUANT_WGMMA_SPLIT for step 9. */
+#define KN_QUANT_WGMMA_ROW(of, kernel, file, refuses, ...)                                         \
     {                                                                                              \
         .name = of, .entry = kernel, .images = file, .compute_capability_min = 90,                 \
-        .refuse = refuses, .threads = (rows) / 64 * 128 + 128,                                     \
-        .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {rows, __VA_ARGS__}, .cluster = 1            \
+        .refuse = refuses, .threads = KN_QUANT_WGMMA_THREADS,                                      \
+        .shared_bytes = KN_QUANT_WGMMA_BYTES, .tile = {KN_QUANT_WGMMA_ROWS, __VA_ARGS__},          \
+        .cluster = 1                                                                               \
     }
 
 /* Bytes of x as halves, with which step 8 serves. */
@@ -41,7 +41,7 @@ unsigned kn_quant_split_shares(size_t tiles, size_t chunks);
 /* As struct kn_variant.refuse, of a struct kn_quant_problem. */
 const char *kn_quant_wgmma_refuses(const void *problem);
 
-/* So too, of step 9 with tiles of so many columns, or any. */
+/* So too, of step 9 with tiles of so many columns. */
 const char *kn_quant_split_32_refuses(const void *problem);
 const char *kn_quant_split_64_refuses(const void *problem);
 const char *kn_quant_split_refuses(const void *problem);

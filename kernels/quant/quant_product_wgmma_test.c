@@ -14,7 +14,7 @@
 
 TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
 
-static const char *const variants[] = {"wgmma", "wgmma_256", "wgmma_split", "wgmma_split_4"};
+static const char *const variants[] = {"wgmma", "wgmma_256", "wgmma_split"};
 
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

@@ -121,8 +121,6 @@ void sweep_quant(struct sweep *sweep) {
         run_product(sweep, "wgmma_split", quant, KN_QUANT_F16, 19, 9, shared_k);
         run_product(sweep, "wgmma_split", quant, KN_QUANT_F16, 130, 33, shared_k);
         run_product(sweep, "wgmma_split", quant, KN_QUANT_F16, 19, 130, shared_k);
-        run_product(sweep, "wgmma_split_4", quant, KN_QUANT_F16, 19, 9, shared_k);
-        run_product(sweep, "wgmma_split_4", quant, KN_QUANT_F16, 260, 33, shared_k);
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 1, 2304);
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 11, 768);
     }
