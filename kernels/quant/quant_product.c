@@ -129,7 +129,6 @@ static const char *few_refuses(const void *problem) {
     KN_QUANT_WGMMA_ROW(of, "quant_product_wgmma_" blocks "_" #columns,                             \
                        kn_images_quant_product_8_wgmma, refuses, columns)
 
-/* By name alone. */
 #define ROW_SPLIT(blocks, columns, refuses)                                                        \
     KN_QUANT_WGMMA_ROW("wgmma_split", "quant_product_split_" blocks "_128x" #columns,              \
                        kn_images_quant_product_9_split, refuses, columns, KN_QUANT_WGMMA_SPLIT)
@@ -142,7 +141,10 @@ static const char *few_refuses(const void *problem) {
     }
 #define F16(blocks)                                                                                \
     {                                                                                              \
-        ROW_WGMMA("wgmma_256", blocks, 256, kn_quant_wgmma_256_is_slower),                         \
+        ROW_SPLIT(blocks, 32, kn_quant_split_32_is_slower),                                        \
+            ROW_SPLIT(blocks, 64, kn_quant_split_64_is_slower),                                    \
+            ROW_SPLIT(blocks, 128, kn_quant_split_is_slower),                                      \
+            ROW_WGMMA("wgmma_256", blocks, 256, kn_quant_wgmma_256_is_slower),                     \
             ROW_WGMMA("wgmma", blocks, 128, kn_quant_wgmma_is_slower),                             \
             ROW("tensor", "quant_product_tensor_" blocks "_8", 4_tensor, 80, few_refuses, 16, 8),  \
             ROW("tensor", "quant_product_tensor_" blocks "_64", 4_tensor, 80, wide_refuses, 64,    \
@@ -160,7 +162,7 @@ static const char *few_refuses(const void *problem) {
             2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
-static const struct kn_variant f16_rows[KN_QUANTS][9] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][12] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
@@ -174,7 +176,7 @@ static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
 #define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
-        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 9}, {                    \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 12}, {                   \
             "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }

@@ -51,7 +51,8 @@ struct kn_quant_product {
                                 * "wgmma_split" (KN_QUANT_F16, compute capability 9.0) rows of
                                 * weights of each format so aligned, k in multiples of 256 from 256
                                 * on, and the workspace, of which the first two need only
-                                * 2 * columns * k bytes */
+                                * 2 * columns * k bytes. Of these products "wgmma_split" is the
+                                * best from 9 columns on, as long as two blocks or more share k */
     const struct kn_variants *variants; /* NULL: the operation's own */
 };
 
@@ -67,8 +68,8 @@ TOL_API tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_strea
 
 /* The bytes that KN_QUANT_Q8_1 needs for x as bytes and its scales, and those with which each
  * variant serves KN_QUANT_F16: for x as halves, and 2.1, 4.1 or 8.3 MiB for the sums of
- * "wgmma_split", of up to 32, up to 64 and more columns, for any number of rows. 0 for
- * KN_QUANT_F32. */
+ * "wgmma_split", of up to 32, up to 64 and more columns, for any number of rows. With less it is
+ * not chosen. 0 for KN_QUANT_F32. */
 TOL_API size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns,
                                           size_t k);
 

@@ -15,7 +15,8 @@ enum {
     HALVES_THREADS = 128,
     HALVES_OF_A_THREAD = 8,
     ROW_ALIGNMENT = 16,
-    FEW_COLUMNS = 32
+    FEW_COLUMNS = 32,
+    SPLIT_COLUMNS = 9 /* and more are split */
 };
 
 static const struct kn_variant halves_row = {.name = "halves",
@@ -48,6 +49,10 @@ size_t kn_quant_split_workspace(size_t columns, size_t k) {
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+static size_t parts(size_t count, size_t of_one) {
+    return (count - 1) / of_one + 1;
 }
 
 unsigned kn_quant_split_shares(size_t tiles, size_t chunks) {
@@ -99,6 +104,28 @@ const char *kn_quant_split_32_refuses(const void *problem) {
                                       : kn_quant_split_refuses(problem);
 }
 
+static const char *split_is_slower(const void *problem, const char *refusal) {
+    const struct kn_quant_product *p = &((const struct kn_quant_problem *)problem)->product;
+    if (refusal != NULL) return refusal;
+    if (p->columns < SPLIT_COLUMNS) return "there are fewer than 9 columns";
+    const size_t tiles =
+        parts(p->rows, KN_QUANT_WGMMA_ROWS) * parts(p->columns, split_columns(p->columns));
+    return kn_quant_split_shares(tiles, p->k / KN_QUANT_WGMMA_CHUNK) == 1 ? "k is in one share"
+                                                                          : NULL;
+}
+
+const char *kn_quant_split_32_is_slower(const void *problem) {
+    return split_is_slower(problem, kn_quant_split_32_refuses(problem));
+}
+
+const char *kn_quant_split_64_is_slower(const void *problem) {
+    return split_is_slower(problem, kn_quant_split_64_refuses(problem));
+}
+
+const char *kn_quant_split_is_slower(const void *problem) {
+    return split_is_slower(problem, kn_quant_split_refuses(problem));
+}
+
 const char *kn_quant_wgmma_is_slower(const void *problem) {
     const struct kn_quant_problem *with = problem;
     return with->product.columns <= FEW_COLUMNS ? "there are at most 32 columns"
@@ -108,8 +135,8 @@ const char *kn_quant_wgmma_is_slower(const void *problem) {
 const char *kn_quant_wgmma_256_is_slower(const void *problem) {
     enum { COLUMNS = 128, MULTIPROCESSORS = 132 };
     const struct kn_quant_problem *with = problem;
-    const size_t rows = (with->product.rows + KN_QUANT_WGMMA_ROWS - 1) / KN_QUANT_WGMMA_ROWS;
-    const size_t columns = (with->product.columns + COLUMNS - 1) / COLUMNS;
+    const size_t rows = parts(with->product.rows, KN_QUANT_WGMMA_ROWS);
+    const size_t columns = parts(with->product.columns, COLUMNS);
     return rows * columns <= MULTIPROCESSORS ? "all tiles of 128 columns run at once"
                                              : kn_quant_wgmma_is_slower(problem);
 }
@@ -157,10 +184,6 @@ out:
     return status;
 }
 
-static unsigned parts(size_t count, unsigned of_one) {
-    return (unsigned)((count - 1) / of_one + 1);
-}
-
 tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                  const struct kn_variant *variant, const struct tol_kernel *kernel,
                                  const struct kn_quant_problem *problem,
@@ -175,17 +198,18 @@ tol_status kn_quant_wgmma_launch(struct kn_kernels *kernels, struct tol_stream *
     TOL_TRY(kn_kernels_find(kernels, is_split(variant) ? &halves_split_row : &halves_row, &halves));
     arguments.scales = p->workspace.address + kn_quant_wgmma_workspace(p->columns, p->k);
     TOL_TRY(tol_launch(stream, halves,
-                       (struct tol_launch_shape){parts(p->k, HALVES_THREADS * HALVES_OF_A_THREAD),
-                                                 (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
+                       (struct tol_launch_shape){
+                           (unsigned)parts(p->k, (size_t)HALVES_THREADS * HALVES_OF_A_THREAD),
+                           (unsigned)p->columns, 1, HALVES_THREADS, 1, 1, 0},
                        (struct tol_arguments){1, values + 2, bytes + 2}));
     /* Its blocks ask for weights while the last of x is rounded. */
-    const unsigned rows = parts(p->rows, variant->tile[0]);
-    const unsigned columns = parts(p->columns, variant->tile[1]);
-    const size_t tiles = (size_t)rows * columns, chunks = p->k / KN_QUANT_WGMMA_CHUNK;
+    const size_t rows = parts(p->rows, variant->tile[0]);
+    const size_t columns = parts(p->columns, variant->tile[1]);
+    const size_t chunks = p->k / KN_QUANT_WGMMA_CHUNK;
     const struct tol_launch_shape shape = {
-        .grid_x = rows,
-        .grid_y = columns,
-        .grid_z = is_split(variant) ? kn_quant_split_shares(tiles, chunks) : 1,
+        .grid_x = (unsigned)rows,
+        .grid_y = (unsigned)columns,
+        .grid_z = is_split(variant) ? kn_quant_split_shares(rows * columns, chunks) : 1,
         .block_x = variant->threads,
         .block_y = 1,
         .block_z = 1,

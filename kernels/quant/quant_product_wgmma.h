@@ -46,8 +46,13 @@ const char *kn_quant_split_32_refuses(const void *problem);
 const char *kn_quant_split_64_refuses(const void *problem);
 const char *kn_quant_split_refuses(const void *problem);
 
-/* So too, and refuses where another kernel was faster on an H100: one of up to 32 columns than
- * either, and tiles of 128 columns than those of 256 as long as all run at once. */
+/* So too, and refuses what another kernel made faster on an H100. Of step 9: fewer than 9 columns,
+ * and k in one share. */
+const char *kn_quant_split_32_is_slower(const void *problem);
+const char *kn_quant_split_64_is_slower(const void *problem);
+const char *kn_quant_split_is_slower(const void *problem);
+
+/* Of step 8: up to 32 columns, and by tiles of 256 columns what has at most 132 tiles of 128. */
 const char *kn_quant_wgmma_is_slower(const void *problem);
 const char *kn_quant_wgmma_256_is_slower(const void *problem);
 

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 TestSuite(quant_product_wgmma, .fini = kernel_scene_end);
 
@@ -43,17 +44,48 @@ static void check(const struct kn_quant_trial *t) {
               kn_deviation_text(&finding.deviation, text, sizeof text));
 }
 
-/* As an H100 timed them: "tensor" up to 32 columns, tiles of 256 where those of 128 are more than
- * its multiprocessors. Without a workspace "tensor" alone. */
+/* As an H100 timed them: shares of k from 9 columns on, as long as there are two; where there is
+ * one, "tensor" up to 32 columns, and tiles of 256 where those of 128 are more than its
+ * multiprocessors. Without room for sums none is split; without a workspace "tensor" alone. */
 Test(quant_product_wgmma, the_fastest_is_chosen) {
+#define SUMS(columns) (512 * 4 + (size_t)132 * 128 * 4 * (columns))
+    enum { K = 14336 };
     static const struct {
-        size_t rows, columns, workspace;
-        const char *chosen;
-    } cases[] = {{4096, 1, SIZE_MAX, "tensor"},         {4096, 32, SIZE_MAX, "tensor"},
-                 {4096, 33, SIZE_MAX, "wgmma"},         {4096, 512, SIZE_MAX, "wgmma"},
-                 {4096, 640, SIZE_MAX, "wgmma_256"},    {4224, 512, SIZE_MAX, "wgmma"},
-                 {4225, 512, SIZE_MAX, "wgmma_256"},    {128, 33, SIZE_MAX, "wgmma"},
-                 {4096, 512, 2 * 512 * 14336, "wgmma"}, {4096, 512, 2 * 512 * 14336 - 1, "tensor"}};
+        size_t rows, columns, k, workspace;
+        const char *chosen; /* of quant_product_... */
+    } cases[] = {{4096, 1, K, SIZE_MAX, "tensor_q4_k_8"},
+                 {4096, 8, K, SIZE_MAX, "tensor_q4_k_8"},
+                 {4096, 9, K, SIZE_MAX, "split_q4_k_128x32"},
+                 {4096, 32, K, SIZE_MAX, "split_q4_k_128x32"},
+                 {4096, 33, K, SIZE_MAX, "split_q4_k_128x64"},
+                 {4096, 64, K, SIZE_MAX, "split_q4_k_128x64"},
+                 {4096, 65, K, SIZE_MAX, "split_q4_k_128x128"},
+                 {4096, 256, K, SIZE_MAX, "split_q4_k_128x128"},
+                 {128, 33, K, SIZE_MAX, "split_q4_k_128x64"},
+                 /* 66 tiles, or more */
+                 {4096, 257, K, SIZE_MAX, "wgmma_q4_k_128"},
+                 {4224, 256, K, SIZE_MAX, "split_q4_k_128x128"},
+                 {4225, 256, K, SIZE_MAX, "wgmma_q4_k_128"},
+                 {8448, 9, K, SIZE_MAX, "split_q4_k_128x32"},
+                 {8449, 9, K, SIZE_MAX, "tensor_q4_k_8"},
+                 {8448, 64, K, SIZE_MAX, "split_q4_k_128x64"},
+                 {8449, 64, K, SIZE_MAX, "wgmma_q4_k_128"},
+                 /* two steps that can be shared, or one */
+                 {4096, 9, 512, SIZE_MAX, "split_q4_k_128x32"},
+                 {4096, 9, 256, SIZE_MAX, "tensor_q4_k_8"},
+                 {4096, 33, 256, SIZE_MAX, "wgmma_q4_k_128"},
+                 {4096, 512, K, SIZE_MAX, "wgmma_q4_k_128"},
+                 {4096, 640, K, SIZE_MAX, "wgmma_q4_k_256"},
+                 {4224, 512, K, SIZE_MAX, "wgmma_q4_k_128"},
+                 {4225, 512, K, SIZE_MAX, "wgmma_q4_k_256"},
+                 {4096, 32, K, 2 * 32 * K + SUMS(32), "split_q4_k_128x32"},
+                 {4096, 32, K, 2 * 32 * K + SUMS(32) - 1, "tensor_q4_k_8"},
+                 {4096, 64, K, 2 * 64 * K + SUMS(64), "split_q4_k_128x64"},
+                 {4096, 64, K, 2 * 64 * K + SUMS(64) - 1, "wgmma_q4_k_128"},
+                 {4096, 65, K, 2 * 65 * K + SUMS(128), "split_q4_k_128x128"},
+                 {4096, 65, K, 2 * 65 * K + SUMS(128) - 1, "wgmma_q4_k_128"},
+                 {4096, 512, K, 2 * 512 * K, "wgmma_q4_k_128"},
+                 {4096, 512, K, 2 * 512 * K - 1, "tensor_q4_k_64"}};
     const struct tol_device device = {.compute_capability = 90,
                                       .shared_bytes_per_block_optin = 227 << 10};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -61,16 +93,18 @@ Test(quant_product_wgmma, the_fastest_is_chosen) {
                                                              .arithmetic = KN_QUANT_F16,
                                                              .rows = cases[i].rows,
                                                              .columns = cases[i].columns,
-                                                             .k = 14336,
-                                                             .x_stride = 14336,
+                                                             .k = cases[i].k,
+                                                             .x_stride = cases[i].k,
                                                              .workspace.bytes = cases[i].workspace},
                                                  .has_maps = true};
         const struct kn_variant *variant = NULL;
         MUST(kn_variant_pick(kn_quant_product_variants(KN_Q4_K, KN_QUANT_F16), &device, NULL,
                              &problem, &variant));
-        cr_assert_str_eq(variant->name, cases[i].chosen, "%zu x %zu: %s", cases[i].rows,
-                         cases[i].columns, variant->name);
+        cr_assert_str_eq(variant->entry + strlen("quant_product_"), cases[i].chosen,
+                         "%zu x %zu, k %zu, %zu bytes: %s", cases[i].rows, cases[i].columns,
+                         cases[i].k, cases[i].workspace, variant->entry);
     }
+#undef SUMS
 }
 
 /* Rows and columns around tiles and bands of 1024 columns; k below and beyond the rings of 768
