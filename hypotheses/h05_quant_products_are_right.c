@@ -29,11 +29,11 @@ static const struct quant_subject subjects[] = {
     {NULL, KN_QUANT_F32, 0, false},         {"naive", KN_QUANT_F32, 0, false},
     {"rows", KN_QUANT_F32, 0, false},       {NULL, KN_QUANT_F16, 80, false},
     {"tensor", KN_QUANT_F16, 80, false},    {"wgmma", KN_QUANT_F16, 90, false},
-    {"wgmma_256", KN_QUANT_F16, 90, false}, {NULL, KN_QUANT_Q8_1, 0, false},
-    {"integers", KN_QUANT_Q8_1, 0, false},  {"staged_1", KN_QUANT_Q8_1, 0, true},
-    {"staged_2", KN_QUANT_Q8_1, 0, true},   {"early_1", KN_QUANT_Q8_1, 90, true},
-    {"early_2", KN_QUANT_Q8_1, 90, true},   {"bulk", KN_QUANT_Q8_1, 90, true},
-    {"bulk_early", KN_QUANT_Q8_1, 90, true}};
+    {"wgmma_256", KN_QUANT_F16, 90, false}, {"wgmma_split", KN_QUANT_F16, 90, false},
+    {NULL, KN_QUANT_Q8_1, 0, false},        {"integers", KN_QUANT_Q8_1, 0, false},
+    {"staged_1", KN_QUANT_Q8_1, 0, true},   {"staged_2", KN_QUANT_Q8_1, 0, true},
+    {"early_1", KN_QUANT_Q8_1, 90, true},   {"early_2", KN_QUANT_Q8_1, 90, true},
+    {"bulk", KN_QUANT_Q8_1, 90, true},      {"bulk_early", KN_QUANT_Q8_1, 90, true}};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static int capability_of(const struct hyp_attack *attack) {
