@@ -54,6 +54,7 @@ static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial)
         return;
     }
     if (trial->quant != KN_Q4_K || trial->arithmetic != KN_QUANT_F16) return;
+    if (strcmp(mistake, "lost_share") == 0 && trial->columns > 32) return; /* it serves no more */
     trial->variants = &kn_quant_product_planted, trial->variant = mistake;
 }
 

@@ -393,6 +393,7 @@ static const struct hyp_fault faults[] = {
     {"quant_stale_fragments", "the last 64 of 256 steps use older weights", NULL, NULL, false,
      NULL},
     {"quant_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
+    {"quant_lost_share", "the sums of the last share of k are lost", NULL, NULL, false, NULL},
     /* The same of dequantising. */
     {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
     {"dequantise_minimum", "the minimum of a sub-block is ignored", NULL, NULL, false, NULL},
