@@ -32,7 +32,8 @@ def saboteur_figures(claim: Claim) -> str:
         right = {True: ("as expected", "survived"), False: ("not as expected", "falsified"),
                  None: (words.saboteur_row(one)[2], "not_tested")}[one.right]
         sign = {True: "✓", False: "✗", None: "?"}[one.right]
-        parts.append(f"<figure{filters.of_saboteur(one)}><figcaption><b>{escape(one.name)}</b> "
+        name = escape(one.name).replace("_", "_<wbr>")  # names are wider than a figure
+        parts.append(f"<figure{filters.of_saboteur(one)}><figcaption><b>{name}</b> "
                      f'<span class="{right[1]}">{sign} {right[0]}</span></figcaption>'
                      f"{small.draw(claim, one, attacks, scale)}</figure>")
     return (f'<div class="multiples">{"".join(parts)}</div>'
