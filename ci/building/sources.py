@@ -122,6 +122,7 @@ HARNESS = within({
     "attack": """
         sabotage sabotage_rare sabotage_find ladder ledger pool_walk memory_exhaustion module_loads
         thread_stress attack compare launcher concurrent_kernels error_table accuracy
+        drawn_sequences
         gpu_clock gpu_timer
     """,
     "plugin": "plugin_file plugin_rules plugins plugin_tests",

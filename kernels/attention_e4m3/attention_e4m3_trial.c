@@ -1,6 +1,7 @@
 /*
- * Makes rows of e4m3 and their scales, runs a kernel, and judges the result. Matrices of the type
- * of out say where rows are, and the numbers of e4m3 lie in the same places, a byte each.
+ * Makes rows of e4m3 and their scales, runs a kernel, and judges the result. Strides and gaps are
+ * counted in elements, so a matrix of out's type places the rows of q, k and v as well; their
+ * elements take a byte each.
  */
 #include "attention_e4m3/attention_e4m3_trial.h"
 

@@ -1,5 +1,5 @@
 /*
- * What describes the sequences of a trial of attention, and what came out. For tests and claims.
+ * A trial of attention over sequences: what it is made of, and its result. For tests and claims.
  */
 #ifndef KN_PACKED_SEQUENCES_H
 #define KN_PACKED_SEQUENCES_H

@@ -50,7 +50,9 @@ struct kn_attention_paged {
     struct kn_paged_part k, v;
     struct kn_place pool; /* has all pages, each at a multiple of 128 bytes; address 0: it is
                              not known, and variants that take maps refuse */
-    const char *variant;  /* forces the variant of this name; NULL: the best */
+    /* Forces the variant of this name; NULL: the best. Those that take maps refuse a kv_length of
+     * 0. */
+    const char *variant;
     const struct kn_variants *variants; /* another table; NULL: kn_attention_paged_variants */
 };
 

@@ -135,7 +135,7 @@ __device__ inline bool split_add(const kn_quant_product_arguments &a, int consum
     for (int i = 0; i < FOURS; i++) {
         own[i * WARPGROUP] = {sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]};
     }
-    __threadfence(); // they are seen by who takes a later ticket
+    __threadfence(); // before the ticket: whoever takes a later one sees them
     named_barrier(ALONE + consumer, WARPGROUP);
     if (thread == 0) is_last[consumer] = atomicAdd(tickets + rows, 1) == gridDim.z - 1;
     named_barrier(ALONE + consumer, WARPGROUP); // is_last is there
