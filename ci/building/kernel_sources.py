@@ -70,7 +70,7 @@ KERNEL_IMAGES = """
     collective/collective_6_met collective/collective_7_early
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
-    grouped/grouped_planted
+    grouped/grouped_4_pair grouped/grouped_planted
     quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
     quant/quant_product_9_split
     seal/seal_2_product seal/seal_3_early seal/seal_1_chunks

@@ -301,8 +301,9 @@ static tol_status launch_by_maps(struct kn_kernels *kernels, struct tol_stream *
     CUtensorMap a_map, b_map;
     void *values[] = {&a_map, &b_map, x};
     const unsigned bytes[] = {sizeof a_map, sizeof b_map, sizeof *x};
-    const int wide = (int)variant->tile[1];
-    x->a_rows = at_most((int)variant->tile[0], x->m);
+    /* The blocks of a cluster share rows of a tile, and each copies a part of its columns. */
+    const int blocks = (int)variant->cluster, wide = (int)variant->tile[1] / blocks;
+    x->a_rows = at_most((int)variant->tile[0] / blocks, x->m);
     x->b_rows =
         x->transpose_b ? at_most(wide < BOX_COLUMNS_MAX ? wide : BOX_COLUMNS_MAX, x->n) : BOX_STEPS;
     const enum kn_type type = problem->grouped->type == KN_GROUPED_BF16 ? KN_BF16 : KN_F16;
@@ -328,9 +329,13 @@ static tol_status launch_by_maps(struct kn_kernels *kernels, struct tol_stream *
     TOL_TRY(kn_tensor_map_make(context, &a, &a_map));
     TOL_TRY(kn_tensor_map_make(context, &b, &b_map));
     const size_t tiles = grouped_tiles_most(x, variant->tile[0], variant->tile[1]);
-    const size_t at_once = (size_t)tol_context_device(context)->multiprocessors;
-    status = launch(stream, kernel, variant, tiles < at_once ? tiles : at_once, 1,
-                    (struct tol_arguments){3, values, bytes});
+    const size_t at_once = (size_t)tol_context_device(context)->multiprocessors / variant->cluster;
+    status = launch(stream, kernel, variant,
+                    (tiles < at_once ? tiles
+                     : at_once > 0   ? at_once
+                                     : 1) *
+                        variant->cluster,
+                    1, (struct tol_arguments){3, values, bytes});
 out:
     return status;
 }

@@ -22,7 +22,8 @@ enum grouped_defect {
     GROUPED_LOST_CONSUMER, // the second warpgroup stores nothing
     GROUPED_LOST_SCALE,    // columns beyond the first 32 of a tile have the scale of those
     GROUPED_NO_PROMOTION,  // e4m3: sums stay in the tensor cores' digits
-    GROUPED_LOST_STAGE     // e4m3: the last stage of a tile is not added
+    GROUPED_LOST_STAGE,    // e4m3: the last stage of a tile is not added
+    GROUPED_LOST_HALF      // pairs: both blocks copy the same half of B
 };
 
 #if __CUDA_ARCH__ >= 900
@@ -65,10 +66,11 @@ __device__ inline void grouped_produce(const grouped_arguments &x, hopper_shared
 }
 
 // The sums of a tile's 64 rows, of e4m3. The other warpgroup's products run while this one adds.
-template <int N, grouped_defect DEFECT>
+// `release` gives a stage back.
+template <int N, grouped_defect DEFECT, typename RELEASE>
 __device__ inline void grouped_multiply_bytes(hopper_shared<N> *s, int consumer, int tiles,
                                               hopper_ring<hopper_shared<N>::STAGES> &ring,
-                                              float (&sum)[N / 2]) {
+                                              float (&sum)[N / 2], const RELEASE &release) {
     float part[N / 2];
 #pragma unroll
     for (int e = 0; e < N / 2; e++) sum[e] = 0;
@@ -88,13 +90,35 @@ __device__ inline void grouped_multiply_bytes(hopper_shared<N> *s, int consumer,
         wgmma_commit();
         wgmma_wait<0>();
         hold(part);
-        hopper_release(&s->empty[ring.stage]);
+        release(&s->empty[ring.stage]);
         ring.next();
         if (DEFECT == GROUPED_LOST_STAGE && i + 1 == tiles) break;
 #pragma unroll
         for (int e = 0; e < N / 2; e++) {
             sum[e] = DEFECT == GROUPED_NO_PROMOTION ? part[e] : sum[e] + part[e];
         }
+    }
+}
+
+// Whether what follows the product is one factor for all elements, and C has 16 bits and rows of
+// whole pieces of 16 bytes.
+__device__ inline bool grouped_is_plain(const grouped_arguments &x) {
+    return x.bias == nullptr && x.residual == nullptr && x.a_scale == nullptr &&
+           x.b_scale == nullptr && x.activation == GROUPED_PLAIN && x.n % 8 == 0 &&
+           x.ldc % 8 == 0 && (unsigned long long)x.c % 16 == 0 &&
+           (x.c_type == GROUPED_F16 || x.c_type == GROUPED_BF16);
+}
+
+// Stores a thread's rows `row` and `row` + 8 in front of `end` from its registers.
+template <int N>
+__device__ inline void grouped_store_plain(const grouped_arguments &x, int row, int end, int column,
+                                           const float (&sum)[N / 2]) {
+    gemm_arguments to = {};
+    to.m = end, to.n = x.n, to.ldc = x.ldc, to.alpha = x.alpha * x.c_inverse;
+    if (x.c_type == GROUPED_F16) {
+        hopper_store_whole<__half, N>(to, (__half *)x.c, row, column, sum);
+    } else {
+        hopper_store_whole<__nv_bfloat16, N>(to, (__nv_bfloat16 *)x.c, row, column, sum);
     }
 }
 
@@ -108,6 +132,10 @@ __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*pa
     enum { ACROSS = WARP / 4, ROWS_AT_ONCE = WARPGROUP / ACROSS };
     const int thread = threadIdx.x % WARPGROUP, inner = thread % ACROSS * 4;
     const int first = work.row + consumer * CONSUMER_ROWS;
+    if (grouped_is_plain(x)) {
+        grouped_store_plain<N>(x, first + down, end, work.column, sum);
+        return;
+    }
 #pragma unroll 1
     for (int chunk = 0; chunk < N / WARP; chunk++) {
         const int column = work.column + chunk * WARP + inner;
@@ -156,7 +184,7 @@ __device__ inline void grouped_consume(const grouped_arguments &x, hopper_shared
         const hopper_work work = grouped_work_of<T>(x, walk, i, N);
         const int end = DEFECT == GROUPED_OVER_END ? x.m : walk.end;
         if constexpr (sizeof(T) == 1) {
-            grouped_multiply_bytes<N, DEFECT>(s, consumer, work.tiles, ring, sum);
+            grouped_multiply_bytes<N, DEFECT>(s, consumer, work.tiles, ring, sum, hopper_release);
         } else {
             hopper_multiply<T, true, B_K_MAJOR, N, EARLY>(s, consumer, work.tiles, ring, sum);
         }

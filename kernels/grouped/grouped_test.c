@@ -103,6 +103,43 @@ Test(grouped, wgmma_is_right) {
     }
     try_variant("wgmma_128", KN_GROUPED_E4M3, true, 140, 56, true);
     try_variant("wgmma_128", KN_GROUPED_E4M3, true, 129, 7 * 128 + 5, true);
+    try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 140, 56, true);
+    try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 40, 3 * 128, true);
+    try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 264, 7 * 128 + 5, true);
+    try_variant("wgmma_pair_192", KN_GROUPED_E4M3, true, 80, 56, true);
+    try_variant("wgmma_pair_192", KN_GROUPED_E4M3, true, 328, 6 * 128 + 5, true);
+}
+
+/* Where one factor is all that follows, rows leave registers as pieces of 16 bytes. */
+Test(grouped, plain_rows_are_right) {
+    static const struct {
+        const char *variant;
+        enum kn_grouped_type type;
+    } all[] = {{"wgmma_128", KN_GROUPED_F16},
+               {"wgmma_256", KN_GROUPED_BF16},
+               {"wgmma_128", KN_GROUPED_E4M3},
+               {"wgmma_pair", KN_GROUPED_E4M3},
+               {"wgmma_pair_192", KN_GROUPED_E4M3}};
+    if (capability() != 90) cr_skip_test("not 9.0");
+    for (unsigned i = 0; i < 4 * sizeof all / sizeof all[0]; i++) {
+        const bool has_groups = i % 2 == 0;
+        must_be_right(&(struct kn_grouped_trial){
+            .grouped = {.type = all[i / 4].type,
+                        .c_type = i / 2 % 2 == 0 ? KN_GROUPED_F16 : KN_GROUPED_BF16,
+                        .transpose_b = true,
+                        .m = has_groups ? ROWS : 134,
+                        .n = 264,
+                        .k = 300,
+                        .groups = has_groups ? GROUPS : 0,
+                        .alpha = -0.75f,
+                        .c_scale = 0.125f,
+                        .variant = all[i / 4].variant},
+            .begins = has_groups ? begins : NULL,
+            .is_whole = i % 3 == 0,
+            .gap = 16,
+            .align = 16,
+            .seed = 50 + i});
+    }
 }
 
 Test(grouped, what_it_chooses_is_right) {
@@ -168,7 +205,7 @@ Test(grouped, each_planted_defect_is_found) {
         {"early_release", KN_GROUPED_BF16}, {"wrong_group", KN_GROUPED_BF16},
         {"over_end", KN_GROUPED_BF16},      {"lost_consumer", KN_GROUPED_BF16},
         {"lost_scale", KN_GROUPED_BF16},    {"no_promotion", KN_GROUPED_E4M3},
-        {"lost_stage", KN_GROUPED_E4M3},
+        {"lost_stage", KN_GROUPED_E4M3},    {"lost_half", KN_GROUPED_E4M3},
     };
     if (capability() != 90) cr_skip_test("not 9.0");
     for (unsigned i = 0; i < 2 * sizeof defects / sizeof defects[0]; i++) {

@@ -8,6 +8,7 @@
 KN_IMAGES(grouped_1_naive);
 KN_IMAGES(grouped_2_tensor);
 KN_IMAGES(grouped_3_hopper);
+KN_IMAGES(grouped_4_pair);
 
 /* What a kernel serves. */
 enum {
@@ -18,7 +19,8 @@ enum {
     NT = NN << 1,
     ANY_OP = NN | NT,
     BY_MAPS = 1 << 16, /* only where tensor maps describe A and B, and there are steps */
-    WIDE = 1 << 17     /* unless forced, only where tiles of 128 x 256 are done sooner */
+    WIDE = 1 << 17,    /* unless forced, only where tiles of 128 x 256 are done sooner */
+    PAIRS = 1 << 18    /* blocks are pairs, which own a tile together */
 };
 
 /* As in gemm: the multiprocessors of an H200, of which another device gives the same bits; a tile
@@ -69,7 +71,7 @@ static const struct kn_variant rows[] = {
      .threads = threads_,                                                                          \
      .shared_bytes = (shared_kib) << 10,                                                           \
      .tile = {m, n, 0},                                                                            \
-     .cluster = ((serves)&BY_MAPS) != 0},
+     .cluster = ((serves)&PAIRS) != 0 ? 2 : ((serves)&BY_MAPS) != 0},
 #include "grouped_variants.def"
 #undef GROUPED
 };
