@@ -27,8 +27,9 @@ static void plant(const struct hyp_attack *attack, struct kn_grouped_trial *tria
         trial->swaps_last = true;
         return;
     }
-    const bool is_for_bytes =
-        strcmp(mistake, "no_promotion") == 0 || strcmp(mistake, "lost_stage") == 0;
+    const bool is_for_bytes = strcmp(mistake, "no_promotion") == 0 ||
+                              strcmp(mistake, "lost_stage") == 0 ||
+                              strcmp(mistake, "lost_half") == 0;
     struct kn_grouped *g = &trial->grouped;
     if (g->type != (is_for_bytes ? KN_GROUPED_E4M3 : KN_GROUPED_BF16)) return;
     if (!g->transpose_b || trial->align == 0 || trial->skew != 0) return;
@@ -128,7 +129,8 @@ HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
         {"tensor", KN_GROUPED_F16, false},    {"tensor", KN_GROUPED_BF16, false},
         {"tensor", KN_GROUPED_E4M3, false},   {"wgmma_128", KN_GROUPED_F16, true},
         {"wgmma_128", KN_GROUPED_BF16, true}, {"wgmma_128", KN_GROUPED_E4M3, true},
-        {"wgmma_256", KN_GROUPED_F16, true},  {"wgmma_256", KN_GROUPED_BF16, true}};
+        {"wgmma_256", KN_GROUPED_F16, true},  {"wgmma_256", KN_GROUPED_BF16, true},
+        {"wgmma_pair", KN_GROUPED_E4M3, true}};
     enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
     const int turns = attack->session.full ? 100 : 3;
     struct hyp_accuracy accuracy;
@@ -146,11 +148,11 @@ HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
 }
 
 /* More steps than the ring has stages, several tiles and groups, whole tiles and parts of them: in
- * 16 bits, and in e4m3 positive whole numbers, whose sums need more digits than Hopper's tensor
- * cores add with. */
+ * 16 bits, some with a factor alone behind the product, and in e4m3 positive whole numbers, whose
+ * sums need more digits than Hopper's tensor cores add with. */
 HYP_ATTACK(h05, pipelines_of_groups_go_round_within_their_bounds) {
     struct hyp_accuracy accuracy;
-    const int turns = attack->session.full ? 60 : 4;
+    const int turns = attack->session.full ? 60 : 8;
     if (tol_context_device(attack->context)->compute_capability != 90) {
         hyp_attack_note(attack, "pipelines of groups need compute capability 9.0");
         return;
@@ -169,9 +171,9 @@ HYP_ATTACK(h05, pipelines_of_groups_go_round_within_their_bounds) {
                             .k = is_bytes ? 3200 : 9 * 64 + hyp_random_below(attack, 200),
                             .groups = sizeof begins / sizeof begins[0] - 1,
                             .alpha = 1,
-                            .variant = "wgmma_128"},
+                            .variant = i % 8 == 7 ? "wgmma_pair" : "wgmma_128"},
                 .begins = begins,
-                .has_b_scale = true,
+                .has_b_scale = i % 4 != 1,
                 .is_whole = is_bytes || i % 2 == 1,
                 .is_positive = is_bytes,
                 .align = 16};

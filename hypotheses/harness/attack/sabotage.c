@@ -385,6 +385,8 @@ static const struct hyp_fault faults[] = {
      NULL},
     {"grouped_no_promotion", "sums of e4m3 stay in the tensor cores", NULL, NULL, false, NULL},
     {"grouped_lost_stage", "the last stage of a tile is not multiplied", NULL, NULL, false, NULL},
+    {"grouped_lost_half", "two blocks copy the same half of their columns of B", NULL, NULL, false,
+     NULL},
     /* The same, of products of quantised weights. */
     {"quant_early_stage", "a stage of x is given back before it is multiplied", NULL, NULL, false,
      NULL},
