@@ -90,8 +90,8 @@ KERNEL_IMAGES = """
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench bench_program bench_check bench_limits bench_peer device_state ggml_times
-    cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
+    kernel_bench bench_program bench_json bench_check bench_limits bench_peer device_state
+    ggml_times cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
     attention_backward_bench attention_packed_bench attention_paged_bench
     attention_e4m3_bench checksum_bench
 """.split()

@@ -21,7 +21,8 @@ SEAL_TESTS = within({
 
 # Sealed memory beside plain: a program of its own.
 SEAL_BENCH = """
-    kernel_bench bench_program bench_limits bench_peer device_state ggml_times alike seal_bench
+    kernel_bench bench_program bench_json bench_limits bench_peer device_state ggml_times alike
+    seal_bench
 """.split()
 
 # The claims on memory: a plugin too.

@@ -8,6 +8,7 @@
  * runs it. It fails for wrong results and for figures above what the device can do; no speed is
  * asserted.
  */
+#include "bench_json.h"
 #include "bench_state.h"
 
 #include "core/any_driver.h"
@@ -29,7 +30,7 @@ static const char help[] =
     "                   \"python3 torch_peer.py\": PyTorch's row kernels, cuDNN's attention\n"
     "  --ggml FILE      what llama.cpp's \"test-backend-ops perf -o MUL_MAT\" printed here\n"
     "  --filter TEXT    only rows that have it in \"operation shape variant\"\n"
-    "  --json FILE      writes the rows\n"
+    "  --json FILE      writes the rows, after each operation; \"complete\" says if it is the end\n"
     "\n"
     "Times are medians in microseconds. Behind them are shares: of a copy; of cuBLAS and the "
     "peer,\n"
@@ -68,82 +69,6 @@ out:
     return status;
 }
 
-/* ---- rows as JSON ---------------------------------------------------------------------------- */
-
-/* Text that others wrote, as a string of JSON. */
-static void write_text(FILE *file, const char *text) {
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        const unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') fputc('\\', file);
-        if (byte >= ' ' && byte < 0x7f) fputc(byte, file);
-    }
-    fputc('"', file);
-}
-
-static void write_row(FILE *file, const struct kn_bench_row *row) {
-    fprintf(file,
-            "    {\"operation\": \"%s\", \"shape\": \"%s\", \"variant\": \"%s\", \"us\": %.4f, "
-            "\"tflop_per_s\": %.4f, \"gb_per_s\": %.3f, \"ceiling\": \"%s\", \"of_ceiling\": "
-            "%.4f, \"low\": %.4f, \"high\": %.4f, \"ceiling_us\": %.4f, \"alike\": \"%s\", "
-            "\"of_alike\": %.4f",
-            row->operation, row->shape, row->variant, row->us, row->operations / row->us * 1e-6,
-            row->bytes / row->us * 1e-3, row->ceiling_us > 0 ? row->ceiling : "",
-            row->of_ceiling[0] > 0 ? row->of_ceiling[0] : row->ceiling_us / row->us,
-            row->of_ceiling[1], row->of_ceiling[2], row->ceiling_us,
-            row->alike_us > 0 ? row->alike : "", row->alike_us / row->us);
-    if (row->beside[0] != '\0') {
-        fprintf(file, ", \"peer\": ");
-        write_text(file, row->beside);
-        fprintf(file,
-                ", \"peer_us\": %.4f, \"of_peer\": %.4f, \"peer_low\": %.4f, \"peer_high\": %.4f",
-                row->beside_us, row->of_beside[0], row->of_beside[1], row->of_beside[2]);
-    }
-    if (row->without[0] != '\0') {
-        fprintf(file, ", \"without_peer\": ");
-        write_text(file, row->without);
-    }
-    if (row->ggml_us > 0) {
-        fprintf(file, ", \"ggml_us\": %.4f, \"of_ggml\": %.4f", row->ggml_us,
-                row->ggml_us / row->us);
-    }
-    fprintf(file, "}");
-}
-
-static void write_state(FILE *file, const char *name, const struct kn_device_state *state) {
-    fprintf(file, "\"%s\": {\"sm_mhz\": %d, \"memory_mhz\": %d, \"watts\": %.3f, \"celsius\": %d}",
-            name, state->sm_mhz, state->memory_mhz, state->watts, state->celsius);
-}
-
-static tol_status write_json(const struct kn_bench *bench, const char *path) {
-    tol_status status = TOL_OK;
-    const struct kn_bench_state *state = bench->state;
-    FILE *file = fopen(path, "w");
-    TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
-    fprintf(file, "{\n  \"device\": ");
-    write_text(file, tol_context_device(bench->context)->name);
-    fprintf(file,
-            ",\n  \"copy_gb_per_s\": %.3f,\n  \"impossible\": %zu,\n  \"wrong\": %zu,\n"
-            "  \"states\": [\n",
-            bench->copy_bytes_per_us * 1e-3, state->impossible, state->wrong);
-    for (size_t i = 0; i < state->states_count; i++) {
-        fprintf(file, "    {\"operation\": \"%s\", ", state->states[i].operation);
-        write_state(file, "before", &state->states[i].before);
-        fprintf(file, ", ");
-        write_state(file, "after", &state->states[i].after);
-        fprintf(file, "}%s\n", i + 1 < state->states_count ? "," : "");
-    }
-    fprintf(file, "  ],\n  \"rows\": [\n");
-    for (size_t i = 0; i < state->count; i++) {
-        write_row(file, &state->rows[i]);
-        fprintf(file, "%s\n", i + 1 < state->count ? "," : "");
-    }
-    fprintf(file, "  ]\n}\n");
-    TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
-out:
-    return status;
-}
-
 /* ---- the program ----------------------------------------------------------------------------- */
 
 /* The rows of an operation, and the device's state before and behind them. */
@@ -168,18 +93,22 @@ out:
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+/* A run that is ended from outside leaves what was there after its last whole operation. */
+static tol_status run(struct kn_bench *bench, const char *json) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
     printf("%s; medians%s\n", tol_context_device(bench->context)->name,
            state->ggml != NULL ? "; ggml's are of another run, and have no interval" : "");
+    if (json != NULL) TOL_TRY(kn_bench_json_write(bench, json, false, ""));
     TOL_TRY(tol_stream_create(bench->context, NULL, &bench->stream));
     TOL_TRY(tol_event_create(bench->context, true, &state->begin));
     TOL_TRY(tol_event_create(bench->context, true, &state->end));
     TOL_TRY(kn_kernels_create(bench->context, &bench->kernels));
     TOL_TRY(measure_copy(bench));
+    if (json != NULL) TOL_TRY(kn_bench_json_write(bench, json, false, ""));
     for (const struct kn_bench_operation *o = kn_bench_operations(); o != NULL; o = o->next) {
         TOL_TRY(run_operation(bench, o));
+        if (json != NULL) TOL_TRY(kn_bench_json_write(bench, json, o->next == NULL, ""));
     }
 out:
     return status;
@@ -213,6 +142,8 @@ int main(int argc, char **argv) {
     struct options options = {NULL, NULL, NULL, NULL};
     const bool asks = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
+    /* A row at once, also to a file: whoever ends the run has the rows before. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (asks || !read_options(&bench, argc, argv, &options)) {
         fprintf(asks ? stdout : stderr, help, name);
         return asks ? 0 : 2;
@@ -226,8 +157,16 @@ int main(int argc, char **argv) {
     TOL_TRY(tol_any_driver_open(options.library, &driver, &bench.is_small));
     if (options.library != NULL) bench.is_small = strstr(options.library, "tollens-soft") != NULL;
     TOL_TRY(tol_context_create(driver, 0, &bench.context));
-    TOL_TRY(run(&bench));
-    if (options.json != NULL) TOL_TRY(write_json(&bench, options.json));
+    status = run(&bench, options.json);
+    if (status != TOL_OK) {
+        char reason[TOL_MESSAGE_BYTES];
+        const int result = tol_message_cuda();
+        snprintf(reason, sizeof reason, "%s", tol_message());
+        if (options.json != NULL) {
+            (void)kn_bench_json_write(&bench, options.json, false, reason);
+        }
+        TOL_TRY(tol_fail_again(status, result, reason));
+    }
     TOL_CHECK(state.impossible == 0, TOL_OUT_OF_RANGE,
               "%zu figures are above what the device can do: they were not measured right",
               state.impossible);

@@ -1,11 +1,13 @@
 /*
- * bench-kernels beside this program: what its rows say with a peer, without one, with ggml's times.
+ * bench-kernels beside this program: what its rows say with a peer, without one, with ggml's times,
+ * and what a run leaves that is ended before its end.
  * It runs on the soft device, whose times mean nothing.
  */
 #include "test/test_device.h"
 
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,8 @@ Test(bench_program, a_row_has_the_peers_time_ratio_and_interval) {
     cr_assert(fabs(ratio - 1e9 / number(row, "us")) <= 1e-6 * ratio);
     cr_assert(number(row, "peer_low") <= ratio && ratio <= number(row, "peer_high"));
     cr_assert(json_object_get(row, "without_peer") == NULL);
+    cr_assert(json_is_true(json_object_get(json, "complete")));
+    cr_assert_str_eq(json_string_value(json_object_get(json, "error")), "");
     cr_assert_eq(number(json, "wrong"), 0);
     cr_assert_eq(number(json, "impossible"), 0);
     /* The copy beside it is no problem of the peer's. */
@@ -180,6 +184,72 @@ Test(bench_program, the_devices_state_is_kept_for_each_operation_that_had_rows) 
     json_decref(json);
 }
 
+Test(bench_program, a_row_that_fails_leaves_those_before_it_and_the_reason) {
+    char rules[] = "/tmp/bench_program.XXXXXX";
+    static const char text[] = "{\"quiet\": true, \"rules\": [{\"function\": \"cuEventRecord\", "
+                               "\"nth\": 40, \"action\": \"return\", \"code\": 999}]}";
+    /* A row records twelve events; this is in the fourth row. */
+    const int made = mkstemp(rules);
+    cr_assert(made >= 0);
+    cr_assert_eq(write(made, text, sizeof text - 1), (ssize_t)sizeof text - 1);
+    close(made);
+    setenv("TOLLENS_SOFT_FAULTS", rules, 1);
+    json_t *json = json_of("--filter 'softmax f32 32 x 4096'", true, 1);
+    unlink(rules);
+    cr_assert(json_is_false(json_object_get(json, "complete")));
+    const char *said = json_string_value(json_object_get(json, "error"));
+    cr_assert(said != NULL && strstr(said, "CUDA_ERROR_UNKNOWN") != NULL, "%s", said);
+    cr_assert(number(row_of(json, "copy", "driver's"), "us") > 0);
+    cr_assert(number(row_of(json, "softmax", "chosen"), "us") > 0);
+    json_decref(json);
+}
+
+/* A run with a peer that never answers about its second problem; what it prints goes to a file. */
+static pid_t start_hanging(const char *json, const char *output) {
+    char program[PATH + 32], library[PATH + 32];
+    snprintf(program, sizeof program, "%s/bench-kernels", folder);
+    snprintf(library, sizeof library, "%s/libtollens-soft.so", folder);
+    static const char peer[] = "n=0; while read -r w r; do case $w in "
+                               "prepare) n=$((n + 1)); [ $n = 2 ] && read -r l; echo ready fake;; "
+                               "batch) echo 1e9;; check) echo right;; quit) exit;; esac; done";
+    const pid_t id = fork();
+    if (id != 0) return id;
+    if (freopen(output, "w", stdout) == NULL) _exit(3);
+    execl(program, "bench-kernels", "--library", library, "--json", json, "--peer", peer,
+          "--filter", "f32 32 x 4096", (char *)NULL);
+    _exit(3);
+}
+
+static bool has(const char *path, const char *text) {
+    char all[16384];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    all[fread(all, 1, sizeof all - 1, file)] = '\0';
+    fclose(file);
+    return strstr(all, text) != NULL;
+}
+
+Test(bench_program, a_run_that_is_ended_leaves_its_operations_and_all_rows_that_it_printed) {
+    char json_path[] = "/tmp/bench_program.XXXXXX", output[] = "/tmp/bench_program.XXXXXX";
+    const int first = mkstemp(json_path), second = mkstemp(output);
+    cr_assert(first >= 0 && second >= 0);
+    close(first), close(second);
+    const pid_t id = start_hanging(json_path, output);
+    int how = 0;
+    cr_assert(id > 0);
+    /* The row of the first problem, in a file, of a program that goes on. */
+    while (!has(output, "of fake") && waitpid(id, &how, WNOHANG) == 0) usleep(10000);
+    kill(id, SIGTERM);
+    cr_assert_eq(waitpid(id, &how, 0), id);
+    cr_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGTERM);
+    json_t *json = json_load_file(json_path, 0, NULL);
+    unlink(json_path), unlink(output);
+    cr_assert(json_is_false(json_object_get(json, "complete")));
+    cr_assert_str_eq(json_string_value(json_object_get(json, "error")), "");
+    cr_assert(number(row_of(json, "copy", "driver's"), "us") > 0);
+    json_decref(json);
+}
+
 /* No GPU reads and writes 32 MiB in a nanosecond. */
 Test(bench_program, a_figure_above_what_the_device_can_do_fails_the_run) {
     if (!test_on_gpu()) cr_skip_test("the soft device has no rooflines");
@@ -197,6 +267,8 @@ Test(bench_program, options_that_are_wrong_are_refused) {
     cr_assert_eq(run("--filter", output, sizeof output), 2);
     cr_assert_eq(run("--pear x", output, sizeof output), 2);
     cr_assert(strstr(output, "usage: bench-kernels") != NULL, "%s", output);
+    cr_assert_eq(run("--json /nowhere/rows.json", output, sizeof output), 1);
+    cr_assert(strstr(output, "/nowhere/rows.json") != NULL, "%s", output);
     cr_assert_eq(run("--ggml /nowhere/perf.txt", output, sizeof output), 1);
     cr_assert(strstr(output, "/nowhere/perf.txt") != NULL, "%s", output);
 }
