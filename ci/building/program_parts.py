@@ -21,7 +21,9 @@ FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
 # The runtime's benchmarks, and the parts of each.
 RUNTIME_BENCHES = (["launch"],
                    ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench",
-                    "pool_costs_bench"],
+                    "pool_costs_bench", "pool_hot_bench", "pool_rounds"],
                    ["transfer"], ["watch"], ["peers", "peer_speed"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
+# Of them, what tests are linked with.
+ROUNDS = "$folder/runtime/bench/pool_rounds.o"

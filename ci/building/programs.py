@@ -15,7 +15,7 @@ from building.libraries import (
 from building.ninja_file import Ninja
 from building.program_parts import (
     ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
-    LOCKED, RUNTIME_BENCHES, SEAL_ARCHIVE, SHORT_OF_MEMORY, SOFT_ARCHIVES, TESTS_LIBS,
+    LOCKED, ROUNDS, RUNTIME_BENCHES, SEAL_ARCHIVE, SHORT_OF_MEMORY, SOFT_ARCHIVES, TESTS_LIBS,
     WORKER_ARCHIVE)
 from building.seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
 from building.soft_sources import (
@@ -207,7 +207,7 @@ class Programs:
             libs="-lpthread -ldl -lm")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
-            self.program("test-runtime", [*runtime, *stub, ARCHIVE],
+            self.program("test-runtime", [*runtime, ROUNDS, *stub, ARCHIVE],
                          f"{nvml} {guarded} $folder/libtollens-torch.so",
                          libs=f"{TESTS_LIBS} {LOCKED}"),
             self.program("test-soft", [*soft, *table, "$folder/tests/test/test_locks.o", *stub],

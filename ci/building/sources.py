@@ -75,6 +75,7 @@ RUNTIME_TESTS = within({
     "transfer": """
         retry_test transfer_test pieces_test bus_test streamed_test ramp_test
     """,
+    "bench": "pool_rounds_test",
     "vram": "vram_test vram_handle_test once_test",
     "torch": "torch_scene torch_test torch_graph_test torch_threads_test",
     "health": "health_test nvml_test links_test",

@@ -6,103 +6,23 @@
  *     TOLLENS_SOFT_MEMORY=60G bench-pool --priced [--steps N] [--grow SHARE] [LIBRARY]    exact
  *     bench-pool --torch [OPTIONS]    PyTorch's allocators: runtime/torch/torch_bench.py
  *
- * Hot: the same size freed and allocated again. Walk: the H12 walk, 1 KiB to 10 MiB, 70 of 100
- * steps allocate; then steps at 50 of 100. The ratio is bytes held from the driver to bytes asked
- * for, at the end and at its worst above a GiB; beside it, how many handles of memory were taken
- * from the driver or given back, of an allocation, which is what p99 depends on. In flight: blocks
- * freed while a stream uses them, and the driver calls that this costs. Times are the host's, an
- * allocation or a free each. --grow tries another value of grow_share in the default profile.
+ * Hot: the same size freed and allocated again, the rounds of all rows in turn. Walk: the H12
+ * walk, 1 KiB to 10 MiB, 70 of 100 steps allocate; then steps at 50 of 100. The ratio is bytes held
+ * from the driver to bytes asked for, at the end and at its worst above a GiB; beside it, how many
+ * handles of memory were taken from the driver or given back, of an allocation, which is what p99
+ * depends on. In flight: blocks freed while a stream uses them, and the driver calls that this
+ * costs. Times are the host's, an allocation or a free each. --grow tries another value of
+ * grow_share in the default profile.
  * --priced: times of a walk are what its driver calls cost by their prices on an H100.
  */
 #include "core/any_driver.h"
 #include "pool_bench.h"
 #include "tollens/interpose.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- hot ---- */
-
-struct hot {
-    struct allocator *allocator;
-    size_t bytes;
-    int pairs;
-    double ns; /* a pair */
-    pthread_barrier_t *start;
-};
-
-static int by_value(const void *left, const void *right) {
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* The median of rounds: one of a millisecond alone varied by a factor of two on an H100, with what
- * else the processor did and how fast it ran. */
-static void *run_hot(void *user) {
-    struct hot *hot = user;
-    struct tol_stream *stream = NULL;
-    union memory memory;
-    double rounds[HOT_ROUNDS];
-    must(tol_stream_create(bench.context, NULL, &stream), "a stream");
-    for (int i = 0; i < 100; i++) {
-        if (take(hot->allocator, hot->bytes, stream, &memory)) give(hot->allocator, memory, stream);
-    }
-    pthread_barrier_wait(hot->start);
-    for (int round = 0; round < HOT_ROUNDS; round++) {
-        const double begin = (double)tol_now_ns();
-        for (int i = 0; i < hot->pairs; i++) {
-            if (!take(hot->allocator, hot->bytes, stream, &memory)) exit(2);
-            give(hot->allocator, memory, stream);
-        }
-        rounds[round] = ((double)tol_now_ns() - begin) / hot->pairs;
-    }
-    qsort(rounds, HOT_ROUNDS, sizeof rounds[0], by_value);
-    hot->ns = rounds[HOT_ROUNDS / 2];
-    must(tol_stream_synchronize(stream), "a wait");
-    tol_stream_destroy(stream);
-    return NULL;
-}
-
-/* Nanoseconds a pair and thread, the mean over threads. */
-static double measure_hot(struct allocator *a, size_t bytes, int threads, int pairs) {
-    struct hot hot[THREADS_MAX];
-    pthread_t ids[THREADS_MAX];
-    pthread_barrier_t start;
-    double sum = 0;
-    pthread_barrier_init(&start, NULL, (unsigned)threads);
-    for (int i = 0; i < threads; i++) {
-        hot[i] = (struct hot){.allocator = a, .bytes = bytes, .pairs = pairs, .start = &start};
-        pthread_create(&ids[i], NULL, run_hot, &hot[i]);
-    }
-    for (int i = 0; i < threads; i++) {
-        pthread_join(ids[i], NULL);
-        sum += hot[i].ns;
-    }
-    pthread_barrier_destroy(&start);
-    return sum / threads;
-}
-
-static void print_hot(enum kind kind, int pairs) {
-    static const size_t sizes[] = {1024, 5 * MIB, 20 * MIB};
-    struct allocator a;
-    open_allocator(&a, kind);
-    for (int i = 0; i < 3; i++) {
-        double one = measure_hot(&a, sizes[i], 1, pairs);
-        double four = measure_hot(&a, sizes[i], 4, pairs);
-        if (bench.is_json) {
-            printf("{\"hot_bytes\": %zu, \"allocator\": \"%s\", \"pair_ns_1_thread\": %.1f, "
-                   "\"pair_ns_4_threads\": %.1f, \"throughput_4_to_1\": %.2f}\n",
-                   sizes[i], kind_name(kind), one, four, 4 * one / four);
-        } else {
-            printf("%-8zu %-16s %12.1f %12.1f %12.2f\n", sizes[i], kind_name(kind), one, four,
-                   4 * one / four);
-        }
-    }
-    close_allocator(&a);
-}
 
 /* A number from 1 to most; most for anything else. */
 static int read_count(const char *text, int most) {
@@ -146,9 +66,7 @@ static void print_all(void) {
         printf("%s, ns for an allocation and its free, hot:\n%-8s %-16s %12s %12s %12s\n", device,
                "bytes", "allocator", "1 thread", "4 threads", "throughput");
     }
-    for (enum kind kind = 0; kind < KINDS; kind++) {
-        print_hot(kind, kind == DRIVER_SYNC && bench.pairs > 200 ? 200 : bench.pairs);
-    }
+    print_hot();
     if (!bench.is_json) {
         printf("\nfrees in flight, of 1000: ns each, and driver calls\n%-16s %8s %14s %12s\n",
                "allocator", "free", "another stream", "driver calls");

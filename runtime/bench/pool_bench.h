@@ -9,7 +9,7 @@
 #include "tollens/stream.h"
 
 #define MIB ((size_t)1 << 20)
-enum { HOT_PAIRS = 20000, HOT_ROUNDS = 15, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
+enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
 
 /* "no caches" is the default profile without blocks that stay with their thread. */
 enum kind { DEFAULT, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
@@ -46,6 +46,9 @@ void give(struct allocator *a, union memory memory, struct tol_stream *stream);
 
 /* Bytes held from the driver; 0 where the allocator cannot say. */
 double held(struct allocator *a);
+
+/* pool_hot_bench.c: pairs of the same size, of all allocators in turn. */
+void print_hot(void);
 
 /* pool_costs_bench.c: a clock that driver calls for memory move, and that clock or the host's. */
 void price_calls(struct tol_driver *driver);
