@@ -32,7 +32,7 @@ RUNTIME = within({
         watch_lock watch_visit watch_graphs watch_shares watch_accesses watch
     """,
     "transfer": """
-        retry team staging streamed pieces host_copy rows peer block_move transfer
+        retry team staging streamed reads pieces host_copy rows peer block_move transfer
     """,
     "vram": "sweep once vram_calls vram_handle",
     "worker": """
@@ -73,7 +73,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_ways_test watch_rules_test watch_baseline_test",
     "transfer": """
-        retry_test transfer_test pieces_test bus_test streamed_test ramp_test
+        retry_test transfer_test pieces_test bus_test streamed_test ramp_test reads_test
     """,
     "bench": "pool_rounds_test",
     "vram": "vram_test vram_handle_test once_test",

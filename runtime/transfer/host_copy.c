@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread more is worth its waking from so many bytes on, and one that spins from fewer; pieces
- * grow to no less than this, since the device rests 3 us between two; and parts of so many bytes
- * are packed side by side, each an eighth of a piece where that is less. */
+/* Of writes, and of reads unless their design says otherwise: one thread more is worth its waking
+ * from so many bytes on, and one that spins from fewer; pieces grow to no less than this, since the
+ * device rests 3 us between two; and parts of so many bytes are packed side by side, each an eighth
+ * of a piece where that is less. */
 enum { HELPER_BYTES = 1 << 20, SPINNER_BYTES = 128 << 10, PIECE_MIN = 512 << 10 };
 enum { PART_BYTES = 256 << 10, PART_MIN = 64 << 10, PARTS = 8 };
 
@@ -22,6 +23,7 @@ struct range {
     size_t bytes, piece_bytes, part_bytes;
     size_t first_bytes, ramp; /* so many pieces are smaller: the first, twice, four times ... */
     enum tol_transfer_pack way;
+    enum tol_read_copy copy; /* of a read */
 };
 
 static size_t piece_begin(const struct range *range, size_t piece) {
@@ -71,7 +73,12 @@ static void unpack_range(const void *copy, size_t piece, size_t part, const char
     const size_t offset = part * range->part_bytes;
     const size_t bytes = part_at(range, piece, offset);
     char *to = range->host + piece_begin(range, piece) + offset;
-    if (bytes > 0) copy_part(range->way, to, stage + offset, bytes);
+    if (bytes == 0) return;
+    if (range->copy == TOL_READ_AS_OPTIONS) {
+        copy_part(range->way, to, stage + offset, bytes);
+    } else {
+        tol_read_copy_as(range->copy, to, stage + offset, bytes);
+    }
 }
 
 static CUresult queue_write(const void *copy, size_t piece, char *stage,
@@ -88,20 +95,26 @@ static CUresult queue_read(const void *copy, size_t piece, char *stage,
                                         bytes_of(range, piece), stream);
 }
 
-static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
+/* So many bytes are worth a thread that has to be woken. */
+static size_t helper_bytes(const struct tol_transfer *transfer, bool is_write) {
+    return is_write ? HELPER_BYTES : transfer->reads.helper_bytes;
+}
+
+static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes, bool is_write) {
     const struct tol_transfer_options *options = &transfer->options;
-    size_t worth = bytes / HELPER_BYTES, near = bytes / SPINNER_BYTES;
+    size_t worth = bytes / helper_bytes(transfer, is_write), near = bytes / SPINNER_BYTES;
     if (near > options->spinners) near = options->spinners;
     if (worth < near && options->spin_us > 0) worth = near;
     return worth < options->threads - 1 ? worth : options->threads - 1;
 }
 
 /* The sizes of pieces and parts. */
-static void cut(const struct tol_transfer *transfer, struct range *range) {
+static void cut(const struct tol_transfer *transfer, struct range *range, bool is_write) {
     const struct tol_transfer_options *options = &transfer->options;
+    const size_t least = is_write ? PIECE_MIN : transfer->reads.piece_bytes;
     /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
     size_t even = range->bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
-    if (even < PIECE_MIN) even = PIECE_MIN;
+    if (even < least) even = least;
     range->piece_bytes = options->block_bytes;
     if (even < range->piece_bytes) range->piece_bytes = (even + 4095) & ~(size_t)4095;
     if (range->piece_bytes > options->block_bytes) range->piece_bytes = options->block_bytes;
@@ -112,6 +125,7 @@ static void cut(const struct tol_transfer *transfer, struct range *range) {
     range->part_bytes = (range->piece_bytes / PARTS + 4095) & ~(size_t)4095;
     if (range->part_bytes < PART_MIN) range->part_bytes = PART_MIN;
     if (range->part_bytes > PART_BYTES) range->part_bytes = PART_BYTES;
+    if (!is_write && transfer->reads.part_bytes > 0) range->part_bytes = transfer->reads.part_bytes;
 }
 
 static tol_status copy_range(struct tol_transfer *transfer, struct tol_place place, size_t offset,
@@ -120,17 +134,18 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
     struct range range = {.device = place.address + offset,
                           .host = host,
                           .bytes = bytes,
-                          .way = is_write ? transfer->options.pack : transfer->options.unpack};
+                          .way = is_write ? transfer->options.pack : transfer->options.unpack,
+                          .copy = transfer->reads.copy};
     struct tol_pieces pieces = {.transfer = transfer,
-                                .helpers = helpers_for(transfer, bytes),
-                                .is_small = bytes < HELPER_BYTES,
+                                .helpers = helpers_for(transfer, bytes, is_write),
+                                .is_small = bytes < helper_bytes(transfer, is_write),
                                 .copy = &range,
                                 .call = is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                 .pack = is_write ? pack_range : NULL,
                                 .queue = is_write ? queue_write : queue_read,
                                 .unpack = is_write ? NULL : unpack_range};
     if (bytes < transfer->options.streamed_bytes) range.way = TOL_TRANSFER_CACHED;
-    cut(transfer, &range);
+    cut(transfer, &range, is_write);
     pieces.count = count_pieces(&range);
     pieces.parts = (range.piece_bytes - 1) / range.part_bytes + 1;
     TOL_TRY(tol_context_enter(transfer->context));
@@ -270,8 +285,8 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
             bytes += items[end].bytes;
         }
         batch.first[pieces.count] = end;
-        pieces.helpers = helpers_for(transfer, bytes);
-        pieces.is_small = bytes < HELPER_BYTES;
+        pieces.helpers = helpers_for(transfer, bytes, is_write);
+        pieces.is_small = bytes < helper_bytes(transfer, is_write);
         if (bytes > 0) TOL_TRY(tol_pieces_run(&pieces));
         if (end < count) {
             const struct tol_transfer_item *item = &items[end++];

@@ -1,6 +1,7 @@
 /*
- * Copies in pieces: the calling thread alone speaks to the driver, and it and its helpers copy
- * between the program's memory and the staging blocks.
+ * Copies in pieces: the calling thread alone queues work for the device, and it and its helpers
+ * copy between the program's memory and the staging blocks. Helpers may ask the driver whether a
+ * piece is there (reads.h), one at a time; what it answers but yes is the caller's to see.
  *
  * A piece is what the device copies at once, and its parts are what threads copy side by side. The
  * pieces go through the blocks in turn, so piece n of b blocks has block n modulo b, and has to
@@ -9,6 +10,7 @@
  * The first failure stops all. Whatever happened, no block is given back while a copy uses it.
  */
 #include "core/deadline.h"
+#include "core/monotonic.h"
 #include "transfer_state.h"
 
 #include <stdio.h>
@@ -33,8 +35,12 @@ struct piece_run {
     atomic_size_t unpacked; /* pieces */
     atomic_bool stopped;    /* something failed, or all is done */
     size_t queued;          /* pieces given to the driver, by the caller */
-    size_t arrived;         /* of them that the device is done with */
+    atomic_size_t recorded; /* of them that have an event behind them */
+    atomic_size_t arrived;  /* of them that the device is done with; changed by who asks */
+    atomic_flag is_asking;  /* a thread asks whether the next one is */
     bool has_stirred;
+    size_t caller_parts;
+    uint64_t arrival_ns; /* when the last one was seen; only where notes are taken */
 };
 
 /* Between two looks at something that another thread or the device is to change: first at once,
@@ -103,19 +109,61 @@ static void do_part(struct piece_run *run, size_t number) {
     }
 }
 
+/* Takes in the piece that was queued first, if the device is done with it. Of several threads that
+ * ask, one does. The piece's event is not recorded again before it is taken in. */
+static CUresult ask(struct piece_run *run, bool *moved) {
+    CUresult result = CUDA_ERROR_NOT_READY;
+    const struct tol_transfer *transfer = run->pieces->transfer;
+    if (atomic_flag_test_and_set_explicit(&run->is_asking, memory_order_acquire)) return result;
+    const size_t piece = run->arrived;
+    if (piece == run->recorded) goto out;
+    struct piece_slot *slot = slot_of(run, piece);
+    result = transfer->context->functions->cuEventQuery(slot->stage->done.handle);
+    if (result != CUDA_SUCCESS) goto out;
+    if (transfer->notes != NULL && piece + 1 == run->pieces->count) run->arrival_ns = tol_now_ns();
+    run->arrived = piece + 1;
+    *moved = true;
+    if (run->pieces->pack != NULL) {
+        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
+    } else {
+        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
+    }
+out:
+    atomic_flag_clear_explicit(&run->is_asking, memory_order_release);
+    return result;
+}
+
+static bool is_read(const struct piece_run *run) {
+    return run->pieces->pack == NULL;
+}
+
+/* Waits until a part is ready. false: it never will be. */
+static bool await_part(struct piece_run *run, size_t number, bool asks) {
+    struct patience patience = {0};
+    while (!is_ready(run, number / run->pieces->parts)) {
+        bool moved = false;
+        if (is_stopped(run)) return false;
+        if (asks) (void)ask(run, &moved);
+        if (!moved) wait_a_little(&patience);
+    }
+    return !is_stopped(run);
+}
+
 static void help(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
+    struct tol_transfer *transfer = run->pieces->transfer;
+    const bool asks = is_read(run) && transfer->reads.shares_asking &&
+                      tol_context_enter(transfer->context) == TOL_OK;
+    size_t done = 0;
     for (;;) {
-        struct patience patience = {0};
         size_t number = atomic_fetch_add_explicit(&run->claimed, 1, memory_order_relaxed);
-        if (number >= count) return;
-        while (!is_ready(run, number / run->pieces->parts)) {
-            if (is_stopped(run)) return;
-            wait_a_little(&patience);
-        }
-        if (is_stopped(run)) return;
+        if (number >= count || !await_part(run, number, asks)) break;
         do_part(run, number);
+        done++;
     }
+    if (transfer->notes == NULL || done == 0) return;
+    transfer->notes->threads++;
+    transfer->notes->parts += done;
 }
 
 /* The caller takes on the next part only where it need not wait for it. */
@@ -127,6 +175,7 @@ static bool help_once(struct piece_run *run) {
         return false;
     }
     do_part(run, number);
+    run->caller_parts++;
     return true;
 }
 
@@ -153,6 +202,7 @@ static tol_status queue(struct piece_run *run, size_t piece) {
     }
     TOL_TRANSFER_CU(transfer, cuEventRecord, (stage->done.handle, transfer->stream->handle),
                     "recording a piece of a copy");
+    run->recorded = run->queued;
     atomic_fetch_add_explicit(&transfer->pieces, 1, memory_order_relaxed);
 out:
     return status;
@@ -166,28 +216,14 @@ static bool can_queue(const struct piece_run *run) {
                                      : is_at(&slot->next, run->queued);
 }
 
-/* Takes in the piece that was queued first, if the device is done with it. */
 static tol_status take_in(struct piece_run *run, bool *moved) {
     tol_status status = TOL_OK;
-    struct tol_context *context = run->pieces->transfer->context;
     if (run->arrived == run->queued) return TOL_OK;
-    const size_t piece = run->arrived;
-    struct piece_slot *slot = slot_of(run, piece);
-    CUresult result = context->functions->cuEventQuery(slot->stage->done.handle);
-    if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
-    if (result != CUDA_SUCCESS) {
-        status = tol_context_fail(context, __FILE__, __LINE__, "cuEventQuery", (int)result,
-                                  "waiting for a piece of a copy");
-        goto out;
+    const CUresult result = ask(run, moved);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
+        status = tol_context_fail(run->pieces->transfer->context, __FILE__, __LINE__,
+                                  "cuEventQuery", (int)result, "waiting for a piece of a copy");
     }
-    run->arrived++;
-    *moved = true;
-    if (run->pieces->pack != NULL) {
-        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
-    } else {
-        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
-    }
-out:
     return status;
 }
 
@@ -203,7 +239,7 @@ static tol_status check_headway(struct piece_run *run, struct patience *patience
         TOL_CHECK(
             ms < most_ms, TOL_TIMEOUT,
             "a copy has made no progress in %u ms: of %zu pieces, %zu are queued and %zu are done",
-            most_ms, run->pieces->count, run->queued, run->arrived);
+            most_ms, run->pieces->count, run->queued, (size_t)run->arrived);
     }
 out:
     return status;
@@ -222,9 +258,15 @@ static void stir_once(struct piece_run *run) {
     tol_team_stir(&pieces->transfer->team, (unsigned)pieces->helpers);
 }
 
+/* Where the caller only leads, it still unpacks what nobody else may come for. */
+static bool may_help(const struct piece_run *run) {
+    return !is_read(run) || !run->pieces->transfer->reads.leads_only || run->arrived == run->queued;
+}
+
 static tol_status lead(struct piece_run *run) {
     tol_status status = TOL_OK;
     struct patience patience = {0};
+    size_t arrived = 0;
     while (!is_over(run)) {
         bool moved = false;
         if (can_queue(run)) {
@@ -232,7 +274,9 @@ static tol_status lead(struct piece_run *run) {
             moved = true;
         }
         TOL_TRY(take_in(run, &moved));
-        if (!moved) moved = help_once(run);
+        moved = moved || run->arrived != arrived; /* a helper may have asked */
+        arrived = run->arrived;
+        if (!moved && may_help(run)) moved = help_once(run);
         if (moved) {
             patience.looks = 0;
             continue;
@@ -303,21 +347,41 @@ static void land(struct piece_run *run, tol_status status) {
     (void)tol_fail_again(status, result, message);
 }
 
+/* What the device can do at once, before helpers are woken: each takes some microseconds. */
+static tol_status queue_first(struct piece_run *run) {
+    tol_status status = TOL_OK;
+    if (!is_read(run) || !run->pieces->transfer->reads.queues_first) return TOL_OK;
+    while (status == TOL_OK && can_queue(run)) status = queue(run, run->queued);
+    return status;
+}
+
+static void note(const struct piece_run *run, uint64_t begin_ns) {
+    struct tol_read_notes *notes = run->pieces->transfer->notes;
+    if (notes == NULL || !is_read(run)) return;
+    notes->copies++;
+    notes->threads += run->caller_parts > 0;
+    notes->parts += run->caller_parts;
+    notes->caller_parts += run->caller_parts;
+    notes->arrival_ns += run->arrival_ns - begin_ns;
+}
+
 tol_status tol_pieces_run(struct tol_pieces *pieces) {
-    struct share share = {.run = {.pieces = pieces, .caller = pthread_self()}};
+    const uint64_t begin_ns = pieces->transfer->notes != NULL ? tol_now_ns() : 0;
+    struct share share = {
+        .run = {.pieces = pieces, .caller = pthread_self(), .is_asking = ATOMIC_FLAG_INIT}};
     struct piece_run *run = &share.run;
     const size_t parts = pieces->count * pieces->parts;
     if (pieces->helpers > parts - 1) pieces->helpers = parts - 1;
     const size_t want = TOL_TRANSFER_BLOCKS;
     tol_status status = take_slots(run, want < pieces->count ? want : pieces->count);
+    if (status == TOL_OK) status = share.status = queue_first(run);
     if (status == TOL_OK) {
         tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, pieces->is_small, work,
                      &share);
         status = share.status;
-        if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) {
-            land(run, status);
-        }
     }
+    if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) land(run, status);
+    if (status == TOL_OK) note(run, begin_ns);
     give_slots(run);
     return status;
 }
