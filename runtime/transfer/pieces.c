@@ -13,6 +13,7 @@
 #include "core/monotonic.h"
 #include "transfer_state.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -350,6 +351,7 @@ static void land(struct piece_run *run, tol_status status) {
 /* What the device can do at once, before helpers are woken: each takes some microseconds. */
 static tol_status queue_first(struct piece_run *run) {
     tol_status status = TOL_OK;
+    assert(run->slot_count > 0);
     if (!is_read(run) || !run->pieces->transfer->reads.queues_first) return TOL_OK;
     while (status == TOL_OK && can_queue(run)) status = queue(run, run->queued);
     return status;
