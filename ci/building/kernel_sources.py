@@ -53,6 +53,8 @@ KERNEL_IMAGES = """
     attention_backward/attention_backward_1_naive attention_backward/attention_backward_2_tensor
     attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
     attention_backward/attention_backward_hopper_defects
+    attention_backward/attention_backward_4_ordered
+    attention_backward/attention_backward_ordered_defects
     attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
     attention_packed/attention_packed_3_hopper attention_packed/attention_packed_defects
     attention_paged/attention_paged_1_naive attention_paged/attention_paged_2_tensor

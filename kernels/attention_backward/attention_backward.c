@@ -8,16 +8,54 @@
 #include "operand.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { STEP = ATTENTION_FIGURES_STEP, WARPS = 4 };
 
-size_t kn_attention_backward_workspace(const struct kn_attention *x) {
+/* Where the parts of a workspace begin, in bytes. */
+struct parts {
+    size_t sums, turns, end; /* behind the figures; the same if the variant keeps no sums */
+};
+
+/* Whether rows of this name keep sums in the workspace, to which blocks add in turn. */
+static bool keeps_sums(const struct kn_attention_backward *b) {
+    const struct kn_variants *table =
+        b->variants != NULL ? b->variants : &kn_attention_backward_variants;
+    for (size_t i = 0; b->variant != NULL && i < table->count; i++) {
+        const struct kn_variant *row = &table->rows[i];
+        if (strcmp(row->name, b->variant) == 0 && row->tile[1] != 0) return true;
+    }
+    return false;
+}
+
+/* false: a size overflows. */
+static bool divide_workspace(const struct kn_attention_backward *b, struct parts *parts) {
+    const struct kn_attention *x = &b->forward;
     const size_t pitch = (x->q_length + STEP - 1) / STEP * STEP;
-    size_t rows = 0, bytes = 0;
-    if (x->heads != 0 && x->batch > SIZE_MAX / x->heads) return SIZE_MAX;
-    const bool fits = pitch >= x->q_length && kn_add_product(&rows, x->batch * x->heads, pitch) &&
-                      kn_add_product(&bytes, rows, 2 * sizeof(float));
-    return fits ? bytes : SIZE_MAX;
+    size_t rows = 0;
+    *parts = (struct parts){0};
+    if (x->heads != 0 && x->batch > SIZE_MAX / x->heads) return false;
+    if (pitch < x->q_length || !kn_add_product(&rows, x->batch * x->heads, pitch) ||
+        !kn_add_product(&parts->sums, rows, 2 * sizeof(float))) {
+        return false;
+    }
+    parts->turns = parts->end = parts->sums;
+    if (!keeps_sums(b)) return true;
+    if (x->head_size > SIZE_MAX / sizeof(float) ||
+        !kn_add_product(&parts->turns, rows, x->head_size * sizeof(float))) {
+        return false;
+    }
+    parts->end = parts->turns;
+    return kn_add_product(&parts->end, rows / ATTENTION_TURN_ROWS + 1, sizeof(uint32_t));
+}
+
+size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *b) {
+    struct parts parts;
+    return divide_workspace(b, &parts) ? parts.end : SIZE_MAX;
+}
+
+size_t kn_attention_backward_workspace(const struct kn_attention *x) {
+    return kn_attention_backward_workspace_of(&(struct kn_attention_backward){.forward = *x});
 }
 
 /* What a gradient must not overlap. */
@@ -73,7 +111,7 @@ static tol_status check(const struct kn_attention_backward *b,
               "the gradients of %zu rows and %zu keys", x->q_length, x->kv_length);
     TOL_CHECK(x->lse != NULL && b->workspace != NULL, TOL_INVALID_ARGUMENT,
               "attention's backward pass needs lse and a workspace");
-    const size_t needed = kn_attention_backward_workspace(x);
+    const size_t needed = kn_attention_backward_workspace_of(b);
     TOL_CHECK(needed <= tol_buffer_bytes(b->workspace), TOL_OUT_OF_RANGE,
               "the workspace has %zu bytes, and needs %zu", tol_buffer_bytes(b->workspace), needed);
     const struct kn_heads *const heads[OPERANDS] = {&x->q,     &x->k,   &x->v,   &x->out,
@@ -88,19 +126,25 @@ static tol_status check(const struct kn_attention_backward *b,
         problem->is_aligned = problem->is_aligned && attention_operand_is_aligned(x, &operands[i]);
     }
     TOL_TRY(check_gradients(b, operands));
+    struct parts parts;
+    divide_workspace(b, &parts);
+    const CUdeviceptr room = tol_buffer_address(b->workspace);
+    const bool has_sums = parts.end != parts.sums;
     problem->arguments = (struct attention_backward_arguments){
         .x = forward.arguments,
         .d_out = operands[D_OUT].begin,
         .d_q = operands[D_Q].begin,
         .d_k = operands[D_K].begin,
         .d_v = operands[D_V].begin,
-        .figures = tol_buffer_address(b->workspace),
+        .figures = room,
         .d_out_strides = operands[D_OUT].strides,
         .d_q_strides = operands[D_Q].strides,
         .d_k_strides = operands[D_K].strides,
         .d_v_strides = operands[D_V].strides,
         .figures_pitch = (int)((x->q_length + STEP - 1) / STEP * STEP),
-        .scale = x->scale != 0 ? x->scale : (float)(1 / sqrt((double)x->head_size))};
+        .scale = x->scale != 0 ? x->scale : (float)(1 / sqrt((double)x->head_size)),
+        .sums = has_sums ? room + parts.sums : 0,
+        .turns = has_sums ? room + parts.turns : 0};
 out:
     return status;
 }
@@ -128,7 +172,8 @@ static tol_status launch_with_maps(struct kn_kernels *kernels, struct tol_stream
     return tol_launch(stream, kernel, shape, (struct tol_arguments){8, values, bytes});
 }
 
-/* One block for each tile of keys and of rows; of the naive kernel a warp for each of them. */
+/* One block for each tile of keys and of rows, or of keys alone where blocks add to rows in turn;
+ * of the naive kernel a warp for each row and key. */
 static tol_status count_blocks(const struct kn_variant *variant, const struct kn_attention *x,
                                struct attention_backward_arguments *arguments, size_t *blocks) {
     tol_status status = TOL_OK;
@@ -136,8 +181,9 @@ static tol_status count_blocks(const struct kn_variant *variant, const struct kn
     const size_t k_tiles = (x->kv_length + tile - 1) / tile;
     const size_t q_tiles = (x->q_length + tile - 1) / tile;
     size_t count = 0;
-    const bool fits = kn_add_product(&count, x->batch * x->kv_heads, k_tiles) &&
-                      kn_add_product(&count, x->batch * x->heads, q_tiles);
+    const bool fits =
+        kn_add_product(&count, x->batch * x->kv_heads, k_tiles) &&
+        (variant->tile[1] != 0 || kn_add_product(&count, x->batch * x->heads, q_tiles));
     if (variant->tile[0] == 0) {
         count = count / WARPS + (count % WARPS != 0);
     } else {
@@ -154,7 +200,7 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
                                  const struct kn_attention_backward *b) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
-    const struct tol_kernel *kernel = NULL, *figures = NULL;
+    const struct tol_kernel *kernel = NULL, *figures = NULL, *finish = NULL;
     struct attention_backward_problem problem = {.backward = b};
     struct attention_backward_arguments *arguments = &problem.arguments;
     size_t blocks = 0;
@@ -168,6 +214,8 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
                             b->variants != NULL ? b->variants : &kn_attention_backward_variants,
                             b->variant, &problem, &variant, &kernel));
     TOL_TRY(kn_kernels_find(kernels, &kn_attention_figures[x->type], &figures));
+    const struct kn_variant *last = attention_backward_finish(x->type, x->head_size);
+    if (variant->tile[1] != 0) TOL_TRY(kn_kernels_find(kernels, last, &finish));
     TOL_TRY(count_blocks(variant, x, arguments, &blocks));
     TOL_TRY(launch(stream, figures,
                    (struct tol_launch_shape){.grid_x = (unsigned)arguments->figures_pitch / WARPS,
@@ -184,8 +232,19 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
                                            .block_y = variant->tile[0] != 0 ? 1 : WARPS,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    status = variant->cluster != 0 ? launch_with_maps(kernels, stream, kernel, shape, &problem)
-                                   : launch(stream, kernel, shape, arguments);
+    TOL_TRY(variant->cluster != 0 ? launch_with_maps(kernels, stream, kernel, shape, &problem)
+                                  : launch(stream, kernel, shape, arguments));
+    if (finish == NULL) goto out;
+    status = launch(
+        stream, finish,
+        (struct tol_launch_shape){
+            .grid_x = (unsigned)((x->q_length + ATTENTION_TURN_ROWS - 1) / ATTENTION_TURN_ROWS),
+            .grid_y = (unsigned)x->heads,
+            .grid_z = (unsigned)x->batch,
+            .block_x = last->threads,
+            .block_y = 1,
+            .block_z = 1},
+        arguments);
 out:
     return status;
 }

@@ -9,7 +9,8 @@
  * is in memory. Sums are in float; with fp16 and bf16 P and d_s are rounded to the type before they
  * are multiplied, so in fp16 an element of d_s of 65520 or more becomes an infinity.
  *
- * No element is added to by two blocks: the same problem gives the same bits, run after run.
+ * Blocks never add to an element in an order that is left to chance: the same problem gives the
+ * same bits, run after run.
  *
  * A row that saw no key has the gradient zero, and a key that no row sees too. A NaN in a row of q,
  * out, d_out, or an lse of NaN or +infinity, makes NaN of that row's gradient and of those of the
@@ -29,7 +30,7 @@ struct kn_attention_backward {
     struct kn_attention forward;
     struct kn_heads d_out, d_q; /* shaped like q */
     struct kn_heads d_k, d_v;   /* shaped like k */
-    /* At least kn_attention_backward_workspace bytes. Calls that may run concurrently need one
+    /* At least kn_attention_backward_workspace_of bytes. Calls that may run concurrently need one
      * each. */
     const struct tol_buffer *workspace;
     const char *variant;                /* forces the variant of this name; NULL: the best */
@@ -52,13 +53,20 @@ TOL_API tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_
  * Shape alone counts. SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forward);
 
+/* The bytes of workspace that a call needs: "ordered" takes besides a float for each element of
+ * q, with rows rounded up as above, and a word for 64 rows. All else needs what
+ * kn_attention_backward_workspace says. Of the call the shape, variant and variants count. SIZE_MAX
+ * if that overflows. Pure. */
+TOL_API size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *backward);
+
 /* "tensor": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, on compute capability
  * 8.0; "wgmma": the same on 9.0, whose rows and heads tensor maps describe, only by its name;
- * "naive": all. */
+ * "naive": all. "ordered": as
+ * "wgmma", by its name alone, with a workspace of its own size. */
 extern const struct kn_variants kn_attention_backward_variants;
 
 /* Kernels with one planted defect each, for sabotage: heads of 64 elements, fp16 of "tensor" and
- * bf16 of "wgmma". */
+ * bf16 of "wgmma" and "ordered". */
 extern const struct kn_variants kn_attention_backward_defects;
 
 #endif

@@ -10,6 +10,9 @@
 /* Rows of q whose figures are made at once. Each head has room for a multiple of it. */
 #define ATTENTION_FIGURES_STEP 128
 
+/* Rows of q in a tile that blocks of "ordered" add to in turn. */
+#define ATTENTION_TURN_ROWS 64
+
 struct attention_backward_arguments {
     struct attention_arguments x; /* of the forward pass; part is not used */
     ATTENTION_ADDRESS d_out;
@@ -24,6 +27,13 @@ struct attention_backward_arguments {
     int figures_pitch;
     int q_tiles, k_tiles; /* of the rows of q, and of keys, that a block owns; naive: 0 */
     float scale;
+    /* Of "ordered"; else null. With tiles the tiles of ATTENTION_TURN_ROWS rows in figures_pitch:
+     * sums has the floats of d_q before the scale, [batch][heads][tiles][head_size / 8][128][4], as
+     * attention_backward_ordered.cuh says; it begins at a multiple of 16 bytes. turns has words,
+     * [batch][heads][tiles]: one more than the last tile of keys that was added to the tile, or 0.
+     * The word behind them counts the blocks that have begun. */
+    ATTENTION_ADDRESS sums;
+    ATTENTION_ADDRESS turns;
 };
 
 #endif

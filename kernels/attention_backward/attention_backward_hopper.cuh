@@ -112,6 +112,19 @@ __device__ inline void gradient_produce(const attention_backward_arguments &g,
     }
 }
 
+// A warpgroup's 64 rows of sums, times the scale and rounded, as the boxes of a map.
+template <typename T, int D>
+__device__ inline void put_sums(uint8_t (&to)[D / 64][BOX], const float *from, float scale) {
+    const int lane = threadIdx.x % WARP, down = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < D / 4; i++) {
+        const int c = i / 2, h = i % 2;
+        uint8_t *row = to[c / 8] + (down + h * 8) * BOX_ROW;
+        *(uint32_t *)(row + (c % 8 ^ lane / 4) * 16 + lane % 4 * 4) =
+            pack<T>(from[c * 4 + 2 * h] * scale, from[c * 4 + 2 * h + 1] * scale);
+    }
+}
+
 // The 64 rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
 // 8, under index 0 and 1.
 template <typename T, int D, bool OF_KEYS, gradient_defect DEFECT> struct gradient_consumer {
@@ -252,20 +265,9 @@ template <typename T, int D, bool OF_KEYS, gradient_defect DEFECT> struct gradie
         }
     }
 
-    __device__ inline void put(uint8_t (&to)[SLABS][BOX], const float *from, float scale) {
-        const int lane = threadIdx.x % WARP, down = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
-#pragma unroll
-        for (int i = 0; i < D / 4; i++) {
-            const int c = i / 2, h = i % 2;
-            uint8_t *row = to[c / 8] + (down + h * 8) * BOX_ROW;
-            *(uint32_t *)(row + (c % 8 ^ lane / 4) * 16 + lane % 4 * 4) =
-                pack<T>(from[c * 4 + 2 * h] * scale, from[c * 4 + 2 * h + 1] * scale);
-        }
-    }
-
     __device__ inline void store(const gradient_maps &maps, const gradient_place &place) {
-        put(s->a[consumer], sums, g.scale);
-        if (OF_KEYS) put(s->b[consumer], sums_e, 1);
+        put_sums<T, D>(s->a[consumer], sums, g.scale);
+        if (OF_KEYS) put_sums<T, D>(s->b[consumer], sums_e, 1);
         fence_copies();
         named_barrier(1 + consumer, WARPGROUP);
         const int row = place.first + consumer * BOX_ROWS;

@@ -19,4 +19,7 @@ struct attention_backward_problem {
 /* For each type the kernel that makes the figures of the rows of q. */
 extern const struct kn_variant kn_attention_figures[KN_TYPES];
 
+/* The kernel that makes d_q of the sums of "ordered", for heads of 64 or 128 elements. */
+const struct kn_variant *attention_backward_finish(enum kn_type type, size_t head_size);
+
 #endif

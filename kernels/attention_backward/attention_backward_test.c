@@ -104,10 +104,18 @@ Test(attention_backward, wgmma_is_the_definition) {
     }
 }
 
+Test(attention_backward, ordered_is_the_definition) {
+    if (!is_hopper()) cr_skip_test("not 9.0");
+    for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
+        try_shapes("ordered", type, 64);
+        try_shapes("ordered", type, 128);
+    }
+}
+
 /* Scores that leave weight to one key, that are all equal, and that cancel; gradients that do. */
 Test(attention_backward, every_distribution_is_survived) {
-    static const char *const names[] = {"naive", "tensor", "wgmma"};
-    const int count = is_hopper() ? 3 : 2;
+    static const char *const names[] = {"naive", "tensor", "wgmma", "ordered"};
+    const int count = is_hopper() ? 4 : 2;
     for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (int v = 0; v < (type == KN_F32 ? 1 : count); v++) {
@@ -157,6 +165,8 @@ Test(attention_backward, planted_defects_are_found) {
         if (row->compute_capability_min == 90) {
             if (!is_hopper()) continue;
             trial.backward.forward.type = KN_BF16;
+            /* Then several blocks add to a tile. */
+            if (row->tile[1] != 0) trial.backward.forward.kv_length = 200;
         }
         const struct kn_attention_backward_outcome outcome = run(&trial);
         cr_assert(outcome.d_q.failed + outcome.d_k.failed + outcome.d_v.failed > 0,
@@ -194,9 +204,9 @@ Test(attention_backward, unaligned_rows_fall_back_to_what_serves_them) {
 /* With two keys and five rows, aligned to the end, the first three rows see nothing; with a window
  * of one and more keys than rows, the first keys are seen by none. */
 Test(attention_backward, what_is_not_seen_has_no_gradient) {
-    static const char *const names[] = {"naive", "tensor", "wgmma"};
+    static const char *const names[] = {"naive", "tensor", "wgmma", "ordered"};
     static float d_q[5 * 64], d_k[9 * 64], d_v[9 * 64];
-    for (int v = 0; v < (is_hopper() ? 3 : 2); v++) {
+    for (int v = 0; v < (is_hopper() ? 4 : 2); v++) {
         for (int turn = 0; turn < 2; turn++) {
             const size_t rows = turn == 0 ? 5 : 4, keys = turn == 0 ? 2 : 9;
             const struct kn_attention_backward_outcome outcome = run(

@@ -74,7 +74,7 @@ static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
     struct kn_attention_backward b = trial->backward;
     struct kn_attention *x = &b.forward;
     struct tol_context *context = kn_kernels_context(kernels);
-    const size_t bytes = kn_attention_backward_workspace(x);
+    const size_t bytes = kn_attention_backward_workspace_of(&b);
     size_t forward_bytes = 0;
     TOL_TRY(
         tol_buffer_create(context, x->batch * x->heads * x->q_length, sizeof(float), &stage->lse));

@@ -6,10 +6,12 @@
 KN_IMAGES(attention_backward_1_naive);
 KN_IMAGES(attention_backward_2_tensor);
 KN_IMAGES(attention_backward_3_hopper);
+KN_IMAGES(attention_backward_4_ordered);
 KN_IMAGES(attention_backward_defects);
 KN_IMAGES(attention_backward_hopper_defects);
+KN_IMAGES(attention_backward_ordered_defects);
 
-enum { ANY = 0 };
+enum { ANY = 0, TURN = ATTENTION_TURN_ROWS };
 
 static const char *refuse(const struct attention_backward_problem *problem, enum kn_type type,
                           size_t head_size, bool takes_maps) {
@@ -31,29 +33,39 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
  * two a stage, with figures. */
 #define HOPPER_STAGES(d) ((d) == 64 ? 4 : 3)
 #define HOPPER_BYTES(d) ((4 + 2 * HOPPER_STAGES(d)) * 64 * 2 * (d) + HOPPER_STAGES(d) * 512 + 2048)
+/* Of attention_backward_ordered: two tiles of gradients and one of floats besides. */
+#define ORDERED_BYTES(d)                                                                           \
+    ((4 + 2 * HOPPER_STAGES(d)) * 64 * 2 * (d) + 2 * 128 * 128 + 64 * 4 * (d) +                    \
+     HOPPER_STAGES(d) * 1024)
 
 /* Name, entry point, image, least compute capability, type, elements of a head, threads, bytes of
- * dynamic shared memory, the rows that a block owns, and whether it takes tensor maps. */
+ * dynamic shared memory, the rows that a block owns, whether it takes tensor maps, and the rows of
+ * q of the tiles that blocks add to in turn. */
 #define BACKWARDS(ROW)                                                                             \
-    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128, TENSOR_BYTES(64, 128), 128, 0)          \
-    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 128, TENSOR_BYTES(128, 64), 64, 0)         \
-    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128, TENSOR_BYTES(64, 128), 128, 0)        \
-    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0)       \
-    ROW(wgmma, wgmma_f16_64, 3_hopper, 90, F16, 64, 384, HOPPER_BYTES(64), 128, 1)                 \
-    ROW(wgmma, wgmma_f16_128, 3_hopper, 90, F16, 128, 384, HOPPER_BYTES(128), 128, 1)              \
-    ROW(wgmma, wgmma_bf16_64, 3_hopper, 90, BF16, 64, 384, HOPPER_BYTES(64), 128, 1)               \
-    ROW(wgmma, wgmma_bf16_128, 3_hopper, 90, BF16, 128, 384, HOPPER_BYTES(128), 128, 1)            \
-    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0, 0)                                      \
-    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0)                                      \
-    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0)
+    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)       \
+    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)      \
+    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)     \
+    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)    \
+    ROW(wgmma, wgmma_f16_64, 3_hopper, 90, F16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)              \
+    ROW(wgmma, wgmma_f16_128, 3_hopper, 90, F16, 128, 384, HOPPER_BYTES(128), 128, 1, 0)           \
+    ROW(wgmma, wgmma_bf16_64, 3_hopper, 90, BF16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)            \
+    ROW(wgmma, wgmma_bf16_128, 3_hopper, 90, BF16, 128, 384, HOPPER_BYTES(128), 128, 1, 0)         \
+    ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0, 0, 0)                                   \
+    ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0, 0)                                   \
+    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0, 0)                                 \
+    ROW(ordered, ordered_f16_64, 4_ordered, 90, F16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)     \
+    ROW(ordered, ordered_f16_128, 4_ordered, 90, F16, 128, 384, ORDERED_BYTES(128), 128, 1, TURN)  \
+    ROW(ordered, ordered_bf16_64, 4_ordered, 90, BF16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)   \
+    ROW(ordered, ordered_bf16_128, 4_ordered, 90, BF16, 128, 384, ORDERED_BYTES(128), 128, 1, TURN)
 
-#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows, maps)        \
+#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows, maps, turn)  \
     static const char *refuse_##entry(const void *problem) {                                       \
         return refuse(problem, KN_##type, head_size, maps);                                        \
     }
 BACKWARDS(REFUSE)
 
-#define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows, maps)    \
+#define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows, maps,    \
+                turn)                                                                              \
     {.name = #name_,                                                                               \
      .entry = "attention_backward_" #entry_,                                                       \
      .images = kn_images_attention_backward_##image,                                               \
@@ -61,14 +73,14 @@ BACKWARDS(REFUSE)
      .refuse = refuse_##entry_,                                                                    \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
-     .tile = {rows},                                                                               \
+     .tile = {rows, turn},                                                                         \
      .cluster = maps},
 static const struct kn_variant variants[] = {BACKWARDS(VARIANT)};
 
 const struct kn_variants kn_attention_backward_variants = {"attention's backward pass", variants,
                                                            sizeof variants / sizeof variants[0]};
 
-#define DEFECT(which, image, capability, refuses, threads_, bytes, maps)                           \
+#define DEFECT(which, image, capability, refuses, threads_, bytes, maps, turn)                     \
     {.name = #which,                                                                               \
      .entry = "attention_backward_" #which,                                                        \
      .images = kn_images_attention_backward_##image,                                               \
@@ -76,16 +88,19 @@ const struct kn_variants kn_attention_backward_variants = {"attention's backward
      .refuse = refuse_##refuses,                                                                   \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
-     .tile = {128},                                                                                \
+     .tile = {128, turn},                                                                          \
      .cluster = maps},
 #define TENSOR_DEFECT(which)                                                                       \
-    DEFECT(which, defects, 80, tensor_f16_64, 128, TENSOR_BYTES(64, 128), 0)
+    DEFECT(which, defects, 80, tensor_f16_64, 128, TENSOR_BYTES(64, 128), 0, 0)
 #define HOPPER_DEFECT(which)                                                                       \
-    DEFECT(which, hopper_defects, 90, wgmma_bf16_64, 384, HOPPER_BYTES(64), 1)
+    DEFECT(which, hopper_defects, 90, wgmma_bf16_64, 384, HOPPER_BYTES(64), 1, 0)
+#define ORDERED_DEFECT(which)                                                                      \
+    DEFECT(which, ordered_defects, 90, ordered_bf16_64, 384, ORDERED_BYTES(64), 1, TURN)
 static const struct kn_variant defects[] = {
     TENSOR_DEFECT(no_delta) TENSOR_DEFECT(lost_head) TENSOR_DEFECT(unmasked)
         TENSOR_DEFECT(last_tile_lost) TENSOR_DEFECT(swapped_figures) TENSOR_DEFECT(unscaled)
-            HOPPER_DEFECT(lost_consumer) HOPPER_DEFECT(lost_step) HOPPER_DEFECT(wrong_head)};
+            HOPPER_DEFECT(lost_consumer) HOPPER_DEFECT(lost_step) HOPPER_DEFECT(wrong_head)
+                ORDERED_DEFECT(lost_part) ORDERED_DEFECT(lost_keys) ORDERED_DEFECT(wrong_half)};
 const struct kn_variants kn_attention_backward_defects = {
     "defects of attention's backward pass", defects, sizeof defects / sizeof defects[0]};
 
@@ -97,3 +112,15 @@ const struct kn_variants kn_attention_backward_defects = {
     }
 const struct kn_variant kn_attention_figures[KN_TYPES] = {
     [KN_F32] = FIGURES(f32), [KN_F16] = FIGURES(f16), [KN_BF16] = FIGURES(bf16)};
+
+#define FINISH(type, d)                                                                            \
+    {                                                                                              \
+        .name = "finish", .entry = "attention_finish_" #type "_" #d,                               \
+        .images = kn_images_attention_backward_4_ordered, .compute_capability_min = 90,            \
+        .threads = 4 * (d)                                                                         \
+    }
+const struct kn_variant *attention_backward_finish(enum kn_type type, size_t head_size) {
+    static const struct kn_variant finish[][2] = {{FINISH(f16, 64), FINISH(f16, 128)},
+                                                  {FINISH(bf16, 64), FINISH(bf16, 128)}};
+    return &finish[type == KN_BF16][head_size == 128];
+}

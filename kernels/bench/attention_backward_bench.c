@@ -43,8 +43,8 @@ static tol_status make_buffers(struct gradients *g) {
     const size_t q = x->batch * x->heads * x->q_length * x->head_size;
     const size_t k = x->batch * x->kv_heads * x->kv_length * x->head_size;
     g->sets = kn_bench_sets(g->bench, 4 * (q + k) * kn_type_bytes(x->type));
-    TOL_TRY(
-        tol_buffer_create(g->bench->context, kn_attention_backward_workspace(x), 1, &g->workspace));
+    TOL_TRY(tol_buffer_create(g->bench->context, kn_attention_backward_workspace_of(&g->backward),
+                              1, &g->workspace));
     g->backward.workspace = g->workspace;
     for (size_t i = 0; i < g->sets; i++) {
         for (size_t j = 0; j < KINDS; j++) {

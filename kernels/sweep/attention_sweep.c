@@ -96,6 +96,8 @@ void sweep_attention(struct sweep *sweep) {
             run_backward(sweep, "tensor", type, 128, 67, 100);
             run_backward(sweep, "wgmma", type, 64, 131, 140);
             run_backward(sweep, "wgmma", type, 128, 131, 140);
+            run_backward(sweep, "ordered", type, 64, 131, 300);
+            run_backward(sweep, "ordered", type, 128, 131, 140);
         }
         for (int i = 0; i < 5; i++) {
             run_cases(sweep, "decode", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
