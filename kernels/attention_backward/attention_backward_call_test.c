@@ -77,7 +77,7 @@ Test(attention_backward_call, what_makes_no_sense_is_refused) {
     bad.workspace = lse;
     REFUSED(TOL_OUT_OF_RANGE, "the workspace has 128 bytes, and needs 2048");
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "there are tensor, wgmma, naive");
+    REFUSED(TOL_NOT_FOUND, "there are tensor, wgmma, naive, ordered");
     bad.variant = "tensor", bad.d_k.row_stride = WIDTH + 1, bad.d_k.offset = 0;
     bad.d_k.buffer = of_rows, bad.forward.kv_length = 1, bad.d_k.offset = 3 * OF_ROWS;
     bad.d_q = (struct kn_heads){.buffer = of_keys, .offset = OF_KEYS * 2};
@@ -87,6 +87,23 @@ Test(attention_backward_call, what_makes_no_sense_is_refused) {
     MUST_FAIL(kn_attention_backward(kernels, stream, NULL), TOL_INVALID_ARGUMENT, "a problem");
     MUST_FAIL(kn_attention_backward(NULL, stream, &good), TOL_INVALID_ARGUMENT, "set of kernels");
     MUST_FAIL(kn_attention_backward(kernels, NULL, &good), TOL_INVALID_ARGUMENT, "a stream");
+    end();
+}
+
+/* 2 heads, 128 rows each with padding: 8 bytes of figures and 64 floats for a row, and a word for
+ * 64 rows, and one more. */
+Test(attention_backward_call, ordered_needs_room_for_its_sums) {
+    const struct kn_attention_backward good = begin();
+    struct kn_attention_backward bad = good;
+    const size_t needed = 256 * (8 + 64 * 4) + 5 * 4;
+    bad.variant = "ordered";
+    cr_assert(kn_attention_backward_workspace_of(&bad) == needed, "%zu",
+              kn_attention_backward_workspace_of(&bad));
+    cr_assert(kn_attention_backward_workspace_of(&good) ==
+              kn_attention_backward_workspace(&good.forward));
+    REFUSED(TOL_OUT_OF_RANGE, "the workspace has 2048 bytes, and needs 67604");
+    bad.variant = "ordered", bad.forward.head_size = SIZE_MAX / 8;
+    cr_assert(kn_attention_backward_workspace_of(&bad) == SIZE_MAX);
     end();
 }
 

@@ -112,6 +112,28 @@ Test(attention_backward, ordered_is_the_definition) {
     }
 }
 
+/* More heads than tickets take at a time, several tiles of keys of each, which add to the same
+ * rows; and the heads of q that share keys. */
+Test(attention_backward, ordered_adds_the_parts_of_many_blocks) {
+    if (!is_hopper()) cr_skip_test("not 9.0");
+    for (int turn = 0; turn < 3; turn++) {
+        const size_t heads = turn == 1 ? 6 : 5;
+        try(&(struct kn_attention_backward_trial){
+            .backward = {.forward = {.type = KN_BF16,
+                                     .batch = 2,
+                                     .heads = heads,
+                                     .kv_heads = turn == 1 ? 2 : 5,
+                                     .q_length = turn == 2 ? 330 : 129,
+                                     .kv_length = turn == 2 ? 390 : 520,
+                                     .head_size = 64,
+                                     .causal = turn > 0,
+                                     .window = turn == 2 ? 100 : 0},
+                         .variant = "ordered"},
+            .distribution = KN_NORMAL,
+            .values = KN_NORMAL});
+    }
+}
+
 /* Scores that leave weight to one key, that are all equal, and that cancel; gradients that do. */
 Test(attention_backward, every_distribution_is_survived) {
     static const char *const names[] = {"naive", "tensor", "wgmma", "ordered"};
@@ -233,16 +255,19 @@ Test(attention_backward, what_is_not_seen_has_no_gradient) {
     }
 }
 
-static void check_bits(const char *variant, bool causal) {
-    enum { ROWS = 4 * 100 * 64, KEYS = 2 * 110 * 64 };
+static void check_bits(const char *variant, size_t keys, bool causal) {
+    enum { ROWS = 4 * 100 * 64, KEYS = 2 * 300 * 64 };
     static float first[ROWS + 2 * KEYS], again[ROWS + 2 * KEYS];
+    const size_t of_keys = 2 * keys * 64;
+    cr_assert(of_keys <= KEYS);
     for (int turn = 0; turn < 4; turn++) {
         float *to = turn == 0 ? first : again;
         struct kn_attention_backward_trial trial = planted_trial(NULL, causal);
         trial.backward.variant = variant;
-        trial.results[0] = to, trial.results[1] = to + ROWS, trial.results[2] = to + ROWS + KEYS;
+        trial.backward.forward.kv_length = keys;
+        trial.results[0] = to, trial.results[1] = to + ROWS, trial.results[2] = to + ROWS + of_keys;
         run(&trial);
-        for (size_t i = 0; turn > 0 && i < sizeof first / sizeof first[0]; i++) {
+        for (size_t i = 0; turn > 0 && i < ROWS + 2 * of_keys; i++) {
             cr_assert(first[i] == again[i], "%s: element %zu, turn %d", variant, i, turn);
         }
     }
@@ -250,7 +275,8 @@ static void check_bits(const char *variant, bool causal) {
 
 Test(attention_backward, gives_the_same_bits_each_time) {
     for (int causal = 0; causal <= 1; causal++) {
-        check_bits("tensor", causal);
-        if (is_hopper()) check_bits("wgmma", causal);
+        check_bits("tensor", 110, causal);
+        if (is_hopper()) check_bits("wgmma", 110, causal);
+        if (is_hopper()) check_bits("ordered", 300, causal);
     }
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { Q, K, V, OUT, D_OUT, D_Q, D_K, D_V, KINDS };
 
@@ -193,21 +194,28 @@ static tol_status run(struct kn_bench *bench) {
         size_t batch, heads, kv_heads, length, head_size;
         bool causal;
         const char *variant;
-    } problems[] = {{KN_BF16, 4, 32, 32, 4096, 128, true, "wgmma"},
+    } problems[] = {{KN_BF16, 4, 32, 32, 4096, 128, true, "ordered"},
+                    {KN_BF16, 4, 32, 32, 4096, 128, true, "wgmma"},
                     {KN_BF16, 4, 32, 32, 4096, 128, true, "tensor"},
+                    {KN_BF16, 4, 32, 32, 4096, 128, false, "ordered"},
                     {KN_BF16, 4, 32, 32, 4096, 128, false, "wgmma"},
                     {KN_BF16, 4, 32, 32, 4096, 128, false, "tensor"},
+                    {KN_BF16, 4, 32, 32, 4096, 64, true, "ordered"},
                     {KN_BF16, 4, 32, 32, 4096, 64, true, "wgmma"},
                     {KN_BF16, 4, 32, 32, 4096, 64, true, "tensor"},
+                    {KN_F16, 4, 32, 32, 4096, 64, false, "ordered"},
                     {KN_F16, 4, 32, 32, 4096, 64, false, "wgmma"},
                     {KN_F16, 4, 32, 32, 4096, 64, false, "tensor"},
+                    {KN_BF16, 1, 16, 16, 16384, 128, true, "ordered"},
                     {KN_BF16, 1, 16, 16, 16384, 128, true, "wgmma"},
+                    {KN_BF16, 1, 64, 8, 4096, 128, true, "ordered"},
                     {KN_BF16, 1, 64, 8, 4096, 128, true, "wgmma"},
                     {KN_BF16, 1, 64, 8, 4096, 128, true, "tensor"}};
     const bool is_hopper = tol_context_device(bench->context)->compute_capability == 90;
     tol_status status = TOL_OK;
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
-        if (problems[i].variant[0] == 'w' && !is_hopper) continue;
+        const bool for_hopper = strcmp(problems[i].variant, "tensor") != 0;
+        if (for_hopper && !is_hopper) continue;
         const bool is_small = bench->is_small;
         const size_t length = is_small ? problems[i].length / 32 : problems[i].length;
         struct gradients g = {
