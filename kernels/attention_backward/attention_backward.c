@@ -196,11 +196,50 @@ out:
     return status;
 }
 
+/* A kernel over the rows of q of all heads, of which a block takes so many. */
+struct over_rows {
+    const struct kn_variant *variant;
+    const struct tol_kernel *kernel;
+    unsigned rows;
+};
+
+static tol_status launch_over_rows(struct tol_stream *stream, const struct over_rows *over,
+                                   struct attention_backward_arguments *arguments) {
+    const unsigned threads = over->variant->threads;
+    const struct tol_launch_shape shape = {.grid_x =
+                                               (unsigned)arguments->figures_pitch / over->rows,
+                                           .grid_y = (unsigned)arguments->x.heads,
+                                           .grid_z = (unsigned)arguments->x.batch,
+                                           .block_x = threads,
+                                           .block_y = over->rows == WARPS ? WARPS : 1,
+                                           .block_z = 1};
+    return launch(stream, over->kernel, shape, arguments);
+}
+
+/* The kernels in front of a variant and, where it keeps sums, behind it. */
+static tol_status find_others(struct kn_kernels *kernels, const struct kn_variant *variant,
+                              const struct kn_attention *x, struct over_rows *front,
+                              struct over_rows *behind) {
+    tol_status status = TOL_OK;
+    *behind = (struct over_rows){0};
+    *front = (struct over_rows){.variant = &kn_attention_figures[x->type], .rows = WARPS};
+    if (variant->tile[1] != 0) {
+        front->variant = attention_backward_begin(x->type, x->head_size);
+        behind->variant = attention_backward_finish(x->type, x->head_size);
+        front->rows = behind->rows = ATTENTION_TURN_ROWS;
+        TOL_TRY(kn_kernels_find(kernels, behind->variant, &behind->kernel));
+    }
+    status = kn_kernels_find(kernels, front->variant, &front->kernel);
+out:
+    return status;
+}
+
 tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *stream,
                                  const struct kn_attention_backward *b) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
-    const struct tol_kernel *kernel = NULL, *figures = NULL, *finish = NULL;
+    const struct tol_kernel *kernel = NULL;
+    struct over_rows front, behind;
     struct attention_backward_problem problem = {.backward = b};
     struct attention_backward_arguments *arguments = &problem.arguments;
     size_t blocks = 0;
@@ -213,18 +252,9 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
     TOL_TRY(kn_kernels_pick(kernels,
                             b->variants != NULL ? b->variants : &kn_attention_backward_variants,
                             b->variant, &problem, &variant, &kernel));
-    TOL_TRY(kn_kernels_find(kernels, &kn_attention_figures[x->type], &figures));
-    const struct kn_variant *last = attention_backward_finish(x->type, x->head_size);
-    if (variant->tile[1] != 0) TOL_TRY(kn_kernels_find(kernels, last, &finish));
+    TOL_TRY(find_others(kernels, variant, x, &front, &behind));
     TOL_TRY(count_blocks(variant, x, arguments, &blocks));
-    TOL_TRY(launch(stream, figures,
-                   (struct tol_launch_shape){.grid_x = (unsigned)arguments->figures_pitch / WARPS,
-                                             .grid_y = (unsigned)x->heads,
-                                             .grid_z = (unsigned)x->batch,
-                                             .block_x = kn_attention_figures[x->type].threads,
-                                             .block_y = WARPS,
-                                             .block_z = 1},
-                   arguments));
+    TOL_TRY(launch_over_rows(stream, &front, arguments));
     const struct tol_launch_shape shape = {.grid_x = (unsigned)blocks,
                                            .grid_y = 1,
                                            .grid_z = 1,
@@ -234,17 +264,7 @@ tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *
                                            .shared_bytes = variant->shared_bytes};
     TOL_TRY(variant->cluster != 0 ? launch_with_maps(kernels, stream, kernel, shape, &problem)
                                   : launch(stream, kernel, shape, arguments));
-    if (finish == NULL) goto out;
-    status = launch(
-        stream, finish,
-        (struct tol_launch_shape){
-            .grid_x = (unsigned)((x->q_length + ATTENTION_TURN_ROWS - 1) / ATTENTION_TURN_ROWS),
-            .grid_y = (unsigned)x->heads,
-            .grid_z = (unsigned)x->batch,
-            .block_x = last->threads,
-            .block_y = 1,
-            .block_z = 1},
-        arguments);
+    if (behind.kernel != NULL) status = launch_over_rows(stream, &behind, arguments);
 out:
     return status;
 }

@@ -2,8 +2,7 @@
 //
 // The formulas are those of attention_backward.cuh.
 //
-// The idea: attention_figures reduces what is needed of each row of q to two floats, and makes the
-// turns of step 4 zero. Then no warp
+// The idea: attention_figures reduces what is needed of each row of q to two floats. Then no warp
 // needs what another one adds up: that of a row of q walks over the keys that it sees, and that of
 // a key over the rows that see it, of all heads that share the key. Each score is computed twice,
 // and sums have one order, so there is no atomic and the bits are always the same.
@@ -33,13 +32,7 @@ __device__ inline void attention_figures(const attention_backward_arguments &b) 
         const float lse = ((const float *)x.lse)[heads * x.q_length + row];
         base = lse == -INFINITE ? INFINITE : lse * (1 / LN_2);
     }
-    if (lane != 0) return;
-    ((float2 *)b.figures)[heads * b.figures_pitch + row] = {base, delta};
-    if (b.turns == nullptr || row % ATTENTION_TURN_ROWS != 0) return;
-    const int tiles = b.figures_pitch / ATTENTION_TURN_ROWS;
-    uint32_t *turns = (uint32_t *)b.turns;
-    turns[heads * tiles + row / ATTENTION_TURN_ROWS] = 0;
-    if (heads == 0 && row == 0) turns[(long long)x.batch * x.heads * tiles] = 0;
+    if (lane == 0) ((float2 *)b.figures)[heads * b.figures_pitch + row] = {base, delta};
 }
 
 // A row of elements, or the sums of one, over a warp.

@@ -2,8 +2,8 @@
 // Target: compute_90a
 //
 // The idea: the pipeline of attention_backward_ordered.cuh. A block fixes 128 keys, and tiles of 64
-// rows of q move; three stages for heads of 128 elements, four for heads of 64. A second kernel
-// makes d_q of its sums.
+// rows of q move; three stages for heads of 128 elements, four for heads of 64. A kernel in
+// front makes figures and turns, and one behind d_q of the sums.
 // Registers: 168 a thread at the launch; 24 are left to those that copy, and 240 are given to those
 // that multiply. Shared memory: 147 or 227 KiB for heads of 64 or 128 elements.
 // Owner, bound and requirements: as attention_backward_ordered.cuh says.
@@ -19,6 +19,10 @@
             const __grid_constant__ tensor_map d_v,                                                \
             const __grid_constant__ attention_backward_arguments g) {                              \
         attention_backward_ordered<T, D, SOUND_ORDER>(g, {&q, &k, &v, &d_out, &d_q, &d_k, &d_v});  \
+    }                                                                                              \
+    extern "C" __global__ void __launch_bounds__(ORDERED_THREADS)                                  \
+        attention_begin_##type##_##D(const __grid_constant__ attention_backward_arguments g) {     \
+        ordered_begin<T, D>(g);                                                                    \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(4 * D)                                            \
         attention_finish_##type##_##D(const __grid_constant__ attention_backward_arguments g) {    \

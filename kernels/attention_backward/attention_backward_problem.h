@@ -19,7 +19,9 @@ struct attention_backward_problem {
 /* For each type the kernel that makes the figures of the rows of q. */
 extern const struct kn_variant kn_attention_figures[KN_TYPES];
 
-/* The kernel that makes d_q of the sums of "ordered", for heads of 64 or 128 elements. */
+/* The kernel in front of "ordered", which makes the figures and the turns, and the one behind it,
+ * which makes d_q of the sums; for heads of 64 or 128 elements. */
+const struct kn_variant *attention_backward_begin(enum kn_type type, size_t head_size);
 const struct kn_variant *attention_backward_finish(enum kn_type type, size_t head_size);
 
 #endif

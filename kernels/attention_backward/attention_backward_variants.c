@@ -113,14 +113,22 @@ const struct kn_variants kn_attention_backward_defects = {
 const struct kn_variant kn_attention_figures[KN_TYPES] = {
     [KN_F32] = FIGURES(f32), [KN_F16] = FIGURES(f16), [KN_BF16] = FIGURES(bf16)};
 
-#define FINISH(type, d)                                                                            \
+#define BESIDE(which, type, d, threads_)                                                           \
     {                                                                                              \
-        .name = "finish", .entry = "attention_finish_" #type "_" #d,                               \
+        .name = #which, .entry = "attention_" #which "_" #type "_" #d,                             \
         .images = kn_images_attention_backward_4_ordered, .compute_capability_min = 90,            \
-        .threads = 4 * (d)                                                                         \
+        .threads = threads_                                                                        \
     }
+const struct kn_variant *attention_backward_begin(enum kn_type type, size_t head_size) {
+    static const struct kn_variant begin[][2] = {
+        {BESIDE(begin, f16, 64, 256), BESIDE(begin, f16, 128, 256)},
+        {BESIDE(begin, bf16, 64, 256), BESIDE(begin, bf16, 128, 256)}};
+    return &begin[type == KN_BF16][head_size == 128];
+}
+
 const struct kn_variant *attention_backward_finish(enum kn_type type, size_t head_size) {
-    static const struct kn_variant finish[][2] = {{FINISH(f16, 64), FINISH(f16, 128)},
-                                                  {FINISH(bf16, 64), FINISH(bf16, 128)}};
+    static const struct kn_variant finish[][2] = {
+        {BESIDE(finish, f16, 64, 4 * 64), BESIDE(finish, f16, 128, 4 * 128)},
+        {BESIDE(finish, bf16, 64, 4 * 64), BESIDE(finish, bf16, 128, 4 * 128)}};
     return &finish[type == KN_BF16][head_size == 128];
 }
