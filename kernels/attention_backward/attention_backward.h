@@ -59,10 +59,9 @@ TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forwar
  * if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *backward);
 
-/* "tensor": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, on compute capability
- * 8.0; "wgmma": the same on 9.0, whose rows and heads tensor maps describe, only by its name;
- * "naive": all. "ordered": as
- * "wgmma", by its name alone, with a workspace of its own size. */
+/* "wgmma": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, which tensor maps
+ * describe, on compute capability 9.0; "tensor": the same without maps, from 8.0 on; "naive": all.
+ * "ordered": as "wgmma", by its name alone, with a workspace of its own size. */
 extern const struct kn_variants kn_attention_backward_variants;
 
 /* Kernels with one planted defect each, for sabotage: heads of 64 elements, fp16 of "tensor" and

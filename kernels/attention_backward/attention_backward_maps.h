@@ -1,6 +1,6 @@
 /*
- * The tensor maps that step 3 of attention's backward pass takes beside its arguments. Internal to
- * the operation.
+ * The tensor maps that steps 3 and 4 of attention's backward pass take beside their arguments.
+ * Internal to the operation.
  */
 #ifndef KN_ATTENTION_BACKWARD_MAPS_H
 #define KN_ATTENTION_BACKWARD_MAPS_H
@@ -8,7 +8,8 @@
 #include "attention_backward/attention_backward_problem.h"
 #include "boxes.h"
 
-/* The parameters of attention_backward_3_hopper.cu. */
+/* The parameters of attention_backward_3_hopper.cu and attention_backward_4_ordered.cu; the latter
+ * does not use d_q. */
 struct attention_backward_maps {
     CUtensorMap q, k, v, d_out, d_q, d_k, d_v;
 };

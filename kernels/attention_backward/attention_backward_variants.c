@@ -42,14 +42,14 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
  * dynamic shared memory, the rows that a block owns, whether it takes tensor maps, and the rows of
  * q of the tiles that blocks add to in turn. */
 #define BACKWARDS(ROW)                                                                             \
-    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)       \
-    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)      \
-    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)     \
-    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)    \
     ROW(wgmma, wgmma_f16_64, 3_hopper, 90, F16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)              \
     ROW(wgmma, wgmma_f16_128, 3_hopper, 90, F16, 128, 384, HOPPER_BYTES(128), 128, 1, 0)           \
     ROW(wgmma, wgmma_bf16_64, 3_hopper, 90, BF16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)            \
     ROW(wgmma, wgmma_bf16_128, 3_hopper, 90, BF16, 128, 384, HOPPER_BYTES(128), 128, 1, 0)         \
+    ROW(tensor, tensor_f16_64, 2_tensor, 80, F16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)       \
+    ROW(tensor, tensor_f16_128, 2_tensor, 80, F16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)      \
+    ROW(tensor, tensor_bf16_64, 2_tensor, 80, BF16, 64, 128, TENSOR_BYTES(64, 128), 128, 0, 0)     \
+    ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)    \
     ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0, 0, 0)                                   \
     ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0, 0)                                   \
     ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0, 0)                                 \
