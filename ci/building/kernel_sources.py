@@ -70,7 +70,7 @@ KERNEL_IMAGES = """
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     collective/collective_3_columns collective/collective_4_early collective/collective_5_early
     collective/collective_6_met collective/collective_7_early
-    gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
+    gemm/gemm_14_parts gemm/gemm_15_wide gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_4_pair grouped/grouped_planted
     quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
@@ -127,7 +127,8 @@ KERNELS_TESTS = """
     measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
-    gemm/gemm_float_test grouped/grouped_test grouped/grouped_call_test kernel_image_test
+    gemm/gemm_float_test gemm/gemm_wide_test grouped/grouped_test grouped/grouped_call_test
+    kernel_image_test
     quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_wgmma_test
     quant/quant_product_call_test quant/quant_product_split_test

@@ -180,6 +180,8 @@ out:
 #define HOPPER "wgmma_256", "wgmma_128", "async_128"
 #define NARROW "wgmma_64_k2", "wgmma_64", "wgmma_128", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
+/* Floats, not yet chosen. */
+#define FLOATS "wide_128", "wide_256", "wide_short", "wide_square"
 
 static tol_status run(struct kn_bench *bench) {
     static const struct {
@@ -188,9 +190,13 @@ static tol_status run(struct kn_bench *bench) {
         bool transpose_a, transpose_b;
         const char *variants[7]; /* beside the one that is chosen */
     } products[] = {
-        {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers"}},
-        {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {NULL}},
-        {KN_GEMM_F32, 1024, 1024, 1024, 0, 0, {NULL}},
+        {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers", FLOATS}},
+        {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {FLOATS}},
+        {KN_GEMM_F32, 4096, 4096, 4096, 1, 0, {FLOATS}},
+        {KN_GEMM_F32, 4096, 4096, 4096, 1, 1, {FLOATS}},
+        {KN_GEMM_F32, 8192, 8192, 8192, 0, 0, {FLOATS}},
+        {KN_GEMM_F32, 1024, 1024, 1024, 0, 0, {FLOATS}},
+        {KN_GEMM_F32, 1024, 1024, 1024, 0, 1, {FLOATS}},
         {KN_GEMM_F32, 16, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_F32, 4096, 16, 4096, 0, 0, {NULL}},
         {KN_GEMM_F32_TENSOR, 4096, 4096, 4096, 0, 0, {"parts_128"}},

@@ -19,6 +19,7 @@ KN_IMAGES(gemm_10_hopper);
 KN_IMAGES(gemm_12_narrow);
 KN_IMAGES(gemm_13_tf32);
 KN_IMAGES(gemm_14_parts);
+KN_IMAGES(gemm_15_wide);
 
 /* What a kernel serves. */
 enum {
