@@ -1,22 +1,22 @@
 // What the kernels of step 15 of gemm share: tiles by cp.async, and many elements a thread.
 //
-// The idea: a scheduler of a multiprocessor of 9.0 issues one instruction a cycle, and its lanes can
-// do one FMA a cycle, so each other instruction costs an FMA. With 16 x 8 elements a thread loads 24
-// words for 128 FMAs, as six loads of 16 bytes; with 8 x 8, as in step 4, four loads for 64. Words
-// go from device to shared memory past the registers, and addresses are sums. The fragments of a
-// step are loaded while the previous step is multiplied, also across the end of a tile, with one
-// barrier a tile.
+// The idea: a scheduler of a multiprocessor of 9.0 issues one instruction a cycle, and its lanes
+// can do one FMA a cycle, so each other instruction costs an FMA. With 16 x 8 elements a thread
+// loads 24 words for 128 FMAs, as six loads of 16 bytes; with 8 x 8, as in step 4, four loads for
+// 64. Words go from device to shared memory past the registers, and addresses are sums. The words
+// of a step are loaded while the previous step is multiplied, also across the end of a tile, with
+// one barrier a tile.
 // A step is multiplied row by row, to and fro, so that two FMAs in succession have a factor in
-// common: a scheduler reads about two words a lane and cycle from the registers, and an FMA has
-// three. A load of 16 bytes fills registers of either bank in turn, which balances the banks if
-// neighbours in a row follow each other; this is why tiles are turned on their way to shared memory,
-// and not read along the steps.
-// Owner: the warps of a block form ROWS / (4 OWN) x 2, each with 4 OWN x 64 elements of C, the lanes
-// 4 x 8. Lane (y, x) owns the rows 16 q + 4 y + (0 to 3), for q < OWN / 4, and the columns
+// common: an FMA takes three words from the registers, and their two banks seem to give one each a
+// cycle. A load of 16 bytes fills registers of either bank in turn, which balances the banks if
+// neighbours in a row follow each other; so tiles are turned on their way to shared memory, and not
+// read along the steps, which would load registers of one bank for each step.
+// Owner: the warps of a block form ROWS / (4 OWN) x 2, each with 4 OWN x 64 elements of C, the
+// lanes 4 x 8. Lane (y, x) owns the rows 16 q + 4 y + (0 to 3), for q < OWN / 4, and the columns
 // 4 x + (0 to 3) and 32 + 4 x + (0 to 3). y is bits 1 and 3 of the lane's number: shared memory
 // serves 16 lanes of a load at once if each pair of bit 0, or each of bit 1, has one address.
-// Requires: compute capability 8.0, blockDim = (THREADS, 1, 1), STAGES * (A::BYTES + B::BYTES) of
-// dynamic shared memory, gridDim.x = tiles, gridDim.y walks the shares; rows of A, B and C at
+// Requires: compute capability 8.0, blockDim = (ROWS / (4 OWN) * 64, 1, 1), STAGES tiles of A and B
+// in dynamic shared memory, gridDim.x = tiles, gridDim.y walks the shares; rows of A, B and C at
 // multiples of 16 bytes.
 #pragma once
 
@@ -48,41 +48,51 @@ __device__ inline void copy_if_4(uint32_t shared, const void *global, int is_wan
                  : "memory");
 }
 
+// The same value, but one that the compiler keeps: it would compute addresses again in each tile.
+__device__ inline uint32_t kept(uint32_t x) {
+    return __shfl_sync(~0u, x, threadIdx.x % WARP);
+}
+// at += bytes, as one sum behind another: the compiler would make products of them.
+__device__ inline void advance(const char *&at, long long bytes) {
+    asm volatile("add.s64 %0, %0, %1;" : "+l"(at) : "l"(bytes));
+}
+
 // A thread's copies of a tile of SPAN rows of op(A), or columns of op(B), which is [step][SPAN] in
-// shared memory. BY_STEP: steps are contiguous in device memory, and turned by copies of 4 bytes, of
-// which a warp has four rows by eight steps; PITCH puts these in different banks. Else copies have
-// 16 bytes.
+// shared memory. BY_STEP: steps are contiguous in device memory, and turned by copies of 4 bytes.
+// A warp has four rows of them, of 32 bytes; PITCH puts these in different banks. Else copies have
+// 16 bytes, and all of a thread are of one step.
 template <bool BY_STEP, int SPAN, int STEPS, int THREADS> struct wide_carrier {
     enum {
         PITCH = SPAN + 4,
         BYTES = PITCH * STEPS * 4,
-        CHUNKS = SPAN / 4,
-        BESIDE = BY_STEP ? STEPS / 8 : 1,                 // copies of a thread in one row
-        APART = BY_STEP ? THREADS / 8 : THREADS / CHUNKS, // rows, or steps, to its next copies
-        PASSES = BY_STEP ? SPAN / APART : STEPS / APART
+        LANES = THREADS / STEPS,                         // threads of a step
+        BESIDE = BY_STEP ? STEPS / 8 : SPAN / 4 / LANES, // copies of a thread in one row
+        APART = BY_STEP ? THREADS / 8 : 0,               // rows to a thread's next copies
+        PASSES = BY_STEP ? SPAN / (THREADS / 8) : 1,
+        NEXT = BY_STEP ? 8 : LANES * 4, // elements from copy to copy
+        NEXT_PLACE = BY_STEP ? 8 * PITCH : LANES * 4
     };
-    static_assert(PASSES * APART == (BY_STEP ? SPAN : STEPS), "each thread has as many copies");
-    const char *source; // of the first copy of the next tile
-    long long apart;    // bytes from pass to pass
+    const char *source;    // of the first copy of the next tile
+    long long apart, next; // bytes from pass to pass, and from the last pass to the next tile
     uint32_t place;
     int left, own_step; // rows of op(matrix) from the first copy's on; its first step
     bool is_inside;     // all rows of the tile are rows of op(matrix)
 
     __device__ wide_carrier(const float *matrix, long long leading, int first, int count) {
-        const int lane = threadIdx.x % WARP, chunk = threadIdx.x % CHUNKS;
-        const int own = BY_STEP ? threadIdx.x / WARP * 4 + lane % 4 : chunk * 4;
+        const int lane = threadIdx.x % WARP;
+        const int own = BY_STEP ? threadIdx.x / WARP * 4 + lane % 4 : threadIdx.x % LANES * 4;
         const long long row = first + own;
-        own_step = BY_STEP ? lane / 4 : threadIdx.x / CHUNKS;
+        own_step = BY_STEP ? lane / 4 : threadIdx.x / LANES;
         left = count - first - own;
         is_inside = first + SPAN <= count;
         source = (const char *)(matrix +
                                 (BY_STEP ? row * leading + own_step : own_step * leading + row));
-        apart = APART * leading * (long long)sizeof(float);
-        place = (own_step * PITCH + own) * 4;
+        apart = APART * leading * 4;
+        next = BY_STEP ? STEPS * 4 - (PASSES - 1) * apart : STEPS * leading * 4;
+        place = kept((own_step * PITCH + own) * 4);
     }
-    __device__ static uint32_t place_of(int pass, int beside) {
-        return (BY_STEP ? beside * 8 * PITCH + pass * APART : pass * APART * PITCH) * 4;
-    }
+    // Moves on to the next tile without a copy.
+    __device__ void skip() { source += (PASSES - 1) * apart + next; }
     // Copies a tile that has no edge, if `is_wanted`, and moves on to the next.
     __device__ void copy(uint32_t stage, int is_wanted) {
         stage += place;
@@ -90,33 +100,31 @@ template <bool BY_STEP, int SPAN, int STEPS, int THREADS> struct wide_carrier {
         for (int pass = 0; pass < PASSES; pass++) {
 #pragma unroll
             for (int i = 0; i < BESIDE; i++) {
+                const uint32_t to = stage + (pass * APART + i * NEXT_PLACE) * 4;
                 if (BY_STEP) {
-                    copy_if_4(stage + place_of(pass, i), source + i * 32, is_wanted);
+                    copy_if_4(to, source + i * NEXT * 4, is_wanted);
                 } else {
-                    copy_if_16(stage + place_of(pass, i), source, is_wanted);
+                    copy_if_16(to, source + i * NEXT * 4, is_wanted);
                 }
             }
-            source += apart;
+            advance(source, pass + 1 < PASSES ? apart : next);
         }
-        if (BY_STEP) source += STEPS * 4 - PASSES * apart;
     }
     // Copies a tile of `steps` steps or more, and does not move on. What is outside the matrix
     // becomes 0. Not unrolled: it is for edges and the first tiles.
     __device__ void copy_some(uint32_t stage, int steps) const {
-        const char *from = source;
         stage += place;
 #pragma unroll 1
-        for (int pass = 0; pass < PASSES; pass++) {
+        for (int i = 0; i < PASSES * BESIDE; i++) {
+            const int down = i / BESIDE * APART, along = i % BESIDE;
+            const uint32_t to = stage + (down + along * NEXT_PLACE) * 4;
+            const char *from = source + i / BESIDE * apart + along * NEXT * 4;
             if (BY_STEP) {
-                for (int i = 0; i < BESIDE; i++) {
-                    const bool is_inside = pass * APART < left && own_step + i * 8 < steps;
-                    copy_async_4(stage + place_of(pass, i), from + i * 32, is_inside ? 4 : 0);
-                }
+                copy_async_4(to, from, down < left && own_step + along * NEXT < steps ? 4 : 0);
             } else {
-                const int count = own_step + pass * APART < steps ? left : 0;
-                copy_async_16(stage + place_of(pass, 0), from, max(0, min(count, 4)) * 4);
+                const int count = own_step < steps ? left - along * NEXT : 0;
+                copy_async_16(to, from, max(0, min(count, 4)) * 4);
             }
-            from += apart;
         }
     }
 };
@@ -151,13 +159,13 @@ __device__ inline void gemm_wide(const gemm_arguments &x) {
     typedef wide_carrier<TRANSPOSE_B, COLUMNS, STEPS, THREADS> b_carrier;
     constexpr int STAGE_BYTES = a_carrier::BYTES + b_carrier::BYTES;
     extern __shared__ __align__(128) unsigned char shared[];
-    const uint32_t base = shared_address(shared), end = base + STAGES * STAGE_BYTES;
+    const uint32_t base = kept(shared_address(shared)), end = kept(base + STAGES * STAGE_BYTES);
     const gemm_tile tile = gemm_tile_of(blockIdx.x, ceil_div(x.m, ROWS), ceil_div(x.n, COLUMNS));
     const int row = tile.row * ROWS, column = tile.column * COLUMNS;
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int own_row = warp / 2 * 4 * OWN + (lane / 2 % 2 + lane / 8 % 2 * 2) * 4;
     const int own_column = warp % 2 * 64 + (lane % 2 + lane / 4 % 2 * 2 + lane / 16 * 4) * 4;
-    const uint32_t of_a = own_row * 4, of_b = a_carrier::BYTES + own_column * 4; // in a stage
+    const uint32_t of_a = kept(own_row * 4), of_b = kept(own_column * 4); // in a tile
     for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
         const gemm_share share = gemm_share_of(x, part);
         const int tiles = ceil_div(share.k, STEPS);
@@ -172,8 +180,8 @@ __device__ inline void gemm_wide(const gemm_arguments &x) {
                 a.copy_some(base + i * STAGE_BYTES, share.k - i * STEPS);
                 b.copy_some(base + i * STAGE_BYTES + a_carrier::BYTES, share.k - i * STEPS);
             }
-            a.copy(base, 0);
-            b.copy(base, 0);
+            a.skip();
+            b.skip();
             copy_async_commit(); // an empty group too, so that groups can be counted
         }
         copy_async_wait<STAGES - 2>();
@@ -183,7 +191,7 @@ __device__ inline void gemm_wide(const gemm_arguments &x) {
         float a_words[2][OWN], b_words[2][OWN_COLUMNS];
         if (tiles > 0) {
             load_words<OWN, 16>(a_words[0], now + of_a);
-            load_words<OWN_COLUMNS, 32>(b_words[0], now + of_b);
+            load_words<OWN_COLUMNS, 32>(b_words[0], now + of_b + a_carrier::BYTES);
         }
 #pragma unroll 1
         for (int i = 0; i < tiles; i++) {
@@ -206,8 +214,8 @@ __device__ inline void gemm_wide(const gemm_arguments &x) {
                     if (i + 1 == tiles) now = free; // no next tile: read this one again
                 }
                 load_words<OWN, 16>(a_words[other], now + of_a + next * a_carrier::PITCH * 4);
-                load_words<OWN_COLUMNS, 32>(b_words[other],
-                                            now + of_b + next * b_carrier::PITCH * 4);
+                load_words<OWN_COLUMNS, 32>(b_words[other], now + of_b + a_carrier::BYTES +
+                                                                next * b_carrier::PITCH * 4);
                 multiply_step(sum, a_words[this_one], b_words[this_one]);
             }
         }
