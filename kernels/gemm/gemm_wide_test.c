@@ -4,6 +4,7 @@
  */
 #include "gemm/gemm_trial.h"
 
+#include "gemm/gemm_arguments.h"
 #include "inputs.h"
 #include "test/test_device.h"
 
@@ -100,47 +101,114 @@ Test(gemm_wide, split_steps_are_right) {
     end();
 }
 
+enum { M = 260, N = 132, K = 148, MATRICES = 3 };
+
+/* A batch of products: of the same elements as A and as B. */
+struct batch {
+    struct tol_buffer *a, *c;
+    float right[MATRICES * M * N], made[MATRICES * M * N];
+    struct kn_gemm gemm;
+};
+
+static struct batch *make_batch(void) {
+    static float drawn[MATRICES * M * K];
+    struct batch *batch = malloc(sizeof *batch);
+    uint64_t state = 15;
+    cr_assert(batch != NULL);
+    kn_inputs_draw(KN_NORMAL, &state, 1, drawn, MATRICES * M * K);
+    MUST(tol_buffer_create(test_context(), MATRICES * M * K, sizeof(float), &batch->a));
+    MUST(tol_buffer_create(test_context(), MATRICES * M * N, sizeof(float), &batch->c));
+    MUST(tol_buffer_write(batch->a, drawn, sizeof drawn));
+    batch->gemm = (struct kn_gemm){.precision = KN_GEMM_F32_STRICT,
+                                   .m = M,
+                                   .n = N,
+                                   .k = K,
+                                   .batch = MATRICES,
+                                   .alpha = 1,
+                                   .a = {.buffer = batch->a, .batch_stride = M * K},
+                                   .b = {.buffer = batch->a, .batch_stride = M * K},
+                                   .c = {.buffer = batch->c, .batch_stride = M * N}};
+    return batch;
+}
+
+static void destroy_batch(struct batch *batch) {
+    tol_buffer_destroy(batch->a);
+    tol_buffer_destroy(batch->c);
+    free(batch);
+}
+
+/* Solves the batch as `op` says, for those that must have the same bits, and spoils C. */
+static void solve_by_vector(struct batch *batch, unsigned op) {
+    batch->gemm.transpose_a = op / 2 == 1, batch->gemm.transpose_b = op % 2 == 1;
+    batch->gemm.variant = "vector";
+    MUST(kn_gemm(kernels, stream, &batch->gemm));
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read(batch->c, batch->right, sizeof batch->right));
+    MUST(tol_buffer_fill_at(batch->c, 0, ~0U, sizeof(float), MATRICES * M * N));
+}
+
+static void must_have_its_bits(struct batch *batch, unsigned op) {
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read(batch->c, batch->made, sizeof batch->made));
+    /* NOLINTNEXTLINE(bugprone-*,cert-exp42-c,cert-flp37-c): to the bit */
+    cr_assert(memcmp(batch->made, batch->right, sizeof batch->made) == 0, "%s, %u",
+              batch->gemm.variant, op);
+}
+
 /* Goal: an element is one chain of FMAs in the order of the steps, as in step 4. */
 Test(gemm_wide, each_kernel_has_the_bits_of_vector) {
-    enum { M = 260, N = 132, K = 148 };
-    float *drawn = malloc(M * K * sizeof *drawn), *right = malloc(M * N * sizeof *right),
-          *made = malloc(M * N * sizeof *made);
-    struct tol_buffer *a = NULL, *c = NULL;
-    uint64_t state = 15;
-    cr_assert(drawn != NULL && right != NULL && made != NULL);
     if (!begin()) cr_skip_test("before 8.0");
-    kn_inputs_draw(KN_NORMAL, &state, 1, drawn, M * K);
-    MUST(tol_buffer_create(test_context(), M * K, sizeof(float), &a));
-    MUST(tol_buffer_create(test_context(), M * N, sizeof(float), &c));
-    MUST(tol_buffer_write(a, drawn, M * K * sizeof *drawn));
-    for (unsigned op = 0; op < 4; op++) {
-        struct kn_gemm gemm = {.precision = KN_GEMM_F32_STRICT,
-                               .transpose_a = op / 2 == 1,
-                               .transpose_b = op % 2 == 1,
-                               .m = M,
-                               .n = N,
-                               .k = K,
-                               .alpha = 1,
-                               .a = {.buffer = a},
-                               .b = {.buffer = a},
-                               .c = {.buffer = c},
-                               .variant = "vector"};
-        MUST(kn_gemm(kernels, stream, &gemm));
-        MUST(tol_stream_synchronize(stream));
-        MUST(tol_buffer_read(c, right, M * N * sizeof *right));
-        for (unsigned i = 0; i < VARIANTS; i++) {
-            gemm.variant = variants[i];
-            memset(made, 0xff, M * N * sizeof *made);
-            MUST(tol_buffer_write(c, made, M * N * sizeof *made));
-            MUST(kn_gemm(kernels, stream, &gemm));
-            MUST(tol_stream_synchronize(stream));
-            MUST(tol_buffer_read(c, made, M * N * sizeof *made));
-            /* NOLINTNEXTLINE(bugprone-*,cert-exp42-c,cert-flp37-c): to the bit */
-            cr_assert(memcmp(made, right, M * N * sizeof *made) == 0, "%s, %u", variants[i], op);
-        }
+    struct batch *batch = make_batch();
+    for (unsigned i = 0; i < VARIANTS * 4; i++) {
+        solve_by_vector(batch, i / VARIANTS);
+        batch->gemm.variant = variants[i % VARIANTS];
+        MUST(kn_gemm(kernels, stream, &batch->gemm));
+        must_have_its_bits(batch, i / VARIANTS);
     }
-    tol_buffer_destroy(a);
-    tol_buffer_destroy(c);
+    destroy_batch(batch);
     end();
-    free(drawn), free(right), free(made);
+}
+
+/* Goal: blocks that walk several matrices, as in a batch of more than 65535, do not meet in shared
+ * memory. Here they walk three. */
+Test(gemm_wide, blocks_walk_a_batch) {
+    if (!begin()) cr_skip_test("before 8.0");
+    struct batch *batch = make_batch();
+    for (unsigned i = 0; i < VARIANTS; i++) {
+        const struct kn_variant *variant = NULL;
+        const struct tol_kernel *kernel = NULL;
+        solve_by_vector(batch, i);
+        batch->gemm.variant = variants[i];
+        MUST(kn_gemm_pick(kernels, &batch->gemm, &variant));
+        MUST(kn_kernels_find(kernels, variant, &kernel));
+        const bool transpose_a = batch->gemm.transpose_a, transpose_b = batch->gemm.transpose_b;
+        struct gemm_arguments x = {.a = tol_buffer_address(batch->a),
+                                   .b = tol_buffer_address(batch->a),
+                                   .c = tol_buffer_address(batch->c),
+                                   .lda = transpose_a ? M : K,
+                                   .ldb = transpose_b ? K : N,
+                                   .ldc = N,
+                                   .batch_a = M * K,
+                                   .batch_b = M * K,
+                                   .batch_c = M * N,
+                                   .m = M,
+                                   .n = N,
+                                   .k = K,
+                                   .batch = MATRICES,
+                                   .splits = 1,
+                                   .span = K,
+                                   .transpose_a = transpose_a,
+                                   .transpose_b = transpose_b,
+                                   .alpha = 1};
+        const unsigned rows = (M + variant->tile[0] - 1) / variant->tile[0];
+        const unsigned columns = (N + variant->tile[1] - 1) / variant->tile[1];
+        const struct tol_launch_shape shape = {rows * columns,       1, 1, variant->threads, 1, 1,
+                                               variant->shared_bytes};
+        void *value = &x;
+        const unsigned bytes = sizeof x;
+        MUST(tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes}));
+        must_have_its_bits(batch, i);
+    }
+    destroy_batch(batch);
+    end();
 }
