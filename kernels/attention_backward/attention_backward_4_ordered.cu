@@ -5,7 +5,7 @@
 // rows of q move; three stages for heads of 128 elements, four for heads of 64. A kernel in
 // front makes figures and turns, and one behind d_q of the sums.
 // Registers: 168 a thread at the launch; 24 are left to those that copy, and 240 are given to those
-// that multiply. Shared memory: 147 or 227 KiB for heads of 64 or 128 elements.
+// that multiply. Shared memory: 148 or 227 KiB for heads of 64 or 128 elements.
 // Owner, bound and requirements: as attention_backward_ordered.cuh says.
 #include "attention_backward_ordered.cuh"
 
