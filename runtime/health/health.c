@@ -32,11 +32,13 @@ void tol_context_add_holder(struct tol_context *context, struct tol_holder *hold
 }
 
 void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder) {
-    if (holder->link == NULL) return; /* one whose making failed before */
     pthread_mutex_lock(&context->holders_lock);
-    *holder->link = holder->next;
-    if (holder->next != NULL) holder->next->link = holder->link;
-    holder->link = NULL;
+    /* There is none where the making failed before. A neighbour that goes changes it. */
+    if (holder->link != NULL) {
+        *holder->link = holder->next;
+        if (holder->next != NULL) holder->next->link = holder->link;
+        holder->link = NULL;
+    }
     pthread_mutex_unlock(&context->holders_lock);
 }
 
