@@ -44,8 +44,8 @@ Test(pool_rounds, a_median_is_of_its_rows_own_rounds_without_the_first) {
     double medians[ROWS * WIDTH];
     cr_assert(pool_rounds_take(ROWS, WIDTH, measure, &seen, medians));
     for (size_t row = 0; row < ROWS; row++) {
-        const double middle = POOL_ROUNDS_DROPPED + POOL_ROUNDS / 2;
-        cr_assert_eq(medians[row * WIDTH], 1000.0 * (double)row - middle);
+        const int middle = POOL_ROUNDS_DROPPED + POOL_ROUNDS / 2;
+        cr_assert_eq(medians[row * WIDTH], 1000.0 * (double)row - (double)middle);
         cr_assert_eq(medians[row * WIDTH + 1], (double)row);
     }
 }
