@@ -181,7 +181,7 @@ out:
 #define NARROW "wgmma_64_k2", "wgmma_64", "wgmma_128", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
 /* Floats, not yet chosen. */
-#define FLOATS "wide_128", "wide_256", "wide_short", "wide_square"
+#define FLOATS "wide_128", "wide_256", "wide_short", "wide_64"
 
 static tol_status run(struct kn_bench *bench) {
     static const struct {

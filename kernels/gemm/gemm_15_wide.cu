@@ -5,8 +5,8 @@
 // `wide_128` has tiles of 128 x 128 and 16 x 8 elements a thread; of the two blocks on a
 // multiprocessor, one multiplies while the other waits at a barrier. `wide_256` has one block with
 // 256 x 128, which reads a quarter less. `wide_short` is wide_128 with tiles of 8 steps: half the
-// instructions in the loop, twice the barriers. `wide_square` is wide_128 with 8 x 8 elements a
-// thread: twice the warps.
+// instructions in the loop, twice the barriers. `wide_64` has tiles of 64 x 128, 8 x 8 elements a
+// thread and four blocks: twice the warps, and more blocks where tiles are few.
 // Bound by: FMAs, and the registers' reads.
 // Requires: as step 4; compute capability 8.0.
 #include "gemm_wide.cuh"
@@ -24,4 +24,4 @@
 GEMM_WIDE_ALL(wide_128, 128, 2, 128, 16, 16, 3)
 GEMM_WIDE_ALL(wide_short, 128, 2, 128, 16, 8, 4)
 GEMM_WIDE_ALL(wide_256, 256, 1, 256, 16, 16, 4)
-GEMM_WIDE_ALL(wide_square, 256, 2, 128, 8, 16, 3)
+GEMM_WIDE_ALL(wide_64, 128, 4, 64, 8, 16, 3)

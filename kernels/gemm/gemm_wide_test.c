@@ -13,7 +13,7 @@
 
 TestSuite(gemm_wide, .fini = test_end);
 
-static const char *const variants[] = {"wide_128", "wide_short", "wide_256", "wide_square"};
+static const char *const variants[] = {"wide_128", "wide_short", "wide_256", "wide_64"};
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 static struct kn_kernels *kernels;

@@ -101,7 +101,7 @@ void sweep_gemm(struct sweep *sweep) {
     run_cases(sweep, "wide_128", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
     run_cases(sweep, "wide_short", KN_GEMM_F32, 131, 133, 9 * 8 + 5, 1, true);
     run_cases(sweep, "wide_256", KN_GEMM_F32, 259, 133, 7 * 16 + 5, 1, true);
-    run_cases(sweep, "wide_square", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
+    run_cases(sweep, "wide_64", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
     for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         run_cases(sweep, "tensor", p, 67, 65, 99, 2, false);
         run_cases(sweep, "gathered", p, 133, 131, 261, 1, false);
