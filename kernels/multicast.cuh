@@ -10,7 +10,7 @@
 __device__ inline void barrier_arrive_at(uint64_t *barrier, uint32_t rank) {
     asm volatile("{\n.reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(
                      shared_address(barrier)),
                  "r"(rank)
                  : "memory");
