@@ -181,14 +181,14 @@ out:
 #define NARROW "wgmma_64_k2", "wgmma_64", "wgmma_128", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
 /* Floats, not yet chosen. */
-#define FLOATS "wide_128", "wide_256", "wide_short", "wide_64"
+#define FLOATS "wide_128", "wide_256", "wide_eight", "wide_short", "wide_64"
 
 static tol_status run(struct kn_bench *bench) {
     static const struct {
         enum kn_gemm_precision precision;
         size_t m, n, k;
         bool transpose_a, transpose_b;
-        const char *variants[7]; /* beside the one that is chosen */
+        const char *variants[8]; /* beside the one that is chosen */
     } products[] = {
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers", FLOATS}},
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {FLOATS}},
@@ -236,7 +236,7 @@ static tol_status run(struct kn_bench *bench) {
     struct kn_cublas *cublas = kn_cublas_open(bench->cublas, bench->stream);
     if (cublas == NULL) printf("gemm: no cuBLAS was found, so no ceiling is shown\n");
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        const char *variants[8] = {NULL};
+        const char *variants[9] = {NULL};
         size_t count = 1;
         const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
         const bool is_skinny = products[i].m <= 16 || products[i].n <= 16;
@@ -252,7 +252,7 @@ static tol_status run(struct kn_bench *bench) {
                                      .c_type = kn_gemm_input_type(products[i].precision),
                                      .alpha = 1}};
         const struct kn_bench_row row = row_of(&p.gemm);
-        const size_t most = bench->is_small ? 3 : 8; /* the soft device takes seconds for each */
+        const size_t most = bench->is_small ? 3 : 9; /* the soft device takes seconds for each */
         while (count < most && products[i].variants[count - 1] != NULL) {
             variants[count] = products[i].variants[count - 1];
             count++;

@@ -59,18 +59,19 @@ __device__ inline void advance(const char *&at, long long bytes) {
 
 // A thread's copies of a tile of SPAN rows of op(A), or columns of op(B), which is [step][SPAN] in
 // shared memory. BY_STEP: steps are contiguous in device memory, and turned by copies of 4 bytes.
-// A warp has four rows of them, of 32 bytes; PITCH puts these in different banks. Else copies have
-// 16 bytes, and all of a thread are of one step.
-template <bool BY_STEP, int SPAN, int STEPS, int THREADS> struct wide_carrier {
+// A warp copies TURNED rows at once; PITCH puts its words in different banks. Else copies have 16
+// bytes, and all of a thread are of one step.
+template <bool BY_STEP, int SPAN, int STEPS, int THREADS, int TURNED> struct wide_carrier {
     enum {
-        PITCH = SPAN + 4,
+        PITCH = SPAN + TURNED,
         BYTES = PITCH * STEPS * 4,
-        LANES = THREADS / STEPS,                         // threads of a step
-        BESIDE = BY_STEP ? STEPS / 8 : SPAN / 4 / LANES, // copies of a thread in one row
-        APART = BY_STEP ? THREADS / 8 : 0,               // rows to a thread's next copies
-        PASSES = BY_STEP ? SPAN / (THREADS / 8) : 1,
-        NEXT = BY_STEP ? 8 : LANES * 4, // elements from copy to copy
-        NEXT_PLACE = BY_STEP ? 8 * PITCH : LANES * 4
+        LANES = THREADS / STEPS,                             // threads of a step
+        ALONG = WARP / TURNED,                               // steps that a warp copies at once
+        BESIDE = BY_STEP ? STEPS / ALONG : SPAN / 4 / LANES, // copies of a thread in one row
+        APART = BY_STEP ? THREADS / ALONG : 0,               // rows to a thread's next copies
+        PASSES = BY_STEP ? SPAN / (THREADS / ALONG) : 1,
+        NEXT = BY_STEP ? ALONG : LANES * 4, // elements from copy to copy
+        NEXT_PLACE = BY_STEP ? ALONG * PITCH : LANES * 4
     };
     const char *source;    // of the first copy of the next tile
     long long apart, next; // bytes from pass to pass, and from the last pass to the next tile
@@ -80,9 +81,10 @@ template <bool BY_STEP, int SPAN, int STEPS, int THREADS> struct wide_carrier {
 
     __device__ wide_carrier(const float *matrix, long long leading, int first, int count) {
         const int lane = threadIdx.x % WARP;
-        const int own = BY_STEP ? threadIdx.x / WARP * 4 + lane % 4 : threadIdx.x % LANES * 4;
+        const int own =
+            BY_STEP ? threadIdx.x / WARP * TURNED + lane % TURNED : threadIdx.x % LANES * 4;
         const long long row = first + own;
-        own_step = BY_STEP ? lane / 4 : threadIdx.x / LANES;
+        own_step = BY_STEP ? lane / TURNED : threadIdx.x / LANES;
         left = count - first - own;
         is_inside = first + SPAN <= count;
         source = (const char *)(matrix +
@@ -152,11 +154,11 @@ __device__ inline void multiply_step(float (&sum)[OWN][OWN_COLUMNS], const float
     }
 }
 
-template <bool TRANSPOSE_A, bool TRANSPOSE_B, int ROWS, int OWN, int STEPS, int STAGES>
+template <bool TRANSPOSE_A, bool TRANSPOSE_B, int ROWS, int OWN, int STEPS, int STAGES, int TURNED>
 __device__ inline void gemm_wide(const gemm_arguments &x) {
     constexpr int THREADS = ROWS / (4 * OWN) * 2 * WARP;
-    typedef wide_carrier<!TRANSPOSE_A, ROWS, STEPS, THREADS> a_carrier;
-    typedef wide_carrier<TRANSPOSE_B, COLUMNS, STEPS, THREADS> b_carrier;
+    typedef wide_carrier<!TRANSPOSE_A, ROWS, STEPS, THREADS, TURNED> a_carrier;
+    typedef wide_carrier<TRANSPOSE_B, COLUMNS, STEPS, THREADS, TURNED> b_carrier;
     constexpr int STAGE_BYTES = a_carrier::BYTES + b_carrier::BYTES;
     extern __shared__ __align__(128) unsigned char shared[];
     const uint32_t base = kept(shared_address(shared)), end = kept(base + STAGES * STAGE_BYTES);

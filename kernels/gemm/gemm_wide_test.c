@@ -13,7 +13,8 @@
 
 TestSuite(gemm_wide, .fini = test_end);
 
-static const char *const variants[] = {"wide_128", "wide_short", "wide_256", "wide_64"};
+static const char *const variants[] = {"wide_128", "wide_eight", "wide_short", "wide_256",
+                                       "wide_64"};
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 static struct kn_kernels *kernels;

@@ -99,6 +99,7 @@ void sweep_gemm(struct sweep *sweep) {
     run_cases(sweep, "registers", KN_GEMM_F32, 131, 133, 21, 1, false);
     run_cases(sweep, "vector", KN_GEMM_F32, 131, 133, 29, 1, true);
     run_cases(sweep, "wide_128", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
+    run_cases(sweep, "wide_eight", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
     run_cases(sweep, "wide_short", KN_GEMM_F32, 131, 133, 9 * 8 + 5, 1, true);
     run_cases(sweep, "wide_256", KN_GEMM_F32, 259, 133, 7 * 16 + 5, 1, true);
     run_cases(sweep, "wide_64", KN_GEMM_F32, 131, 133, 7 * 16 + 5, 1, true);
