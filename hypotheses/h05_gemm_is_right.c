@@ -160,15 +160,23 @@ static bool try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
     return try_again(accuracy, trial, outcome);
 }
 
+static bool is_kind(const char *variant, const char *kind) {
+    return variant != NULL && strncmp(variant, kind, strlen(kind)) == 0;
+}
+
 /* ---- the number of the claim ---------------------------------------------------------------- */
 
-static const char *const float_variants[] = {NULL, "naive", "shared", "registers", "vector"};
+static const char *const float_variants[] = {NULL,     "naive",   "shared",    "registers",
+                                             "vector", "wide_64", "wide_short"};
 
-/* Measures the worst error of all fp32 kernels with one k. */
+/* Measures the worst error of all fp32 kernels that take both factors as they are, with one k. */
 static void measure_float(struct hyp_accuracy *accuracy, size_t m, size_t n, size_t k,
                           double scale) {
     double worst = 0;
+    const bool is_90 = tol_context_device(accuracy->attack->context)->compute_capability == 90;
     for (size_t i = 0; i < sizeof float_variants / sizeof float_variants[0]; i++) {
+        if (is_kind(float_variants[i], "wide_short")) continue;
+        if (is_kind(float_variants[i], "wide") && !is_90) continue;
         struct kn_gemm_outcome outcome;
         struct kn_gemm_trial trial = {
             .gemm = {.m = m, .n = n, .k = k, .alpha = 1, .variant = float_variants[i]},
@@ -254,10 +262,6 @@ static struct kn_gemm_trial draw_trial(struct hyp_attack *attack, enum kn_gemm_p
     return trial;
 }
 
-static bool is_kind(const char *variant, const char *kind) {
-    return variant != NULL && strncmp(variant, kind, strlen(kind)) == 0;
-}
-
 static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
                        enum kn_gemm_precision precision, const char *variant, bool is_aligned) {
     const int trials = attack->session.full ? 200 : 9;
@@ -266,6 +270,9 @@ static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
         struct kn_gemm_trial trial = draw_trial(attack, precision, variant, is_aligned);
         if (is_kind(variant, "packed")) trial.workspace = true, trial.skew = 1; /* for copies */
         if (is_kind(variant, "parts")) trial.workspace = true;
+        if (is_kind(variant, "wide_short")) {
+            trial.gemm.transpose_a = false, trial.gemm.transpose_b = true;
+        }
         /* wgmma takes one factor at most whose steps are not contiguous, if they are floats. */
         if (is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 && !trial.gemm.transpose_b) {
             trial.gemm.transpose_a = false;
@@ -280,8 +287,10 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < count; i++) {
-            const bool is_hopper = is_kind(variants[i], "wgmma") || is_kind(variants[i], "packed");
-            const bool is_aligned = is_kind(variants[i], "vector") ||
+            const bool is_wide = is_kind(variants[i], "wide");
+            const bool is_hopper =
+                is_wide || is_kind(variants[i], "wgmma") || is_kind(variants[i], "packed");
+            const bool is_aligned = is_wide || is_kind(variants[i], "vector") ||
                                     is_kind(variants[i], "async") || is_kind(variants[i], "wgmma");
             if (is_hopper && capability != 90) continue;
             if (needs_tensors && capability < 80 && variants[i] != NULL &&

@@ -21,7 +21,8 @@ static bool is_hopper(const struct hyp_attack *attack) {
 
 /* Whether the kernel of a defect is one of compute capability 9.0. */
 static bool is_of_a_pipeline(const char *mistake) {
-    static const char *const pipelines[] = {"lost_consumer", "lost_step", "wrong_head"};
+    static const char *const pipelines[] = {"lost_consumer", "lost_step", "wrong_head",
+                                            "lost_part",     "lost_keys", "wrong_half"};
     for (size_t i = 0; i < sizeof pipelines / sizeof pipelines[0]; i++) {
         if (strcmp(mistake, pipelines[i]) == 0) return true;
     }
@@ -117,9 +118,9 @@ static struct kn_attention_backward_trial draw_trial(struct hyp_attack *attack, 
 }
 
 static void try_type(struct hyp_attack *attack, enum kn_type type) {
-    static const char *const variants[] = {NULL, "naive", "tensor", "wgmma"};
+    static const char *const variants[] = {NULL, "naive", "tensor", "wgmma", "ordered"};
     const int capability = tol_context_device(attack->context)->compute_capability;
-    const int kernels = type == KN_F32 || capability < 80 ? 2 : is_hopper(attack) ? 4 : 3;
+    const int kernels = type == KN_F32 || capability < 80 ? 2 : is_hopper(attack) ? 5 : 3;
     const int turns = attack->session.full ? 60 : 3;
     struct hyp_accuracy accuracy;
     if (hyp_accuracy_begin(&accuracy, attack, "gradients", columns)) {
@@ -161,7 +162,9 @@ HYP_ATTACK(h06, gradients_of_long_sequences_are_within_their_bounds) {
                                          .kv_length = is_small ? 300 : 4093,
                                          .head_size = i < 2 ? 64 : 128,
                                          .causal = i % 2 == 0},
-                             .variant = is_hopper(attack) && i % 2 == 1 ? "wgmma" : NULL},
+                             .variant = !is_hopper(attack) ? NULL
+                                        : i % 2 == 1       ? "wgmma"
+                                                           : "ordered"},
                 .distribution = KN_NORMAL,
                 .values = KN_UNIFORM};
             if (is_small && i >= 2) break;

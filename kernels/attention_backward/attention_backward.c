@@ -17,11 +17,23 @@ struct parts {
     size_t sums, turns, end; /* behind the figures; the same if the variant keeps no sums */
 };
 
-/* Whether rows of this name keep sums in the workspace, to which blocks add in turn. */
+bool attention_backward_is_long(const struct kn_attention *x) {
+    /* Four for each multiprocessor of an H100; with fewer, "wgmma" has more blocks to spread. */
+    enum { TILE = 128, BLOCKS_MIN = 528 };
+    size_t blocks = 0;
+    if (x->type == KN_F32 || (x->head_size != 64 && x->head_size != 128)) return false;
+    return x->kv_heads > 0 && x->batch <= SIZE_MAX / x->kv_heads &&
+           kn_add_product(&blocks, x->batch * x->kv_heads, x->kv_length / TILE) &&
+           blocks >= BLOCKS_MIN;
+}
+
+/* Whether rows of this name keep sums in the workspace, to which blocks add in turn; without a name
+ * whether those that do would be chosen. */
 static bool keeps_sums(const struct kn_attention_backward *b) {
     const struct kn_variants *table =
         b->variants != NULL ? b->variants : &kn_attention_backward_variants;
-    for (size_t i = 0; b->variant != NULL && i < table->count; i++) {
+    if (b->variant == NULL) return attention_backward_is_long(&b->forward);
+    for (size_t i = 0; i < table->count; i++) {
         const struct kn_variant *row = &table->rows[i];
         if (strcmp(row->name, b->variant) == 0 && row->tile[1] != 0) return true;
     }
@@ -29,8 +41,7 @@ static bool keeps_sums(const struct kn_attention_backward *b) {
 }
 
 /* false: a size overflows. */
-static bool divide_workspace(const struct kn_attention_backward *b, struct parts *parts) {
-    const struct kn_attention *x = &b->forward;
+static bool divide_workspace(const struct kn_attention *x, bool has_sums, struct parts *parts) {
     const size_t pitch = (x->q_length + STEP - 1) / STEP * STEP;
     size_t rows = 0;
     *parts = (struct parts){0};
@@ -40,7 +51,7 @@ static bool divide_workspace(const struct kn_attention_backward *b, struct parts
         return false;
     }
     parts->turns = parts->end = parts->sums;
-    if (!keeps_sums(b)) return true;
+    if (!has_sums) return true;
     if (x->head_size > SIZE_MAX / sizeof(float) ||
         !kn_add_product(&parts->turns, rows, x->head_size * sizeof(float))) {
         return false;
@@ -51,11 +62,12 @@ static bool divide_workspace(const struct kn_attention_backward *b, struct parts
 
 size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *b) {
     struct parts parts;
-    return divide_workspace(b, &parts) ? parts.end : SIZE_MAX;
+    return divide_workspace(&b->forward, keeps_sums(b), &parts) ? parts.end : SIZE_MAX;
 }
 
 size_t kn_attention_backward_workspace(const struct kn_attention *x) {
-    return kn_attention_backward_workspace_of(&(struct kn_attention_backward){.forward = *x});
+    struct parts parts;
+    return divide_workspace(x, false, &parts) ? parts.end : SIZE_MAX;
 }
 
 /* What a gradient must not overlap. */
@@ -111,7 +123,8 @@ static tol_status check(const struct kn_attention_backward *b,
               "the gradients of %zu rows and %zu keys", x->q_length, x->kv_length);
     TOL_CHECK(x->lse != NULL && b->workspace != NULL, TOL_INVALID_ARGUMENT,
               "attention's backward pass needs lse and a workspace");
-    const size_t needed = kn_attention_backward_workspace_of(b);
+    const size_t needed = b->variant != NULL ? kn_attention_backward_workspace_of(b)
+                                             : kn_attention_backward_workspace(x);
     TOL_CHECK(needed <= tol_buffer_bytes(b->workspace), TOL_OUT_OF_RANGE,
               "the workspace has %zu bytes, and needs %zu", tol_buffer_bytes(b->workspace), needed);
     const struct kn_heads *const heads[OPERANDS] = {&x->q,     &x->k,   &x->v,   &x->out,
@@ -127,9 +140,9 @@ static tol_status check(const struct kn_attention_backward *b,
     }
     TOL_TRY(check_gradients(b, operands));
     struct parts parts;
-    divide_workspace(b, &parts);
     const CUdeviceptr room = tol_buffer_address(b->workspace);
-    const bool has_sums = parts.end != parts.sums;
+    const bool has_sums =
+        divide_workspace(x, true, &parts) && parts.end <= tol_buffer_bytes(b->workspace);
     problem->arguments = (struct attention_backward_arguments){
         .x = forward.arguments,
         .d_out = operands[D_OUT].begin,

@@ -30,8 +30,8 @@ struct kn_attention_backward {
     struct kn_attention forward;
     struct kn_heads d_out, d_q; /* shaped like q */
     struct kn_heads d_k, d_v;   /* shaped like k */
-    /* At least kn_attention_backward_workspace_of bytes. Calls that may run concurrently need one
-     * each. */
+    /* At least kn_attention_backward_workspace bytes, or kn_attention_backward_workspace_of those
+     * that the fastest kernel takes. Calls that may run concurrently need one each. */
     const struct tol_buffer *workspace;
     const char *variant;                /* forces the variant of this name; NULL: the best */
     const struct kn_variants *variants; /* another table; NULL: kn_attention_backward_variants */
@@ -49,19 +49,21 @@ struct kn_attention_backward {
 TOL_API tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *stream,
                                          const struct kn_attention_backward *backward);
 
-/* The bytes of workspace that a problem needs: 8 for each row of q, rounded up to 128 rows a head.
- * Shape alone counts. SIZE_MAX if that overflows. Pure. */
+/* The bytes of workspace that a problem needs at least: 8 for each row of q, rounded up to 128 rows
+ * a head. Shape alone counts. SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forward);
 
-/* The bytes of workspace that a call needs: "ordered" takes besides a float for each element of
- * q, with rows rounded up as above, and a word for 64 rows. All else needs what
- * kn_attention_backward_workspace says. Of the call the shape, variant and variants count. SIZE_MAX
- * if that overflows. Pure. */
+/* The bytes of workspace with which a call may take the fastest kernel: "ordered" takes besides a
+ * float for each element of q, with rows rounded up as above, and a word for 64 rows. That is for a
+ * call by its name, and for one without a name that has at least 528 tiles of 128 keys; all others
+ * take what kn_attention_backward_workspace says. Of the call the shape, variant and variants count.
+ * SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *backward);
 
 /* "wgmma": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, which tensor maps
  * describe, on compute capability 9.0; "tensor": the same without maps, from 8.0 on; "naive": all.
- * "ordered": as "wgmma", by its name alone, with a workspace of its own size. */
+ * "ordered": as "wgmma", with a workspace of its own size: the first choice of problems of many
+ * tiles of keys. */
 extern const struct kn_variants kn_attention_backward_variants;
 
 /* Kernels with one planted defect each, for sabotage: heads of 64 elements, fp16 of "tensor" and

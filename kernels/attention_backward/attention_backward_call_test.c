@@ -3,6 +3,7 @@
  */
 #include "attention_backward/attention_backward.h"
 
+#include "attention_backward/attention_backward_maps.h"
 #include "kernel_scene.h"
 #include "test/test_device.h"
 
@@ -77,7 +78,7 @@ Test(attention_backward_call, what_makes_no_sense_is_refused) {
     bad.workspace = lse;
     REFUSED(TOL_OUT_OF_RANGE, "the workspace has 128 bytes, and needs 2048");
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "there are wgmma, tensor, naive, ordered");
+    REFUSED(TOL_NOT_FOUND, "there are ordered, wgmma, tensor, naive");
     bad.variant = "tensor", bad.d_k.row_stride = WIDTH + 1, bad.d_k.offset = 0;
     bad.d_k.buffer = of_rows, bad.forward.kv_length = 1, bad.d_k.offset = 3 * OF_ROWS;
     bad.d_q = (struct kn_heads){.buffer = of_keys, .offset = OF_KEYS * 2};
@@ -105,6 +106,44 @@ Test(attention_backward_call, ordered_needs_room_for_its_sums) {
     bad.variant = "ordered", bad.forward.head_size = SIZE_MAX / 8;
     cr_assert(kn_attention_backward_workspace_of(&bad) == SIZE_MAX);
     end();
+}
+
+/* What is chosen for so many tiles of 128 keys, with room for sums or without. */
+static const char *chosen(size_t tiles, bool has_room) {
+    const struct attention_strides rows = {.batch = WIDTH};
+    const struct attention_strides keys = {.batch = 128 * WIDTH, .row = WIDTH};
+    const struct kn_attention_backward b = {.forward = {.type = KN_F16,
+                                                        .batch = tiles,
+                                                        .heads = 1,
+                                                        .kv_heads = 1,
+                                                        .q_length = 1,
+                                                        .kv_length = 128,
+                                                        .head_size = WIDTH}};
+    const struct attention_backward_problem problem = {
+        .backward = &b,
+        .arguments = {.x = {.q_strides = rows, .k_strides = keys, .v_strides = keys},
+                      .d_out_strides = rows,
+                      .d_q_strides = rows,
+                      .d_k_strides = keys,
+                      .d_v_strides = keys,
+                      .sums = has_room},
+        .is_aligned = true,
+        .has_maps = kn_tensor_map_has(test_context())};
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    const size_t least = kn_attention_backward_workspace(&b.forward);
+    cr_assert((kn_attention_backward_workspace_of(&b) > least) == (tiles >= 528), "%zu tiles",
+              tiles);
+    MUST(kn_kernels_pick(kernels, &kn_attention_backward_variants, NULL, &problem, &variant,
+                         &kernel));
+    return variant->name;
+}
+
+Test(attention_backward_call, ordered_is_chosen_for_many_tiles_of_keys) {
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    cr_assert_str_eq(chosen(528, true), "ordered");
+    cr_assert_str_eq(chosen(528, false), "wgmma");
+    cr_assert_str_eq(chosen(527, true), "wgmma");
 }
 
 Test(attention_backward_call, gradients_that_overlap_are_refused) {

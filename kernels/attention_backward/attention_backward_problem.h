@@ -16,6 +16,9 @@ struct attention_backward_problem {
     bool has_maps;   /* the driver makes tensor maps */
 };
 
+/* Whether there are so many tiles of keys that "ordered" is the fastest. */
+bool attention_backward_is_long(const struct kn_attention *forward);
+
 /* For each type the kernel that makes the figures of the rows of q. */
 extern const struct kn_variant kn_attention_figures[KN_TYPES];
 

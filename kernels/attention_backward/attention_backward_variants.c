@@ -14,7 +14,7 @@ KN_IMAGES(attention_backward_ordered_defects);
 enum { ANY = 0, TURN = ATTENTION_TURN_ROWS };
 
 static const char *refuse(const struct attention_backward_problem *problem, enum kn_type type,
-                          size_t head_size, bool takes_maps) {
+                          size_t head_size, bool takes_maps, bool keeps_sums) {
     static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
                                                   "the type is not bf16"};
     const struct kn_attention *x = &problem->backward->forward;
@@ -23,6 +23,10 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
     if (x->head_size != head_size) return "heads are of another size";
     if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
     if (takes_maps && !attention_backward_maps_serve(problem)) return "no tensor maps can be made";
+    if (keeps_sums && problem->arguments.sums == 0) return "the workspace has no room for sums";
+    if (keeps_sums && problem->backward->variant == NULL && !attention_backward_is_long(x)) {
+        return "there are few tiles of keys";
+    }
     return NULL;
 }
 
@@ -42,6 +46,11 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
  * dynamic shared memory, the rows that a block owns, whether it takes tensor maps, and the rows of
  * q of the tiles that blocks add to in turn. */
 #define BACKWARDS(ROW)                                                                             \
+    ROW(ordered, ordered_f16_64, 4_ordered, 90, F16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)     \
+    ROW(ordered, ordered_f16_128, 4_ordered, 90, F16, 128, 384, ORDERED_BYTES(128), 128, 1, TURN)  \
+    ROW(ordered, ordered_bf16_64, 4_ordered, 90, BF16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)   \
+    ROW(ordered, ordered_bf16_128, 4_ordered, 90, BF16, 128, 384, ORDERED_BYTES(128), 128, 1,      \
+        TURN)                                                                                      \
     ROW(wgmma, wgmma_f16_64, 3_hopper, 90, F16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)              \
     ROW(wgmma, wgmma_f16_128, 3_hopper, 90, F16, 128, 384, HOPPER_BYTES(128), 128, 1, 0)           \
     ROW(wgmma, wgmma_bf16_64, 3_hopper, 90, BF16, 64, 384, HOPPER_BYTES(64), 128, 1, 0)            \
@@ -52,15 +61,11 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
     ROW(tensor, tensor_bf16_128, 2_tensor, 80, BF16, 128, 128, TENSOR_BYTES(128, 64), 64, 0, 0)    \
     ROW(naive, naive_f32, 1_naive, 75, F32, ANY, 32, 0, 0, 0, 0)                                   \
     ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0, 0)                                   \
-    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0, 0)                                 \
-    ROW(ordered, ordered_f16_64, 4_ordered, 90, F16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)     \
-    ROW(ordered, ordered_f16_128, 4_ordered, 90, F16, 128, 384, ORDERED_BYTES(128), 128, 1, TURN)  \
-    ROW(ordered, ordered_bf16_64, 4_ordered, 90, BF16, 64, 384, ORDERED_BYTES(64), 128, 1, TURN)   \
-    ROW(ordered, ordered_bf16_128, 4_ordered, 90, BF16, 128, 384, ORDERED_BYTES(128), 128, 1, TURN)
+    ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0, 0)
 
 #define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows, maps, turn)  \
     static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size, maps);                                        \
+        return refuse(problem, KN_##type, head_size, maps, (turn) != 0);                           \
     }
 BACKWARDS(REFUSE)
 

@@ -180,8 +180,8 @@ out:
 #define HOPPER "wgmma_256", "wgmma_128", "async_128"
 #define NARROW "wgmma_64_k2", "wgmma_64", "wgmma_128", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
-/* Floats, not yet chosen. */
-#define FLOATS "wide_128", "wide_256", "wide_eight", "wide_short", "wide_64"
+/* Of floats without tensor cores. */
+#define FLOATS "wide_64", "wide_short", "vector"
 
 static tol_status run(struct kn_bench *bench) {
     static const struct {

@@ -227,10 +227,10 @@ Test(gemm_float, floats_are_split_into_parts_where_that_is_sooner) {
         bool has_room;
         const char *name;
     } ways[] = {{KN_GEMM_F32_TENSOR, LARGE, LARGE, true, "parts_128"},
-                {KN_GEMM_F32_TENSOR, LARGE, LARGE, false, "vector"},
-                {KN_GEMM_F32_TENSOR, LARGE, 63, true, "vector"},
+                {KN_GEMM_F32_TENSOR, LARGE, LARGE, false, "wide_64"},
+                {KN_GEMM_F32_TENSOR, LARGE, 63, true, "wide_64"},
                 {KN_GEMM_F32_TENSOR, 64, LARGE, true, "vector"},
-                {KN_GEMM_F32_STRICT, LARGE, LARGE, true, "vector"}};
+                {KN_GEMM_F32_STRICT, LARGE, LARGE, true, "wide_64"}};
     const struct kn_variant *variant = NULL;
     struct tol_buffer *all = NULL, *result = NULL, *room = NULL;
     size_t bytes = 0;

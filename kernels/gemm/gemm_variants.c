@@ -44,6 +44,8 @@ enum {
     BY_COPY = 1 << 21, /* copies rows of A and B that are not aligned to the workspace */
     BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
     BY_4 = 1 << 23,
+    FULL = 1 << 25,   /* unless forced, only where tiles of 64 x 128 are one a multiprocessor */
+    MOST = 1 << 26,   /* unless forced, only where tiles of 128 x 128 are many for each */
     NARROW = 1 << 24, /* unless forced, only where wider tiles leave multiprocessors idle */
     NARROW_1 = BY_MAPS | NARROW,
     NARROW_2 = NARROW_1 | BY_2,
@@ -56,6 +58,13 @@ enum {
 static bool has_many_tiles(const struct kn_gemm *gemm) {
     const double tiles = ceil((double)gemm->m / 128) * ceil((double)gemm->n / 256);
     return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) >= 264;
+}
+
+/* Floats without tensor cores, as an H100 has measured: from 1024 cubed on; 4096 cubed has 1,024
+ * tiles of 128 x 128. */
+static bool has_tiles(const struct kn_gemm *gemm, double rows, double least) {
+    const double tiles = ceil((double)gemm->m / rows) * ceil((double)gemm->n / 128);
+    return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) >= least;
 }
 
 /* The multiprocessors of an H200: another device gives the same bits. */
@@ -155,6 +164,10 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
         return "wider tiles are enough";
     }
     if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
+        return "there are too few of its tiles";
+    }
+    if (gemm->variant == NULL && (((serves & FULL) != 0 && !has_tiles(gemm, 64, 128)) ||
+                                  ((serves & MOST) != 0 && !has_tiles(gemm, 128, 512)))) {
         return "there are too few of its tiles";
     }
     if ((serves & LARGE) != 0 && gemm->variant == NULL && gemm->m <= 64 && gemm->n <= 64) {

@@ -2,12 +2,10 @@
 // Target: compute_90a
 //
 // The idea: the pipeline of grouped_pair.cuh.
-// Owner and requirements: as grouped_pair.cuh says. Tiles of 128 x 128 a block have six stages,
-// those of 128 x 192 five.
+// Owner and requirements: as grouped_pair.cuh says. Tiles of 128 x 192 a block, five stages.
 // Bound by: wgmma, and what the L2 cache gives.
 #include "grouped_pair.cuh"
 
 #if __CUDA_ARCH__ >= 900
-GROUPED_PAIR_KERNEL(grouped_wgmma_pair_e4m3_nt, 128)
-GROUPED_PAIR_KERNEL(grouped_wgmma_pair_192_e4m3_nt, 192)
+GROUPED_PAIR_KERNEL(grouped_wgmma_pair_e4m3_nt, 192)
 #endif

@@ -25,7 +25,8 @@ static const char *only_e4m3(const void *problem) {
     {                                                                                              \
         .name = #which, .entry = "grouped_" #which "_" #type, .images = kn_images_grouped_planted, \
         .compute_capability_min = 90, .refuse = accepts, .threads = 384,                           \
-        .shared_bytes = 226 << 10, .tile = {128 * (blocks), 128, 0}, .cluster = blocks             \
+        .shared_bytes = 226 << 10, .tile = {128 * (blocks), (blocks) == 2 ? 192 : 128, 0},         \
+        .cluster = blocks                                                                          \
     }
 
 static const struct kn_variant rows[] = {

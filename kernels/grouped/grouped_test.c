@@ -105,9 +105,7 @@ Test(grouped, wgmma_is_right) {
     try_variant("wgmma_128", KN_GROUPED_E4M3, true, 129, 7 * 128 + 5, true);
     try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 140, 56, true);
     try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 40, 3 * 128, true);
-    try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 264, 7 * 128 + 5, true);
-    try_variant("wgmma_pair_192", KN_GROUPED_E4M3, true, 80, 56, true);
-    try_variant("wgmma_pair_192", KN_GROUPED_E4M3, true, 328, 6 * 128 + 5, true);
+    try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 328, 6 * 128 + 5, true);
 }
 
 /* Where one factor is all that follows, rows leave registers as pieces of 16 bytes. */
@@ -118,8 +116,7 @@ Test(grouped, plain_rows_are_right) {
     } all[] = {{"wgmma_128", KN_GROUPED_F16},
                {"wgmma_256", KN_GROUPED_BF16},
                {"wgmma_128", KN_GROUPED_E4M3},
-               {"wgmma_pair", KN_GROUPED_E4M3},
-               {"wgmma_pair_192", KN_GROUPED_E4M3}};
+               {"wgmma_pair", KN_GROUPED_E4M3}};
     if (capability() != 90) cr_skip_test("not 9.0");
     for (unsigned i = 0; i < 4 * sizeof all / sizeof all[0]; i++) {
         const bool has_groups = i % 2 == 0;

@@ -13,8 +13,10 @@
 enum { LINE = 64, PAGE = 4096, AHEAD = 1024 };
 
 void tol_read_design_default(struct tol_read_design *design) {
-    *design =
-        (struct tol_read_design){.piece_bytes = (size_t)512 << 10, .helper_bytes = (size_t)1 << 20};
+    *design = (struct tol_read_design){.part_bytes = (size_t)16 << 10,
+                                       .piece_bytes = (size_t)512 << 10,
+                                       .helper_bytes = (size_t)1 << 20,
+                                       .queues_first = true};
 }
 
 #if defined(__x86_64__)

@@ -427,6 +427,11 @@ static const struct hyp_fault faults[] = {
      NULL},
     {"gradients_wrong_head", "heads that share keys are all taken for the first", NULL, NULL, false,
      NULL},
+    {"gradients_lost_part", "only the first block adds its part of d_q", NULL, NULL, false, NULL},
+    {"gradients_lost_keys", "the last 16 keys of a block are not multiplied into d_q", NULL, NULL,
+     false, NULL},
+    {"gradients_wrong_half", "both halves of the columns of d_q are the first", NULL, NULL, false,
+     NULL},
     /* And of attention over packed sequences, all pipelines of compute capability 9.0. */
     {"packed_next_key_seen", "the first key of the next sequence is seen", NULL, NULL, false, NULL},
     {"packed_next_values_kept", "values of the next sequence are multiplied by 0", NULL, NULL,
