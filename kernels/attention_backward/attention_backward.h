@@ -56,8 +56,8 @@ TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forwar
 /* The bytes of workspace with which a call may take the fastest kernel: "ordered" takes besides a
  * float for each element of q, with rows rounded up as above, and a word for 64 rows. That is for a
  * call by its name, and for one without a name that has at least 528 tiles of 128 keys; all others
- * take what kn_attention_backward_workspace says. Of the call the shape, variant and variants count.
- * SIZE_MAX if that overflows. Pure. */
+ * take what kn_attention_backward_workspace says. Of the call the shape, variant and variants
+ * count. SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *backward);
 
 /* "wgmma": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, which tensor maps

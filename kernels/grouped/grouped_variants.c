@@ -23,9 +23,9 @@ enum {
     PAIRS = 1 << 18 /* pairs of blocks own a tile; unless forced, only where they are done sooner */
 };
 
-/* Whether a kernel with tiles of rows x columns, so many of which run at once and take so much time,
- * has done sooner than one of 128 x 128 with a block on each multiprocessor of an H200, of which
- * another device gives the same bits. Groups are taken to be equally long. */
+/* Whether a kernel with tiles of rows x columns, so many of which run at once and take so much
+ * time, has done sooner than one of 128 x 128 with a block on each multiprocessor of an H200, of
+ * which another device gives the same bits. Groups are taken to be equally long. */
 static bool is_better(const struct grouped_problem *problem, unsigned rows, unsigned columns,
                       double at_once, double time) {
     const double blocks = 132;
