@@ -52,6 +52,19 @@ def check_copies(data: dict[str, Any]) -> int:
     return len(rows)
 
 
+def check_apart(program: list[str]) -> None:
+    """bench-pool keeps four threads apart, or says how many processors that takes."""
+    has = len(os.sched_getaffinity(0))
+    for apart in (1, 250):
+        done = subprocess.run([*program, "--apart", str(apart)], capture_output=True, text=True,
+                              check=False)
+        need = 3 * apart + 1
+        if has >= need:
+            assert done.returncode == 0, done.stderr
+        else:
+            assert done.returncode == 2 and f"needs {need} processors" in done.stderr, done.stderr
+
+
 def check_blocks(rows: list[Row]) -> int:
     """The lines of bench-pool --json; how many there are."""
     hot = [row for row in rows if "hot_bytes" in row]
@@ -146,6 +159,7 @@ def check(build: pathlib.Path) -> str:
     # So many steps bring more than a GiB into use, from where on ratios are measured.
     lines = run(str(build / "bench-pool"), "--json", "--steps", "1000", "--pairs", "100", library)
     blocks = check_blocks([json.loads(line) for line in lines.splitlines()])
+    check_apart([str(build / "bench-pool"), "--pairs", "100", "--steps", "1", library])
     return (f"{copies} rows of copies, {blocks} of blocks, {pairs} numbers of pairs of devices, "
             f"{sealed} rows of sealed memory, {calls} of collectives")
 

@@ -1,7 +1,7 @@
 /*
  * What a block costs: the pool's profiles beside the driver's own allocators, in one run.
  *
- *     bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] [LIBRARY]
+ *     bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] [--apart N] [LIBRARY]
  *                       LIBRARY is the driver's; else it is the platform's or the soft device's
  *     TOLLENS_SOFT_MEMORY=60G bench-pool --priced [--steps N] [--grow SHARE] [LIBRARY]    exact
  *     bench-pool --torch [OPTIONS]    PyTorch's allocators: runtime/torch/torch_bench.py
@@ -12,7 +12,9 @@
  * handles of memory were taken from the driver or given back, of an allocation, which is what p99
  * depends on. In flight: blocks freed while a stream uses them, and the driver calls that this
  * costs. Times are the host's, an allocation or a free each. --grow tries another value of
- * grow_share in the default profile.
+ * grow_share in the default profile. --apart keeps each hot thread on a processor of its own, each
+ * N-th of those that the process may use: with 2, threads of one core do not share it where its
+ * two processors are numbered in succession.
  * --priced: times of a walk are what its driver calls cost by their prices on an H100.
  */
 #include "core/any_driver.h"
@@ -23,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PROCESSORS_MAX = 256 };
 
 /* A number from 1 to most; most for anything else. */
 static int read_count(const char *text, int most) {
@@ -50,6 +54,8 @@ static bool read_arguments(int argc, char **argv, const char **library) {
             bench.steps = read_count(value, WALK_STEPS);
         } else if (strcmp(argv[i], "--pairs") == 0) {
             bench.pairs = read_count(value, HOT_PAIRS);
+        } else if (strcmp(argv[i], "--apart") == 0) {
+            bench.apart = read_count(value, PROCESSORS_MAX);
         } else if (strcmp(argv[i], "--grow") == 0) {
             bench.grow_share = strtod(value, NULL);
         } else {
@@ -114,7 +120,8 @@ int main(int argc, char **argv) {
     if (!read_arguments(argc, argv, &library)) {
         fprintf(stderr,
                 "usage: bench-pool [--json] [--priced] [--steps N] [--pairs N] [--grow SHARE] "
-                "[LIBRARY], at most %d steps and %d pairs; or bench-pool --torch [OPTIONS]\n",
+                "[--apart N] [LIBRARY], at most %d steps and %d pairs; or bench-pool --torch "
+                "[OPTIONS]\n",
                 WALK_STEPS, HOT_PAIRS);
         return 2;
     }

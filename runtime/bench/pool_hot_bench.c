@@ -118,6 +118,30 @@ static void print_rows(double medians[ROWS][THREADS_MAX]) {
     fflush(stdout);
 }
 
+/* Keeps thread i on processor i * apart of those that the process may use. */
+static void keep_apart(const struct member *members) {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) exit(2);
+    size_t cpu = 0;
+    for (int i = 0, seen = -1; i < THREADS_MAX; i++) {
+        for (; cpu < CPU_SETSIZE; cpu++) {
+            if (CPU_ISSET(cpu, &all) && ++seen == i * bench.apart) break;
+        }
+        if (cpu == CPU_SETSIZE) {
+            fprintf(stderr, "bench-pool: --apart %d needs %d processors\n", bench.apart,
+                    (THREADS_MAX - 1) * bench.apart + 1);
+            exit(2);
+        }
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        if (pthread_setaffinity_np(members[i].id, sizeof one, &one) != 0) {
+            fprintf(stderr, "bench-pool: a thread cannot be kept on processor %zu\n", cpu);
+            exit(2);
+        }
+        cpu++;
+    }
+}
+
 void print_hot(void) {
     static struct crew crew;
     static struct member members[THREADS_MAX];
@@ -129,6 +153,7 @@ void print_hot(void) {
         sem_init(&members[i].start, 0, 0);
         if (pthread_create(&members[i].id, NULL, run_member, &members[i]) != 0) exit(2);
     }
+    if (bench.apart > 0) keep_apart(members);
     if (!pool_rounds_take(ROWS, THREADS_MAX, measure, members, medians[0])) exit(2);
     crew.allocator = NULL;
     for (int i = 0; i < THREADS_MAX; i++) sem_post(&members[i].start);
