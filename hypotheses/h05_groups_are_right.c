@@ -123,14 +123,14 @@ static bool serves(const struct hyp_attack *attack, const struct subject *subjec
 
 HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
     static const struct subject subjects[] = {
-        {NULL, KN_GROUPED_F16, false},        {NULL, KN_GROUPED_BF16, false},
-        {NULL, KN_GROUPED_E4M3, false},       {"naive", KN_GROUPED_F16, false},
-        {"naive", KN_GROUPED_BF16, false},    {"naive", KN_GROUPED_E4M3, false},
-        {"tensor", KN_GROUPED_F16, false},    {"tensor", KN_GROUPED_BF16, false},
-        {"tensor", KN_GROUPED_E4M3, false},   {"wgmma_128", KN_GROUPED_F16, true},
-        {"wgmma_128", KN_GROUPED_BF16, true}, {"wgmma_128", KN_GROUPED_E4M3, true},
-        {"wgmma_256", KN_GROUPED_F16, true},  {"wgmma_256", KN_GROUPED_BF16, true},
-        {"wgmma_pair", KN_GROUPED_E4M3, true}};
+        {NULL, KN_GROUPED_F16, false},         {NULL, KN_GROUPED_BF16, false},
+        {NULL, KN_GROUPED_E4M3, false},        {"naive", KN_GROUPED_F16, false},
+        {"naive", KN_GROUPED_BF16, false},     {"naive", KN_GROUPED_E4M3, false},
+        {"tensor", KN_GROUPED_F16, false},     {"tensor", KN_GROUPED_BF16, false},
+        {"tensor", KN_GROUPED_E4M3, false},    {"wgmma_128", KN_GROUPED_F16, true},
+        {"wgmma_128", KN_GROUPED_BF16, true},  {"wgmma_128", KN_GROUPED_E4M3, true},
+        {"wgmma_256", KN_GROUPED_F16, true},   {"wgmma_256", KN_GROUPED_BF16, true},
+        {"wgmma_pair", KN_GROUPED_E4M3, true}, {"wgmma_192", KN_GROUPED_E4M3, true}};
     enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
     const int turns = attack->session.full ? 100 : 3;
     struct hyp_accuracy accuracy;

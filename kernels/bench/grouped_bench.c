@@ -155,12 +155,12 @@ static struct kn_bench_row row_of(const struct kn_grouped *g) {
     return row;
 }
 
-static tol_status measure(struct grouped *p, const char *const variants[3]) {
+static tol_status measure(struct grouped *p, const char *const variants[4]) {
     tol_status status = TOL_OK;
     TOL_TRY(make(p));
     const struct kn_bench_peer peer = {
         .name = "cublas bf16", .launch = p->cublas != NULL ? launch_peer : NULL, .user = p};
-    const int most = p->bench->is_small ? 1 : 3; /* the soft device takes long for each */
+    const int most = p->bench->is_small ? 1 : 4; /* the soft device takes long for each */
     for (int i = 0; i < most && (i == 0 || variants[i - 1] != NULL); i++) {
         struct kn_bench_row row = row_of(&p->grouped);
         const struct kn_variant *variant = NULL;
@@ -187,7 +187,7 @@ static tol_status run(struct kn_bench *bench) {
         size_t m, n, k, groups;
         bool transpose_b;
         enum kn_activation activation;
-        const char *variants[3];
+        const char *variants[4];
     } products[] = {
         {KN_GROUPED_BF16, 4096, 4096, 4096, 1, 1, 0, {"wgmma_256", "wgmma_128"}},
         {KN_GROUPED_BF16, 4096, 4096, 4096, 1, 0, 0, {"wgmma_256"}},
@@ -196,10 +196,10 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GROUPED_BF16, 8192, 14336, 4096, 8, 1, 0, {"wgmma_256", "wgmma_128"}},
         {KN_GROUPED_BF16, 8192, 2048, 4096, 64, 1, 0, {"wgmma_256", "wgmma_128"}},
         {KN_GROUPED_BF16, 512, 2048, 4096, 64, 1, 0, {"wgmma_256", "wgmma_128"}},
-        {KN_GROUPED_E4M3, 4096, 4096, 4096, 1, 1, 0, {"wgmma_128", "wgmma_pair"}},
-        {KN_GROUPED_E4M3, 8192, 8192, 8192, 1, 1, 0, {"wgmma_128", "wgmma_pair"}},
+        {KN_GROUPED_E4M3, 4096, 4096, 4096, 1, 1, 0, {"wgmma_128", "wgmma_pair", "wgmma_192"}},
+        {KN_GROUPED_E4M3, 8192, 8192, 8192, 1, 1, 0, {"wgmma_128", "wgmma_pair", "wgmma_192"}},
         {KN_GROUPED_E4M3, 4096, 4096, 4096, 1, 1, KN_SILU, {"wgmma_pair"}},
-        {KN_GROUPED_E4M3, 8192, 14336, 4096, 8, 1, 0, {"wgmma_128", "wgmma_pair"}},
+        {KN_GROUPED_E4M3, 8192, 14336, 4096, 8, 1, 0, {"wgmma_128", "wgmma_pair", "wgmma_192"}},
         {KN_GROUPED_E4M3, 512, 2048, 4096, 64, 1, 0, {NULL}},
     };
     tol_status status = TOL_OK;

@@ -301,11 +301,12 @@ static tol_status launch_by_maps(struct kn_kernels *kernels, struct tol_stream *
     CUtensorMap a_map, b_map;
     void *values[] = {&a_map, &b_map, x};
     const unsigned bytes[] = {sizeof a_map, sizeof b_map, sizeof *x};
-    /* The blocks of a cluster share rows of a tile, and each copies a part of its columns. */
+    /* The blocks of a cluster share rows of a tile, and each copies a part of its columns: as one
+     * box, or two halves of it. */
     const int blocks = (int)variant->cluster, wide = (int)variant->tile[1] / blocks;
     x->a_rows = at_most((int)variant->tile[0] / blocks, x->m);
     x->b_rows =
-        x->transpose_b ? at_most(wide < BOX_COLUMNS_MAX ? wide : BOX_COLUMNS_MAX, x->n) : BOX_STEPS;
+        x->transpose_b ? at_most(wide <= BOX_COLUMNS_MAX ? wide : wide / 2, x->n) : BOX_STEPS;
     const enum kn_type type = problem->grouped->type == KN_GROUPED_BF16 ? KN_BF16 : KN_F16;
     const struct kn_tensor a = {.name = "grouped's a",
                                 .address = x->a,

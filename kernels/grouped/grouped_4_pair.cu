@@ -1,4 +1,5 @@
-// grouped, step 4: two blocks share what they read of B, for e4m3.
+// grouped, step 4: tiles of 192 columns for e4m3, by pairs of blocks that share what they read of
+// B, or by single blocks.
 // Target: compute_90a
 //
 // The idea: the pipeline of grouped_pair.cuh.
@@ -8,4 +9,5 @@
 
 #if __CUDA_ARCH__ >= 900
 GROUPED_PAIR_KERNEL(grouped_wgmma_pair_e4m3_nt, 192)
+GROUPED_HOPPER_KERNEL(grouped_wgmma_192_e4m3_nt, e4m3, true, 192)
 #endif

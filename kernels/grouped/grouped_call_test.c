@@ -82,7 +82,9 @@ Test(grouped_call, bad_problems_are_refused) {
     g = square(), g.a.leading = SIDE - 1;
     must_refuse(&g, TOL_INVALID_ARGUMENT, "the next begins after 3");
     g = square(), g.variant = "swift";
-    must_refuse(&g, TOL_NOT_FOUND, "there are wgmma_256, wgmma_128, wgmma_pair, tensor, naive");
+    must_refuse(&g, TOL_NOT_FOUND,
+                "there are wgmma_256, wgmma_128, wgmma_pair, tensor, naive, "
+                "wgmma_192");
 }
 
 Test(grouped_call, what_lies_outside_of_a_buffer_is_refused) {

@@ -106,6 +106,8 @@ Test(grouped, wgmma_is_right) {
     try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 140, 56, true);
     try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 40, 3 * 128, true);
     try_variant("wgmma_pair", KN_GROUPED_E4M3, true, 328, 6 * 128 + 5, true);
+    try_variant("wgmma_192", KN_GROUPED_E4M3, true, 80, 56, true);
+    try_variant("wgmma_192", KN_GROUPED_E4M3, true, 328, 6 * 128 + 5, true);
 }
 
 /* Where one factor is all that follows, rows leave registers as pieces of 16 bytes. */

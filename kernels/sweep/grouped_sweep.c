@@ -59,5 +59,6 @@ void sweep_grouped(struct sweep *sweep) {
                   type == KN_GROUPED_E4M3 ? 7 * 128 + 5 : 7 * 64 + 5);
         if (type != KN_GROUPED_E4M3) run_cases(sweep, "wgmma_256", type, 264, 5 * 64 + 5);
         if (type == KN_GROUPED_E4M3) run_cases(sweep, "wgmma_pair", type, 200, 6 * 128 + 5);
+        if (type == KN_GROUPED_E4M3) run_cases(sweep, "wgmma_192", type, 200, 6 * 128 + 5);
     }
 }
