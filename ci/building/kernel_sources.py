@@ -74,7 +74,7 @@ KERNEL_IMAGES = """
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_4_pair grouped/grouped_planted
     quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
-    quant/quant_product_9_split
+    quant/quant_product_9_split quant/quant_product_10_columns
     seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind

@@ -237,7 +237,9 @@ static tol_status measure_variants(struct work *work, const struct kn_bench_row 
             is_again = is_again || strcmp(one->name, variants->rows[j].name) == 0;
         }
         const bool is_alone = one->cluster != 0 && capability != 90; /* compute_90a is for 9.0 */
-        if (is_again || is_alone || one->compute_capability_min > capability) continue;
+        /* None of these is for one column alone; if another row of its name is, that came first. */
+        const bool is_wide = work->product.columns == 1 && one->tile[1] > 1;
+        if (is_again || is_alone || is_wide || one->compute_capability_min > capability) continue;
         TOL_TRY(measure_cold_and_hot(work, row, one->name));
     }
 out:
@@ -315,8 +317,13 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
     }
     if (columns == 1) TOL_TRY(measure_reading(&work, &row));
     TOL_TRY(measure_cold_and_hot(&work, &row, NULL));
-    if (columns == 1 && arithmetic == KN_QUANT_Q8_1 && quant == KN_Q4_K) { /* there is a choice */
-        TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
+    if (arithmetic == KN_QUANT_Q8_1 && quant == KN_Q4_K) { /* there is a choice */
+        const int capability = tol_context_device(bench->context)->compute_capability;
+        if (columns == 1) {
+            TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
+        } else if (columns <= FEW && capability >= 90) {
+            TOL_TRY(measure_cold_and_hot(&work, &row, "columns"));
+        }
     }
     if (columns > FEW && arithmetic == KN_QUANT_F16) { /* so there is here */
         TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
@@ -330,7 +337,7 @@ out:
 }
 
 static tol_status run(struct kn_bench *bench) {
-    static const size_t many[] = {16, 32, 64, 128, 256, 2048};
+    static const size_t few[] = {2, 4}, many[] = {16, 32, 64, 128, 256, 2048};
     const size_t columns[] = {1, 8, bench->is_small ? 16 : 512};
     const size_t k = bench->is_small ? 2048 : 14336;
     tol_status status = TOL_OK;
@@ -343,6 +350,10 @@ static tol_status run(struct kn_bench *bench) {
                 TOL_TRY(measure_product(bench, quant, a, columns[i], k));
             }
         }
+    }
+    /* What bytes on tensor cores give beside what is chosen; 8 columns are among the above. */
+    for (size_t i = 0; !bench->is_small && i < 2; i++) {
+        TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, few[i], k));
     }
     /* From how many columns on steps 8 and 9 of the product are the faster ones. */
     for (size_t i = 0; !bench->is_small && i < sizeof many / sizeof many[0]; i++) {

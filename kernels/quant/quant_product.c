@@ -19,6 +19,7 @@ KN_IMAGES(quant_product_6_early);
 KN_IMAGES(quant_product_7_bulk);
 KN_IMAGES(quant_product_8_wgmma);
 KN_IMAGES(quant_product_9_split);
+KN_IMAGES(quant_product_10_columns);
 
 enum {
     THREADS = 128,
@@ -30,11 +31,12 @@ enum {
 
 /* How x comes to be bytes, or halves where maps are taken: the third number of a tile. */
 enum {
-    APART,     /* by a kernel in front */
-    STAGED,    /* in shared memory, by the kernel itself */
-    EARLY,     /* so too, and it may begin before the kernel in front of it has ended */
-    BULK,      /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
-    BULK_EARLY /* so too, and it may begin early */
+    APART,      /* by a kernel in front */
+    STAGED,     /* in shared memory, by the kernel itself */
+    EARLY,      /* so too, and it may begin before the kernel in front of it has ended */
+    BULK,       /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
+    BULK_EARLY, /* so too, and it may begin early */
+    COLUMNS     /* by a kernel in front that stores bytes and scales side by side; blocks stay */
 };
 
 static bool is_aligned(const struct kn_quant_product *p) {
@@ -89,6 +91,13 @@ static const char *bulk_refuses(const void *problem) {
 static const char *few_refuses(const void *problem) {
     const struct kn_quant_product *p = problem;
     return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(problem);
+}
+
+static const char *columns_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    if (p->columns == 1) return "there is one column";
+    if (p->columns > KN_QUANT_COLUMNS_MOST) return "there are more than 8 columns";
+    return integers_refuses(problem);
 }
 
 /* tile: rows and columns of y. */
@@ -170,7 +179,15 @@ static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_STAGED("staged_1", "quant_product_staged_1", 5_staged, 75, 16, STAGED),
     ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED),
     ROW_BULK("bulk", BULK),
-    Q8_1("q4_k")};
+    Q8_1("q4_k"),
+    {.name = "columns",
+     .entry = "quant_product_columns",
+     .images = kn_images_quant_product_10_columns,
+     .compute_capability_min = 90,
+     .refuse = columns_refuses,
+     .threads = KN_QUANT_COLUMNS_THREADS,
+     .shared_bytes = KN_QUANT_COLUMNS_BYTES,
+     .tile = {KN_QUANT_COLUMNS_ROWS_LEAST, KN_QUANT_COLUMNS_MOST, COLUMNS}}};
 static const struct kn_variant q8_1_q6_k_rows[] = {Q8_1("q6_k")};
 static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
@@ -186,6 +203,8 @@ static const struct kn_variants tables[KN_QUANTS][KN_QUANT_ARITHMETICS] = {
 
 static const struct kn_variant quantise_row =
     ROW("quantise", "quant_product_quantise", 3_integers, 75, NULL, THREADS, 1);
+static const struct kn_variant columns_x_row =
+    ROW("columns_x", "quant_product_columns_x", 10_columns, 90, NULL, THREADS, 1);
 
 const struct kn_variants *kn_quant_product_variants(enum kn_quant quant,
                                                     enum kn_quant_arithmetic arithmetic) {
@@ -197,7 +216,8 @@ const char *kn_quant_arithmetic_name(enum kn_quant_arithmetic arithmetic) {
     return (unsigned)arithmetic < KN_QUANT_ARITHMETICS ? names[arithmetic] : "?";
 }
 
-/* Bytes of x, k of a column; scales from a multiple of 16 on. */
+/* Bytes of x, k of a column; scales from a multiple of 16 on. "columns" has the same bytes in
+ * another order. */
 static size_t scales_offset(size_t columns, size_t k) {
     return (columns * k + 15) / 16 * 16;
 }
@@ -297,18 +317,18 @@ static unsigned tiles(size_t count, unsigned tile) {
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_quant_product *p,
                                         const struct tol_device *device) {
+    const unsigned how = variant->tile[2];
     struct tol_launch_shape shape = {tiles(p->rows, variant->tile[0]),
                                      tiles(p->columns, variant->tile[1]),
                                      1,
                                      variant->threads,
                                      1,
                                      1,
-                                     variant->tile[2] == APART ? 0 : staged_bytes(p->k)};
-    if (variant->tile[2] == BULK || variant->tile[2] == BULK_EARLY) {
-        if (shape.grid_x > (unsigned)device->multiprocessors) {
-            shape.grid_x = (unsigned)device->multiprocessors;
-        }
-        shape.shared_bytes += KN_QUANT_BULK_RING_BYTES;
+                                     how == APART ? 0 : staged_bytes(p->k)};
+    if (how == BULK || how == BULK_EARLY) shape.shared_bytes += KN_QUANT_BULK_RING_BYTES;
+    if (how == COLUMNS) shape.shared_bytes = KN_QUANT_COLUMNS_BYTES;
+    if (how >= BULK && shape.grid_x > (unsigned)device->multiprocessors) {
+        shape.grid_x = (unsigned)device->multiprocessors;
     }
     return shape;
 }
@@ -339,8 +359,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_kernels_pick(kernels, table, p->variant, problem, &variant, &kernel));
     const unsigned how = variant->tile[2];
     const bool takes_maps = variant->cluster != 0;
-    const bool is_rounded =
-        p->k > 0 && (takes_maps || (how == APART && p->arithmetic == KN_QUANT_Q8_1));
+    const bool is_rounded = p->k > 0 && (takes_maps || how == COLUMNS ||
+                                         (how == APART && p->arithmetic == KN_QUANT_Q8_1));
     const struct tol_launch_shape shape =
         shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
@@ -350,13 +370,15 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
         return kn_quant_wgmma_launch(kernels, stream, variant, kernel, problem, arguments);
     }
     if (is_rounded) {
-        TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
+        TOL_TRY(
+            kn_kernels_find(kernels, how == COLUMNS ? &columns_x_row : &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,
                            (struct tol_launch_shape){tiles(p->k, THREADS), (unsigned)p->columns, 1,
                                                      THREADS, 1, 1, 0},
                            passed));
     }
-    status = how == EARLY || how == BULK_EARLY
+    /* "columns" reads weights without waiting: only because of the kernel in front of it. */
+    status = how == EARLY || how == BULK_EARLY || (how == COLUMNS && is_rounded)
                  ? tol_launch_programmatic(stream, kernel, shape, passed)
                  : tol_launch(stream, kernel, shape, passed);
 out:

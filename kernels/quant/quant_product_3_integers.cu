@@ -10,25 +10,18 @@
 // of workspace for each column. quant_product_quantise: blockDim.x a multiple of 32, gridDim = (k /
 // blockDim.x rounded up, columns).
 #include "quant_product.cuh"
+#include "quant_product_rounded.cuh"
 
-// A warp owns 32 neighbours of a column. A NaN or an infinity among them makes the scale NaN, and
-// so all of y in this column.
+// A warp owns 32 neighbours of a column.
 extern "C" __global__ void quant_product_quantise(kn_quant_product_arguments a) {
     const uint64_t group = blockIdx.x * (uint64_t)(blockDim.x / WARP) + threadIdx.x / WARP;
     const uint32_t lane = threadIdx.x % WARP, groups = a.k / 32;
     if (group >= groups) return;
     const uint64_t column = blockIdx.y, k = group * 32 + lane;
     const float value = ((const float *)a.x)[column * a.x_stride + k];
-    uint32_t most = __float_as_uint(value) & 0x7fffffffu;
-    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
-        most = max(most, __shfl_xor_sync(~0u, most, lanes));
-    }
-    const float d = most >= 0x7f800000u ? __uint_as_float(0x7fffffff)
-                                        : __fdiv_rn(__uint_as_float(most), 127.0f);
-    // Where d is subnormal, value / d may exceed 127 by its rounding.
-    const float q = d > 0 ? fminf(fmaxf(rintf(__fdiv_rn(value, d)), -127.0f), 127.0f) : 0.0f;
-    ((int8_t *)a.quants)[column * a.k + k] = (int8_t)(int)q;
-    if (lane == 0) ((float *)a.scales)[column * groups + group] = d;
+    const rounded_number rounded = round_neighbour(value);
+    ((int8_t *)a.quants)[column * a.k + k] = rounded.q;
+    if (lane == 0) ((float *)a.scales)[column * groups + group] = rounded.d;
 }
 
 __device__ inline int dot_16(const uint4 &a, const int4 &b, int sum) {

@@ -11,7 +11,8 @@ struct kn_quant_product_arguments {
     uint64_t weights, x, y;      /* addresses */
     uint64_t quants, scales;     /* of x rounded to bytes, and of their scales, one for each 32; or
                                   * quants of x rounded to halves, without scales, but with tickets
-                                  * and sums of shares of k there (KN_QUANT_SPLIT_TICKETS) */
+                                  * and sums of shares of k there (KN_QUANT_SPLIT_TICKETS); or
+                                  * quants of both, as quant_product_columns reads them */
     uint64_t x_stride, y_stride; /* from column to column, in elements */
     uint32_t rows, columns;
     uint32_t blocks; /* of a row of weights */
@@ -25,6 +26,23 @@ enum {
     KN_QUANT_BULK_ROWS = 2,
     KN_QUANT_BULK_SLOTS = 5,
     KN_QUANT_BULK_RING_BYTES = 16 * KN_QUANT_BULK_SLOTS * KN_QUANT_BULK_ROWS * 8 * 144
+};
+
+/* quant_product_columns: columns of x at most, rows of a tile at least and at most, the warps that
+ * multiply, beside one that copies, and the slots of the block's ring. A slot holds four blocks of
+ * each row, with 32 bytes between rows, and 288 bytes for each column and block of x. The ring
+ * comes before 1 KiB for each warp in dynamic shared memory. */
+enum {
+    KN_QUANT_COLUMNS_MOST = 8,
+    KN_QUANT_COLUMNS_ROWS_LEAST = 8,
+    KN_QUANT_COLUMNS_ROWS = 32,
+    KN_QUANT_COLUMNS_WARPS = 16,
+    KN_QUANT_COLUMNS_THREADS = (KN_QUANT_COLUMNS_WARPS + 1) * 32,
+    KN_QUANT_COLUMNS_SLOTS = 7,
+    KN_QUANT_COLUMNS_SLOT_BYTES =
+        KN_QUANT_COLUMNS_ROWS * (4 * 144 + 32) + 4 * KN_QUANT_COLUMNS_MOST * 288,
+    KN_QUANT_COLUMNS_BYTES =
+        KN_QUANT_COLUMNS_SLOTS * KN_QUANT_COLUMNS_SLOT_BYTES + KN_QUANT_COLUMNS_WARPS * 1024
 };
 
 /* quant_product_wgmma: rows of a block, elements of a row that it loads at once, its threads, and

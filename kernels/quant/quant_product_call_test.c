@@ -51,6 +51,12 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
              p.x = (struct kn_place){0x100000, 151552},
              p.workspace = (struct kn_place){0x200000, 42624}),
             TOL_UNSUPPORTED, "x as bytes does not fit 46 KiB");
+    REFUSED((p.variant = "columns", p.columns = 1), TOL_UNSUPPORTED, "there is one column");
+    REFUSED((p.variant = "columns", p.columns = 9, p.x.bytes *= 3, p.y.bytes *= 3,
+             p.y.address = 0x50000, p.workspace.bytes *= 3),
+            TOL_UNSUPPORTED, "there are more than 8 columns");
+    REFUSED((p.variant = "columns", p.weights.address += 8), TOL_UNSUPPORTED,
+            "the weights are not aligned to 16 bytes");
     REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma"), TOL_UNSUPPORTED,
             "the workspace is too small");
     REFUSED((p.arithmetic = KN_QUANT_F16, p.variant = "wgmma", p.workspace.bytes = 3072,
@@ -116,18 +122,25 @@ Test(quant_product_call, nothing_is_a_product_as_well) {
     MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 0, .columns = 9}));
     MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 9, .columns = 0}));
     MUST(tol_buffer_create(test_context(), 15, sizeof(float), &y));
+    const bool has_columns = tol_context_device(test_context())->compute_capability >= 90;
     for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
-        for (enum kn_quant_arithmetic a = 0; a < KN_QUANT_ARITHMETICS; a++) {
+        const int more = quant == KN_Q4_K && has_columns ? 1 : 0; /* "columns" */
+        for (int i = 0; i < KN_QUANT_ARITHMETICS + more; i++) {
+            const bool is_columns = i == KN_QUANT_ARITHMETICS;
+            const enum kn_quant_arithmetic a =
+                is_columns ? KN_QUANT_Q8_1 : (enum kn_quant_arithmetic)i;
             MUST(tol_buffer_fill_at(y, 0, 0xff, 1, sizeof values));
-            MUST(kn_quant_product(kernels, stream,
-                                  &(struct kn_quant_product){.quant = quant,
-                                                             .arithmetic = a,
-                                                             .rows = 5,
-                                                             .columns = 3,
-                                                             .y = kn_place_of(y, 0)}));
+            MUST(kn_quant_product(
+                kernels, stream,
+                &(struct kn_quant_product){.quant = quant,
+                                           .arithmetic = a,
+                                           .rows = 5,
+                                           .columns = 3,
+                                           .y = kn_place_of(y, 0),
+                                           .variant = is_columns ? "columns" : NULL}));
             MUST(tol_stream_synchronize(stream));
             MUST(tol_buffer_read(y, values, sizeof values));
-            for (int i = 0; i < 15; i++) cr_assert(values[i] == 0, "element %d", i);
+            for (int e = 0; e < 15; e++) cr_assert(values[e] == 0, "element %d", e);
         }
     }
 }

@@ -119,6 +119,77 @@ Test(quant_product, rings_go_round) {
     }
 }
 
+/* Any number of columns; rows that fill fragments or do not, and tiles of 16 rows and more, which
+ * needs more rows than 16 for each of the device's multiprocessors; k within a slot of the ring and
+ * around it. */
+Test(quant_product, columns_of_bytes_stay_within_their_bound) {
+    static const size_t sizes[][2] = {/* rows, blocks of 256 */
+                                      {1, 1},   {3, 4},   {37, 9}, {33, 29},
+                                      {17, 30}, {150, 3}, {130, 5}};
+    static const enum kn_distribution distributions[] = {
+        KN_NORMAL, KN_UNIFORM, KN_SPARSE, KN_CANCEL, KN_LARGE, KN_TINY, KN_DENORMAL};
+    static const enum kn_quant_blocks kinds[] = {KN_BLOCKS_USUAL, KN_BLOCKS_SUBNORMAL,
+                                                 KN_BLOCKS_EXTREME};
+    kernel_scene_begin();
+    for (unsigned i = 0; i < 7 * 7; i++) {
+        check(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                       .arithmetic = KN_QUANT_Q8_1,
+                                       .rows = sizes[i % 7][0],
+                                       .columns = 2 + (i + i / 7) % 7,
+                                       .k = sizes[i % 7][1] * 256,
+                                       .variant = "columns",
+                                       .kind = i / 7 < 5 ? KN_BLOCKS_USUAL : kinds[i % 3],
+                                       .distribution = distributions[i / 7],
+                                       .scale = 1,
+                                       .seed = i + 1,
+                                       .x_gap = i % 2 * 3,
+                                       .y_gap = i % 3 * 5,
+                                       .x_skew = i % 4 * 4});
+    }
+}
+
+/* A NaN in x reaches its column of y alone, and one in weights its row alone. */
+Test(quant_product, columns_of_bytes_keep_what_is_no_number_apart) {
+    kernel_scene_begin();
+    for (unsigned i = 0; i < 7; i++) {
+        struct kn_quant_trial trial = {.quant = KN_Q4_K,
+                                       .arithmetic = KN_QUANT_Q8_1,
+                                       .rows = 19,
+                                       .columns = 2 + i,
+                                       .k = 1280,
+                                       .variant = "columns",
+                                       .distribution = KN_NORMAL,
+                                       .scale = 1,
+                                       .seed = i + 1};
+        trial.poison = i % 2 == 0 ? NAN : INFINITY;
+        trial.poison_at = 1 + (trial.columns - 1) * 1280 + 211 * i;
+        struct kn_quant_finding finding = find(&trial);
+        cr_assert(finding.not_finite == 19, "%zu elements, case %u", finding.not_finite, i);
+        trial.poison_at = 0;
+        trial.poisoned_row = 1 + 3 * i;
+        finding = find(&trial);
+        cr_assert(finding.not_finite == trial.columns, "%zu elements of a row, case %u",
+                  finding.not_finite, i);
+    }
+}
+
+/* Tiles of 17 to 32 rows, and several tiles of a block. */
+Test(quant_product, columns_of_bytes_have_tall_tiles_too) {
+    static const size_t sizes[][2] = {/* rows, blocks of 256 */ {2117, 1}, {4224, 2}, {4513, 5}};
+    kernel_scene_begin();
+    for (unsigned i = 0; i < 3; i++) {
+        check(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                       .arithmetic = KN_QUANT_Q8_1,
+                                       .rows = sizes[i][0],
+                                       .columns = 3 + i,
+                                       .k = sizes[i][1] * 256,
+                                       .variant = "columns",
+                                       .distribution = KN_NORMAL,
+                                       .scale = 1,
+                                       .seed = i + 1});
+    }
+}
+
 /* Blocks of extreme and subnormal scales, x that is tiny and subnormal. */
 Test(quant_product, odd_numbers_stay_within_the_bounds) {
     static const enum kn_quant_blocks kinds[] = {KN_BLOCKS_USUAL, KN_BLOCKS_SUBNORMAL,

@@ -124,6 +124,10 @@ void sweep_quant(struct sweep *sweep) {
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 1, 2304);
         run_product(sweep, "integers", quant, KN_QUANT_Q8_1, 19, 11, 768);
     }
+    /* A tile of one height, below and above 16 rows; k within a slot, and around the ring. */
+    run_product(sweep, "columns", KN_Q4_K, KN_QUANT_Q8_1, 37, 5, 256);
+    run_product(sweep, "columns", KN_Q4_K, KN_QUANT_Q8_1, 130, 8, 2304);
+    run_product(sweep, "columns", KN_Q4_K, KN_QUANT_Q8_1, 2, 2, 30 * 256);
     /* k at the ends of what lanes have at a time, and more; and the longest that fits. */
     for (int i = 0; i < 6; i++) {
         run_product(sweep, alone[i], KN_Q4_K, KN_QUANT_Q8_1, 37, 1, 256);

@@ -1,0 +1,356 @@
+// quant product, step 10: 2 to 8 columns of Q4_K as bytes on tensor cores, with bulk copies.
+// Target: compute_90
+//
+// The idea: mma.m16n8k32 multiplies 16 rows of 32 quants, which are one sub-block with one scale,
+// by eight columns of bytes. One warp of a persistent block fills a ring with weights and x; 16
+// others own a group of 64 elements of each slot and share k, and their sums meet once a tile.
+// The order of 32 steps is free, so a lane takes eight neighbours of a row as they are stored, and
+// the kernel in front, which rounds x, stores x in this order. The high halves of bytes of weights
+// are not shifted down: their sums are 16 times too large, and so is 1 / scale.
+// Sums begin at the bits of 1.5 * 2^23 as a float, so they are floats without a conversion. A
+// product by ones gives the sums of x for the minimums, in the lanes that need them.
+// All of x in shared memory was rejected: 8 columns with k = 14336 leave too little to weights, and
+// k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
+// Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
+// of quant_product_columns_x owns 32 neighbours of a column of x.
+// Registers: ptxas 13.0 gives 86 a thread and spills none. Shared memory: 212 KiB. A warp has 191
+// instructions for 32 rows of 64 weights, three a weight of a lane.
+// Bound by: reads of the weights.
+// Requires: blockDim = (KN_QUANT_COLUMNS_THREADS, 1, 1), gridDim.x at most the multiprocessors and
+// at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
+// multiple of 16 bytes, and 288 bytes of workspace for each 256 elements of x. It may be launched
+// programmatically behind quant_product_columns_x alone, before which all other kernels have ended:
+// it does not wait before it reads weights. quant_product_columns_x: blockDim.x a multiple of 32,
+// gridDim = (k / blockDim.x rounded up, columns).
+#include "../hopper.cuh"
+#include "quant_product_rounded.cuh"
+#include "quant_product_staged.cuh"
+
+#if __CUDA_ARCH__ >= 900
+enum {
+    ROWS = KN_QUANT_COLUMNS_ROWS,
+    WARPS = KN_QUANT_COLUMNS_WARPS, // that multiply
+    SLOTS = KN_QUANT_COLUMNS_SLOTS,
+    SLOT_BYTES = KN_QUANT_COLUMNS_SLOT_BYTES,
+    GROUPS = 4,                         // of 64 elements, of a block
+    STEP = WARPS / GROUPS,              // blocks of a slot: a warp owns a group of one
+    ROW_BYTES = STEP * Q4_K_BYTES + 32, // of a slot: four rows' 32 bytes lie in all banks
+    X_BYTES = 288,                      // of a block of x in one column: quants, then scales
+    TOGETHER = 1                        // the named barrier of the warps that multiply
+};
+static_assert(ROWS * ROW_BYTES + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_BYTES, "as there");
+
+// Where the blocks of x of all columns are, for a block of weights: for each group and column 64
+// quants, which are four times eight of its first 32 elements and eight of the others, and then for
+// each group and column two scales.
+__device__ inline uint32_t x_quants(uint32_t columns, uint32_t group, uint32_t column) {
+    return (group * columns + column) * 64;
+}
+__device__ inline uint32_t x_scales(uint32_t columns, uint32_t group, uint32_t column) {
+    return 256 * columns + (group * columns + column) * 8;
+}
+
+// The tiles of the grid: as few rounds as 32 rows at a time allow, and all of one height.
+struct columns_tiles {
+    uint32_t height, steps; // rows; slots of a tile
+    uint32_t of_block;      // tiles of this block
+
+    __device__ inline explicit columns_tiles(const kn_quant_product_arguments &a) {
+        const uint32_t rounds = (a.rows - 1) / (gridDim.x * ROWS) + 1;
+        height = (a.rows - 1) / (gridDim.x * rounds) + 1;
+        steps = (a.blocks + STEP - 1) / STEP;
+        const uint32_t count = (a.rows - 1) / height + 1;
+        of_block = blockIdx.x < count ? (count - blockIdx.x - 1) / gridDim.x + 1 : 0;
+    }
+
+    __device__ inline uint32_t first_row(uint32_t tile) const {
+        return (blockIdx.x + tile * gridDim.x) * height;
+    }
+};
+
+struct columns_shared {
+    uint8_t *slots;
+    float *of_warps; // 256 of each
+    uint64_t *full, *empty;
+};
+
+// The warp that copies. Its lanes copy a row each; the first one also copies x.
+struct columns_producer {
+    const kn_quant_product_arguments &a;
+    const columns_shared &s;
+    const columns_tiles &tiles;
+
+    __device__ inline uint32_t first_block(uint32_t step) const {
+        return step % tiles.steps * STEP;
+    }
+    __device__ inline uint32_t blocks(uint32_t step) const {
+        return min(a.blocks - first_block(step), (uint32_t)STEP);
+    }
+
+    __device__ inline void ask_weights(uint32_t step, uint32_t slot) const {
+        const uint32_t lane = threadIdx.x % WARP, bytes = blocks(step) * Q4_K_BYTES;
+        if (lane == 0) {
+            barrier_expect(&s.full[slot],
+                           tiles.height * bytes + blocks(step) * a.columns * X_BYTES);
+        }
+        __syncwarp();
+        if (lane < tiles.height) {
+            const uint32_t row = min(tiles.first_row(step / tiles.steps) + lane, a.rows - 1);
+            const uint64_t block = (uint64_t)row * a.blocks + first_block(step);
+            copy_bulk(s.slots + slot * SLOT_BYTES + lane * ROW_BYTES,
+                      (const uint8_t *)a.weights + block * Q4_K_BYTES, bytes, &s.full[slot]);
+        }
+    }
+
+    __device__ inline void ask_x(uint32_t step, uint32_t slot) const {
+        if (threadIdx.x % WARP != 0) return;
+        const uint64_t block_bytes = (uint64_t)a.columns * X_BYTES;
+        copy_bulk(s.slots + slot * SLOT_BYTES + ROWS * ROW_BYTES,
+                  (const uint8_t *)a.quants + first_block(step) * block_bytes,
+                  (uint32_t)(blocks(step) * block_bytes), &s.full[slot]);
+    }
+
+    __device__ inline void run() const {
+        const uint32_t steps = tiles.of_block * tiles.steps, first = min(steps, (uint32_t)SLOTS);
+#pragma unroll 1
+        for (uint32_t step = 0; step < first; step++) ask_weights(step, step);
+        wait_for_kernel_in_front(); // x comes from it
+#pragma unroll 1
+        for (uint32_t step = 0; step < first; step++) ask_x(step, step);
+        uint32_t slot = 0, parity = 0;
+#pragma unroll 1
+        for (uint32_t step = first; step < steps; step++) {
+            barrier_wait(&s.empty[slot], parity);
+            ask_weights(step, slot);
+            ask_x(step, slot);
+            slot = slot + 1 == SLOTS ? 0 : slot + 1;
+            parity ^= slot == 0;
+        }
+    }
+};
+
+// d = c + a b, of unsigned and signed bytes.
+__device__ inline void mma_bytes(uint32_t (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                 const uint32_t (&c)[4]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]),
+          "r"(c[2]), "r"(c[3]));
+}
+
+// The sums of 16 rows by 8 columns as floats. They are below 32 * 240 * 127 < 2^22, so adding them
+// to the bits of 1.5 * 2^23 adds them to the float.
+__device__ inline void sums_of(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    const float zero = 12582912.0f;
+    const uint32_t c = __float_as_uint(zero);
+    uint32_t d[4];
+    mma_bytes(d, a, b0, b1, {c, c, c, c});
+#pragma unroll
+    for (int i = 0; i < 4; i++) sums[i] = __uint_as_float(d[i]) - zero;
+}
+
+// The scales and minimums of a row's group, as floats: those of its two sub-blocks, and then the
+// minimums.
+__device__ inline float4 group_scales(const uint4 &header, const staged_group &group) {
+    const q4_k_scales s = group.scales_of(header);
+    const float2 d = q4_k_d(header);
+    return {d.x * (float)(s.scales & 0xff), d.x * 0.0625f * (float)(s.scales >> 8),
+            d.y * (float)(s.minimums & 0xff), d.y * (float)(s.minimums >> 8)};
+}
+
+// Clears the rows of all slots that fragments have and tiles have not.
+__device__ inline void columns_clear(const columns_shared &s, uint32_t height) {
+    enum { PIECES = ROW_BYTES / 16 };
+    const uint32_t pieces = (ROWS - height) * PIECES;
+#pragma unroll 1
+    for (int slot = 0; slot < SLOTS; slot++) {
+        uint4 *behind = (uint4 *)(s.slots + slot * SLOT_BYTES + height * ROW_BYTES);
+        for (uint32_t i = threadIdx.x; i < pieces; i += blockDim.x) behind[i] = {0, 0, 0, 0};
+    }
+}
+
+// Keeps a number in a register, where the compiler would compute it again for each slot.
+__device__ inline void keep(uint32_t &x) {
+    asm("" : "+r"(x));
+}
+
+// A warp that multiplies. Columns past the last are read from the last one and not written.
+struct columns_consumer {
+    enum { HALVES = ROWS / 8, TILES = ROWS / 16 }; // a lane has a row of each eight
+    const columns_shared &s;
+    uint32_t header, quants, x, scales[2]; // where this lane reads in a slot
+    float *own;                            // 256 floats
+    uint32_t lane;
+    staged_group group;
+    bool is_tall; // above 16 rows
+    float sums[TILES][4];
+
+    __device__ inline columns_consumer(const kn_quant_product_arguments &a,
+                                       const columns_shared &shared, const columns_tiles &tiles)
+        : s(shared), own(s.of_warps + threadIdx.x / WARP * 256), lane(threadIdx.x % WARP),
+          group(threadIdx.x / WARP % GROUPS), is_tall(tiles.height > 16) {
+        const uint32_t g = group.index;
+        const uint32_t in_row = block() * Q4_K_BYTES;
+        const uint32_t of_x = ROWS * ROW_BYTES + block() * a.columns * X_BYTES;
+        header = lane * ROW_BYTES + in_row;
+        quants = lane / 4 * ROW_BYTES + in_row + 16 + 32 * g + lane % 4 * 8;
+        x = of_x + x_quants(a.columns, g, min(lane / 4, a.columns - 1)) + lane % 4 * 16;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t column = min(lane % 4 * 2 + i, a.columns - 1);
+            scales[i] = of_x + x_scales(a.columns, g, column);
+            keep(scales[i]);
+        }
+        keep(lane), keep(header), keep(quants), keep(x);
+        keep(group.at), keep(group.upper), keep(group.keep), keep(group.rest);
+    }
+
+    __device__ inline uint32_t block() const {
+        return threadIdx.x / WARP / GROUPS;
+    }
+
+    // Its part of a slot, which it gives back as soon as it has read it. A warp without a part only
+    // gives it back.
+    __device__ inline void add(const uint8_t *from, uint64_t *empty, bool has_part) {
+        uint4 head, xs;
+        uint2 q[HALVES];
+        float2 d_x[2];
+        if (has_part) {
+            head = *(const uint4 *)(from + header);
+            xs = *(const uint4 *)(from + x);
+#pragma unroll
+            for (int i = 0; i < 2; i++) d_x[i] = *(const float2 *)(from + scales[i]);
+#pragma unroll
+            for (int h = 0; h < HALVES; h++) {
+                q[h] = *(const uint2 *)(from + quants + h * 8 * ROW_BYTES);
+            }
+        }
+        __syncwarp(); // all lanes have read the slot, and the scales of the slot before
+        if (lane == 0) barrier_arrive(empty);
+        if (!has_part) return;
+        float4 *of_rows = (float4 *)own;
+        of_rows[lane] = group_scales(head, group);
+        __syncwarp();
+        const uint32_t ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+        float low[4], high[4];
+        sums_of(low, ones, xs.x, xs.y);
+        sums_of(high, ones, xs.z, xs.w);
+        const float minus[2][2] = {{low[0] * d_x[0].x, high[0] * d_x[0].y},
+                                   {low[1] * d_x[1].x, high[1] * d_x[1].y}};
+#pragma unroll
+        for (int t = 0; t < TILES; t++) {
+            if (t == 1 && !is_tall) break;
+            const uint32_t words[4] = {q[2 * t].x, q[2 * t + 1].x, q[2 * t].y, q[2 * t + 1].y};
+            uint32_t a[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[i] = words[i] & 0x0f0f0f0fu;
+            sums_of(low, a, xs.x, xs.y);
+#pragma unroll
+            for (int i = 0; i < 4; i++) a[i] = words[i] & 0xf0f0f0f0u;
+            sums_of(high, a, xs.z, xs.w);
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const float4 of_row = of_rows[t * 16 + r * 8 + lane / 4];
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    float &sum = sums[t][2 * r + j];
+                    sum = fmaf(of_row.x, low[2 * r + j] * d_x[j].x, sum);
+                    sum = fmaf(of_row.y, high[2 * r + j] * d_x[j].y, sum);
+                    sum = fmaf(-of_row.z, minus[j][0], sum);
+                    sum = fmaf(-of_row.w, minus[j][1], sum);
+                }
+            }
+        }
+    }
+
+    // Adds the sums of all warps in their order, and writes a tile.
+    __device__ inline void store(const kn_quant_product_arguments &a, uint32_t row,
+                                 uint32_t height) const {
+        const uint32_t i = threadIdx.x / WARP;
+        __syncwarp(); // all lanes have read the scales
+#pragma unroll
+        for (int k = 0; k < 4 * TILES; k++) own[k * WARP + lane] = sums[k / 4][k % 4];
+        named_barrier(TOGETHER, WARPS * WARP);
+        if (i < 4 * TILES) {
+            float sum = 0;
+#pragma unroll
+            for (int w = 0; w < WARPS; w++) sum += s.of_warps[w * 256 + threadIdx.x];
+            const uint32_t in_tile = i / 2 * 8 + lane / 4, column = lane % 4 * 2 + i % 2;
+            if (in_tile < height && row + in_tile < a.rows && column < a.columns) {
+                ((float *)a.y)[column * a.y_stride + row + in_tile] = sum;
+            }
+        }
+        named_barrier(TOGETHER, WARPS * WARP); // before the next scales
+    }
+
+    __device__ inline void run(const kn_quant_product_arguments &a, const columns_tiles &tiles) {
+        uint32_t slot = 0, at = 0, parity = 0;
+        for (uint32_t tile = 0; tile < tiles.of_block; tile++) {
+#pragma unroll
+            for (int k = 0; k < 4 * TILES; k++) sums[k / 4][k % 4] = 0;
+#pragma unroll 1
+            for (uint32_t step = 0, mine = block(); step < tiles.steps; step++, mine += STEP) {
+                barrier_wait(&s.full[slot], parity);
+                add(s.slots + at, &s.empty[slot], mine < a.blocks);
+                slot++, at += SLOT_BYTES;
+                if (slot == SLOTS) slot = 0, at = 0, parity ^= 1;
+            }
+            store(a, tiles.first_row(tile), tiles.height);
+        }
+    }
+};
+
+__device__ inline void columns_product(const kn_quant_product_arguments &a) {
+    __shared__ uint64_t full[SLOTS], empty[SLOTS];
+    extern __shared__ int4 shared[];
+    uint8_t *slots = (uint8_t *)shared;
+    const columns_shared s = {slots, (float *)(slots + SLOTS * SLOT_BYTES), full, empty};
+    const columns_tiles tiles(a);
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+        for (int i = 0; i < SLOTS; i++) {
+            barrier_make(&full[i], 1);
+            barrier_make(&empty[i], WARPS);
+        }
+        barriers_made();
+    }
+    columns_clear(s, tiles.height);
+    __syncthreads();
+    if (threadIdx.x >= WARPS * WARP) {
+        const columns_producer producer = {a, s, tiles};
+        producer.run();
+    } else {
+        columns_consumer consumer(a, s, tiles);
+        consumer.run(a, tiles);
+    }
+}
+
+// A warp owns 32 neighbours of a column.
+__device__ inline void columns_round(const kn_quant_product_arguments &a) {
+    const uint32_t k = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y;
+    if (k - k % WARP >= a.k) return;
+    const rounded_number rounded = round_neighbour(((const float *)a.x)[column * a.x_stride + k]);
+    uint8_t *block = (uint8_t *)a.quants + (uint64_t)(k / 256) * a.columns * X_BYTES;
+    const uint32_t group = k % 256 / 64, half = k % 64 / 32;
+    block[x_quants(a.columns, group, column) + k % 32 / 8 * 16 + half * 8 + k % 8] =
+        (uint8_t)rounded.q;
+    if (k % 32 == 0) {
+        ((float *)(block + x_scales(a.columns, group, column)))[half] = rounded.d;
+    }
+}
+#endif
+
+extern "C" __global__ void quant_product_columns_x(kn_quant_product_arguments a) {
+#if __CUDA_ARCH__ >= 900
+    let_next_begin();
+    columns_round(a);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(KN_QUANT_COLUMNS_THREADS, 1)
+    quant_product_columns(kn_quant_product_arguments a) {
+#if __CUDA_ARCH__ >= 900
+    columns_product(a);
+#endif
+}
