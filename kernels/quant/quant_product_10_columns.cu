@@ -2,7 +2,7 @@
 // Target: compute_90
 //
 // The idea: mma.m16n8k32 multiplies 16 rows of 32 quants, which are one sub-block with one scale,
-// by eight columns of bytes. One warp of a persistent block fills a ring with weights and x; 16
+// by eight columns of bytes. Four warps of a persistent block fill a ring with weights and x; 16
 // others own a group of 64 elements of each slot and share k, and their sums meet once a tile.
 // The order of 32 steps is free, so a lane takes eight neighbours of a row as they are stored, and
 // the kernel in front, which rounds x, stores x in this order. The high halves of bytes of weights
@@ -30,6 +30,7 @@
 enum {
     ROWS = KN_QUANT_COLUMNS_ROWS,
     WARPS = KN_QUANT_COLUMNS_WARPS, // that multiply
+    COPIERS = KN_QUANT_COLUMNS_COPIERS,
     SLOTS = KN_QUANT_COLUMNS_SLOTS,
     SLOT_BYTES = KN_QUANT_COLUMNS_SLOT_BYTES,
     GROUPS = 4,                         // of 64 elements, of a block
@@ -74,52 +75,72 @@ struct columns_shared {
     uint64_t *full, *empty;
 };
 
-// The warp that copies. Its lanes copy a row each; the first one also copies x.
+// A step of a block: its tile and the first block of each row.
+struct columns_step {
+    uint32_t tile, block;
+
+    __device__ inline void next(uint32_t blocks) {
+        block += STEP;
+        if (block >= blocks) block = 0, tile++;
+    }
+};
+
+// A warp that copies: a lane copies a row, and the first lane of the first such warp copies x.
+// There are several, since a warp issues its lanes' copies one after the other, eight instructions
+// that wait for each other, and 32 of them would take about as long as their bytes.
 struct columns_producer {
+    enum { OF_WARP = ROWS / COPIERS }; // rows
     const kn_quant_product_arguments &a;
     const columns_shared &s;
     const columns_tiles &tiles;
+    uint32_t lane, row, rows; // its first of a tile, and how many
+    bool copies_x;
 
-    __device__ inline uint32_t first_block(uint32_t step) const {
-        return step % tiles.steps * STEP;
-    }
-    __device__ inline uint32_t blocks(uint32_t step) const {
-        return min(a.blocks - first_block(step), (uint32_t)STEP);
+    __device__ inline columns_producer(const kn_quant_product_arguments &arguments,
+                                       const columns_shared &shared, const columns_tiles &all)
+        : a(arguments), s(shared), tiles(all), lane(threadIdx.x % WARP),
+          row((threadIdx.x / WARP - WARPS) * OF_WARP),
+          rows(row < all.height ? min(all.height - row, (uint32_t)OF_WARP) : 0),
+          copies_x(row == 0 && lane == 0) {}
+
+    __device__ inline uint32_t blocks(const columns_step &step) const {
+        return min(a.blocks - step.block, (uint32_t)STEP);
     }
 
-    __device__ inline void ask_weights(uint32_t step, uint32_t slot) const {
-        const uint32_t lane = threadIdx.x % WARP, bytes = blocks(step) * Q4_K_BYTES;
+    __device__ inline void ask_weights(const columns_step &step, uint32_t slot) const {
+        const uint32_t bytes = blocks(step) * Q4_K_BYTES;
         if (lane == 0) {
-            barrier_expect(&s.full[slot],
-                           tiles.height * bytes + blocks(step) * a.columns * X_BYTES);
+            const uint32_t x_bytes = copies_x ? blocks(step) * a.columns * X_BYTES : 0;
+            barrier_expect(&s.full[slot], rows * bytes + x_bytes);
         }
         __syncwarp();
-        if (lane < tiles.height) {
-            const uint32_t row = min(tiles.first_row(step / tiles.steps) + lane, a.rows - 1);
-            const uint64_t block = (uint64_t)row * a.blocks + first_block(step);
-            copy_bulk(s.slots + slot * SLOT_BYTES + lane * ROW_BYTES,
+        if (lane < rows) {
+            const uint32_t of_y = min(tiles.first_row(step.tile) + row + lane, a.rows - 1);
+            const uint64_t block = (uint64_t)of_y * a.blocks + step.block;
+            copy_bulk(s.slots + slot * SLOT_BYTES + (row + lane) * ROW_BYTES,
                       (const uint8_t *)a.weights + block * Q4_K_BYTES, bytes, &s.full[slot]);
         }
     }
 
-    __device__ inline void ask_x(uint32_t step, uint32_t slot) const {
-        if (threadIdx.x % WARP != 0) return;
+    __device__ inline void ask_x(const columns_step &step, uint32_t slot) const {
+        if (!copies_x) return;
         const uint64_t block_bytes = (uint64_t)a.columns * X_BYTES;
         copy_bulk(s.slots + slot * SLOT_BYTES + ROWS * ROW_BYTES,
-                  (const uint8_t *)a.quants + first_block(step) * block_bytes,
+                  (const uint8_t *)a.quants + step.block * block_bytes,
                   (uint32_t)(blocks(step) * block_bytes), &s.full[slot]);
     }
 
     __device__ inline void run() const {
         const uint32_t steps = tiles.of_block * tiles.steps, first = min(steps, (uint32_t)SLOTS);
+        columns_step step = {0, 0}, of_x = {0, 0};
 #pragma unroll 1
-        for (uint32_t step = 0; step < first; step++) ask_weights(step, step);
+        for (uint32_t slot = 0; slot < first; slot++, step.next(a.blocks)) ask_weights(step, slot);
         wait_for_kernel_in_front(); // x comes from it
 #pragma unroll 1
-        for (uint32_t step = 0; step < first; step++) ask_x(step, step);
+        for (uint32_t slot = 0; slot < first; slot++, of_x.next(a.blocks)) ask_x(of_x, slot);
         uint32_t slot = 0, parity = 0;
 #pragma unroll 1
-        for (uint32_t step = first; step < steps; step++) {
+        for (uint32_t i = first; i < steps; i++, step.next(a.blocks)) {
             barrier_wait(&s.empty[slot], parity);
             ask_weights(step, slot);
             ask_x(step, slot);
@@ -310,7 +331,7 @@ __device__ inline void columns_product(const kn_quant_product_arguments &a) {
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < SLOTS; i++) {
-            barrier_make(&full[i], 1);
+            barrier_make(&full[i], COPIERS);
             barrier_make(&empty[i], WARPS);
         }
         barriers_made();
@@ -318,7 +339,7 @@ __device__ inline void columns_product(const kn_quant_product_arguments &a) {
     columns_clear(s, tiles.height);
     __syncthreads();
     if (threadIdx.x >= WARPS * WARP) {
-        const columns_producer producer = {a, s, tiles};
+        const columns_producer producer(a, s, tiles);
         producer.run();
     } else {
         columns_consumer consumer(a, s, tiles);
