@@ -22,18 +22,19 @@ struct quant_subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_quant_arithmetic arithmetic;
     int capability;
-    bool is_single; /* of a column of Q4_K */
+    size_t fewest, most; /* columns of Q4_K alone; 0: as many of any weights as there are */
 };
 
 static const struct quant_subject subjects[] = {
-    {NULL, KN_QUANT_F32, 0, false},         {"naive", KN_QUANT_F32, 0, false},
-    {"rows", KN_QUANT_F32, 0, false},       {NULL, KN_QUANT_F16, 80, false},
-    {"tensor", KN_QUANT_F16, 80, false},    {"wgmma", KN_QUANT_F16, 90, false},
-    {"wgmma_256", KN_QUANT_F16, 90, false}, {"wgmma_split", KN_QUANT_F16, 90, false},
-    {NULL, KN_QUANT_Q8_1, 0, false},        {"integers", KN_QUANT_Q8_1, 0, false},
-    {"staged_1", KN_QUANT_Q8_1, 0, true},   {"staged_2", KN_QUANT_Q8_1, 0, true},
-    {"early_1", KN_QUANT_Q8_1, 90, true},   {"early_2", KN_QUANT_Q8_1, 90, true},
-    {"bulk", KN_QUANT_Q8_1, 90, true},      {"bulk_early", KN_QUANT_Q8_1, 90, true}};
+    {NULL, KN_QUANT_F32, 0, 0, 0},         {"naive", KN_QUANT_F32, 0, 0, 0},
+    {"rows", KN_QUANT_F32, 0, 0, 0},       {NULL, KN_QUANT_F16, 80, 0, 0},
+    {"tensor", KN_QUANT_F16, 80, 0, 0},    {"wgmma", KN_QUANT_F16, 90, 0, 0},
+    {"wgmma_256", KN_QUANT_F16, 90, 0, 0}, {"wgmma_split", KN_QUANT_F16, 90, 0, 0},
+    {NULL, KN_QUANT_Q8_1, 0, 0, 0},        {"integers", KN_QUANT_Q8_1, 0, 0, 0},
+    {"staged_1", KN_QUANT_Q8_1, 0, 1, 1},  {"staged_2", KN_QUANT_Q8_1, 0, 1, 1},
+    {"early_1", KN_QUANT_Q8_1, 90, 1, 1},  {"early_2", KN_QUANT_Q8_1, 90, 1, 1},
+    {"bulk", KN_QUANT_Q8_1, 90, 1, 1},     {"bulk_early", KN_QUANT_Q8_1, 90, 1, 1},
+    {"columns", KN_QUANT_Q8_1, 90, 2, 8}};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static int capability_of(const struct hyp_attack *attack) {
@@ -106,7 +107,7 @@ static struct kn_quant_trial draw_trial(struct hyp_attack *attack,
     static const size_t sizes[] = {1, 2, 5, 17, 33, 37, 64, 66, 100, 127, 128, 129, 140};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     const bool is_odd = subject->variant != NULL && strcmp(subject->variant, "naive") == 0;
-    const bool is_four = is_first || subject->is_single;
+    const bool is_four = is_first || subject->most > 0;
     const enum kn_quant quant = is_four ? KN_Q4_K : hyp_random_below(attack, KN_QUANTS);
     const size_t several = sizes[hyp_random_below(attack, SIZES)];
     const size_t units = is_first ? 3 : 1 + hyp_random_below(attack, 4);
@@ -115,9 +116,11 @@ static struct kn_quant_trial draw_trial(struct hyp_attack *attack,
         .arithmetic = subject->arithmetic,
         .rows =
             is_first ? 66 + hyp_random_below(attack, 70) : sizes[hyp_random_below(attack, SIZES)],
-        .columns = subject->is_single ? 1
-                   : is_first         ? 3 + hyp_random_below(attack, 40)
-                                      : several,
+        .columns =
+            subject->most > 0
+                ? subject->fewest + hyp_random_below(attack, subject->most - subject->fewest + 1)
+            : is_first ? 3 + hyp_random_below(attack, 40)
+                       : several,
         .k = 256 * units,
         .variant = subject->variant,
         .kind = is_first || hyp_random_below(attack, 3) > 0 ? KN_BLOCKS_USUAL
