@@ -47,7 +47,7 @@ HYP_WORDS(
         "stay in its row or column. The evidence has all deviations, and how many elements were "
         "compared, as CSV.",
     .control =
-        "Thirty saboteurs: twenty-seven kernels with one defect, nineteen of which are "
+        "Thirty-one saboteurs: twenty-eight kernels with one defect, twenty of which are "
         "pipelines of compute capability 9.0, one flipped bit of one element, and two that lose "
         "launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "

@@ -43,7 +43,7 @@ HYP_WORDS(
         "e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row are equal, "
         "so the result is the mean of whole numbers, or one score is so large that the result is "
         "one value (attention_exact.h). All deviations are in CSV files.",
-    .control = "Thirty-one saboteurs, all but two kernels with one defect; each must be found. "
+    .control = "Thirty-four saboteurs, all but two kernels with one defect; each must be found. "
                "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
                    "domain, and with other data the bound decides. Rounding a result to bf16 alone "

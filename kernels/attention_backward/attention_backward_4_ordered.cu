@@ -7,7 +7,7 @@
 // Registers: 168 a thread at the launch; 24 are left to those that copy, and 240 are given to those
 // that multiply. Shared memory: 148 or 227 KiB for heads of 64 or 128 elements.
 // Owner, bound and requirements: as attention_backward_ordered.cuh says.
-#include "attention_backward_ordered.cuh"
+#include "attention_backward_ordered_ends.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #define ATTENTION_BACKWARD_ORDERED(type, T, D)                                                     \

@@ -12,7 +12,7 @@
 #define GEMM_WIDE(which, threads, blocks, rows, own, steps, stages, op, transpose_a, transpose_b)  \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         gemm_##which##_##op(gemm_arguments x) {                                                    \
-        gemm_wide<transpose_a, transpose_b, rows, own, steps, stages, 4>(x);                       \
+        gemm_wide<transpose_a, transpose_b, rows, own, steps, stages>(x);                          \
     }
 GEMM_WIDE(wide_short, 128, 2, 128, 16, 8, 4, nt, false, true)
 GEMM_WIDE(wide_64, 128, 4, 64, 8, 16, 3, nn, false, false)

@@ -22,7 +22,8 @@
 
 #include "gemm_words.cuh"
 
-enum { COLUMNS = 128, OWN_COLUMNS = 8 };
+// TURNED: rows that a warp turns at once.
+enum { COLUMNS = 128, OWN_COLUMNS = 8, TURNED = 4 };
 
 __device__ inline float4 load_shared_4(uint32_t shared) {
     float4 x;
@@ -61,7 +62,7 @@ __device__ inline void advance(const char *&at, long long bytes) {
 // shared memory. BY_STEP: steps are contiguous in device memory, and turned by copies of 4 bytes.
 // A warp copies TURNED rows at once; PITCH puts its words in different banks. Else copies have 16
 // bytes, and all of a thread are of one step.
-template <bool BY_STEP, int SPAN, int STEPS, int THREADS, int TURNED> struct wide_carrier {
+template <bool BY_STEP, int SPAN, int STEPS, int THREADS> struct wide_carrier {
     enum {
         PITCH = SPAN + TURNED,
         BYTES = PITCH * STEPS * 4,
@@ -154,11 +155,11 @@ __device__ inline void multiply_step(float (&sum)[OWN][OWN_COLUMNS], const float
     }
 }
 
-template <bool TRANSPOSE_A, bool TRANSPOSE_B, int ROWS, int OWN, int STEPS, int STAGES, int TURNED>
+template <bool TRANSPOSE_A, bool TRANSPOSE_B, int ROWS, int OWN, int STEPS, int STAGES>
 __device__ inline void gemm_wide(const gemm_arguments &x) {
     constexpr int THREADS = ROWS / (4 * OWN) * 2 * WARP;
-    typedef wide_carrier<!TRANSPOSE_A, ROWS, STEPS, THREADS, TURNED> a_carrier;
-    typedef wide_carrier<TRANSPOSE_B, COLUMNS, STEPS, THREADS, TURNED> b_carrier;
+    typedef wide_carrier<!TRANSPOSE_A, ROWS, STEPS, THREADS> a_carrier;
+    typedef wide_carrier<TRANSPOSE_B, COLUMNS, STEPS, THREADS> b_carrier;
     constexpr int STAGE_BYTES = a_carrier::BYTES + b_carrier::BYTES;
     extern __shared__ __align__(128) unsigned char shared[];
     const uint32_t base = kept(shared_address(shared)), end = kept(base + STAGES * STAGE_BYTES);

@@ -35,7 +35,7 @@ enum {
     SLOT_BYTES = KN_QUANT_COLUMNS_SLOT_BYTES,
     GROUPS = 4,                         // of 64 elements, of a block
     STEP = WARPS / GROUPS,              // blocks of a slot: a warp owns a group of one
-    ROW_BYTES = STEP * Q4_K_BYTES + 32, // of a slot: four rows' 32 bytes lie in all banks
+    ROW_BYTES = STEP * Q4_K_BYTES + 32, // of a slot; 32 more, so that four rows take all banks
     X_BYTES = 288,                      // of a block of x in one column: quants, then scales
     TOGETHER = 1                        // the named barrier of the warps that multiply
 };

@@ -177,7 +177,8 @@ static void unpack_nothing(const void *copy, size_t piece, size_t part, const ch
     (void)copy, (void)piece, (void)part, (void)stage;
 }
 
-/* By each design: the failure is told, no block is lost, and the next copy is right. */
+/* Goal: with each design a failed copy returns its error and loses no block, and the next copy is
+ * right. */
 Test(reads, a_piece_that_fails_ends_the_copy_and_no_other, .fini = test_end, .timeout = 120) {
     tol_auto_buffer struct tol_buffer *buffer = make_source();
     for (unsigned number = 0; number < DESIGNS; number += TOL_READ_COPIES) {
