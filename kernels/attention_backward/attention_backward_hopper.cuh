@@ -258,9 +258,8 @@ template <typename T, int D, bool OF_KEYS, gradient_defect DEFECT> struct gradie
                 wgmma_wait<0>();
                 hold(sums);
                 if (OF_KEYS) hold(sums_e);
-                // Each warp, since each has read figures.
-                __syncwarp();
-                if (threadIdx.x % WARP == 0) barrier_arrive(&s->empty[stage]);
+                // Each thread, since each has read figures.
+                barrier_arrive(&s->empty[stage]);
             }
         }
     }
@@ -318,7 +317,7 @@ __device__ inline void attention_backward_hopper(const attention_backward_argume
         barrier_make(&s->fixed_full, 1);
         for (int i = 0; i < shape::STAGES; i++) {
             barrier_make(&s->full[i], 1);
-            barrier_make(&s->empty[i], shape::CONSUMERS * WARPGROUP / WARP);
+            barrier_make(&s->empty[i], shape::CONSUMERS * WARPGROUP);
         }
         barriers_made();
     }

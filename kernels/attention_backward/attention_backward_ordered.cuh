@@ -382,8 +382,7 @@ template <typename T, int D, order_defect DEFECT> struct ordered_consumer {
                 *(const float4 *)(part + i * 4);
         }
         fence_copies();
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) barrier_arrive(&s->part_full);
+        barrier_arrive(&s->part_full);
     }
 
     __device__ inline void walk(const ordered_place &place) {
@@ -421,9 +420,8 @@ template <typename T, int D, order_defect DEFECT> struct ordered_consumer {
             keep(gradients);
             hold(d_k);
             hold(d_v);
-            // Each warp, since each has read figures.
-            __syncwarp();
-            if (threadIdx.x % WARP == 0) barrier_arrive(&s->empty[stage]);
+            // Each thread, since each has read figures.
+            barrier_arrive(&s->empty[stage]);
             if (++i == g.x.group) i = 0, tile--;
         }
     }
@@ -459,9 +457,9 @@ __device__ inline void attention_backward_ordered(const attention_backward_argum
         barrier_make(&s->fixed_full, 1);
         for (int i = 0; i < shape::STAGES; i++) {
             barrier_make(&s->full[i], 1);
-            barrier_make(&s->empty[i], shape::CONSUMERS * WARPGROUP / WARP);
+            barrier_make(&s->empty[i], shape::CONSUMERS * WARPGROUP);
         }
-        barrier_make(&s->part_full, shape::CONSUMERS * WARPGROUP / WARP);
+        barrier_make(&s->part_full, shape::CONSUMERS * WARPGROUP);
         barrier_make(&s->part_empty, 1);
         barriers_made();
     }
