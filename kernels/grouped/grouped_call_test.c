@@ -83,8 +83,8 @@ Test(grouped_call, bad_problems_are_refused) {
     must_refuse(&g, TOL_INVALID_ARGUMENT, "the next begins after 3");
     g = square(), g.variant = "swift";
     must_refuse(&g, TOL_NOT_FOUND,
-                "there are wgmma_256, wgmma_128, wgmma_pair, tensor, naive, "
-                "wgmma_192");
+                "there are wgmma_256, wgmma_128, wgmma_192, tensor, naive, "
+                "wgmma_pair");
 }
 
 Test(grouped_call, what_lies_outside_of_a_buffer_is_refused) {
@@ -168,6 +168,9 @@ Test(grouped_call, the_kernel_goes_by_the_rows_and_the_tiles) {
     cr_assert_str_eq(picked(&g), "wgmma_128");
     g.type = KN_GROUPED_E4M3;
     cr_assert_str_eq(picked(&g), "wgmma_128");
+    g.m = g.n = 8192, g.c_type = KN_GROUPED_E4M3;
+    cr_assert_str_eq(picked(&g), "wgmma_192");
+    g.m = 128, g.n = 4096;
     g.transpose_b = false;
     cr_assert_str_eq(picked(&g), "tensor");
     g.transpose_b = true, g.k = 4095;

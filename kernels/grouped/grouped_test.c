@@ -118,6 +118,7 @@ Test(grouped, plain_rows_are_right) {
     } all[] = {{"wgmma_128", KN_GROUPED_F16},
                {"wgmma_256", KN_GROUPED_BF16},
                {"wgmma_128", KN_GROUPED_E4M3},
+               {"wgmma_192", KN_GROUPED_E4M3},
                {"wgmma_pair", KN_GROUPED_E4M3}};
     if (capability() != 90) cr_skip_test("not 9.0");
     for (unsigned i = 0; i < 4 * sizeof all / sizeof all[0]; i++) {

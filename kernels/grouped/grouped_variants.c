@@ -19,31 +19,20 @@ enum {
     NT = NN << 1,
     ANY_OP = NN | NT,
     BY_MAPS = 1 << 16, /* only where tensor maps describe A and B, and there are steps */
-    WIDE = 1 << 17,    /* unless forced, only where tiles of 128 x 256 are done sooner */
-    PAIRS = 1 << 18 /* pairs of blocks own a tile; unless forced, only where they are done sooner */
+    WIDE = 1 << 17,    /* unless forced, only where its wide tiles are done sooner */
+    PAIRS = 1 << 18    /* pairs of blocks own a tile */
 };
 
-/* Whether a kernel with tiles of rows x columns, so many of which run at once and take so much
- * time, has done sooner than one of 128 x 128 with a block on each multiprocessor of an H200, of
- * which another device gives the same bits. Groups are taken to be equally long. */
-static bool is_better(const struct grouped_problem *problem, unsigned rows, unsigned columns,
-                      double at_once, double time) {
-    const double blocks = 132;
+/* Whether tiles of 128 x `columns` are done sooner than those of 128 x 128, with a block on each
+ * multiprocessor of an H200, of which another device gives the same bits. Groups are taken to be
+ * equally long. As in gemm, a tile of 128 columns takes 0.52 of the time of one of 256 on an H200;
+ * one of 192 of e4m3 takes 1.45 of its time on an H100. */
+static bool is_better_wide(const struct grouped_problem *problem, unsigned columns) {
+    const double blocks = 132, time = columns == 192 ? 1.45 : 1 / 0.52;
     const struct grouped_arguments *x = &problem->arguments;
-    const double each = ceil((double)x->m / x->groups);
-    const double down = ceil(each / rows) * x->groups, narrow_down = ceil(each / 128) * x->groups;
-    return time * ceil(down * ceil((double)x->n / columns) / at_once) <=
-           ceil(narrow_down * ceil((double)x->n / 128) / blocks);
-}
-
-/* As in gemm: a tile of half the size takes 0.52 of the time on an H200. */
-static bool is_better_wide(const struct grouped_problem *problem) {
-    return is_better(problem, 128, 256, 132, 1 / 0.52);
-}
-
-/* 66 pairs at once; 128 x 192 of e4m3 take 1.37 of the time of 128 x 128 on an H100. */
-static bool is_better_paired(const struct grouped_problem *problem) {
-    return is_better(problem, 256, 192, 66, 1.37);
+    const double down = ceil(ceil((double)x->m / x->groups) / 128) * x->groups;
+    return time * ceil(down * ceil((double)x->n / columns) / blocks) <=
+           ceil(down * ceil((double)x->n / 128) / blocks);
 }
 
 static const char *refuse(const struct grouped_problem *problem, unsigned serves, unsigned rows,
@@ -61,10 +50,7 @@ static const char *refuse(const struct grouped_problem *problem, unsigned serves
         if (!problem->is_aligned) return "a row of a or b does not begin at a multiple of 16 bytes";
         if (!problem->has_maps) return "no tensor maps can be made";
     }
-    if ((serves & WIDE) != 0 && g->variant == NULL && !is_better_wide(problem)) {
-        return "smaller tiles fill a device better";
-    }
-    if ((serves & PAIRS) != 0 && g->variant == NULL && !is_better_paired(problem)) {
+    if ((serves & WIDE) != 0 && g->variant == NULL && !is_better_wide(problem, columns)) {
         return "smaller tiles fill a device better";
     }
     return NULL;
