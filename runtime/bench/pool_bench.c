@@ -125,6 +125,7 @@ int main(int argc, char **argv) {
                 WALK_STEPS, HOT_PAIRS);
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what has been measured outlives a time limit */
     must(tol_any_driver_open(library, &bench.driver, NULL), "the driver");
     if (bench.is_priced) price_calls(bench.driver);
     must(tol_context_create(bench.driver, 0, &bench.context), "device 0");
