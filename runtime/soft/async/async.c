@@ -200,6 +200,7 @@ static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *c
         struct soft_mbarrier_change change = {.arrivals = arrives,
                                               .bytes = arrives ? 0 : -(int64_t)copy->bytes[lane]};
         soft_race_release(warp, lane, copy->mbarrier[lane], true);
+        if (copy->holds) soft_race_hand_on(warp, copy->mbarrier[lane], copy->known[lane]);
         ok = soft_mbarrier_apply(warp, copy->in, lane, copy->mbarrier[lane], &change, &before);
     }
     soft_race_go_on(warp->cta);

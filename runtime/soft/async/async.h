@@ -31,7 +31,8 @@ struct soft_async_op {
     bool waited;     /* what the warp's was when it began: machine/prior.h */
     bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
-    uint32_t bytes[SOFT_LANES];    /* that are read */
+    struct soft_clock *known[SOFT_LANES]; /* of one that holds: soft_race_known when it began */
+    uint32_t bytes[SOFT_LANES];           /* that are read */
     uint32_t mbarrier[SOFT_LANES]; /* of an arrival: the object's name, as soft_mbarrier_find's */
     uint64_t map_address;          /* cp_tensor: generic */
     /* cp_tensor: where the box is, of its one lane; the address in shared memory is the

@@ -10,6 +10,7 @@
 #include "tollens/cuda_abi.h"
 #include "machine/cluster_member.h"
 #include "machine/finding.h"
+#include "machine/race_events.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
 
@@ -159,6 +160,8 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
             return NULL;
         }
         if (!soft_async_op_check(warp, copy, lane)) return NULL;
+        copy->known[lane] = soft_race_known(warp, lane);
     }
+    soft_race_go_on(warp->cta);
     return soft_async_op_begin(warp, copy, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
 }

@@ -70,9 +70,9 @@ static uint32_t known_of(const struct soft_warp_order *order, uint32_t lane, uin
     return order->parted ? most(order->synced, order->lanes[lane][other]) : order->synced;
 }
 
-/* To the object of another CTA of the cluster a lane hands on a clock of what it knows. */
-static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
-                        bool alone) {
+/* What a lane has done, and what it knows, or (alone) nothing of that. The caller has the lock, and
+ * drops the clock. */
+static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, bool alone) {
     struct soft_race_cta *own = warp->cta->race;
     const struct soft_warp_order *order = &own->warps[warp->index];
     struct soft_clocks *clocks = &own->race->clocks;
@@ -89,8 +89,16 @@ static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_objec
         }
     }
     struct soft_clock *clock = soft_clock_of(clocks, own->number, own->warp_count, times);
+    if (!alone) join(clocks, &clock, order->known[lane]);
+    return clock;
+}
+
+/* To the object of another CTA of the cluster a lane hands on a clock. */
+static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
+                        bool alone) {
+    struct soft_clocks *clocks = &warp->cta->race->race->clocks;
+    struct soft_clock *clock = clock_of(warp, lane, alone);
     join(clocks, &object->known, clock);
-    if (!alone) join(clocks, &object->known, order->known[lane]);
     soft_clock_drop(clocks, clock);
 }
 
@@ -109,12 +117,39 @@ static void release_near(struct soft_warp *warp, uint32_t lane, struct soft_obje
     if (!alone) join(&own->race->clocks, &object->known, order->known[lane]);
 }
 
+/* The CTA of the object of a name, and where it is there. */
+static struct soft_cta *home_of(struct soft_warp *warp, uint32_t name, uint32_t *offset) {
+    *offset = name;
+    return name == SOFT_RACE_CLUSTER ? warp->cta : soft_cluster_find(warp->cta, name, offset);
+}
+
+struct soft_clock *soft_race_known(struct soft_warp *warp, uint32_t lane) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return NULL;
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_clock *known = clock_of(warp, lane, false);
+    pthread_mutex_unlock(&own->race->lock);
+    return known;
+}
+
+void soft_race_hand_on(struct soft_warp *warp, uint32_t name, struct soft_clock *known) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    uint32_t offset = 0;
+    struct soft_cta *home = home_of(warp, name, &offset);
+    struct soft_clocks *clocks = &own->race->clocks;
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_object_order *object = home->race != NULL ? find_or_make(home->race, offset) : NULL;
+    if (object != NULL) join(clocks, &object->known, known);
+    soft_clock_drop(clocks, known);
+    pthread_mutex_unlock(&own->race->lock);
+}
+
 void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, bool alone) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return;
-    uint32_t offset = name;
-    struct soft_cta *home =
-        name == SOFT_RACE_CLUSTER ? warp->cta : soft_cluster_find(warp->cta, name, &offset);
+    uint32_t offset = 0;
+    struct soft_cta *home = home_of(warp, name, &offset);
     if (home->race == NULL) return;
     pthread_mutex_lock(&own->race->lock);
     struct soft_object_order *object = find_or_make(home->race, offset);

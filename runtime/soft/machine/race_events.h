@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct soft_async_op;
+struct soft_clock;
 struct soft_cta;
 struct soft_launch;
 struct soft_warp;
@@ -39,6 +40,12 @@ void soft_race_product(struct soft_warp *warp, const struct soft_wgmma_op *op, b
  * time. Nothing without race state. */
 void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, bool alone);
 void soft_race_go_on(struct soft_cta *cta);
+
+/* What a lane has done and knows, and handing that on at an mbarrier later, which takes the clock.
+ * A clock that is never handed on is freed with the launch's. NULL, and nothing, without race
+ * state. */
+struct soft_clock *soft_race_known(struct soft_warp *warp, uint32_t lane);
+void soft_race_hand_on(struct soft_warp *warp, uint32_t name, struct soft_clock *known);
 
 /* A kernel has freed memory, whose addresses may be others' next. Nothing without race state. */
 void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes);
