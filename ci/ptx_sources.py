@@ -31,6 +31,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # that says so is compiled for that alone.
 TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.MULTILINE)
 VERSIONS = {"compute_75": "6.4", "compute_80": "7.0"}  # what a target came with; else 8.0
+# A kernel, or a header, that needs a newer version than that says so: "// PTX: 8.1".
+VERSION = re.compile(r"^// PTX: (\d+\.\d+)$", re.MULTILINE)
 # These have debugging information, in which comments and the compiling machine's headers count.
 DEBUGGED = ("_debug.ptx", "_lines.ptx")
 CORPUS = re.compile(r"_(?P<target>\d+)(?P<debugged>_debug|_lines)?\.ptx$")
@@ -76,7 +78,11 @@ def checksum(made: Made) -> str:
 
 def kernel(source: pathlib.Path) -> Made:
     target = (TARGET.findall(source.read_text(encoding="utf-8")) or ["compute_75"])[0]
-    return Made(source, target, f"-arch={target}", VERSIONS.get(target, "8.0"))
+    versions = [VERSIONS.get(target, "8.0")]
+    for path in sources_of(source):
+        versions += VERSION.findall(path.read_text(encoding="utf-8"))
+    newest = max(versions, key=lambda version: [int(number) for number in version.split(".")])
+    return Made(source, target, f"-arch={target}", newest)
 
 
 def corpus(root: pathlib.Path, source: pathlib.Path) -> dict[str, Made]:

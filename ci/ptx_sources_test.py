@@ -92,6 +92,15 @@ class PtxSources(unittest.TestCase):
         self.assertNotEqual(ptx_sources.checksum(made._replace(options="-O1")), recorded)
         self.assertNotEqual(ptx_sources.checksum(made._replace(version="7.0")), recorded)
 
+    def test_a_header_may_need_a_newer_version(self) -> None:
+        path = "fixtures/ptx/kernels/fill.ptx"
+        for line, version in (("// PTX: 6.3\n", "6.4"), ("// PTX: 8.1\n", "8.1"),
+                              ("// PTX: 10.0\n", "10.0"), ("// a PTX: 8.1\n", "6.4")):
+            self.put("kernels/tile.cuh", f"{line}int tile = 2;\n")
+            self.assertEqual(ptx_sources.all_made(self.root)[path].version, version)
+        self.put("kernels/tile.cuh", "// PTX: 8.1\nint tile = 2;\n")
+        self.assertEqual(self.findings(), [f"{path}: is stale, its source changed: ci/ptx --write"])
+
     def test_a_changed_record_is_stale(self) -> None:
         record = self.root / ptx_sources.RECORD
         text = record.read_text(encoding="utf-8")
