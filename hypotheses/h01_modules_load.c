@@ -24,7 +24,8 @@ HYP_WORDS(
                     "invalid text loads, or the message of a rejection lacks the JIT's log.",
     .method =
         "Load each file of fixtures/ptx, several at once, and expect a rejection if its target "
-        "is above the device's; a quick run on a GPU leaves out those above 96 KiB. Load a "
+        "is above the device's or its language newer than the driver's; a quick run on a GPU "
+        "leaves out those above 96 KiB. Load a "
         "kernel for each of ten targets, sm_70 to sm_120. Cut each text inside its bodies. "
         "Compare the message of a rejection with the log of the driver. Insert a NUL. Look "
         "up names that do not exist.",
@@ -150,7 +151,20 @@ static bool is_for_device(struct hyp_attack *attack, const char *path, const cha
     return *suffix == 'a' ? target == device : target <= device;
 }
 
-/* Reads the texts of a folder that the device can run; the others must be refused. */
+/* Whether the driver knows a text's language: 8.0 came with CUDA 12.0, and so on to 8.5 with 12.5.
+ * PTX ISA, "Release Notes". */
+static bool is_for_driver(struct hyp_attack *attack, const char *path, const char *text) {
+    const int driver = tol_driver_version(tol_context_driver(attack->context));
+    const char *name = strstr(text, ".version ");
+    char *end = NULL;
+    if (!HYP_CHECK(attack, name != NULL, "%s has no .version", path)) return true;
+    const long major = strtol(name + strlen(".version "), &end, 10);
+    const long minor = strtol(end + 1, NULL, 10);
+    return major < 8 || (major == 8 && 12000 + 10 * minor <= driver);
+}
+
+/* Reads the texts of a folder that the device can run and the driver knows; the others must be
+ * refused. */
 static size_t read_folder(struct hyp_attack *attack, const struct files *files,
                           struct hyp_module_load *loads, const char **paths) {
     size_t count = 0;
@@ -159,7 +173,8 @@ static size_t read_folder(struct hyp_attack *attack, const struct files *files,
         size_t bytes = 0;
         char *text = read_fresh(attack, files->paths[i], &bytes);
         if (text == NULL) continue;
-        if (is_for_device(attack, files->paths[i], text)) {
+        if (is_for_device(attack, files->paths[i], text) &&
+            is_for_driver(attack, files->paths[i], text)) {
             paths[count] = files->paths[i];
             loads[count++] = (struct hyp_module_load){.text = text, .bytes = bytes};
             continue;
