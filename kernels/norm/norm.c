@@ -21,7 +21,7 @@ KN_IMAGES(norm_10_behind);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
+#define NORM_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
 #include "norm/norm_variants.def"
 #undef NORM
 #undef NORM_CLUSTER
@@ -85,6 +85,7 @@ static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(locate_affine(&x->bias, &p->out, &p->bias));
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
     p->fit = kn_row_fit_of(x->type, &p->in);
+    p->fit.no_slices = kn_row_no_slices(kernels);
     const struct kn_rows_place *const places[] = {&p->in, &p->out, &p->weight, &p->bias};
     p->fit.not_whole = NULL;
     for (int i = 0; i < 4 && p->fit.not_whole == NULL; i++) {

@@ -66,7 +66,8 @@ __device__ inline float2 norm_of_sums(const float2 (&all)[BLOCKS], const norm_ar
 template <typename T, int PIECES, int BLOCKS>
 __device__ inline void norm_behind(const norm_arguments &x) {
     __shared__ float parts[2][WARP];
-    __shared__ uint64_t places[SLICE_PLACES][2][BLOCKS], arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ uint64_t arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ slices_place<BLOCKS, 2> places[SLICE_PLACES];
     extern __shared__ uint4 shared[];
     row_slices<T, BLOCKS, SLICES_RIGHT, norm_arguments> slices(x, shared, arrived);
     row_reducer reducer = {parts, 0};

@@ -8,8 +8,8 @@
 // Owner: the blocks of cluster r own rows r, r + clusters, ...; each warp neighbouring pieces.
 // Bound by: memory.
 // Requires: compute capability 9.0; as step 7, but gridDim.x any multiple of BLOCKS, blockDim.x up
-// to 512 with 8 pieces a thread, dynamic shared memory for three shares of a row, and a
-// programmatic launch.
+// to 512 with 8 pieces a thread, dynamic shared memory for three shares of a row, a programmatic
+// launch, and a driver of CUDA 12.1 (row_slices.cuh).
 #include "../row/row_slices.cuh"
 #include "norm_slices.cuh"
 
@@ -17,7 +17,8 @@
 template <typename T, int PIECES, int BLOCKS>
 __device__ inline void norm_slices(const norm_arguments &x) {
     __shared__ float parts[2][WARP];
-    __shared__ uint64_t places[SLICE_PLACES][1][BLOCKS], arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ uint64_t arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ slices_place<BLOCKS, 1> places[SLICE_PLACES];
     extern __shared__ uint4 shared[];
     row_slices<T, BLOCKS, SLICES_RIGHT, norm_arguments> slices(x, shared, arrived);
     slices_reducer<BLOCKS> reducer = {{parts, 0}, {places}};

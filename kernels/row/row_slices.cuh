@@ -8,10 +8,15 @@
 // of a row are made and stored from registers behind the sums of the next row, so that the other
 // blocks' numbers have the time of a row to arrive.
 //
-// The blocks of a row do not meet at a barrier of the cluster: each writes its numbers, with the
-// turn beside them in the same word, into the shared memory of all, and reads its own until the
-// words are of this turn. A barrier's release would wait for all that the threads have stored
-// (MEMBAR.ALL.GPU), and its acquire empties the L1 cache (CCTL.IVALL).
+// The blocks of a row do not meet at a barrier of the cluster: each stores its numbers
+// asynchronously into the shared memory of all, where an mbarrier counts their bytes, and waits at
+// its own. A barrier's release would wait for all that the threads have stored (MEMBAR.ALL.GPU),
+// and its acquire empties the L1 cache (CCTL.IVALL). So does an mbarrier's acquire of the scope that
+// PTX's model asks for, .cluster, since who stores is in another block. The waits have .cta: what is
+// stored lies in the block's own shared memory, which no L1 cache holds.
+//
+// st.async came with CUDA 12.1; kn_row_refuse_slices keeps these kernels from older drivers.
+// PTX: 8.1
 #pragma once
 
 #include "row_cluster.cuh"
@@ -28,7 +33,7 @@ enum slice_defect {
     SLICES_EARLY_STORE,  // a stage is stored before the results are in it
     SLICES_WRONG_PHASE,  // a stage is read behind a wait for the phase before
     SLICES_NO_WAIT,      // a stage is read without a wait for its copy
-    SLICES_NO_TURN       // the numbers of other blocks are read whatever their turn is
+    SLICES_UNHEARD       // the numbers of other blocks are read without a wait for them
 };
 
 #if __CUDA_ARCH__ >= 900
@@ -240,78 +245,114 @@ private:
     }
 };
 
-// A number of a block, and the turn that it belongs to.
-__device__ inline void tell_block(const uint64_t *word, uint32_t rank, float value, uint32_t turn) {
-    asm volatile("{\n.reg .b32 remote;\n.reg .b64 both;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mov.b64 both, {%2, %3};\n"
-                 "st.relaxed.cluster.shared::cluster.b64 [remote], both;\n}" ::"r"(
-                     shared_address(word)),
-                 "r"(rank), "r"(__float_as_uint(value)), "r"(turn)
+// The numbers of all blocks of a turn, and the mbarrier that counts their bytes.
+template <int BLOCKS, int NUMBERS> struct alignas(16) slices_place {
+    float numbers[BLOCKS][NUMBERS];
+    uint64_t told;
+};
+
+// Stores numbers into the same place of the block of this rank, and counts their bytes on the
+// mbarrier there. Source: PTX ISA 8.1, st.async.
+__device__ inline void tell_block(const float (&numbers)[1], uint64_t *told, uint32_t rank,
+                                  float2 mine) {
+    asm volatile("{\n.reg .b32 remote, barrier;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %2;\n"
+                 "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32"
+                 " [remote], %3, [barrier];\n}" ::"r"(shared_address(numbers)),
+                 "r"(shared_address(told)), "r"(rank), "r"(__float_as_uint(mine.x))
                  : "memory");
 }
-template <slice_defect DEFECT>
-__device__ inline float hear_block(const uint64_t *word, uint32_t turn) {
-    uint32_t value, of_turn;
-    do {
-        asm volatile("{\n.reg .b64 both;\n"
-                     "ld.relaxed.cluster.shared.b64 both, [%2];\n"
-                     "mov.b64 {%0, %1}, both;\n}"
-                     : "=r"(value), "=r"(of_turn)
-                     : "r"(shared_address(word))
-                     : "memory");
-    } while (DEFECT != SLICES_NO_TURN && of_turn != turn);
-    return __uint_as_float(value);
+__device__ inline void tell_block(const float (&numbers)[2], uint64_t *told, uint32_t rank,
+                                  float2 mine) {
+    asm volatile("{\n.reg .b32 remote, barrier;\n.reg .b64 both;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %2;\n"
+                 "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+                 "mov.b64 both, {%3, %4};\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64"
+                 " [remote], both, [barrier];\n}" ::"r"(shared_address(numbers)),
+                 "r"(shared_address(told)), "r"(rank), "r"(__float_as_uint(mine.x)),
+                 "r"(__float_as_uint(mine.y))
+                 : "memory");
 }
 
-// Gives each thread NUMBERS numbers of all blocks of a row, in their order. A block may tell the
-// numbers of a turn before it hears those of the last one. It has then heard the turn before that,
-// which all told behind a reduction that their threads reached when they had heard two turns
-// earlier: with four places none is written before it was read.
+// Gives each thread NUMBERS numbers of all blocks of a row, in their order. Turn t has place
+// t % SLICE_PLACES, whose mbarrier ends a phase each time that it is used: it expects one arrival,
+// by which its own block says how many bytes all blocks store.
+//
+// A block may tell turn t before it hears turn t - 1. It has then heard turn t - 2, and so have all
+// of its threads, since tell stands behind a reduction that each reaches when it has heard t - 2.
+// So thread 0, when it tells t, arrives for turn t + 2 at the place of turn t - 2:
+// * Without its arrival the phase of t + 2 cannot end, so no thread that still waits for t - 2 can
+//   miss the end of that: threads that look at parities are at most one phase behind.
+// * A block tells t + 2 when it has heard t, and so when all have told t: they have read t - 2, and
+//   nothing is written before it was read, nor are bytes of t + 2 counted in the phase of t - 2.
+//   Bytes that come before the arrival are counted too: it keeps the phase open.
 constexpr int SLICE_PLACES = 4;
 template <int BLOCKS, int NUMBERS, slice_defect DEFECT = SLICES_RIGHT> struct slices_meeting {
-    uint64_t (*places)[NUMBERS][BLOCKS]; // so many, in shared memory
+    using place = slices_place<BLOCKS, NUMBERS>;
+    place *places; // so many, in shared memory
     uint32_t told, heard;
 
     // Before the barrier that all blocks begin with.
-    __device__ inline slices_meeting(uint64_t (*shared)[NUMBERS][BLOCKS])
-        : places(shared), told(0), heard(0) {
-        uint64_t *words = &places[0][0][0];
-        for (int i = (int)threadIdx.x; i < SLICE_PLACES * NUMBERS * BLOCKS; i += (int)blockDim.x) {
-            words[i] = 0;
-        }
+    __device__ inline slices_meeting(place *shared) : places(shared), told(0), heard(0) {
+        if (BLOCKS > 1 && threadIdx.x == 0) make();
     }
     __device__ inline void tell(float2 mine) {
-        uint64_t(*place)[BLOCKS] = places[++told % SLICE_PLACES];
-        if (threadIdx.x >= BLOCKS) return;
-        tell_block(&place[0][cluster_rank()], threadIdx.x, mine.x, told);
-        if (NUMBERS == 1) return;
-        tell_block(&place[NUMBERS - 1][cluster_rank()], threadIdx.x, mine.y, told);
+        place &of_turn = places[told % SLICE_PLACES];
+        if (threadIdx.x == 0 && told >= SLICE_PLACES / 2) expect(told + SLICE_PLACES / 2);
+        if (threadIdx.x < BLOCKS) {
+            tell_block(of_turn.numbers[cluster_rank()], &of_turn.told, threadIdx.x, mine);
+        }
+        told++;
     }
     __device__ inline void hear(float2 (&all)[BLOCKS]) {
-        uint64_t(*place)[BLOCKS] = places[++heard % SLICE_PLACES];
-        const int block = (int)threadIdx.x % BLOCKS;
-        const float x = hear_block<DEFECT>(&place[0][block], heard);
-        const float y = NUMBERS > 1 ? hear_block<DEFECT>(&place[NUMBERS - 1][block], heard) : 0;
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++) {
-            all[i] = make_float2(__shfl_sync(~0u, x, i), __shfl_sync(~0u, y, i));
-        }
+        wait();
+        read(all);
+        heard++;
     }
     __device__ inline void of(float2 (&all)[BLOCKS], float2 mine) {
         if (BLOCKS == 1) {
             all[0] = mine;
             return;
         }
-        if (DEFECT != SLICES_NO_TURN) tell(mine);
-        __syncwarp();
-        hear(all);
-        if (DEFECT == SLICES_NO_TURN) {
-            cluster_sync();
-            tell(mine);
+        if (DEFECT == SLICES_UNHEARD) {
+            read(all);
             cluster_sync();
         }
+        tell(mine);
+        __syncwarp();
+        if (DEFECT == SLICES_UNHEARD) {
+            wait();
+            heard++;
+        } else {
+            hear(all);
+        }
+    }
+
+private:
+    __device__ inline void make() const {
+        if constexpr (DEFECT == SLICES_UNHEARD) {
+            for (int i = 0; i < SLICE_PLACES; i++) places[i] = {};
+        }
+        for (int i = 0; i < SLICE_PLACES; i++) barrier_make(&places[i].told, 1);
+        barriers_made();
+        for (int i = 0; i < SLICE_PLACES; i++) expect(i);
+    }
+    __device__ inline void expect(uint32_t turn) const {
+        barrier_expect(&places[turn % SLICE_PLACES].told, sizeof(float) * BLOCKS * NUMBERS);
+    }
+    __device__ inline void wait() const {
+        barrier_wait(&places[heard % SLICE_PLACES].told, heard / SLICE_PLACES % 2);
+    }
+    __device__ inline void read(float2 (&all)[BLOCKS]) const {
+        const place &of_turn = places[heard % SLICE_PLACES];
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const float(&numbers)[NUMBERS] = of_turn.numbers[i];
+            all[i] = make_float2(numbers[0], NUMBERS > 1 ? numbers[NUMBERS - 1] : 0);
+        }
+        __syncwarp(); // all have read
     }
 };
 

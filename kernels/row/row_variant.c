@@ -44,6 +44,18 @@ const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type typ
     return kn_row_refuse(fit, type, KN_ROW_WHOLE, KN_ROW_CLUSTER_THREADS * blocks * pieces);
 }
 
+const char *kn_row_no_slices(const struct kn_kernels *kernels) {
+    enum { CUDA_12_1 = 12010 };
+    const struct tol_driver *driver = tol_context_driver(kn_kernels_context(kernels));
+    return tol_driver_version(driver) < CUDA_12_1 ? "the driver is older than CUDA 12.1" : NULL;
+}
+
+const char *kn_row_refuse_slices(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
+                                 size_t pieces) {
+    if (fit->no_slices != NULL) return fit->no_slices;
+    return kn_row_refuse_cluster(fit, type, blocks, pieces);
+}
+
 const char *kn_row_only_f32(const void *fit) {
     return kn_row_refuse(fit, KN_F32, KN_ROW_ANY, 0);
 }

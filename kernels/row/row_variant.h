@@ -2,8 +2,8 @@
  * Row variants: which kernels serve a row, how a row is spread over threads and registers, and the
  * tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
  * of pieces of 16 bytes; there are faster kernels for whole rows.
- * Internal to the operations: not installed. Thread-safe; pure but for kn_row_shape_on, which asks
- * the driver.
+ * Internal to the operations: not installed. Thread-safe; pure but for kn_row_shape_on and
+ * kn_row_no_slices, which ask the driver.
  */
 #ifndef KN_ROW_VARIANT_H
 #define KN_ROW_VARIANT_H
@@ -17,6 +17,7 @@ struct kn_row_fit {
     size_t pieces;         /* of 16 bytes that a row may touch */
     size_t row_bytes;      /* of its elements */
     const char *not_whole; /* why a row is not whole, as a clause; NULL: all rows are whole */
+    const char *no_slices; /* why blocks that stay do not serve, as a clause; NULL: they do */
 };
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in);
@@ -82,11 +83,19 @@ const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type typ
      .cluster = blocks},
 
 /*
- * The same for blocks that stay and have KN_ROW_SLICE_STAGES shares of a row in shared memory,
- * alone or in clusters (row_slices.cuh), of which the refusal is that of clusters. They have up to
- * KN_ROW_SLICE_BYTES of it a block.
+ * The two readers of their rows for blocks that stay and have KN_ROW_SLICE_STAGES shares of a row
+ * in shared memory, alone or in clusters (row_slices.cuh). They have up to KN_ROW_SLICE_BYTES of it
+ * a block. What clusters refuse they refuse too, and all where fit->no_slices says why.
+ * kn_row_no_slices says it where the driver is older than CUDA 12.1, whose PTX has st.async.
  */
 enum { KN_ROW_SLICE_STAGES = 3, KN_ROW_SLICE_BYTES = 224 << 10, KN_ROW_SLICE_BLOCKS = 8 };
+const char *kn_row_no_slices(const struct kn_kernels *kernels);
+const char *kn_row_refuse_slices(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
+                                 size_t pieces);
+#define KN_ROW_SLICES_REFUSE(name, entry, image, type, blocks, pieces)                             \
+    static const char *refuse_##name##_##entry(const void *fit) {                                  \
+        return kn_row_refuse_slices(fit, KN_##type, blocks, pieces);                               \
+    }
 #define KN_ROW_SLICES_VARIANT(operation, name_, entry_, image, type, blocks, pieces)               \
     {.name = #name_,                                                                               \
      .entry = #operation "_" #entry_,                                                              \

@@ -1,11 +1,15 @@
 /*
- * Row variants: the shapes of clusters that stay, for an H100.
+ * Row variants: the shapes of clusters that stay, for an H100, and who may not have them.
  */
 #include "row/row_variant.h"
+#include "row/row_stage_test.h"
+#include "norm/norm.h"
+#include "softmax/softmax.h"
 
-#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
 
-TestSuite(row_variant);
+TestSuite(row_variant, .fini = test_end);
 
 static const struct tol_device h100 = {.multiprocessors = 132,
                                        .shared_bytes_per_multiprocessor = 228 << 10,
@@ -58,4 +62,66 @@ Test(row_variant, clusters_are_as_many_as_run_at_once) {
     expect(got, 14, 8, 512, 3 * 64128);
     kn_row_clusters(&got, 8, 5, 14);
     expect(got, 5, 8, 512, 3 * 64128);
+}
+
+Test(row_variant, slices_refuse_what_clusters_refuse_and_old_drivers) {
+    const struct kn_row_fit fit = {.type = KN_F32, .rows = 1, .pieces = 8192};
+    struct kn_row_fit old = fit;
+    old.no_slices = "the driver is old";
+    cr_assert(kn_row_refuse_slices(&fit, KN_F32, 2, 8) == NULL);
+    cr_assert_str_eq(kn_row_refuse_slices(&fit, KN_F16, 2, 8), "the type is not f16");
+    cr_assert_str_eq(kn_row_refuse_slices(&fit, KN_F32, 1, 8), "the registers do not hold a row");
+    cr_assert_str_eq(kn_row_refuse_slices(&old, KN_F32, 2, 8), "the driver is old");
+    cr_assert(kn_row_refuse_cluster(&old, KN_F32, 2, 8) == NULL);
+}
+
+/* A row of 160 KB goes by eight blocks that stay, and where the driver does not know their PTX by
+ * those of a cluster that do not. */
+static void expect_variants(const char *driver, const char *best, bool has_slices) {
+    enum { COLUMNS = 40000 };
+    static double oracle[COLUMNS];
+    if (test_on_gpu()) cr_skip_test("a GPU has the driver that it has");
+    setenv("TOLLENS_SOFT_DRIVER_VERSION", driver, 1);
+    struct row_stage stage = row_stage_begin(1);
+    struct row_matrix rows = row_matrix_make(KN_F32, 1, COLUMNS, 0, 0);
+    struct kn_softmax softmax = {.type = KN_F32,
+                                 .rows = 1,
+                                 .columns = COLUMNS,
+                                 .in = row_matrix_rows(&rows),
+                                 .out = row_matrix_rows(&rows)};
+    const struct kn_variant *variant = NULL;
+    if (tol_context_device(test_context())->compute_capability < 90) cr_skip_test("before 9.0");
+    row_draw(&stage, &rows, KN_NORMAL, 3);
+    kn_softmax_oracle(rows.values, NULL, COLUMNS, 1, oracle);
+    MUST(kn_softmax_pick(stage.kernels, stage.stream, &softmax, &variant));
+    cr_assert_str_eq(variant->name, best);
+    MUST(kn_softmax(stage.kernels, stage.stream, &softmax));
+    row_expect(&stage, &rows, oracle, (struct kn_tolerance){.relative = 0x1p-13}, NULL, "%s", best);
+    const struct kn_norm norm = {.kind = KN_LAYERNORM,
+                                 .type = KN_F32,
+                                 .rows = 1,
+                                 .columns = COLUMNS,
+                                 .in = softmax.in,
+                                 .out = softmax.out,
+                                 .variant = "behind_8"};
+    softmax.variant = "behind_8";
+    if (has_slices) {
+        MUST(kn_softmax_pick(stage.kernels, stage.stream, &softmax, &variant));
+        MUST(kn_norm_pick(stage.kernels, stage.stream, &norm, &variant));
+    } else {
+        MUST_FAIL(kn_softmax_pick(stage.kernels, stage.stream, &softmax, &variant), TOL_UNSUPPORTED,
+                  "the driver is older than CUDA 12.1");
+        MUST_FAIL(kn_norm_pick(stage.kernels, stage.stream, &norm, &variant), TOL_UNSUPPORTED,
+                  "the driver is older than CUDA 12.1");
+    }
+    row_matrix_end(&rows);
+    row_stage_end(&stage);
+}
+
+Test(row_variant, an_old_driver_gets_no_blocks_that_stay) {
+    expect_variants("12000", "cluster_4", false);
+}
+
+Test(row_variant, a_driver_of_cuda_12_1_gets_them) {
+    expect_variants("12010", "behind_8", true);
 }

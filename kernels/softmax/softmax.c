@@ -20,7 +20,7 @@ KN_IMAGES(softmax_9_behind);
 
 #define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
 #define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
+#define SOFTMAX_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
 #include "softmax/softmax_variants.def"
 #undef SOFTMAX
 #undef SOFTMAX_CLUSTER
@@ -58,6 +58,7 @@ static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
     }
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
     p->fit = kn_row_fit_of(x->type, &p->in);
+    p->fit.no_slices = kn_row_no_slices(kernels);
     p->fit.not_whole = kn_row_whole(&p->in) != NULL ? kn_row_whole(&p->in) : kn_row_whole(&p->out);
     if (x->mask.buffer != NULL) p->fit.not_whole = "there is a mask";
 out:

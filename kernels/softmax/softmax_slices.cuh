@@ -9,7 +9,8 @@
 template <typename T, int PIECES, int BLOCKS, slice_defect DEFECT = SLICES_RIGHT>
 __device__ inline void softmax_slices(const softmax_arguments &x) {
     __shared__ float parts[2][WARP];
-    __shared__ uint64_t places[SLICE_PLACES][2][BLOCKS], arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ uint64_t arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ slices_place<BLOCKS, 2> places[SLICE_PLACES];
     extern __shared__ uint4 shared[];
     row_slices<T, BLOCKS, DEFECT, softmax_arguments> slices(x, shared, arrived);
     row_reducer reducer = {parts, 0};
@@ -67,7 +68,8 @@ template <int BLOCKS> __device__ inline float2 softmax_of_sums(const float2 (&al
 template <typename T, int PIECES, int BLOCKS, slice_defect DEFECT = SLICES_RIGHT>
 __device__ inline void softmax_behind(const softmax_arguments &x) {
     __shared__ float parts[2][WARP];
-    __shared__ uint64_t places[SLICE_PLACES][2][BLOCKS], arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ uint64_t arrived[SLICE_WARPS][SLICE_STAGES];
+    __shared__ slices_place<BLOCKS, 2> places[SLICE_PLACES];
     extern __shared__ uint4 shared[];
     row_slices<T, BLOCKS, DEFECT, softmax_arguments> slices(x, shared, arrived);
     row_reducer reducer = {parts, 0};

@@ -306,7 +306,7 @@ Test(softmax, each_planted_defect_of_slices_is_found) {
         SLICES_OF("early store", "slices_early_store", slices_planted, 8, 2),
         SLICES_OF("wrong phase", "slices_wrong_phase", slices_planted, 8, 2),
         SLICES_OF("no wait", "slices_no_wait", slices_planted, 8, 2),
-        SLICES_OF("no turn", "slices_no_turn", slices_planted, 8, 2)};
+        SLICES_OF("unheard", "slices_unheard", slices_planted, 8, 2)};
     expect_defects("softmax, with a defect in its slices", rows, 6);
 }
 

@@ -308,8 +308,9 @@ Test(program, a_device_that_is_too_old_is_said) {
               code, program_output);
 }
 
-/* All of the kernels' PTX is for the oldest driver that the runtime accepts. */
-Test(program, an_older_driver_loads_all) {
+/* The kernels' PTX is for the oldest driver that the runtime accepts, but for some of PTX 8.1. That
+ * these are refused falsifies nothing. */
+Test(program, an_older_driver_loads_what_it_knows) {
     int code = program_shell("TOLLENS_SOFT_DRIVER_VERSION=12000 \"$T\" run --filter "
                              "'H1/every_module*' --out \"$D/out\"");
     cr_assert(code == 3 && program_says("1 of 6 attacks, and they found nothing"), "%d: %s", code,
