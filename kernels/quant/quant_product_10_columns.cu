@@ -3,7 +3,9 @@
 //
 // The idea: mma.m16n8k32 multiplies 16 rows of 32 quants, which are one sub-block with one scale,
 // by eight columns of bytes. Four warps of a persistent block fill a ring with weights and x; 16
-// others own a group of 64 elements of each slot and share k, and their sums meet once a tile.
+// others own a group of 64 elements of two blocks of each slot and share k, and their sums meet
+// once a tile. A row of a slot is one copy of 1,152 bytes: a multiprocessor of an H100 spent some
+// 36 ns on a copy of 576, and as long on one of twice that. The two blocks hide each other's waits.
 // The order of 32 steps is free, so a lane takes eight neighbours of a row as they are stored, and
 // the kernel in front, which rounds x, stores x in this order. The high halves of bytes of weights
 // are not shifted down: their sums are 16 times too large, and so is 1 / scale.
@@ -13,8 +15,9 @@
 // k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
 // Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
 // of quant_product_columns_x owns 32 neighbours of a column of x.
-// Registers: ptxas 13.0 gives 86 a thread and spills none. Shared memory: 212 KiB. A warp has 191
-// instructions for 32 rows of 64 weights, three a weight of a lane.
+// Registers: ptxas 13.0 gives 96 a thread, the most for 640 threads, and spills none. Shared
+// memory: 181 KiB. A warp has 326 instructions for a slot, 32 rows of two times 64 weights, some
+// 2.5 a weight of a lane.
 // Bound by: reads of the weights.
 // Requires: blockDim = (KN_QUANT_COLUMNS_THREADS, 1, 1), gridDim.x at most the multiprocessors and
 // at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
@@ -33,13 +36,19 @@ enum {
     COPIERS = KN_QUANT_COLUMNS_COPIERS,
     SLOTS = KN_QUANT_COLUMNS_SLOTS,
     SLOT_BYTES = KN_QUANT_COLUMNS_SLOT_BYTES,
-    GROUPS = 4,                         // of 64 elements, of a block
-    STEP = WARPS / GROUPS,              // blocks of a slot: a warp owns a group of one
-    ROW_BYTES = STEP * Q4_K_BYTES + 32, // of a slot; 32 more, so that four rows take all banks
-    X_BYTES = 288,                      // of a block of x in one column: quants, then scales
-    TOGETHER = 1                        // the named barrier of the warps that multiply
+    GROUPS = 4,             // of 64 elements, of a block
+    APART = WARPS / GROUPS, // blocks from the first to the next of a warp, which has a group of it
+    STEP = 2 * APART,       // blocks of a slot
+    X_BYTES = 288,          // of a block of x in one column: quants, then scales
+    TOGETHER = 1            // the named barrier of the warps that multiply
 };
-static_assert(ROWS * ROW_BYTES + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_BYTES, "as there");
+
+// Where a row of a slot is. Four rows with 32 bytes between them take all banks; 16 bytes between
+// fours, so that the headers of eight rows do so too.
+__device__ constexpr uint32_t row_at(uint32_t row) {
+    return row * (STEP * Q4_K_BYTES + 32) + row / 4 * 16;
+}
+static_assert(row_at(ROWS) + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_BYTES, "as there");
 
 // Where the blocks of x of all columns are, for a block of weights: for each group and column 64
 // quants, which are four times eight of its first 32 elements and eight of the others, and then for
@@ -117,7 +126,7 @@ struct columns_producer {
         if (lane < rows) {
             const uint32_t of_y = min(tiles.first_row(step.tile) + row + lane, a.rows - 1);
             const uint64_t block = (uint64_t)of_y * a.blocks + step.block;
-            copy_bulk(s.slots + slot * SLOT_BYTES + (row + lane) * ROW_BYTES,
+            copy_bulk(s.slots + slot * SLOT_BYTES + row_at(row + lane),
                       (const uint8_t *)a.weights + block * Q4_K_BYTES, bytes, &s.full[slot]);
         }
     }
@@ -125,7 +134,7 @@ struct columns_producer {
     __device__ inline void ask_x(const columns_step &step, uint32_t slot) const {
         if (!copies_x) return;
         const uint64_t block_bytes = (uint64_t)a.columns * X_BYTES;
-        copy_bulk(s.slots + slot * SLOT_BYTES + ROWS * ROW_BYTES,
+        copy_bulk(s.slots + slot * SLOT_BYTES + row_at(ROWS),
                   (const uint8_t *)a.quants + step.block * block_bytes,
                   (uint32_t)(blocks(step) * block_bytes), &s.full[slot]);
     }
@@ -182,11 +191,10 @@ __device__ inline float4 group_scales(const uint4 &header, const staged_group &g
 
 // Clears the rows of all slots that fragments have and tiles have not.
 __device__ inline void columns_clear(const columns_shared &s, uint32_t height) {
-    enum { PIECES = ROW_BYTES / 16 };
-    const uint32_t pieces = (ROWS - height) * PIECES;
+    const uint32_t pieces = (row_at(ROWS) - row_at(height)) / 16;
 #pragma unroll 1
     for (int slot = 0; slot < SLOTS; slot++) {
-        uint4 *behind = (uint4 *)(s.slots + slot * SLOT_BYTES + height * ROW_BYTES);
+        uint4 *behind = (uint4 *)(s.slots + slot * SLOT_BYTES + row_at(height));
         for (uint32_t i = threadIdx.x; i < pieces; i += blockDim.x) behind[i] = {0, 0, 0, 0};
     }
 }
@@ -200,7 +208,8 @@ __device__ inline void keep(uint32_t &x) {
 struct columns_consumer {
     enum { HALVES = ROWS / 8, TILES = ROWS / 16 }; // a lane has a row of each eight
     const columns_shared &s;
-    uint32_t header, quants, x, scales[2]; // where this lane reads in a slot
+    uint32_t header, quants, x, scales[2]; // where this lane reads in a slot, of its first block
+    uint32_t x_apart;                      // from there to its next block
     float *own;                            // 256 floats
     uint32_t lane;
     staged_group group;
@@ -209,13 +218,14 @@ struct columns_consumer {
 
     __device__ inline columns_consumer(const kn_quant_product_arguments &a,
                                        const columns_shared &shared, const columns_tiles &tiles)
-        : s(shared), own(s.of_warps + threadIdx.x / WARP * 256), lane(threadIdx.x % WARP),
+        : s(shared), x_apart(APART * a.columns * X_BYTES),
+          own(s.of_warps + threadIdx.x / WARP * 256), lane(threadIdx.x % WARP),
           group(threadIdx.x / WARP % GROUPS), is_tall(tiles.height > 16) {
         const uint32_t g = group.index;
         const uint32_t in_row = block() * Q4_K_BYTES;
-        const uint32_t of_x = ROWS * ROW_BYTES + block() * a.columns * X_BYTES;
-        header = lane * ROW_BYTES + in_row;
-        quants = lane / 4 * ROW_BYTES + in_row + 16 + 32 * g + lane % 4 * 8;
+        const uint32_t of_x = row_at(ROWS) + block() * a.columns * X_BYTES;
+        header = row_at(lane) + in_row;
+        quants = row_at(lane / 4) + in_row + 16 + 32 * g + lane % 4 * 8;
         x = of_x + x_quants(a.columns, g, min(lane / 4, a.columns - 1)) + lane % 4 * 16;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -231,56 +241,92 @@ struct columns_consumer {
         return threadIdx.x / WARP / GROUPS;
     }
 
-    // Its part of a slot, which it gives back as soon as it has read it. A warp without a part only
-    // gives it back.
-    __device__ inline void add(const uint8_t *from, uint64_t *empty, bool has_part) {
-        uint4 head, xs;
-        uint2 q[HALVES];
+    // What this lane reads of a block: quants of a row of each eight, and of x.
+    struct part {
+        uint4 header, x;
+        uint2 quants[HALVES];
         float2 d_x[2];
-        if (has_part) {
-            head = *(const uint4 *)(from + header);
-            xs = *(const uint4 *)(from + x);
+    };
+
+    __device__ inline void load(part &p, const uint8_t *from, uint32_t i) const {
+        const uint8_t *of_rows = from + i * APART * Q4_K_BYTES, *of_x = from + i * x_apart;
+        p.header = *(const uint4 *)(of_rows + header);
+        p.x = *(const uint4 *)(of_x + x);
 #pragma unroll
-            for (int i = 0; i < 2; i++) d_x[i] = *(const float2 *)(from + scales[i]);
+        for (int j = 0; j < 2; j++) p.d_x[j] = *(const float2 *)(of_x + scales[j]);
 #pragma unroll
-            for (int h = 0; h < HALVES; h++) {
-                q[h] = *(const uint2 *)(from + quants + h * 8 * ROW_BYTES);
+        for (int h = 0; h < HALVES; h++) {
+            p.quants[h] = *(const uint2 *)(of_rows + quants + row_at(8 * h));
+        }
+    }
+
+    // For the minimums: the sums of x of the two columns times their scales, of its lower 32
+    // elements and of the others.
+    struct minimums {
+        float low[2], high[2];
+
+        __device__ inline void take(const part &p) {
+            const uint32_t ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+            float sums_low[4], sums_high[4];
+            sums_of(sums_low, ones, p.x.x, p.x.y);
+            sums_of(sums_high, ones, p.x.z, p.x.w);
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                low[j] = sums_low[j] * p.d_x[j].x;
+                high[j] = sums_high[j] * p.d_x[j].y;
             }
         }
+    };
+
+    // 16 rows of a block.
+    __device__ inline void multiply(int tile, const part &p, const minimums &minus,
+                                    const float4 *of_rows) {
+        const uint2 *q = p.quants + 2 * tile;
+        const uint32_t words[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
+        uint32_t a[4];
+        float low[4], high[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) a[i] = words[i] & 0x0f0f0f0fu;
+        sums_of(low, a, p.x.x, p.x.y);
+#pragma unroll
+        for (int i = 0; i < 4; i++) a[i] = words[i] & 0xf0f0f0f0u;
+        sums_of(high, a, p.x.z, p.x.w);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float4 of_row = of_rows[tile * 16 + r * 8 + lane / 4];
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                float &sum = sums[tile][2 * r + j];
+                sum = fmaf(of_row.x, low[2 * r + j] * p.d_x[j].x, sum);
+                sum = fmaf(of_row.y, high[2 * r + j] * p.d_x[j].y, sum);
+                sum = fmaf(-of_row.z, minus.low[j], sum);
+                sum = fmaf(-of_row.w, minus.high[j], sum);
+            }
+        }
+    }
+
+    // Its PARTS blocks of a slot, which it gives back as soon as it has read them.
+    template <int PARTS> __device__ inline void add(const uint8_t *from, uint64_t *empty) {
+        part parts[PARTS > 0 ? PARTS : 1];
+#pragma unroll
+        for (int i = 0; i < PARTS; i++) load(parts[i], from, i);
         __syncwarp(); // all lanes have read the slot, and the scales of the slot before
         if (lane == 0) barrier_arrive(empty);
-        if (!has_part) return;
         float4 *of_rows = (float4 *)own;
-        of_rows[lane] = group_scales(head, group);
+#pragma unroll
+        for (int i = 0; i < PARTS; i++) {
+            of_rows[i * ROWS + lane] = group_scales(parts[i].header, group);
+        }
         __syncwarp();
-        const uint32_t ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
-        float low[4], high[4];
-        sums_of(low, ones, xs.x, xs.y);
-        sums_of(high, ones, xs.z, xs.w);
-        const float minus[2][2] = {{low[0] * d_x[0].x, high[0] * d_x[0].y},
-                                   {low[1] * d_x[1].x, high[1] * d_x[1].y}};
+        minimums minus[PARTS > 0 ? PARTS : 1];
+#pragma unroll
+        for (int i = 0; i < PARTS; i++) minus[i].take(parts[i]);
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             if (t == 1 && !is_tall) break;
-            const uint32_t words[4] = {q[2 * t].x, q[2 * t + 1].x, q[2 * t].y, q[2 * t + 1].y};
-            uint32_t a[4];
 #pragma unroll
-            for (int i = 0; i < 4; i++) a[i] = words[i] & 0x0f0f0f0fu;
-            sums_of(low, a, xs.x, xs.y);
-#pragma unroll
-            for (int i = 0; i < 4; i++) a[i] = words[i] & 0xf0f0f0f0u;
-            sums_of(high, a, xs.z, xs.w);
-#pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const float4 of_row = of_rows[t * 16 + r * 8 + lane / 4];
-#pragma unroll
-                for (int j = 0; j < 2; j++) {
-                    float &sum = sums[t][2 * r + j];
-                    sum = fmaf(of_row.x, low[2 * r + j] * d_x[j].x, sum);
-                    sum = fmaf(of_row.y, high[2 * r + j] * d_x[j].y, sum);
-                    sum = fmaf(-of_row.z, minus[j][0], sum);
-                    sum = fmaf(-of_row.w, minus[j][1], sum);
-                }
+            for (int i = 0; i < PARTS; i++) {
+                multiply(t, parts[i], minus[i], of_rows + i * ROWS);
             }
         }
     }
@@ -313,7 +359,14 @@ struct columns_consumer {
 #pragma unroll 1
             for (uint32_t step = 0, mine = block(); step < tiles.steps; step++, mine += STEP) {
                 barrier_wait(&s.full[slot], parity);
-                add(s.slots + at, &s.empty[slot], mine < a.blocks);
+                const uint8_t *from = s.slots + at;
+                if (mine + APART < a.blocks) {
+                    add<2>(from, &s.empty[slot]);
+                } else if (mine < a.blocks) {
+                    add<1>(from, &s.empty[slot]);
+                } else {
+                    add<0>(from, &s.empty[slot]);
+                }
                 slot++, at += SLOT_BYTES;
                 if (slot == SLOTS) slot = 0, at = 0, parity ^= 1;
             }

@@ -173,9 +173,9 @@ Test(quant_product, columns_of_bytes_keep_what_is_no_number_apart) {
     }
 }
 
-/* Tiles of 17 to 32 rows, and several tiles of a block. */
+/* Tiles of 17 to 32 rows, and several tiles of a block, of one slot and of two. */
 Test(quant_product, columns_of_bytes_have_tall_tiles_too) {
-    static const size_t sizes[][2] = {/* rows, blocks of 256 */ {2117, 1}, {4224, 2}, {4513, 5}};
+    static const size_t sizes[][2] = {/* rows, blocks of 256 */ {2117, 1}, {4224, 13}, {4513, 5}};
     kernel_scene_begin();
     for (unsigned i = 0; i < 3; i++) {
         check(&(struct kn_quant_trial){.quant = KN_Q4_K,
