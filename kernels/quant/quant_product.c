@@ -216,8 +216,8 @@ const char *kn_quant_arithmetic_name(enum kn_quant_arithmetic arithmetic) {
     return (unsigned)arithmetic < KN_QUANT_ARITHMETICS ? names[arithmetic] : "?";
 }
 
-/* Bytes of x, k of a column; scales from a multiple of 16 on. "columns" has the same bytes in
- * another order. */
+/* Bytes of x, k of a column; scales from a multiple of 16 on, and as many bytes for the sums of
+ * "columns", which has all of them in another order. */
 static size_t scales_offset(size_t columns, size_t k) {
     return (columns * k + 15) / 16 * 16;
 }
@@ -225,7 +225,7 @@ static size_t scales_offset(size_t columns, size_t k) {
 size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
     if (arithmetic == KN_QUANT_F16) return kn_quant_split_workspace(columns, k);
     if (arithmetic != KN_QUANT_Q8_1) return 0;
-    return scales_offset(columns, k) + columns * (k / 32) * sizeof(float);
+    return scales_offset(columns, k) + columns * (k / 32) * 2 * sizeof(float);
 }
 
 /* Columns of so many floats, so far apart. */

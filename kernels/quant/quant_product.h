@@ -68,10 +68,10 @@ struct kn_quant_product {
 TOL_API tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_stream *stream,
                                     const struct kn_quant_product *problem);
 
-/* The bytes that KN_QUANT_Q8_1 needs for x as bytes and its scales, and those with which each
- * variant serves KN_QUANT_F16: for x as halves, and 2.1, 4.1 or 8.3 MiB for the sums of
- * "wgmma_split", of up to 32, up to 64 and more columns, for any number of rows. With less it is
- * not chosen. 0 for KN_QUANT_F32. */
+/* The bytes that KN_QUANT_Q8_1 needs for x as bytes, and for the scale and the sum of each 32 of
+ * them, and those with which each variant serves KN_QUANT_F16: for x as halves, and 2.1, 4.1 or
+ * 8.3 MiB for the sums of "wgmma_split", of up to 32, up to 64 and more columns, for any number of
+ * rows. With less it is not chosen. 0 for KN_QUANT_F32. */
 TOL_API size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns,
                                           size_t k);
 

@@ -9,19 +9,19 @@
 // The order of 32 steps is free, so a lane takes eight neighbours of a row as they are stored, and
 // the kernel in front, which rounds x, stores x in this order. The high halves of bytes of weights
 // are not shifted down: their sums are 16 times too large, and so is 1 / scale.
-// Sums begin at the bits of 1.5 * 2^23 as a float, so they are floats without a conversion. A
-// product by ones gives the sums of x for the minimums, in the lanes that need them.
+// Sums begin at the bits of 1.5 * 2^23 as a float, so they are floats without a conversion. For the
+// minimums that kernel also stores the sums of x.
 // All of x in shared memory was rejected: 8 columns with k = 14336 leave too little to weights, and
 // k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
 // Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
 // of quant_product_columns_x owns 32 neighbours of a column of x.
-// Registers: ptxas 13.0 gives 96 a thread, the most for 640 threads, and spills none. Shared
-// memory: 181 KiB. A warp has 326 instructions for a slot, 32 rows of two times 64 weights, some
-// 2.5 a weight of a lane.
+// Registers: ptxas 13.0 gives 94 a thread, and 640 threads may have 96; it spills none. Shared
+// memory: 187 KiB. A warp has 298 instructions for a slot, 32 rows of two times 64 weights, some
+// 2.3 a weight of a lane.
 // Bound by: reads of the weights.
 // Requires: blockDim = (KN_QUANT_COLUMNS_THREADS, 1, 1), gridDim.x at most the multiprocessors and
 // at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
-// multiple of 16 bytes, and 288 bytes of workspace for each 256 elements of x. It may be launched
+// multiple of 16 bytes, and 320 bytes of workspace for each 256 elements of x. It may be launched
 // programmatically behind quant_product_columns_x alone, before which all other kernels have ended:
 // it does not wait before it reads weights. quant_product_columns_x: blockDim.x a multiple of 32,
 // gridDim = (k / blockDim.x rounded up, columns).
@@ -39,7 +39,7 @@ enum {
     GROUPS = 4,             // of 64 elements, of a block
     APART = WARPS / GROUPS, // blocks from the first to the next of a warp, which has a group of it
     STEP = 2 * APART,       // blocks of a slot
-    X_BYTES = 288,          // of a block of x in one column: quants, then scales
+    X_BYTES = 320,          // of a block of x in one column: quants, then scales and sums
     TOGETHER = 1            // the named barrier of the warps that multiply
 };
 
@@ -52,12 +52,12 @@ static_assert(row_at(ROWS) + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_BYTE
 
 // Where the blocks of x of all columns are, for a block of weights: for each group and column 64
 // quants, which are four times eight of its first 32 elements and eight of the others, and then for
-// each group and column two scales.
+// each group and column two scales, and the sums of the two 32 quants times these scales.
 __device__ inline uint32_t x_quants(uint32_t columns, uint32_t group, uint32_t column) {
     return (group * columns + column) * 64;
 }
 __device__ inline uint32_t x_scales(uint32_t columns, uint32_t group, uint32_t column) {
-    return 256 * columns + (group * columns + column) * 8;
+    return 256 * columns + (group * columns + column) * 16;
 }
 
 // The tiles of the grid: as few rounds as 32 rows at a time allow, and all of one height.
@@ -245,7 +245,7 @@ struct columns_consumer {
     struct part {
         uint4 header, x;
         uint2 quants[HALVES];
-        float2 d_x[2];
+        float4 of_x[2]; // scales, and sums for the minimums, of two columns
     };
 
     __device__ inline void load(part &p, const uint8_t *from, uint32_t i) const {
@@ -253,34 +253,15 @@ struct columns_consumer {
         p.header = *(const uint4 *)(of_rows + header);
         p.x = *(const uint4 *)(of_x + x);
 #pragma unroll
-        for (int j = 0; j < 2; j++) p.d_x[j] = *(const float2 *)(of_x + scales[j]);
+        for (int j = 0; j < 2; j++) p.of_x[j] = *(const float4 *)(of_x + scales[j]);
 #pragma unroll
         for (int h = 0; h < HALVES; h++) {
             p.quants[h] = *(const uint2 *)(of_rows + quants + row_at(8 * h));
         }
     }
 
-    // For the minimums: the sums of x of the two columns times their scales, of its lower 32
-    // elements and of the others.
-    struct minimums {
-        float low[2], high[2];
-
-        __device__ inline void take(const part &p) {
-            const uint32_t ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
-            float sums_low[4], sums_high[4];
-            sums_of(sums_low, ones, p.x.x, p.x.y);
-            sums_of(sums_high, ones, p.x.z, p.x.w);
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                low[j] = sums_low[j] * p.d_x[j].x;
-                high[j] = sums_high[j] * p.d_x[j].y;
-            }
-        }
-    };
-
     // 16 rows of a block.
-    __device__ inline void multiply(int tile, const part &p, const minimums &minus,
-                                    const float4 *of_rows) {
+    __device__ inline void multiply(int tile, const part &p, const float4 *of_rows) {
         const uint2 *q = p.quants + 2 * tile;
         const uint32_t words[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
         uint32_t a[4];
@@ -297,10 +278,10 @@ struct columns_consumer {
 #pragma unroll
             for (int j = 0; j < 2; j++) {
                 float &sum = sums[tile][2 * r + j];
-                sum = fmaf(of_row.x, low[2 * r + j] * p.d_x[j].x, sum);
-                sum = fmaf(of_row.y, high[2 * r + j] * p.d_x[j].y, sum);
-                sum = fmaf(-of_row.z, minus.low[j], sum);
-                sum = fmaf(-of_row.w, minus.high[j], sum);
+                sum = fmaf(of_row.x, low[2 * r + j] * p.of_x[j].x, sum);
+                sum = fmaf(of_row.y, high[2 * r + j] * p.of_x[j].y, sum);
+                sum = fmaf(-of_row.z, p.of_x[j].z, sum);
+                sum = fmaf(-of_row.w, p.of_x[j].w, sum);
             }
         }
     }
@@ -318,16 +299,11 @@ struct columns_consumer {
             of_rows[i * ROWS + lane] = group_scales(parts[i].header, group);
         }
         __syncwarp();
-        minimums minus[PARTS > 0 ? PARTS : 1];
-#pragma unroll
-        for (int i = 0; i < PARTS; i++) minus[i].take(parts[i]);
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             if (t == 1 && !is_tall) break;
 #pragma unroll
-            for (int i = 0; i < PARTS; i++) {
-                multiply(t, parts[i], minus[i], of_rows + i * ROWS);
-            }
+            for (int i = 0; i < PARTS; i++) multiply(t, parts[i], of_rows + i * ROWS);
         }
     }
 
@@ -409,8 +385,11 @@ __device__ inline void columns_round(const kn_quant_product_arguments &a) {
     const uint32_t group = k % 256 / 64, half = k % 64 / 32;
     block[x_quants(a.columns, group, column) + k % 32 / 8 * 16 + half * 8 + k % 8] =
         (uint8_t)rounded.q;
+    const int sum = __reduce_add_sync(~0u, (int)rounded.q);
     if (k % 32 == 0) {
-        ((float *)(block + x_scales(a.columns, group, column)))[half] = rounded.d;
+        float *scales = (float *)(block + x_scales(a.columns, group, column));
+        scales[half] = rounded.d;
+        scales[2 + half] = rounded.d * (float)sum;
     }
 }
 #endif

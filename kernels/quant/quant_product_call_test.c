@@ -18,7 +18,7 @@ static struct kn_quant_product good(void) {
                                      .weights = {0x10000, 5 * 288},
                                      .x = {0x20000, 3 * 2048},
                                      .y = {0x30000, 60},
-                                     .workspace = {0x40000, 3 * (512 + 64)}};
+                                     .workspace = {0x40000, 3 * (512 + 128)}};
 }
 
 #define REFUSED(change, status, text)                                                              \
@@ -45,11 +45,11 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED(p.variant = "staged_1", TOL_UNSUPPORTED, "there are several columns");
     REFUSED((p.variant = "staged_2", p.columns = 1, p.rows = 1, p.k = 39424,
              p.weights.bytes = 22176, p.x = (struct kn_place){0x100000, 157696},
-             p.workspace = (struct kn_place){0x200000, 44352}),
+             p.workspace = (struct kn_place){0x200000, 49280}),
             TOL_UNSUPPORTED, "x as bytes does not fit 48 KiB");
     REFUSED((p.variant = "bulk", p.columns = 1, p.rows = 1, p.k = 37888, p.weights.bytes = 21312,
              p.x = (struct kn_place){0x100000, 151552},
-             p.workspace = (struct kn_place){0x200000, 42624}),
+             p.workspace = (struct kn_place){0x200000, 47360}),
             TOL_UNSUPPORTED, "x as bytes does not fit 46 KiB");
     REFUSED((p.variant = "columns", p.columns = 1), TOL_UNSUPPORTED, "there is one column");
     REFUSED((p.variant = "columns", p.columns = 9, p.x.bytes *= 3, p.y.bytes *= 3,
@@ -94,7 +94,7 @@ Test(quant_product_call, short_and_misaligned_places_are_refused) {
     REFUSED(p.x_stride = 513, TOL_OUT_OF_RANGE, "513 apart, do not fit 6144 bytes");
     REFUSED(p.x_stride = SIZE_MAX, TOL_OUT_OF_RANGE, "columns of x");
     REFUSED(p.y.bytes--, TOL_OUT_OF_RANGE, "3 columns of y of 5 elements");
-    REFUSED(p.workspace.bytes--, TOL_OUT_OF_RANGE, "a workspace of 1728 bytes is needed");
+    REFUSED(p.workspace.bytes--, TOL_OUT_OF_RANGE, "a workspace of 1920 bytes is needed");
     REFUSED(p.weights.address = 0, TOL_INVALID_ARGUMENT, "the weights at 0");
     REFUSED(p.x.address = 0, TOL_INVALID_ARGUMENT, "x is NULL");
     REFUSED(p.y.address = 0, TOL_INVALID_ARGUMENT, "y is NULL");
@@ -110,7 +110,7 @@ Test(quant_product_call, short_and_misaligned_places_are_refused) {
             TOL_UNSUPPORTED, "not aligned to 16 bytes");
     REFUSED(p.y.address = p.x.address + 6140, TOL_INVALID_ARGUMENT, "overlaps");
     REFUSED(p.y.address = p.weights.address, TOL_INVALID_ARGUMENT, "overlaps");
-    REFUSED(p.y.address = p.workspace.address + 1724, TOL_INVALID_ARGUMENT, "overlaps");
+    REFUSED(p.y.address = p.workspace.address + 1916, TOL_INVALID_ARGUMENT, "overlaps");
     REFUSED(p.workspace.address = p.x.address + 16, TOL_INVALID_ARGUMENT, "overlaps");
 }
 
