@@ -15,9 +15,9 @@
 // k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
 // Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
 // of quant_product_columns_x owns 32 neighbours of a column of x.
-// Registers: ptxas 13.0 gives 94 a thread, and 640 threads may have 96; it spills none. Shared
-// memory: 187 KiB. A warp has 298 instructions for a slot, 32 rows of two times 64 weights, some
-// 2.3 a weight of a lane.
+// Registers: ptxas 13.0 gives 95 a thread, and 640 threads may have 96; it spills none. Shared
+// memory: 187 KiB. A warp has 274 instructions for a slot, 32 rows of two times 64 weights, 2.1 a
+// weight of a lane: 176 multiply, 61 read and make scales, 37 do the rest.
 // Bound by: reads of the weights.
 // Requires: blockDim = (KN_QUANT_COLUMNS_THREADS, 1, 1), gridDim.x at most the multiprocessors and
 // at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
@@ -39,8 +39,10 @@ enum {
     GROUPS = 4,             // of 64 elements, of a block
     APART = WARPS / GROUPS, // blocks from the first to the next of a warp, which has a group of it
     STEP = 2 * APART,       // blocks of a slot
-    X_BYTES = 320,          // of a block of x in one column: quants, then scales and sums
-    TOGETHER = 1            // the named barrier of the warps that multiply
+    X_BYTES = 320,          // of a block of x in one column: scales and sums, then quants
+    TOGETHER = 1,           // the named barrier of the warps that multiply
+    SLOT_FULL = SLOT_BYTES - 16, // the barriers of a slot, behind its x
+    SLOT_EMPTY = SLOT_BYTES - 8
 };
 
 // Where a row of a slot is. Four rows with 32 bytes between them take all banks; 16 bytes between
@@ -48,16 +50,16 @@ enum {
 __device__ constexpr uint32_t row_at(uint32_t row) {
     return row * (STEP * Q4_K_BYTES + 32) + row / 4 * 16;
 }
-static_assert(row_at(ROWS) + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_BYTES, "as there");
+static_assert(row_at(ROWS) + STEP * KN_QUANT_COLUMNS_MOST * X_BYTES == SLOT_FULL, "as there");
 
-// Where the blocks of x of all columns are, for a block of weights: for each group and column 64
-// quants, which are four times eight of its first 32 elements and eight of the others, and then for
-// each group and column two scales, and the sums of the two 32 quants times these scales.
-__device__ inline uint32_t x_quants(uint32_t columns, uint32_t group, uint32_t column) {
-    return (group * columns + column) * 64;
-}
+// Where the blocks of x of all columns are, for a block of weights: for each group and column two
+// scales, and the sums of its two 32 quants times these scales; then for each group and column 64
+// quants, which are four times eight of its first 32 elements and eight of the others.
 __device__ inline uint32_t x_scales(uint32_t columns, uint32_t group, uint32_t column) {
-    return 256 * columns + (group * columns + column) * 16;
+    return (group * columns + column) * 16;
+}
+__device__ inline uint32_t x_quants(uint32_t columns, uint32_t group, uint32_t column) {
+    return 64 * columns + (group * columns + column) * 64;
 }
 
 // The tiles of the grid: as few rounds as 32 rows at a time allow, and all of one height.
@@ -78,10 +80,33 @@ struct columns_tiles {
     }
 };
 
-struct columns_shared {
-    uint8_t *slots;
-    float *of_warps; // 256 of each
-    uint64_t *full, *empty;
+// What is at an address of shared memory. From an address that a register keeps, the others are a
+// sum or a load's offset; from a pointer they would be made anew for each slot.
+template <typename T> __device__ inline T *at_shared(uint32_t address) {
+    return (T *)__cvta_shared_to_generic(address);
+}
+
+// Keeps a number in a register, where the compiler would compute it again for each slot.
+__device__ inline void keep(uint32_t &x) {
+    asm("" : "+r"(x));
+}
+
+// A slot of the ring, and the parity of the phase that is waited for.
+struct columns_slot {
+    uint32_t at, end, parity; // addresses of it and of what is behind the ring
+
+    __device__ inline explicit columns_slot(uint32_t ring)
+        : at(ring), end(ring + SLOTS * SLOT_BYTES), parity(0) {
+        keep(at), keep(end);
+    }
+
+    __device__ inline void next() {
+        at += SLOT_BYTES;
+        if (at == end) at -= SLOTS * SLOT_BYTES, parity ^= 1;
+    }
+
+    __device__ inline uint64_t *full() const { return at_shared<uint64_t>(at + SLOT_FULL); }
+    __device__ inline uint64_t *empty() const { return at_shared<uint64_t>(at + SLOT_EMPTY); }
 };
 
 // A step of a block: its tile and the first block of each row.
@@ -100,14 +125,13 @@ struct columns_step {
 struct columns_producer {
     enum { OF_WARP = ROWS / COPIERS }; // rows
     const kn_quant_product_arguments &a;
-    const columns_shared &s;
     const columns_tiles &tiles;
     uint32_t lane, row, rows; // its first of a tile, and how many
     bool copies_x;
 
     __device__ inline columns_producer(const kn_quant_product_arguments &arguments,
-                                       const columns_shared &shared, const columns_tiles &all)
-        : a(arguments), s(shared), tiles(all), lane(threadIdx.x % WARP),
+                                       const columns_tiles &all)
+        : a(arguments), tiles(all), lane(threadIdx.x % WARP),
           row((threadIdx.x / WARP - WARPS) * OF_WARP),
           rows(row < all.height ? min(all.height - row, (uint32_t)OF_WARP) : 0),
           copies_x(row == 0 && lane == 0) {}
@@ -116,45 +140,47 @@ struct columns_producer {
         return min(a.blocks - step.block, (uint32_t)STEP);
     }
 
-    __device__ inline void ask_weights(const columns_step &step, uint32_t slot) const {
+    __device__ inline void ask_weights(const columns_step &step, const columns_slot &slot) const {
         const uint32_t bytes = blocks(step) * Q4_K_BYTES;
         if (lane == 0) {
             const uint32_t x_bytes = copies_x ? blocks(step) * a.columns * X_BYTES : 0;
-            barrier_expect(&s.full[slot], rows * bytes + x_bytes);
+            barrier_expect(slot.full(), rows * bytes + x_bytes);
         }
         __syncwarp();
         if (lane < rows) {
             const uint32_t of_y = min(tiles.first_row(step.tile) + row + lane, a.rows - 1);
             const uint64_t block = (uint64_t)of_y * a.blocks + step.block;
-            copy_bulk(s.slots + slot * SLOT_BYTES + row_at(row + lane),
-                      (const uint8_t *)a.weights + block * Q4_K_BYTES, bytes, &s.full[slot]);
+            copy_bulk(at_shared<uint8_t>(slot.at + row_at(row + lane)),
+                      (const uint8_t *)a.weights + block * Q4_K_BYTES, bytes, slot.full());
         }
     }
 
-    __device__ inline void ask_x(const columns_step &step, uint32_t slot) const {
+    __device__ inline void ask_x(const columns_step &step, const columns_slot &slot) const {
         if (!copies_x) return;
         const uint64_t block_bytes = (uint64_t)a.columns * X_BYTES;
-        copy_bulk(s.slots + slot * SLOT_BYTES + row_at(ROWS),
+        copy_bulk(at_shared<uint8_t>(slot.at + row_at(ROWS)),
                   (const uint8_t *)a.quants + step.block * block_bytes,
-                  (uint32_t)(blocks(step) * block_bytes), &s.full[slot]);
+                  (uint32_t)(blocks(step) * block_bytes), slot.full());
     }
 
-    __device__ inline void run() const {
+    __device__ inline void run(const columns_slot &ring) const {
         const uint32_t steps = tiles.of_block * tiles.steps, first = min(steps, (uint32_t)SLOTS);
         columns_step step = {0, 0}, of_x = {0, 0};
+        columns_slot slot = ring;
 #pragma unroll 1
-        for (uint32_t slot = 0; slot < first; slot++, step.next(a.blocks)) ask_weights(step, slot);
+        for (uint32_t i = 0; i < first; i++, step.next(a.blocks), slot.next()) {
+            ask_weights(step, slot);
+        }
         wait_for_kernel_in_front(); // x comes from it
+        slot = ring;
 #pragma unroll 1
-        for (uint32_t slot = 0; slot < first; slot++, of_x.next(a.blocks)) ask_x(of_x, slot);
-        uint32_t slot = 0, parity = 0;
+        for (uint32_t i = 0; i < first; i++, of_x.next(a.blocks), slot.next()) ask_x(of_x, slot);
+        slot = ring;
 #pragma unroll 1
-        for (uint32_t i = first; i < steps; i++, step.next(a.blocks)) {
-            barrier_wait(&s.empty[slot], parity);
+        for (uint32_t i = first; i < steps; i++, step.next(a.blocks), slot.next()) {
+            barrier_wait(slot.empty(), slot.parity);
             ask_weights(step, slot);
             ask_x(step, slot);
-            slot = slot + 1 == SLOTS ? 0 : slot + 1;
-            parity ^= slot == 0;
         }
     }
 };
@@ -190,36 +216,31 @@ __device__ inline float4 group_scales(const uint4 &header, const staged_group &g
 }
 
 // Clears the rows of all slots that fragments have and tiles have not.
-__device__ inline void columns_clear(const columns_shared &s, uint32_t height) {
+__device__ inline void columns_clear(uint8_t *slots, uint32_t height) {
     const uint32_t pieces = (row_at(ROWS) - row_at(height)) / 16;
 #pragma unroll 1
     for (int slot = 0; slot < SLOTS; slot++) {
-        uint4 *behind = (uint4 *)(s.slots + slot * SLOT_BYTES + row_at(height));
+        uint4 *behind = (uint4 *)(slots + slot * SLOT_BYTES + row_at(height));
         for (uint32_t i = threadIdx.x; i < pieces; i += blockDim.x) behind[i] = {0, 0, 0, 0};
     }
-}
-
-// Keeps a number in a register, where the compiler would compute it again for each slot.
-__device__ inline void keep(uint32_t &x) {
-    asm("" : "+r"(x));
 }
 
 // A warp that multiplies. Columns past the last are read from the last one and not written.
 struct columns_consumer {
     enum { HALVES = ROWS / 8, TILES = ROWS / 16 }; // a lane has a row of each eight
-    const columns_shared &s;
-    uint32_t header, quants, x, scales[2]; // where this lane reads in a slot, of its first block
-    uint32_t x_apart;                      // from there to its next block
-    float *own;                            // 256 floats
+    columns_slot slot;
+    uint32_t header, quants, x, scales; // where this lane reads in a slot, of its first block
+    uint32_t x_apart;                   // from there to its next block
+    uint32_t of_warps, own, own_read;   // 1 KiB of each warp; where this lane writes and reads
     uint32_t lane;
     staged_group group;
     bool is_tall; // above 16 rows
     float sums[TILES][4];
 
     __device__ inline columns_consumer(const kn_quant_product_arguments &a,
-                                       const columns_shared &shared, const columns_tiles &tiles)
-        : s(shared), x_apart(APART * a.columns * X_BYTES),
-          own(s.of_warps + threadIdx.x / WARP * 256), lane(threadIdx.x % WARP),
+                                       const columns_slot &ring, const columns_tiles &tiles)
+        : slot(ring), x_apart(APART * a.columns * X_BYTES), of_warps(ring.end),
+          own(of_warps + threadIdx.x / WARP * 1024), lane(threadIdx.x % WARP),
           group(threadIdx.x / WARP % GROUPS), is_tall(tiles.height > 16) {
         const uint32_t g = group.index;
         const uint32_t in_row = block() * Q4_K_BYTES;
@@ -227,19 +248,17 @@ struct columns_consumer {
         header = row_at(lane) + in_row;
         quants = row_at(lane / 4) + in_row + 16 + 32 * g + lane % 4 * 8;
         x = of_x + x_quants(a.columns, g, min(lane / 4, a.columns - 1)) + lane % 4 * 16;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t column = min(lane % 4 * 2 + i, a.columns - 1);
-            scales[i] = of_x + x_scales(a.columns, g, column);
-            keep(scales[i]);
-        }
-        keep(lane), keep(header), keep(quants), keep(x);
+        // Of two columns, of which the second may be past the last: then its scales are those of
+        // the next group, or quants.
+        scales = of_x + x_scales(a.columns, g, min(lane % 4 * 2, (a.columns - 1) / 2 * 2));
+        own_read = own + lane / 4 * 16;
+        own += lane * 16;
+        keep(lane), keep(header), keep(quants), keep(x), keep(scales);
+        keep(x_apart), keep(own), keep(own_read);
         keep(group.at), keep(group.upper), keep(group.keep), keep(group.rest);
     }
 
-    __device__ inline uint32_t block() const {
-        return threadIdx.x / WARP / GROUPS;
-    }
+    __device__ inline uint32_t block() const { return threadIdx.x / WARP / GROUPS; }
 
     // What this lane reads of a block: quants of a row of each eight, and of x.
     struct part {
@@ -248,33 +267,33 @@ struct columns_consumer {
         float4 of_x[2]; // scales, and sums for the minimums, of two columns
     };
 
-    __device__ inline void load(part &p, const uint8_t *from, uint32_t i) const {
-        const uint8_t *of_rows = from + i * APART * Q4_K_BYTES, *of_x = from + i * x_apart;
-        p.header = *(const uint4 *)(of_rows + header);
-        p.x = *(const uint4 *)(of_x + x);
+    __device__ inline void load(part &p, uint32_t i) const {
+        const uint32_t of_rows = slot.at + i * APART * Q4_K_BYTES, of_x = slot.at + i * x_apart;
+        p.header = *at_shared<uint4>(of_rows + header);
+        p.x = *at_shared<uint4>(of_x + x);
 #pragma unroll
-        for (int j = 0; j < 2; j++) p.of_x[j] = *(const float4 *)(of_x + scales[j]);
+        for (int j = 0; j < 2; j++) p.of_x[j] = at_shared<float4>(of_x + scales)[j];
 #pragma unroll
         for (int h = 0; h < HALVES; h++) {
-            p.quants[h] = *(const uint2 *)(of_rows + quants + row_at(8 * h));
+            p.quants[h] = *at_shared<uint2>(of_rows + quants + row_at(8 * h));
         }
     }
 
-    // 16 rows of a block.
-    __device__ inline void multiply(int tile, const part &p, const float4 *of_rows) {
+    // 16 rows of its i-th block.
+    __device__ inline void multiply(int tile, const part &p, int i) {
         const uint2 *q = p.quants + 2 * tile;
         const uint32_t words[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
         uint32_t a[4];
         float low[4], high[4];
 #pragma unroll
-        for (int i = 0; i < 4; i++) a[i] = words[i] & 0x0f0f0f0fu;
+        for (int w = 0; w < 4; w++) a[w] = words[w] & 0x0f0f0f0fu;
         sums_of(low, a, p.x.x, p.x.y);
 #pragma unroll
-        for (int i = 0; i < 4; i++) a[i] = words[i] & 0xf0f0f0f0u;
+        for (int w = 0; w < 4; w++) a[w] = words[w] & 0xf0f0f0f0u;
         sums_of(high, a, p.x.z, p.x.w);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const float4 of_row = of_rows[tile * 16 + r * 8 + lane / 4];
+            const float4 of_row = at_shared<float4>(own_read)[i * ROWS + tile * 16 + r * 8];
 #pragma unroll
             for (int j = 0; j < 2; j++) {
                 float &sum = sums[tile][2 * r + j];
@@ -287,23 +306,24 @@ struct columns_consumer {
     }
 
     // Its PARTS blocks of a slot, which it gives back as soon as it has read them.
-    template <int PARTS> __device__ inline void add(const uint8_t *from, uint64_t *empty) {
+    template <int PARTS> __device__ inline void add() {
         part parts[PARTS > 0 ? PARTS : 1];
+        barrier_wait(slot.full(), slot.parity);
 #pragma unroll
-        for (int i = 0; i < PARTS; i++) load(parts[i], from, i);
+        for (int i = 0; i < PARTS; i++) load(parts[i], i);
         __syncwarp(); // all lanes have read the slot, and the scales of the slot before
-        if (lane == 0) barrier_arrive(empty);
-        float4 *of_rows = (float4 *)own;
+        if (lane == 0) barrier_arrive(slot.empty());
+        slot.next();
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
-            of_rows[i * ROWS + lane] = group_scales(parts[i].header, group);
+            at_shared<float4>(own)[i * ROWS] = group_scales(parts[i].header, group);
         }
         __syncwarp();
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             if (t == 1 && !is_tall) break;
 #pragma unroll
-            for (int i = 0; i < PARTS; i++) multiply(t, parts[i], of_rows + i * ROWS);
+            for (int i = 0; i < PARTS; i++) multiply(t, parts[i], i);
         }
     }
 
@@ -311,14 +331,16 @@ struct columns_consumer {
     __device__ inline void store(const kn_quant_product_arguments &a, uint32_t row,
                                  uint32_t height) const {
         const uint32_t i = threadIdx.x / WARP;
-        __syncwarp(); // all lanes have read the scales
+        float *of_lane = at_shared<float>(own - lane * 12); // 4 bytes a lane, where scales have 16
+        __syncwarp();                                       // all lanes have read the scales
 #pragma unroll
-        for (int k = 0; k < 4 * TILES; k++) own[k * WARP + lane] = sums[k / 4][k % 4];
+        for (int k = 0; k < 4 * TILES; k++) of_lane[k * WARP] = sums[k / 4][k % 4];
         named_barrier(TOGETHER, WARPS * WARP);
         if (i < 4 * TILES) {
+            const float *of_all = at_shared<float>(of_warps) + threadIdx.x;
             float sum = 0;
 #pragma unroll
-            for (int w = 0; w < WARPS; w++) sum += s.of_warps[w * 256 + threadIdx.x];
+            for (int w = 0; w < WARPS; w++) sum += of_all[w * 256];
             const uint32_t in_tile = i / 2 * 8 + lane / 4, column = lane % 4 * 2 + i % 2;
             if (in_tile < height && row + in_tile < a.rows && column < a.columns) {
                 ((float *)a.y)[column * a.y_stride + row + in_tile] = sum;
@@ -328,23 +350,18 @@ struct columns_consumer {
     }
 
     __device__ inline void run(const kn_quant_product_arguments &a, const columns_tiles &tiles) {
-        uint32_t slot = 0, at = 0, parity = 0;
+        // Slots in which it has both blocks; there may be one more, with one or none of them.
+        const uint32_t whole = (a.blocks + APART - 1 - block()) / STEP;
+        const bool has_more = whole < tiles.steps, has_one = whole * STEP + block() < a.blocks;
         for (uint32_t tile = 0; tile < tiles.of_block; tile++) {
 #pragma unroll
             for (int k = 0; k < 4 * TILES; k++) sums[k / 4][k % 4] = 0;
 #pragma unroll 1
-            for (uint32_t step = 0, mine = block(); step < tiles.steps; step++, mine += STEP) {
-                barrier_wait(&s.full[slot], parity);
-                const uint8_t *from = s.slots + at;
-                if (mine + APART < a.blocks) {
-                    add<2>(from, &s.empty[slot]);
-                } else if (mine < a.blocks) {
-                    add<1>(from, &s.empty[slot]);
-                } else {
-                    add<0>(from, &s.empty[slot]);
-                }
-                slot++, at += SLOT_BYTES;
-                if (slot == SLOTS) slot = 0, at = 0, parity ^= 1;
+            for (uint32_t left = whole; left > 0; left--) add<2>();
+            if (has_more && has_one) {
+                add<1>();
+            } else if (has_more) {
+                add<0>();
             }
             store(a, tiles.first_row(tile), tiles.height);
         }
@@ -352,26 +369,25 @@ struct columns_consumer {
 };
 
 __device__ inline void columns_product(const kn_quant_product_arguments &a) {
-    __shared__ uint64_t full[SLOTS], empty[SLOTS];
     extern __shared__ int4 shared[];
-    uint8_t *slots = (uint8_t *)shared;
-    const columns_shared s = {slots, (float *)(slots + SLOTS * SLOT_BYTES), full, empty};
     const columns_tiles tiles(a);
+    const columns_slot ring(shared_address(shared));
     if (threadIdx.x == 0) {
+        columns_slot slot = ring;
 #pragma unroll 1
-        for (int i = 0; i < SLOTS; i++) {
-            barrier_make(&full[i], COPIERS);
-            barrier_make(&empty[i], WARPS);
+        for (int i = 0; i < SLOTS; i++, slot.next()) {
+            barrier_make(slot.full(), COPIERS);
+            barrier_make(slot.empty(), WARPS);
         }
         barriers_made();
     }
-    columns_clear(s, tiles.height);
+    columns_clear((uint8_t *)shared, tiles.height);
     __syncthreads();
     if (threadIdx.x >= WARPS * WARP) {
-        const columns_producer producer(a, s, tiles);
-        producer.run();
+        const columns_producer producer(a, tiles);
+        producer.run(ring);
     } else {
-        columns_consumer consumer(a, s, tiles);
+        columns_consumer consumer(a, ring, tiles);
         consumer.run(a, tiles);
     }
 }

@@ -30,8 +30,9 @@ enum {
 
 /* quant_product_columns: columns of x at most, rows of a tile at least and at most, the warps that
  * multiply, those that copy, and the slots of the block's ring. A slot holds eight blocks of
- * each row, with 32 bytes between rows and 16 more between fours of them, and 320 bytes for each
- * column and block of x. The ring comes before 1 KiB for each warp in dynamic shared memory. */
+ * each row, with 32 bytes between rows and 16 more between fours of them, 320 bytes for each
+ * column and block of x, and two mbarriers. The ring comes before 1 KiB for each warp in dynamic
+ * shared memory. */
 enum {
     KN_QUANT_COLUMNS_MOST = 8,
     KN_QUANT_COLUMNS_ROWS_LEAST = 8,
@@ -41,7 +42,7 @@ enum {
     KN_QUANT_COLUMNS_THREADS = (KN_QUANT_COLUMNS_WARPS + KN_QUANT_COLUMNS_COPIERS) * 32,
     KN_QUANT_COLUMNS_SLOTS = 3,
     KN_QUANT_COLUMNS_SLOT_BYTES =
-        KN_QUANT_COLUMNS_ROWS * (8 * 144 + 32 + 4) + 8 * KN_QUANT_COLUMNS_MOST * 320,
+        KN_QUANT_COLUMNS_ROWS * (8 * 144 + 32 + 4) + 8 * KN_QUANT_COLUMNS_MOST * 320 + 16,
     KN_QUANT_COLUMNS_BYTES =
         KN_QUANT_COLUMNS_SLOTS * KN_QUANT_COLUMNS_SLOT_BYTES + KN_QUANT_COLUMNS_WARPS * 1024
 };
