@@ -333,6 +333,21 @@ static struct tol_launch_shape shape_of(const struct kn_variant *variant,
     return shape;
 }
 
+/* At most a block a multiprocessor, beside which a block of "columns" has room. */
+static struct tol_launch_shape columns_x_shape(const struct kn_quant_product *p,
+                                               const struct tol_device *device) {
+    const unsigned columns = (unsigned)p->columns, threads = KN_QUANT_COLUMNS_X_THREADS;
+    const unsigned whole = tiles(p->k, threads);
+    const unsigned most = (unsigned)device->multiprocessors / columns;
+    return (struct tol_launch_shape){whole <= most ? whole : most > 0 ? most : 1,
+                                     columns,
+                                     1,
+                                     threads,
+                                     1,
+                                     1,
+                                     KN_QUANT_COLUMNS_X_BYTES};
+}
+
 static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                          const struct kn_quant_problem *problem) {
     tol_status status = TOL_OK;
@@ -361,8 +376,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const bool takes_maps = variant->cluster != 0;
     const bool is_rounded = p->k > 0 && (takes_maps || how == COLUMNS ||
                                          (how == APART && p->arithmetic == KN_QUANT_Q8_1));
-    const struct tol_launch_shape shape =
-        shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    const struct tol_launch_shape shape = shape_of(variant, p, device);
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
               TOL_OVER_LIMIT, "quant product: %zu columns are too many for %s", p->columns,
               variant->name);
@@ -373,8 +388,10 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
         TOL_TRY(
             kn_kernels_find(kernels, how == COLUMNS ? &columns_x_row : &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,
-                           (struct tol_launch_shape){tiles(p->k, THREADS), (unsigned)p->columns, 1,
-                                                     THREADS, 1, 1, 0},
+                           how == COLUMNS ? columns_x_shape(p, device)
+                                          : (struct tol_launch_shape){tiles(p->k, THREADS),
+                                                                      (unsigned)p->columns, 1,
+                                                                      THREADS, 1, 1, 0},
                            passed));
     }
     /* "columns" reads weights without waiting: only because of the kernel in front of it. */

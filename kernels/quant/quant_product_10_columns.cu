@@ -14,7 +14,7 @@
 // All of x in shared memory was rejected: 8 columns with k = 14336 leave too little to weights, and
 // k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
 // Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
-// of quant_product_columns_x owns 32 neighbours of a column of x.
+// of quant_product_columns_x owns some 32 neighbours of a column of x, one after the other.
 // Registers: ptxas 13.0 gives 95 a thread, and 640 threads may have 96; it spills none. Shared
 // memory: 187 KiB. A warp has 274 instructions for a slot, 32 rows of two times 64 weights, 2.1 a
 // weight of a lane: 176 multiply, 61 read and make scales, 37 do the rest.
@@ -23,8 +23,9 @@
 // at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
 // multiple of 16 bytes, and 320 bytes of workspace for each 256 elements of x. It may be launched
 // programmatically behind quant_product_columns_x alone, before which all other kernels have ended:
-// it does not wait before it reads weights. quant_product_columns_x: blockDim.x a multiple of 32,
-// gridDim = (k / blockDim.x rounded up, columns).
+// it does not wait before it reads weights. quant_product_columns_x: blockDim.x =
+// KN_QUANT_COLUMNS_X_THREADS, gridDim.y = columns. If its blocks are at most the multiprocessors,
+// its 32 registers a thread leave room for a block of the other, which copies weights meanwhile.
 #include "../hopper.cuh"
 #include "quant_product_rounded.cuh"
 #include "quant_product_staged.cuh"
@@ -392,28 +393,46 @@ __device__ inline void columns_product(const kn_quant_product_arguments &a) {
     }
 }
 
-// A warp owns 32 neighbours of a column.
-__device__ inline void columns_round(const kn_quant_product_arguments &a) {
-    const uint32_t k = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y;
-    if (k - k % WARP >= a.k) return;
-    const rounded_number rounded = round_neighbour(((const float *)a.x)[column * a.x_stride + k]);
+// The warp's 32 neighbours of a column of x, of which this lane has the k-th element.
+__device__ inline void columns_round(const kn_quant_product_arguments &a, uint32_t column,
+                                     uint32_t k, float value) {
+    const rounded_number rounded = round_neighbour(value);
+    const int sum = __reduce_add_sync(~0u, (int)rounded.q);
     uint8_t *block = (uint8_t *)a.quants + (uint64_t)(k / 256) * a.columns * X_BYTES;
     const uint32_t group = k % 256 / 64, half = k % 64 / 32;
     block[x_quants(a.columns, group, column) + k % 32 / 8 * 16 + half * 8 + k % 8] =
         (uint8_t)rounded.q;
-    const int sum = __reduce_add_sync(~0u, (int)rounded.q);
     if (k % 32 == 0) {
         float *scales = (float *)(block + x_scales(a.columns, group, column));
         scales[half] = rounded.d;
         scales[2 + half] = rounded.d * (float)sum;
     }
 }
+
+// A warp rounds one 32 after the other, and has a few of them on their way. k is a multiple of 32,
+// so all lanes have one or none.
+__device__ inline void columns_round_all(const kn_quant_product_arguments &a) {
+    enum { AHEAD = 4 };
+    const uint32_t step = gridDim.x * blockDim.x, column = blockIdx.y;
+    const float *x = (const float *)a.x + column * a.x_stride;
+#pragma unroll 1
+    for (uint32_t k = blockIdx.x * blockDim.x + threadIdx.x; k < a.k; k += AHEAD * step) {
+        float values[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) values[i] = k + i * step < a.k ? x[k + i * step] : 0;
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            if (k + i * step < a.k) columns_round(a, column, k + i * step, values[i]);
+        }
+    }
+}
 #endif
 
-extern "C" __global__ void quant_product_columns_x(kn_quant_product_arguments a) {
+extern "C" __global__ void __launch_bounds__(KN_QUANT_COLUMNS_X_THREADS, 16)
+    quant_product_columns_x(kn_quant_product_arguments a) {
 #if __CUDA_ARCH__ >= 900
     let_next_begin();
-    columns_round(a);
+    columns_round_all(a);
 #endif
 }
 

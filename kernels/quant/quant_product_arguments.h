@@ -32,7 +32,10 @@ enum {
  * multiply, those that copy, and the slots of the block's ring. A slot holds eight blocks of
  * each row, with 32 bytes between rows and 16 more between fours of them, 320 bytes for each
  * column and block of x, and two mbarriers. The ring comes before 1 KiB for each warp in dynamic
- * shared memory. */
+ * shared memory.
+ * quant_product_columns_x: its threads, and dynamic shared memory that it does not use: it asks for
+ * some, so that a multiprocessor has its memory as shared memory then already. To turn cache into
+ * shared memory, the multiprocessor would have to be empty. */
 enum {
     KN_QUANT_COLUMNS_MOST = 8,
     KN_QUANT_COLUMNS_ROWS_LEAST = 8,
@@ -44,7 +47,9 @@ enum {
     KN_QUANT_COLUMNS_SLOT_BYTES =
         KN_QUANT_COLUMNS_ROWS * (8 * 144 + 32 + 4) + 8 * KN_QUANT_COLUMNS_MOST * 320 + 16,
     KN_QUANT_COLUMNS_BYTES =
-        KN_QUANT_COLUMNS_SLOTS * KN_QUANT_COLUMNS_SLOT_BYTES + KN_QUANT_COLUMNS_WARPS * 1024
+        KN_QUANT_COLUMNS_SLOTS * KN_QUANT_COLUMNS_SLOT_BYTES + KN_QUANT_COLUMNS_WARPS * 1024,
+    KN_QUANT_COLUMNS_X_THREADS = 128,
+    KN_QUANT_COLUMNS_X_BYTES = 16 << 10
 };
 
 /* quant_product_wgmma: rows of a block, elements of a row that it loads at once, its threads, and

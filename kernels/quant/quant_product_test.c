@@ -121,10 +121,10 @@ Test(quant_product, rings_go_round) {
 
 /* Any number of columns; rows that fill fragments or do not, and tiles of 16 rows and more, which
  * needs more rows than 16 for each of the device's multiprocessors; k within a slot of the ring and
- * around it. */
+ * around it, and of more elements than all warps round at once. */
 Test(quant_product, columns_of_bytes_stay_within_their_bound) {
     static const size_t sizes[][2] = {/* rows, blocks of 256 */
-                                      {1, 1},   {3, 4},   {37, 9}, {33, 29},
+                                      {1, 1},   {3, 70},  {37, 9}, {33, 29},
                                       {17, 30}, {150, 3}, {130, 5}};
     static const enum kn_distribution distributions[] = {
         KN_NORMAL, KN_UNIFORM, KN_SPARSE, KN_CANCEL, KN_LARGE, KN_TINY, KN_DENORMAL};
