@@ -73,73 +73,41 @@ __device__ inline float grouped_activate(int activation, float v) {
     return v;
 }
 
+// Of COUNT neighbouring columns of a group: what their sums are multiplied by, and what is added.
+template <int COUNT> struct grouped_columns {
+    float scale[COUNT], bias[COUNT];
+
+    __device__ inline grouped_columns(const grouped_arguments &x, int group, int column) {
+        const float *scales = (const float *)x.b_scale + group * x.group_scale + column;
+        const float *biases = (const float *)x.bias + group * x.group_bias + column;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const bool inside = column + i < x.n;
+            scale[i] = x.b_scale != nullptr && inside ? x.alpha * scales[i] : x.alpha;
+            bias[i] = x.bias != nullptr && inside ? biases[i] : 0;
+        }
+    }
+};
+
 // What one load or store moves.
 template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) grouped_numbers {
     T numbers[COUNT];
 };
 
-// Of COUNT neighbouring columns of a group: what their sums are multiplied by besides alpha, and
-// what is added. Nothing is computed with what is loaded, so that a caller may load it early.
-template <int COUNT> struct grouped_columns {
-    float scale[COUNT], bias[COUNT];
-
-    grouped_columns() = default;
-    __device__ inline grouped_columns(const grouped_arguments &x, int group, int column) {
-        const float *scales = (const float *)x.b_scale + group * x.group_scale;
-        const float *biases = (const float *)x.bias + group * x.group_bias;
+// Adds what a residual has from an element on; `whole`: as one load.
+template <typename T, int COUNT>
+__device__ inline void grouped_add(const T *from, int left, bool whole, float (&v)[COUNT]) {
+    if (COUNT > 1 && whole) {
+        const grouped_numbers<T, COUNT> all = *(const grouped_numbers<T, COUNT> *)from;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) v[i] += to_float(all.numbers[i]);
+    } else {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            const int at = min(column + i, x.n - 1); // what is past the last is not stored
-            scale[i] = x.b_scale != nullptr ? scales[at] : 1;
-            bias[i] = x.bias != nullptr ? biases[at] : 0;
+            if (i < left) v[i] += to_float(from[i]);
         }
     }
-};
-
-// Of a row: its scale, and what the residual has in COUNT neighbouring columns, as it is in memory.
-// Two numbers of 16 bits share a word.
-template <int COUNT> struct grouped_row {
-    float scale;
-    uint32_t words[COUNT];
-
-    grouped_row() = default;
-    __device__ inline grouped_row(const grouped_arguments &x, int row, int column) {
-        const long long from = row * x.ld_residual + column;
-        scale = x.a_scale != nullptr ? ((const float *)x.a_scale)[row] : 1.0f;
-        if (x.residual == nullptr) return;
-        if (x.residual_type == GROUPED_F32) {
-            load((const uint32_t *)x.residual + from, x.n - column, x.residual_is_whole);
-        } else {
-            load((const uint16_t *)x.residual + from, x.n - column, x.residual_is_whole);
-        }
-    }
-
-    // Number i of the residual.
-    __device__ inline float residual(const grouped_arguments &x, int i) const {
-        if (x.residual_type == GROUPED_F32) return __uint_as_float(words[i]);
-        const uint16_t bits = (uint16_t)(words[i / 2] >> i % 2 * 16);
-        return x.residual_type == GROUPED_F16 ? __half2float(__ushort_as_half(bits))
-                                              : __uint_as_float((uint32_t)bits << 16);
-    }
-
-private:
-    // `whole`: as one load.
-    template <typename BITS>
-    __device__ inline void load(const BITS *from, int left, bool whole) {
-        enum { EACH = 4 / sizeof(BITS), WORDS = COUNT < EACH ? 1 : COUNT / EACH };
-        if (COUNT > 1 && whole) {
-            const auto all = *(const grouped_numbers<uint32_t, WORDS> *)from;
-#pragma unroll
-            for (int i = 0; i < WORDS; i++) words[i] = all.numbers[i];
-        } else {
-#pragma unroll
-            for (int i = 0; i < COUNT; i++) {
-                if (i % EACH == 0) words[i / EACH] = 0;
-                if (i < left) words[i / EACH] |= (uint32_t)from[i] << i % EACH * 16;
-            }
-        }
-    }
-};
+}
 
 template <typename T, int COUNT>
 __device__ inline void grouped_put(T *to, int left, bool whole, const float (&v)[COUNT]) {
@@ -159,22 +127,26 @@ __device__ inline void grouped_put(T *to, int left, bool whole, const float (&v)
 // Does what follows the product with the sums of COUNT neighbours of a row, and stores them.
 template <int COUNT>
 __device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
-                                      const grouped_row<COUNT> &of_row, int row, int column,
-                                      const float (&sum)[COUNT]) {
+                                      int row, int column, const float (&sum)[COUNT]) {
+    const float row_scale = x.a_scale != nullptr ? ((const float *)x.a_scale)[row] : 1.0f;
     const int left = x.n - column;
-    const long long to = row * x.ldc + column;
+    const long long from = row * x.ld_residual + column, to = row * x.ldc + column;
     float v[COUNT];
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) {
-        v[i] = fmaf(sum[i], of_row.scale * (x.alpha * of.scale[i]), of.bias[i]);
-    }
+    for (int i = 0; i < COUNT; i++) v[i] = fmaf(sum[i], row_scale * of.scale[i], of.bias[i]);
     if (x.activation != GROUPED_PLAIN) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) v[i] = grouped_activate(x.activation, v[i]);
     }
     if (x.residual != nullptr) {
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) v[i] += of_row.residual(x, i);
+        const bool whole = x.residual_is_whole;
+        if (x.residual_type == GROUPED_F32) {
+            grouped_add((const float *)x.residual + from, left, whole, v);
+        } else if (x.residual_type == GROUPED_F16) {
+            grouped_add((const __half *)x.residual + from, left, whole, v);
+        } else {
+            grouped_add((const __nv_bfloat16 *)x.residual + from, left, whole, v);
+        }
     }
 #pragma unroll
     for (int i = 0; i < COUNT; i++) v[i] *= x.c_inverse;

@@ -25,8 +25,7 @@ template <typename T> __device__ inline void grouped_naive(const grouped_argumen
         for (int l = 0; l < x.k; l++) {
             sum[0] = fmaf(to_float(a[l]), to_float(b[l * b_step]), sum[0]);
         }
-        grouped_finish<1>(x, grouped_columns<1>(x, walk.group, column),
-                          grouped_row<1>(x, row, column), row, column, sum);
+        grouped_finish<1>(x, grouped_columns<1>(x, walk.group, column), row, column, sum);
     }
 }
 

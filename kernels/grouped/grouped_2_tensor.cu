@@ -44,8 +44,7 @@ template <typename T> __device__ inline void grouped_tensor(const grouped_argume
             for (int r = threadIdx.x / ACROSS; r < TILE && row + r < walk.end;
                  r += THREADS / ACROSS) {
                 const float *at = &shared.sums[r][inner];
-                grouped_finish<4>(x, of, grouped_row<4>(x, row + r, own), row + r, own,
-                                  {at[0], at[1], at[2], at[3]});
+                grouped_finish<4>(x, of, row + r, own, {at[0], at[1], at[2], at[3]});
             }
         }
         __syncthreads(); // the next tiles overwrite the sums

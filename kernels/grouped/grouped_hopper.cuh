@@ -122,40 +122,20 @@ __device__ inline void grouped_store_plain(const grouped_arguments &x, int row, 
     }
 }
 
-// What a thread needs besides sums to finish four columns of some rows.
-template <int ROWS> struct grouped_rest {
-    grouped_columns<4> of;
-    grouped_row<4> rows[ROWS];
-};
-
 // Does what follows the product, and stores the 64 rows of a consumer: 32 columns at a time through
-// shared memory, so that a lane has four neighbours, and eight lanes a row. What all rows of a thread
-// need is requested at once, since loads that wait for each other would take longer than products.
-// `down` is the first row of the thread in its sums. The loops are not unrolled: what follows a
-// product is long.
+// shared memory, so that a lane has four neighbours, and eight lanes a row. `down` is the first row
+// of the thread in it. The loop is not unrolled: what follows a product is long.
 template <int N, grouped_defect DEFECT>
 __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*part)[HOPPER_PITCH],
                                           const hopper_work &work, int consumer, int end, int down,
                                           const float (&sum)[N / 2]) {
-    enum { ACROSS = WARP / 4, DOWN = WARPGROUP / ACROSS, ROWS = CONSUMER_ROWS / DOWN };
+    enum { ACROSS = WARP / 4, ROWS_AT_ONCE = WARPGROUP / ACROSS };
     const int thread = threadIdx.x % WARPGROUP, inner = thread % ACROSS * 4;
-    const int first = work.row + consumer * CONSUMER_ROWS, row = first + thread / ACROSS;
+    const int first = work.row + consumer * CONSUMER_ROWS;
     if (grouped_is_plain(x)) {
         grouped_store_plain<N>(x, first + down, end, work.column, sum);
         return;
     }
-    grouped_rest<ROWS> rest;
-    const auto request = [&](int column) {
-        if (column >= x.n || row >= end) return;
-        rest.of = grouped_columns<4>(
-            x, work.matrix, DEFECT == GROUPED_LOST_SCALE ? work.column + inner : column);
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            const int r = row + i * DOWN;
-            rest.rows[i] = grouped_row<4>(x, r < end ? r : row, column);
-        }
-    };
-    request(work.column + inner);
 #pragma unroll 1
     for (int chunk = 0; chunk < N / WARP; chunk++) {
         const int column = work.column + chunk * WARP + inner;
@@ -172,15 +152,14 @@ __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*pa
         }
         named_barrier(STORE + consumer, WARPGROUP);
         if (column < x.n) {
+            const grouped_columns<4> of(
+                x, work.matrix, DEFECT == GROUPED_LOST_SCALE ? work.column + inner : column);
 #pragma unroll 1
-            for (int r = row; r < first + CONSUMER_ROWS && r < end; r += DOWN) {
-                const float4 at = *(const float4 *)&part[r - first][inner];
-                grouped_finish<4>(x, rest.of, rest.rows[0], r, column, {at.x, at.y, at.z, at.w});
-#pragma unroll
-                for (int i = 1; i < ROWS; i++) rest.rows[i - 1] = rest.rows[i];
+            for (int r = thread / ACROSS; r < CONSUMER_ROWS && first + r < end; r += ROWS_AT_ONCE) {
+                const float4 at = *(const float4 *)&part[r][inner];
+                grouped_finish<4>(x, of, first + r, column, {at.x, at.y, at.z, at.w});
             }
         }
-        if (chunk + 1 < N / WARP) request(column + WARP);
         named_barrier(STORE + consumer, WARPGROUP);
     }
 }
