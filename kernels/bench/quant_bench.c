@@ -323,6 +323,7 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
             TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
         } else if (columns <= FEW && capability >= 90) {
             TOL_TRY(measure_cold_and_hot(&work, &row, "columns"));
+            TOL_TRY(measure_cold_and_hot(&work, &row, "integers"));
         }
     }
     if (columns > FEW && arithmetic == KN_QUANT_F16) { /* so there is here */
@@ -363,7 +364,9 @@ static tol_status run(struct kn_bench *bench) {
         TOL_TRY(measure_product(bench, quant, KN_QUANT_F16, 64, k));
     }
     /* A matrix of 9 MB, which every device reads in little time. */
-    if (!bench->is_small) TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, 1, 4096));
+    for (size_t i = 0; !bench->is_small && i < 2; i++) {
+        TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, columns[i], 4096));
+    }
 out:
     return status;
 }

@@ -100,6 +100,14 @@ static const char *columns_refuses(const void *problem) {
     return integers_refuses(problem);
 }
 
+/* From 9 MB of weights on they are the faster ones on an H100; below, the kernel that rounds x and
+ * the blocks' begin cost what they save. */
+static const char *columns_are_slower(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    if (p->rows * p->k < 1 << 24) return "there are few weights";
+    return columns_refuses(problem);
+}
+
 /* tile: rows and columns of y. */
 #define ROW(of, kernel, file, capability, refuses, rows, columns)                                  \
     {                                                                                              \
@@ -142,6 +150,18 @@ static const char *columns_refuses(const void *problem) {
     KN_QUANT_WGMMA_ROW("wgmma_split", "quant_product_split_" blocks "_128x" #columns,              \
                        kn_images_quant_product_9_split, refuses, columns, KN_QUANT_WGMMA_SPLIT)
 
+#define ROW_COLUMNS(refuses)                                                                       \
+    {                                                                                              \
+        .name = "columns", .entry = "quant_product_columns",                                       \
+        .images = kn_images_quant_product_10_columns, .compute_capability_min = 90,                \
+        .refuse = refuses, .threads = KN_QUANT_COLUMNS_THREADS,                                    \
+        .shared_bytes = KN_QUANT_COLUMNS_BYTES, .tile = {                                          \
+            KN_QUANT_COLUMNS_ROWS_LEAST,                                                           \
+            KN_QUANT_COLUMNS_MOST,                                                                 \
+            COLUMNS                                                                                \
+        }                                                                                          \
+    }
+
 #define F32(blocks)                                                                                \
     {                                                                                              \
         ROW("rows", "quant_product_rows_" blocks "_1", 2_rows, 75, single_refuses, 4, 1),          \
@@ -173,6 +193,7 @@ static const char *columns_refuses(const void *problem) {
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
 static const struct kn_variant f16_rows[KN_QUANTS][12] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
+    ROW_COLUMNS(columns_are_slower),
     ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
     ROW_STAGED("early_2", "quant_product_early_2", 6_early, 90, 32, EARLY),
@@ -180,14 +201,7 @@ static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED),
     ROW_BULK("bulk", BULK),
     Q8_1("q4_k"),
-    {.name = "columns",
-     .entry = "quant_product_columns",
-     .images = kn_images_quant_product_10_columns,
-     .compute_capability_min = 90,
-     .refuse = columns_refuses,
-     .threads = KN_QUANT_COLUMNS_THREADS,
-     .shared_bytes = KN_QUANT_COLUMNS_BYTES,
-     .tile = {KN_QUANT_COLUMNS_ROWS_LEAST, KN_QUANT_COLUMNS_MOST, COLUMNS}}};
+    ROW_COLUMNS(columns_refuses)};
 static const struct kn_variant q8_1_q6_k_rows[] = {Q8_1("q6_k")};
 static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 

@@ -312,8 +312,8 @@ struct columns_consumer {
         barrier_wait(slot.full(), slot.parity);
 #pragma unroll
         for (int i = 0; i < PARTS; i++) load(parts[i], i);
-        __syncwarp(); // all lanes have read the slot, and the scales of the slot before
-        if (lane == 0) barrier_arrive(slot.empty());
+        __syncwarp(); // all lanes have read the scales of the slot before
+        barrier_arrive(slot.empty());
         slot.next();
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
@@ -378,7 +378,7 @@ __device__ inline void columns_product(const kn_quant_product_arguments &a) {
 #pragma unroll 1
         for (int i = 0; i < SLOTS; i++, slot.next()) {
             barrier_make(slot.full(), COPIERS);
-            barrier_make(slot.empty(), WARPS);
+            barrier_make(slot.empty(), WARPS * WARP);
         }
         barriers_made();
     }

@@ -1,7 +1,7 @@
 /*
  * What a call of the product refuses, and what it does with nothing.
  */
-#include "quant_product.h"
+#include "quant_product_wgmma.h"
 #include "kernel_scene.h"
 
 #include "test/test_device.h"
@@ -39,7 +39,7 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
     REFUSED(p.columns = SIZE_MAX, TOL_OVER_LIMIT, "below 2^31");
     REFUSED(p.k = (size_t)1 << 31, TOL_OVER_LIMIT, "below 2^31");
-    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are bulk_early");
+    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are columns, bulk_early");
     REFUSED((p.quant = KN_Q6_K, p.weights.bytes *= 2, p.variant = "early_1"), TOL_NOT_FOUND,
             "there are integers");
     REFUSED(p.variant = "staged_1", TOL_UNSUPPORTED, "there are several columns");
@@ -142,5 +142,32 @@ Test(quant_product_call, nothing_is_a_product_as_well) {
             MUST(tol_buffer_read(y, values, sizeof values));
             for (int e = 0; e < 15; e++) cr_assert(values[e] == 0, "element %d", e);
         }
+    }
+}
+
+/* Goal: bytes go by dp4a where there is one column of what nothing else serves, more than eight, or
+ * too few weights to pay for the kernel that rounds x. */
+Test(quant_product_call, the_kernel_of_bytes_goes_by_columns_and_weights) {
+    static const struct {
+        size_t rows, columns, k;
+        int capability;
+        const char *chosen;
+    } cases[] = {{4096, 1, 4096, 90, "bulk_early"}, {4096, 2, 4096, 90, "columns"},
+                 {4096, 8, 4096, 90, "columns"},    {4096, 8, 4096, 89, "integers"},
+                 {4096, 9, 4096, 90, "integers"},   {4095, 8, 4096, 90, "integers"},
+                 {256, 8, 65536, 90, "columns"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct tol_device device = {.compute_capability = cases[i].capability,
+                                          .shared_bytes_per_block_optin = 227 << 10};
+        const struct kn_quant_problem problem = {.product = {.quant = KN_Q4_K,
+                                                             .arithmetic = KN_QUANT_Q8_1,
+                                                             .rows = cases[i].rows,
+                                                             .columns = cases[i].columns,
+                                                             .k = cases[i].k}};
+        const struct kn_variant *variant = NULL;
+        MUST(kn_variant_pick(kn_quant_product_variants(KN_Q4_K, KN_QUANT_Q8_1), &device, NULL,
+                             &problem, &variant));
+        cr_assert_str_eq(variant->name, cases[i].chosen, "%zu x %zu, k %zu, %d: %s", cases[i].rows,
+                         cases[i].columns, cases[i].k, cases[i].capability, variant->name);
     }
 }
