@@ -23,9 +23,9 @@ HYP_WORDS(
     .falsified_if = "a valid text is rejected, a module or kernel is NULL after success, an "
                     "invalid text loads, or the message of a rejection lacks the JIT's log.",
     .method =
-        "Load each file of fixtures/ptx, several at once, and expect a rejection if its target "
-        "is above the device's or its language newer than the driver's; a quick run on a GPU "
-        "leaves out those above 96 KiB. Load a "
+        "Load each file of fixtures/ptx, in four processes and several at once, look up all its "
+        "kernels, and expect a rejection if its target is above the device's or its language newer "
+        "than the driver's; a quick run on a GPU leaves out those above 96 KiB. Load a "
         "kernel for each of ten targets, sm_70 to sm_120. Cut each text inside its bodies. "
         "Compare the message of a rejection with the log of the driver. Insert a NUL. Look "
         "up names that do not exist.",
@@ -36,26 +36,41 @@ HYP_WORDS(
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-enum { FILES_MAX = 256, PATH_BYTES = 300 };
+enum { FILES_MAX = 256, PATH_BYTES = 300, SHARES = 4 };
 
+struct file {
+    char path[PATH_BYTES]; /* below the root */
+    off_t bytes;
+};
 struct files {
     size_t count;
-    char paths[FILES_MAX][PATH_BYTES]; /* below the root, sorted */
+    struct file all[FILES_MAX]; /* sorted by name */
 };
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(a, b);
+    const struct file *one = a, *other = b;
+    return strcmp(one->path, other->path);
+}
+
+/* The longest first; of equal ones by name, so that all processes have one order. */
+static int by_bytes(const void *a, const void *b) {
+    const struct file *one = a, *other = b;
+    if (one->bytes != other->bytes) return one->bytes < other->bytes ? 1 : -1;
+    return by_name(a, b);
 }
 
 /* Whether a quick run has no time for a file. A GPU's JIT needs seconds for a text of a megabyte,
  * and compiles those of one context one after the other: 141 texts took 43 s on an H200. */
-static bool is_too_long(const struct hyp_attack *attack, const char *whole, const char *name) {
-    const off_t bytes_max = 96 << 10;
+static bool is_too_long(const struct hyp_attack *attack, off_t bytes) {
+    return !attack->session.full && attack->kind != HYP_DEVICE_SOFT && bytes > 96 << 10;
+}
+
+/* 0 if it cannot be read. */
+static off_t bytes_of(const char *folder, const char *name) {
     char path[5000];
     struct stat info;
-    if (attack->session.full || attack->kind == HYP_DEVICE_SOFT) return false;
-    snprintf(path, sizeof path, "%s/%.255s", whole, name);
-    return stat(path, &info) == 0 && info.st_size > bytes_max;
+    snprintf(path, sizeof path, "%s/%.255s", folder, name);
+    return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
 /* Lists the .ptx files of a folder below the root. */
@@ -69,11 +84,14 @@ static struct files *list_files(struct hyp_attack *attack, const char *folder) {
     for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
         const char *end = strrchr(entry->d_name, '.');
         if (end == NULL || strcmp(end, ".ptx") != 0 || files.count == FILES_MAX) continue;
-        if (is_too_long(attack, whole, entry->d_name)) continue;
-        snprintf(files.paths[files.count++], PATH_BYTES, "%s/%.200s", folder, entry->d_name);
+        struct file *file = &files.all[files.count];
+        file->bytes = bytes_of(whole, entry->d_name);
+        if (is_too_long(attack, file->bytes)) continue;
+        snprintf(file->path, sizeof file->path, "%s/%.200s", folder, entry->d_name);
+        files.count++;
     }
     if (open != NULL) closedir(open);
-    qsort(files.paths, files.count, PATH_BYTES, by_name);
+    qsort(files.all, files.count, sizeof files.all[0], by_name);
     HYP_CHECK(attack, files.count > 0, "there are no PTX files in %s", whole);
     return &files;
 }
@@ -171,26 +189,35 @@ static size_t read_folder(struct hyp_attack *attack, const struct files *files,
     for (size_t i = 0; i < files->count; i++) {
         struct tol_module *module = NULL;
         size_t bytes = 0;
-        char *text = read_fresh(attack, files->paths[i], &bytes);
+        char *text = read_fresh(attack, files->all[i].path, &bytes);
         if (text == NULL) continue;
-        if (is_for_device(attack, files->paths[i], text) &&
-            is_for_driver(attack, files->paths[i], text)) {
-            paths[count] = files->paths[i];
+        if (is_for_device(attack, files->all[i].path, text) &&
+            is_for_driver(attack, files->all[i].path, text)) {
+            paths[count] = files->all[i].path;
             loads[count++] = (struct hyp_module_load){.text = text, .bytes = bytes};
             continue;
         }
         hyp_attack_refused(attack, tol_module_load(attack->context, text, bytes, NULL, &module),
-                           TOL_INVALID_MODULE, "", files->paths[i]);
+                           TOL_INVALID_MODULE, "", files->all[i].path);
         tol_module_destroy(module);
         free(text);
     }
     return count;
 }
 
-static void load_folder(struct hyp_attack *attack, const char *folder) {
+/* Leaves each SHARES-th by length, from number `share` on. */
+static void take_share(struct files *files, size_t share) {
+    size_t count = 0;
+    qsort(files->all, files->count, sizeof files->all[0], by_bytes);
+    for (size_t i = share; i < files->count; i += SHARES) files->all[count++] = files->all[i];
+    files->count = count;
+}
+
+static void load_folder(struct hyp_attack *attack, const char *folder, size_t share) {
     static struct hyp_module_load loads[FILES_MAX];
     const char *paths[FILES_MAX];
-    const struct files *files = list_files(attack, folder);
+    struct files *files = list_files(attack, folder);
+    take_share(files, share);
     struct tol_hdr *times = hyp_attack_series(attack, "module_load");
     const size_t count = read_folder(attack, files, loads, paths);
     hyp_module_loads(attack->context, loads, count);
@@ -208,9 +235,24 @@ static void load_folder(struct hyp_attack *attack, const char *folder) {
     }
 }
 
-HYP_ATTACK(h01, every_module_loads_and_every_kernel_is_found) {
-    load_folder(attack, "fixtures/ptx/kernels");
-    load_folder(attack, "fixtures/ptx/handwritten");
+static void load_all(struct hyp_attack *attack, size_t share) {
+    load_folder(attack, "fixtures/ptx/kernels", share);
+    load_folder(attack, "fixtures/ptx/handwritten", share);
+}
+
+/* Each in a process of its own, as a driver compiles the texts of one context one after the other:
+ * 141 texts of today take an H100's driver three minutes. */
+HYP_ATTACK(h01, every_module_of_the_first_quarter_loads) {
+    load_all(attack, 0);
+}
+HYP_ATTACK(h01, every_module_of_the_second_quarter_loads) {
+    load_all(attack, 1);
+}
+HYP_ATTACK(h01, every_module_of_the_third_quarter_loads) {
+    load_all(attack, 2);
+}
+HYP_ATTACK(h01, every_module_of_the_last_quarter_loads) {
+    load_all(attack, 3);
 }
 
 /* Targets and the language version that introduced each: PTX ISA, "Release Notes". */
@@ -303,14 +345,14 @@ HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
     for (size_t i = 0; i < files->count; i++) {
         size_t bytes = 0;
         struct tol_module *module = NULL;
-        char *text = hyp_attack_file(attack, files->paths[i], &bytes);
+        char *text = hyp_attack_file(attack, files->all[i].path, &bytes);
         if (text == NULL) continue;
         tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
-        hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", files->paths[i]);
+        hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", files->all[i].path);
         HYP_CHECK(attack, module == NULL, "%s: rejected, but a module was returned",
-                  files->paths[i]);
+                  files->all[i].path);
         if (status == TOL_OK) tol_module_destroy(module);
-        if (status == TOL_INVALID_MODULE) check_log(attack, files->paths[i], text);
+        if (status == TOL_INVALID_MODULE) check_log(attack, files->all[i].path, text);
         free(text);
         hyp_attack_progress(attack, (double)i / (double)files->count);
     }
@@ -333,7 +375,7 @@ HYP_ATTACK(h01, truncated_ptx_is_refused) {
     struct files *files = list_files(attack, "fixtures/ptx/kernels");
     for (size_t i = 0; i < files->count; i++) {
         size_t bytes = 0;
-        char *text = hyp_attack_file(attack, files->paths[i], &bytes);
+        char *text = hyp_attack_file(attack, files->all[i].path, &bytes);
         if (text == NULL) continue;
         const char *open = strchr(text, '{'), *close = strrchr(text, '}');
         for (int cut = 0; open != NULL && close > open && cut < cuts; cut++) {
@@ -341,7 +383,7 @@ HYP_ATTACK(h01, truncated_ptx_is_refused) {
             size_t length = draw_cut(attack, text, open, close);
             tol_status status = tol_module_load(attack->context, text, length, NULL, &module);
             HYP_CHECK(attack, status == TOL_INVALID_MODULE, "%s cut after %zu of %zu bytes: %s: %s",
-                      files->paths[i], length, bytes, tol_status_name(status),
+                      files->all[i].path, length, bytes, tol_status_name(status),
                       status == TOL_OK ? "it loaded" : tol_message());
             if (status == TOL_OK) tol_module_destroy(module);
         }
