@@ -128,6 +128,13 @@ class PtxSources(unittest.TestCase):
             self.assertLessEqual({"fill.ptx", "sorting_75.ptx", "sorting_80.ptx"},
                                  set(self.planned(day)))
 
+    def test_no_kept_name_follows_from_where_a_source_lay(self) -> None:
+        kept = pathlib.Path(__file__).resolve().parents[1] / "fixtures/ptx/kernels"
+        paths = sorted(kept.glob("*.ptx"))
+        self.assertGreater(len(paths), 100)
+        for path in paths:
+            self.assertNotRegex(path.read_text(encoding="utf-8"), "_INTERNAL_(?!0{8}_)", path.name)
+
     def test_writing_names_sources_and_includes_debugging_information(self) -> None:
         self.assertEqual(ptx_sources.plan(self.root, "--write", ["fill"], 0),
                          ["fixtures/ptx/kernels/fill.ptx"])
