@@ -241,7 +241,7 @@ static void load_all(struct hyp_attack *attack, size_t share) {
 }
 
 /* Each in a process of its own, as a driver compiles the texts of one context one after the other:
- * 141 texts of today take an H100's driver three minutes. */
+ * in one context a full run's texts take an H100 three minutes. */
 HYP_ATTACK(h01, every_module_of_the_first_quarter_loads) {
     load_all(attack, 0);
 }

@@ -352,7 +352,7 @@ static tol_status run(struct kn_bench *bench) {
             }
         }
     }
-    /* What bytes on tensor cores give beside what is chosen; 8 columns are among the above. */
+    /* Few columns by bytes on tensor cores and by dp4a; 8 columns are among the above. */
     for (size_t i = 0; !bench->is_small && i < 2; i++) {
         TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, few[i], k));
     }

@@ -8,12 +8,14 @@
 // of a row are made and stored from registers behind the sums of the next row, so that the other
 // blocks' numbers have the time of a row to arrive.
 //
-// The blocks of a row do not meet at a barrier of the cluster: each stores its numbers
-// asynchronously into the shared memory of all, where an mbarrier counts their bytes, and waits at
-// its own. A barrier's release would wait for all that the threads have stored (MEMBAR.ALL.GPU),
-// and its acquire empties the L1 cache (CCTL.IVALL). So does an mbarrier's acquire of the scope that
-// PTX's model asks for, .cluster, since who stores is in another block. The waits have .cta: what is
-// stored lies in the block's own shared memory, which no L1 cache holds.
+// The blocks of a row do not meet at a barrier of the cluster. Each block stores its numbers into
+// the shared memory of all blocks by st.async, and waits at its own mbarrier, which counts the bytes
+// that arrive. A cluster's barrier costs more: its release waits for all earlier stores of the
+// threads (MEMBAR.ALL.GPU), and its acquire empties the L1 cache (CCTL.IVALL).
+//
+// Another block stores the numbers, so PTX's memory model asks for waits that acquire at .cluster
+// scope, and those empty the L1 cache, too. These waits acquire at .cta scope. On Hopper that is
+// enough: the numbers are in the block's own shared memory, and the L1 cache does not cache it.
 //
 // st.async came with CUDA 12.1; kn_row_refuse_slices keeps these kernels from older drivers.
 // PTX: 8.1
