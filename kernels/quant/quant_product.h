@@ -23,10 +23,9 @@
  * wgmma, of which the first rounds x. It waits for nothing. "tensor" and those by wgmma round W and
  * x to the same halves, each number once. "wgmma_split" adds shares of k in an order that rows,
  * columns and k alone decide, so equal calls give equal bits. "columns" (KN_QUANT_Q8_1, Q4_K, 2 to
- * 8 columns, compute capability 9.0) multiplies bytes on tensor cores, and is taken by its name
- * alone. On devices of compute capability 9.0
- * the "early" variants may begin while the previous kernel on the stream ends; they wait for its
- * end before they read or write. Thread-safe.
+ * 8 columns, from compute capability 9.0 on) multiplies bytes on tensor cores, and is chosen from
+ * 2^24 weights on. On devices of compute capability 9.0 the "early" variants may begin while the
+ * previous kernel on the stream ends; they wait for its end before they read or write. Thread-safe.
  */
 #ifndef KN_QUANT_PRODUCT_H
 #define KN_QUANT_PRODUCT_H

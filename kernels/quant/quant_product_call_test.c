@@ -145,8 +145,8 @@ Test(quant_product_call, nothing_is_a_product_as_well) {
     }
 }
 
-/* Goal: bytes go by dp4a where there is one column of what nothing else serves, more than eight, or
- * too few weights to pay for the kernel that rounds x. */
+/* Goal: 2 to 8 columns of 2^24 weights or more go by tensor cores where the device has compute
+ * capability 9.0; the others by dp4a or, for one column, by the kernel for that. */
 Test(quant_product_call, the_kernel_of_bytes_goes_by_columns_and_weights) {
     static const struct {
         size_t rows, columns, k;
