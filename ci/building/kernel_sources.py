@@ -49,7 +49,7 @@ KERNEL_IMAGES = """
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
-    attention/attention_7_hopper attention/attention_defects
+    attention/attention_7_hopper attention/attention_8_early attention/attention_defects
     attention_backward/attention_backward_1_naive attention_backward/attention_backward_2_tensor
     attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
     attention_backward/attention_backward_hopper_defects

@@ -213,6 +213,16 @@ static tol_status launch(struct tol_stream *stream, const struct tol_kernel *ker
     return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
 }
 
+/* It may begin before the kernel in front has ended. */
+static tol_status launch_early(struct tol_stream *stream, const struct tol_kernel *kernel,
+                               struct tol_launch_shape shape,
+                               struct attention_arguments *arguments) {
+    const unsigned bytes = sizeof *arguments;
+    void *value = arguments;
+    return tol_launch_programmatic(stream, kernel, shape,
+                                   (struct tol_arguments){1, &value, &bytes});
+}
+
 static tol_status launch_with_maps(struct kn_kernels *kernels, struct tol_stream *stream,
                                    const struct tol_kernel *kernel, struct tol_launch_shape shape,
                                    struct attention_problem *problem) {
@@ -232,7 +242,7 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     const struct kn_attention *x = problem->attention;
     struct attention_arguments *arguments = &problem->arguments;
-    const struct kn_variant *combine = &kn_attention_combine[x->type];
+    const struct kn_variant *combine = NULL;
     const struct tol_kernel *combining = NULL;
     const enum sharing sharing = sharing_of(variant);
     size_t splits = 1;
@@ -245,7 +255,10 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
         if (splits > room) splits = room;
     }
     arguments->splits = splits > 1 ? (int)splits : 1;
-    if (splits > 1) TOL_TRY(kn_kernels_find(kernels, combine, &combining));
+    if (splits > 1) {
+        TOL_TRY(kn_kernels_pick(kernels, &kn_attention_combine[x->type], NULL, problem, &combine,
+                                &combining));
+    }
     struct tol_launch_shape shape = {.grid_x = (unsigned)arguments->splits,
                                      .grid_y = (unsigned)x->heads,
                                      .grid_z = (unsigned)rows,
@@ -258,7 +271,8 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
     if (splits <= 1) return TOL_OK;
     shape.grid_x = (unsigned)x->heads, shape.grid_y = (unsigned)rows, shape.grid_z = 1;
     shape.block_x = combine->threads, shape.shared_bytes = 0;
-    status = launch(stream, combining, shape, arguments);
+    const bool is_early = combine->compute_capability_min >= 90;
+    status = (is_early ? launch_early : launch)(stream, combining, shape, arguments);
 out:
     return status;
 }

@@ -2,6 +2,7 @@
  * What a call of attention refuses, and what it takes.
  */
 #include "attention/attention.h"
+#include "attention/attention_problem.h"
 
 #include "test/test_device.h"
 
@@ -169,6 +170,18 @@ Test(attention_call, variants_say_why_they_do_not_serve) {
     MUST(kn_attention_pick(stage.kernels, &bad, &variant));
     cr_assert(strcmp(variant->entry, "attention_naive_f32") == 0, "%s", variant->entry);
     end(&stage);
+}
+
+/* Goal: parts are merged by a kernel that may begin early where devices have that. */
+Test(attention_call, parts_are_merged_early_from_9_0_on) {
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (int capability = 75; capability <= 90; capability += 15) {
+            const struct tol_device device = {.compute_capability = capability};
+            const struct kn_variant *variant = NULL;
+            MUST(kn_variant_pick(&kn_attention_combine[type], &device, NULL, NULL, &variant));
+            cr_assert_str_eq(variant->name, capability < 90 ? "combine" : "combine_early");
+        }
+    }
 }
 
 Test(attention_call, nothing_to_write_is_no_failure) {

@@ -21,7 +21,8 @@ tol_status attention_check(const struct kn_attention *x, struct attention_proble
 tol_status attention_check_elements(const struct kn_attention *x, size_t element,
                                     struct attention_problem *problem);
 
-/* For each type the kernel that merges the parts of blocks that split the keys. */
-extern const struct kn_variant kn_attention_combine[KN_TYPES];
+/* For each type the kernels that merge the parts of blocks that split the keys: "combine_early",
+ * which is launched programmatically, and "combine". */
+extern const struct kn_variants kn_attention_combine[KN_TYPES];
 
 #endif

@@ -2,6 +2,7 @@
  * The table of attention's kernels and what each requires of a problem, from
  * attention_variants.def.
  */
+#include "attention/attention_combine.h"
 #include "attention/attention_maps.h"
 #include "attention/attention_tensor_shape.h"
 
@@ -12,6 +13,7 @@ KN_IMAGES(attention_4_decode);
 KN_IMAGES(attention_5_combine);
 KN_IMAGES(attention_6_grouped);
 KN_IMAGES(attention_7_hopper);
+KN_IMAGES(attention_8_early);
 KN_IMAGES(attention_defects);
 
 /* Up to this many rows of q, memory and not arithmetic bounds the time. */
@@ -102,10 +104,16 @@ static const struct kn_variant defects[] = {
 const struct kn_variants kn_attention_defects = {"attention's defects", defects,
                                                  sizeof defects / sizeof defects[0]};
 
-#define COMBINE(type)                                                                              \
+#define COMBINE(of, type, file, capability)                                                        \
     {                                                                                              \
-        .name = "combine", .entry = "attention_combine_" #type,                                    \
-        .images = kn_images_attention_5_combine, .compute_capability_min = 75, .threads = 128      \
+        .name = of, .entry = "attention_" of "_" #type, .images = kn_images_attention_##file,      \
+        .compute_capability_min = capability, .threads = KN_ATTENTION_COMBINE_THREADS              \
     }
-const struct kn_variant kn_attention_combine[KN_TYPES] = {
-    [KN_F32] = COMBINE(f32), [KN_F16] = COMBINE(f16), [KN_BF16] = COMBINE(bf16)};
+#define COMBINES(type)                                                                             \
+    { COMBINE("combine_early", type, 8_early, 90), COMBINE("combine", type, 5_combine, 75) }
+static const struct kn_variant combines[KN_TYPES][2] = {
+    [KN_F32] = COMBINES(f32), [KN_F16] = COMBINES(f16), [KN_BF16] = COMBINES(bf16)};
+#define COMBINE_TABLE(type) {"attention's merging", combines[type], 2}
+const struct kn_variants kn_attention_combine[KN_TYPES] = {[KN_F32] = COMBINE_TABLE(KN_F32),
+                                                           [KN_F16] = COMBINE_TABLE(KN_F16),
+                                                           [KN_BF16] = COMBINE_TABLE(KN_BF16)};
