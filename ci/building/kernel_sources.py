@@ -112,8 +112,8 @@ COLLECTIVES_BENCH = ["collectives_bench", "collectives_processes", "nccl"]
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep draw_sweep
-    gemm_sweep grouped_sweep attention_sweep packed_sweep pages_sweep e4m3_sweep quant_sweep
-    rows_sweep decoder_sweep checksum_sweep seal_sweep halves_sweep collective_sweep
+    gemm_sweep grouped_sweep attention_sweep combine_sweep packed_sweep pages_sweep e4m3_sweep
+    quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep halves_sweep collective_sweep
 """.split()
 
 # The programs of kernels: each with the folder of its sources.

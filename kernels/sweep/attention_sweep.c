@@ -87,6 +87,7 @@ void sweep_attention(struct sweep *sweep) {
     sweep_packed(sweep);
     sweep_pages(sweep);
     sweep_e4m3(sweep);
+    sweep_combine(sweep);
     static const size_t sizes[] = {64, 80, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         run_cases(sweep, "naive", type, 7, 5, 40, false);

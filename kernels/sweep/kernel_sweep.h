@@ -60,6 +60,8 @@ void sweep_collective(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
 /* What a cache makes of element i of a value: in one of bytes, 32 share a scale. */
 double sweep_cached(const float *values, size_t i, enum kn_cache cache);
+/* Called by sweep_attention: it is of its group. */
+void sweep_combine(struct sweep *sweep);
 /* Called by sweep_model: they are of its group. */
 void sweep_rounded(struct sweep *sweep);
 void sweep_draw(struct sweep *sweep);
