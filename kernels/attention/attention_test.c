@@ -146,30 +146,6 @@ Test(attention, grouped_is_the_definition) {
     }
 }
 
-/* More shares than the threads that merge them read at once, for the narrowest and the widest head;
- * causal rows see nothing of the last shares. */
-Test(attention, many_shares_are_merged) {
-    for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        for (size_t i = 0; i < 2; i++) {
-            struct kn_attention_trial trial = {.attention = {.type = type,
-                                                             .batch = 1,
-                                                             .heads = 1,
-                                                             .kv_heads = 1,
-                                                             .q_length = i == 0 ? 1 : 2,
-                                                             .kv_length = 70 * 128 + 3,
-                                                             .head_size = i == 0 ? 64 : 256,
-                                                             .causal = i == 1,
-                                                             .variant = type == KN_F32 ? "decode"
-                                                                                       : "grouped"},
-                                               .distribution = KN_NORMAL,
-                                               .values = KN_UNIFORM,
-                                               .lse = true,
-                                               .workspace = true};
-            attention_must_be_right(&trial);
-        }
-    }
-}
-
 enum { VARIANTS = 5 };
 static const char *const variants_of[KN_TYPES][VARIANTS] = {
     {"naive", "tiled", "decode", "decode", "tiled"},

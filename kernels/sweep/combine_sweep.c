@@ -1,7 +1,8 @@
 /*
- * Cases of the kernels that merge the parts of blocks that split attention's keys: one that begins
- * early is the choice where devices have that, so each is launched by itself here, on parts that
- * are drawn. More shares than a block's threads read at once; one share without any key.
+ * Cases of the kernels that merge the parts of blocks that split attention's keys. One that begins
+ * early is the choice where devices have that, and the soft device has too few multiprocessors for
+ * many shares, so each kernel is launched by itself here, on parts that are drawn: more shares than
+ * a block's threads read at once, one of them without any key, and a row without any.
  */
 #include "attention/attention_combine.h"
 #include "attention/attention_problem.h"
@@ -11,10 +12,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { HEADS = 3, QUERIES = 2, BATCH = 2, ROWS = BATCH * HEADS * QUERIES, SHARES = 45, EMPTY = 7 };
+enum { HEADS = 3, QUERIES = 2, BATCH = 2, ROWS = BATCH * HEADS * QUERIES, SHARES = 70, EMPTY = 7 };
 
-/* Row r of out: rows of all shares, each with the binary logarithm of its sum of weights. */
-static void merge(const float *parts, size_t r, size_t width, double *out) {
+/* Row r of out and the logarithm of its sum of weights: rows of all shares, each with the binary
+ * logarithm of its own sum. */
+static void merge(const float *parts, size_t r, size_t width, double *out, double *lse) {
     double sum = 0;
     for (size_t d = 0; d < width; d++) out[d] = 0;
     for (size_t s = 0; s < SHARES; s++) {
@@ -23,30 +25,36 @@ static void merge(const float *parts, size_t r, size_t width, double *out) {
         for (size_t d = 0; d < width; d++) out[d] += weight * (double)part[d];
         sum += weight;
     }
-    for (size_t d = 0; d < width; d++) out[d] /= sum;
+    for (size_t d = 0; d < width && sum > 0; d++) out[d] /= sum;
+    *lse = log(sum);
 }
 
 static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, size_t width,
                       struct kn_deviation *deviation, size_t *touched) {
     tol_status status = TOL_OK;
-    struct sweep_matrix parts = {0}, out = {0};
+    struct sweep_matrix parts = {0}, out = {0}, lse = {0};
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
     const size_t apart = width + 1;
-    double *oracle = malloc(ROWS * width * sizeof *oracle);
+    double *oracle = malloc(ROWS * width * sizeof *oracle), lse_oracle[ROWS];
     TOL_CHECK(oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * width);
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, SHARES * ROWS, apart, 0, 0, 1, &parts));
     TOL_TRY(sweep_matrix_make(sweep, type, ROWS, width, 0, 0, 0, &out));
-    for (size_t r = 0; r < ROWS; r++) {
-        float *part = parts.values + (EMPTY * ROWS + r) * apart;
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, ROWS, 1, 0, 0, 0, &lse));
+    for (size_t i = 0; i < SHARES * ROWS; i++) {
+        float *part = parts.values + i * apart;
+        if (i / ROWS != EMPTY && i % ROWS != 0) continue;
         for (size_t d = 0; d < width; d++) part[d] = 0;
         part[width] = -INFINITY;
     }
     TOL_TRY(kn_guarded_write(&parts.guarded, parts.values));
-    for (size_t r = 0; r < ROWS; r++) merge(parts.values, r, width, oracle + r * width);
+    for (size_t r = 0; r < ROWS; r++) {
+        merge(parts.values, r, width, oracle + r * width, lse_oracle + r);
+    }
     const long long w = (long long)width;
     struct attention_arguments arguments = {
         .out = tol_buffer_address(out.guarded.buffer) + out.guarded.offset,
+        .lse = tol_buffer_address(lse.guarded.buffer) + lse.guarded.offset,
         .part = tol_buffer_address(parts.guarded.buffer) + parts.guarded.offset,
         .out_strides = {HEADS * QUERIES * w, QUERIES * w, w},
         .batch = BATCH,
@@ -62,13 +70,16 @@ static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, 
     TOL_TRY(kn_kernels_pick(sweep->kernels, &kn_attention_combine[type], name, NULL, &variant,
                             &kernel));
     TOL_TRY(tol_launch(sweep->stream, kernel, shape, (struct tol_arguments){1, &value, &bytes}));
-    status = sweep_matrix_judge(
+    TOL_TRY(sweep_matrix_judge(
         sweep, &out, oracle,
         (struct kn_tolerance){1e-5, type == KN_F32 ? 1e-5 : 2 * kn_type_roundoff(type)}, deviation,
-        touched);
+        touched));
+    status = sweep_matrix_judge(sweep, &lse, lse_oracle, (struct kn_tolerance){1e-5, 1e-5},
+                                deviation, touched);
 out:
     sweep_matrix_end(&parts);
     sweep_matrix_end(&out);
+    sweep_matrix_end(&lse);
     free(oracle);
     return status;
 }
