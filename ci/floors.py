@@ -17,9 +17,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 
-from rooms import ROOMS, Room
+from rooms import PUBLIC, ROOMS, Room
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+import configure  # noqa: E402  (where the compiler looks for includes)
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 STRUCT = re.compile(r"^(?:typedef )?(?:struct|union) (\w+) \{", re.MULTILINE)
 BEGIN, END = "<!-- floors: written by ci/floors.py -->", "<!-- end of floors -->"
@@ -38,7 +41,7 @@ def read_tree() -> dict[str, str]:
         str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
     return {name: (ROOT / name).read_text(encoding="utf-8") for name in sorted(set(names))
             if name.endswith((".c", ".h", ".def", ".cuh")) and (ROOT / name).is_file()
-            and any(room.holds(name) for room in ROOMS)}
+            and room_of(name) is not None}
 
 
 def stem(path: str) -> str:
@@ -46,37 +49,48 @@ def stem(path: str) -> str:
 
 
 def is_test(path: str) -> bool:
-    return stem(path).endswith("_test") or "/test/" in path
+    return stem(path).endswith(("_test", "_scene")) or "/test/" in path
+
+
+def room_of(path: str) -> Room | None:
+    """The room with the longest root."""
+    held = [room for room in ROOMS if path.startswith(room.root + "/")]
+    return max(held, key=lambda room: len(room.root), default=None)
+
+
+def include_paths(path: str) -> list[str]:
+    """Where the compiler looks for an include, in its order: the flags are configure.py's."""
+    flags = next(flags for folder, (_, flags) in configure.ROOMS.items() if path.startswith(folder))
+    return [f"{pathlib.PurePosixPath(path).parent}/",
+            *(f"{flag.removeprefix('-I')}/" for flag in flags.split())]
 
 
 class Plan:
-    """A room with its files: who stands where, and who includes whom."""
+    """A room with its files: where each is, and what it includes."""
 
     def __init__(self, room: Room, texts: dict[str, str]) -> None:
         self.room = room
-        self.texts = {path: text for path, text in texts.items() if room.holds(path)}
+        self.texts = {path: text for path, text in texts.items() if room_of(path) == room}
         self.everything = texts
         self.sources = {stem(path): self.folder_of(path) for path in self.texts
-                        if path.endswith(".c")}
+                        if path.endswith(".c") and not is_test(path)}
         self.floor = {folder: number for number, (folders, _) in enumerate(room.floors)
                       for folder in folders.split()}
 
     def folder_of(self, path: str) -> str:
         return str(pathlib.PurePosixPath(path).parent.relative_to(self.room.root))
 
-    def is_public(self, path: str) -> bool:
-        return bool(self.room.public) and self.folder_of(path) == self.room.public
+    def floor_of(self, path: str) -> int | None:
+        """None: it is on no floor. A public header is on that of the source which it declares."""
+        if self.is_public(path):
+            return self.floor.get(self.sources.get(stem(path), ""), 0)
+        return self.floor.get(self.folder_of(path))
 
-    def home(self, path: str) -> str:
-        """The folder that a file counts to: a public header's is that of what it declares."""
-        if not self.is_public(path):
-            return self.folder_of(path)
-        name = stem(path)
-        return self.room.homes.get(name) or self.sources.get(name, "include")
+    def is_public(self, path: str) -> bool:
+        return bool(self.room.public) and path.startswith(self.room.public)
 
     def resolve(self, path: str, name: str) -> str | None:
-        places = [str(pathlib.PurePosixPath(path).parent) + "/", *self.room.paths]
-        for place in places + ["kernels/", "runtime/include/tollens/"]:
+        for place in [*include_paths(path), PUBLIC]:
             found = posixpath.normpath(place + name)
             if found in self.everything:
                 return found
@@ -90,8 +104,9 @@ class Plan:
                 yield path, line, found.group(1), self.resolve(path, found.group(1))
 
     def is_above(self, path: str) -> bool:
-        return (is_test(path) or stem(path) in self.room.for_tests
-                or self.folder_of(path) in self.room.above)
+        """Programs, tests, and public headers that only gather others."""
+        return (is_test(path) or self.folder_of(path) in self.room.above
+                or (self.is_public(path) and stem(path) not in self.sources))
 
     # ---- what is wrong ---------------------------------------------------------------------
 
@@ -101,33 +116,30 @@ class Plan:
             if other is None:
                 if name not in MADE:
                     yield f'{here}"{name}" is not found on the include paths of {self.room.root}'
-            elif not self.room.holds(other):
-                if not any(pathlib.PurePosixPath(other).match(pattern) or
-                           (pattern.endswith("/*") and other.startswith(pattern[:-1]))
-                           for pattern in self.room.outside):
-                    yield f"{here}{self.room.root} may not include {other}"
-            elif not self.is_above(path):
+                continue
+            if room_of(other) != self.room and not other.startswith(self.room.below):
+                yield f"{here}{self.room.root} may not include {other}"
+            elif not self.is_above(path) and (room_of(other) == self.room or self.is_public(other)):
                 yield from self.climb(here, path, other)
 
     def climb(self, here: str, path: str, other: str) -> Iterator[str]:
-        own, its = self.home(path), self.home(other)
-        for folder, of in ((own, path), (its, other)):
-            if folder not in self.floor:
-                yield f"{here}{folder} of {of} is on no floor: see ci/floors.py"
+        own, its = self.floor_of(path), self.floor_of(other)
+        for floor, of in ((own, path), (its, other)):
+            if floor is None:
+                yield f"{here}the folder of {of} is on no floor: see ci/rooms.py"
                 return
-        if own != its and self.floor[its] >= self.floor[own]:
-            yield (f"{here}{own} is on floor {self.floor[own]} and may not include "
-                   f"{other} on floor {self.floor[its]}")
+        is_same = not self.is_public(other) and self.folder_of(path) == self.folder_of(other)
+        if not is_same and its >= own and not (self.is_public(other) and its == own):
+            yield f"{here}{path} is on floor {own} and may not include {other} on floor {its}"
 
     def node(self, path: str) -> str:
         """A .c file and its private header are one; a public header stands for itself."""
-        name = self.room.parts.get(stem(path), stem(path))
-        return f"{name}.h" if self.is_public(path) else name
+        return f"{stem(path)}.h" if self.is_public(path) else stem(path)
 
     def circles(self) -> Iterator[str]:
         edges: dict[str, set[str]] = {}
         for path, _, _, other in self.includes():
-            if other is not None and self.room.holds(other) and not self.is_above(path):
+            if other is not None and room_of(other) == self.room and not self.is_above(path):
                 edges.setdefault(self.node(path), set()).add(self.node(other))
         for circle in components(edges):
             yield f"{self.room.root}: these include each other: {', '.join(sorted(circle))}"

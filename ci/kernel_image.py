@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes the assembly that holds the images of one kernel file: its PTX and, if NVCC is given,
-cubins, each packed as an .xz stream, which is a tenth of it (deflate leaves a fifth).
+cubins, each as an .xz stream, a tenth of its size (deflate leaves a fifth).
 
-    ci/kernel_image.py OUT.S SOURCE.cu PTX [NVCC]
+    ci/kernel_image.py OUT.S SOURCE.cu PTX.xz [NVCC]
 
-The PTX is the committed one; a cubin is made for each kind of device of CUBINS for which the PTX's
-target is not too new. Beside OUT.S lie the cubins, the streams and OUT.S.d, which says what they
-were made from.
-kernels/kernel_image.h has the form of what comes out.
+The PTX is the committed stream, which ci/ptx packed. A cubin is made for each kind of device of
+CUBINS for which the PTX's target is not too new. Next to OUT.S lie the cubins, their streams and
+OUT.S.d, which lists what they were made from.
+kernels/kernel_image.h has the form of the output.
 """
 
 import lzma
@@ -18,10 +18,8 @@ import sys
 
 CUBINS = ("80", "89", "90a")
 # The default dictionary is 8 MiB, which whoever unpacks allocates; the largest image is 1.5 MiB.
-# Of 30 MB of PTX preset 1 leaves 2.8 MB in a second, and preset 9 leaves 2.1 MB in ten, which are
-# few beside nvcc's minutes.
 DICTIONARY = 2 << 20
-QUICK, SMALL = 1, 9
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": DICTIONARY}]
 
 
 def capability(target: str) -> int:
@@ -41,12 +39,8 @@ def compile_cubin(nvcc: str, source: str, kind: str, out: pathlib.Path, made: st
     subprocess.run(command, check=True)
 
 
-def pack(path: pathlib.Path, out: pathlib.Path, preset: int) -> int:
-    """How many bytes it was before."""
-    content = path.read_bytes()
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": preset, "dict_size": DICTIONARY}]
-    out.write_bytes(lzma.compress(content, check=lzma.CHECK_CRC32, filters=filters))
-    return len(content)
+def packed(content: bytes) -> bytes:
+    return lzma.compress(content, check=lzma.CHECK_CRC32, filters=FILTERS)
 
 
 def assembly(name: str, images: list[tuple[str, int, str, bool]]) -> str:
@@ -69,23 +63,22 @@ def main() -> int:
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     out, source, ptx = sys.argv[1:4]
     nvcc = " ".join(sys.argv[4:])
-    target = re.search(r"^\.target sm_(\d+[af]?)", pathlib.Path(ptx).read_text(), re.MULTILINE)
+    text = lzma.decompress(pathlib.Path(ptx).read_bytes())
+    target = re.search(rb"^\.target sm_(\d+[af]?)", text, re.MULTILINE)
     if target is None:
         print(f"kernel_image.py: {ptx} names no target", file=sys.stderr)
         return 1
-    name = pathlib.Path(out).stem
-    files = [(pathlib.Path(ptx), target.group(1), False)]
+    of_ptx = target.group(1).decode()
+    images = [(ptx, len(text), of_ptx, False)]
     for kind in CUBINS if nvcc else ():
-        if serves(target.group(1), kind):
+        if serves(of_ptx, kind):
             cubin = pathlib.Path(out).with_suffix(f".sm_{kind}.cubin")
             compile_cubin(nvcc, source, kind, cubin, out)
-            files.append((cubin, kind, True))
-    images = []
-    for path, kind, is_cubin in files:
-        packed = pathlib.Path(out).with_name(f"{path.name}.xz")
-        size = pack(path, packed, SMALL if nvcc else QUICK)
-        images.append((str(packed), size, kind, is_cubin))
-    pathlib.Path(out).write_text(assembly(name, images))
+            content = cubin.read_bytes()
+            stream = cubin.with_name(f"{cubin.name}.xz")
+            stream.write_bytes(packed(content))
+            images.append((str(stream), len(content), kind, True))
+    pathlib.Path(out).write_text(assembly(pathlib.Path(out).stem, images))
     return 0
 
 

@@ -4,6 +4,8 @@
     ci/ptx_sources.py            names each file whose source, or whose text, changed since
     ci/ptx_sources.py --write [NAME...]    records all files, or those of these sources; ci/ptx
                                  --write calls this
+    ci/ptx_sources.py --text PATH    prints what a kept file holds
+    ci/ptx_sources.py --keep PATH TEXT    packs a text into a kept file
     ci/ptx_sources.py --plan --compile|--all|--write [NAME...]    what ci/ptx is to compile, a line
                                  a file: path, version that is written into it or -, target,
                                  source, options of nvcc
@@ -18,10 +20,13 @@ stale.
 
 import datetime
 import hashlib
+import lzma
 import pathlib
 import re
 import sys
 from typing import NamedTuple
+
+import kernel_image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = "fixtures/ptx/sources.sha256"
@@ -103,18 +108,33 @@ def corpus(root: pathlib.Path, source: pathlib.Path) -> dict[str, Made]:
 
 def all_made(root: pathlib.Path) -> dict[str, Made]:
     """Each PTX file that has a source, and what it is made of."""
-    made = {f"fixtures/ptx/kernels/{source.stem}.ptx": kernel(source)
-            for source in root.glob("kernels/*/*.cu")}
+    made = {f"fixtures/ptx/kernels/{source.stem}.ptx.xz": kernel(source)
+            for source in root.glob("kernels/**/*.cu")}
     for source in (root / "runtime/soft/corpus").glob("*.cu"):
         made |= corpus(root, source)
     return dict(sorted(made.items()))
+
+
+def kept_text(file: pathlib.Path) -> bytes:
+    """What a kept file holds: the kernels' are packed. ValueError: it is damaged."""
+    content = file.read_bytes()
+    if file.suffix != ".xz":
+        return content
+    try:
+        return lzma.decompress(content)
+    except lzma.LZMAError as error:
+        raise ValueError(f"{file} is damaged: {error}") from error
+
+
+def keep(file: pathlib.Path, text: bytes) -> None:
+    file.write_bytes(kernel_image.packed(text) if file.suffix == ".xz" else text)
 
 
 def present(root: pathlib.Path) -> dict[str, tuple[str, str]]:
     found = {}
     for path, made in all_made(root).items():
         file = root / path
-        text = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+        text = hashlib.sha256(kept_text(file)).hexdigest() if file.is_file() else "missing"
         found[path] = (checksum(made), text)
     return found
 
@@ -181,6 +201,12 @@ def print_plan(action: str, names: list[str]) -> int:
 def main() -> int:
     if sys.argv[1:2] == ["--write"]:
         write(ROOT, sys.argv[2:])
+        return 0
+    if sys.argv[1:2] == ["--text"] and len(sys.argv) == 3:
+        sys.stdout.buffer.write(kept_text(pathlib.Path(sys.argv[2])))
+        return 0
+    if sys.argv[1:2] == ["--keep"] and len(sys.argv) == 4:
+        keep(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]).read_bytes())
         return 0
     if sys.argv[1:2] == ["--plan"] and sys.argv[2:]:
         return print_plan(sys.argv[2], sys.argv[3:])

@@ -15,11 +15,11 @@ class PtxSources(unittest.TestCase):
         self.root = pathlib.Path(folder.name).resolve()
         self.put("kernels/basics/fill.cu", '// Fills.\n#include "../tile.cuh"\nint a = 1;\n')
         self.put("kernels/tile.cuh", "int tile = 2;\n")
-        self.put("fixtures/ptx/kernels/fill.ptx", ".version 6.4\n")
+        self.put_packed("fixtures/ptx/kernels/fill.ptx.xz", ".version 6.4\n")
         self.put("runtime/soft/corpus/sorting.cu", "int b;\n")
         for name in ("75", "80", "90", "90_lines"):
             self.put(f"fixtures/ptx/corpus/sorting_{name}.ptx", ".version 9.0\n")
-        self.assertIn("fixtures/ptx/kernels/fill.ptx: is not recorded: ci/ptx --write",
+        self.assertIn("fixtures/ptx/kernels/fill.ptx.xz: is not recorded: ci/ptx --write",
                       self.findings())
         ptx_sources.write(self.root, [])
         self.assertEqual(self.findings(), [])
@@ -27,6 +27,10 @@ class PtxSources(unittest.TestCase):
     def put(self, path: str, text: str) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text, encoding="utf-8")
+
+    def put_packed(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        ptx_sources.keep(self.root / path, text.encode())
 
     def findings(self) -> list[str]:
         return [f"{path}: {what}" for path, what in ptx_sources.findings(self.root).items()]
@@ -45,7 +49,7 @@ class PtxSources(unittest.TestCase):
 
     def test_a_changed_source_is_stale(self) -> None:
         self.put("kernels/basics/fill.cu", '#include "../tile.cuh"\nint a = 2;\n')
-        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx: is stale, its source "
+        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx.xz: is stale, its source "
                                            "changed: ci/ptx --write"])
 
     def test_another_target_is_stale(self) -> None:
@@ -66,8 +70,8 @@ class PtxSources(unittest.TestCase):
         self.assertEqual(len(self.findings()), 1)
 
     def test_changed_ptx_is_found(self) -> None:
-        self.put("fixtures/ptx/kernels/fill.ptx", ".version 6.5\n")
-        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx: was changed by "
+        self.put_packed("fixtures/ptx/kernels/fill.ptx.xz", ".version 6.5\n")
+        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx.xz: was changed by "
                                            "something other than ci/ptx --write"])
 
     def test_missing_and_left_over_files_are_found(self) -> None:
@@ -75,7 +79,7 @@ class PtxSources(unittest.TestCase):
         (self.root / "kernels/basics/fill.cu").unlink()
         self.assertEqual(self.findings(), [
             "fixtures/ptx/corpus/sorting_80.ptx: is missing: ci/ptx --write",
-            "fixtures/ptx/kernels/fill.ptx: is recorded in fixtures/ptx/sources.sha256 and has no "
+            "fixtures/ptx/kernels/fill.ptx.xz: is recorded in fixtures/ptx/sources.sha256 and has no "
             "source"])
 
     def test_debugging_information_is_not_compared_with_its_source(self) -> None:
@@ -84,7 +88,7 @@ class PtxSources(unittest.TestCase):
         self.assertEqual(len(self.findings()), 3)
 
     def test_other_options_and_another_version_are_stale(self) -> None:
-        path = "fixtures/ptx/kernels/fill.ptx"
+        path = "fixtures/ptx/kernels/fill.ptx.xz"
         made = ptx_sources.all_made(self.root)[path]
         self.assertEqual((made.options, made.version), ("-arch=compute_75", "6.4"))
         recorded = ptx_sources.recorded(self.root)[path][0]
@@ -93,7 +97,7 @@ class PtxSources(unittest.TestCase):
         self.assertNotEqual(ptx_sources.checksum(made._replace(version="7.0")), recorded)
 
     def test_a_header_may_need_a_newer_version(self) -> None:
-        path = "fixtures/ptx/kernels/fill.ptx"
+        path = "fixtures/ptx/kernels/fill.ptx.xz"
         for line, version in (("// PTX: 6.3\n", "6.4"), ("// PTX: 8.1\n", "8.1"),
                               ("// PTX: 10.0\n", "10.0"), ("// a PTX: 8.1\n", "6.4")):
             self.put("kernels/tile.cuh", f"{line}int tile = 2;\n")
@@ -105,7 +109,7 @@ class PtxSources(unittest.TestCase):
         record = self.root / ptx_sources.RECORD
         text = record.read_text(encoding="utf-8")
         for column in (0, 1):
-            line = next(line for line in text.splitlines() if line.endswith("fill.ptx"))
+            line = next(line for line in text.splitlines() if line.endswith("fill.ptx.xz"))
             fields = line.split()
             fields[column] = "0" * 64
             self.put(ptx_sources.RECORD, text.replace(line, " ".join(fields)))
@@ -115,7 +119,7 @@ class PtxSources(unittest.TestCase):
     def test_each_file_is_compiled_on_one_day_of_twelve(self) -> None:
         everything = self.planned(0, "--all")
         self.assertEqual(everything, ["sorting_75.ptx", "sorting_80.ptx", "sorting_90.ptx",
-                                      "fill.ptx"])
+                                      "fill.ptx.xz"])
         days = [self.planned(day) for day in range(700000, 700012)]
         self.assertEqual(sorted(sum(days, [])), sorted(everything))
         self.assertEqual(days[0], self.planned(700012))
@@ -125,19 +129,19 @@ class PtxSources(unittest.TestCase):
         self.put("fixtures/ptx/corpus/sorting_80.ptx", ".version 9.1\n")
         (self.root / "fixtures/ptx/corpus/sorting_75.ptx").unlink()
         for day in range(12):
-            self.assertLessEqual({"fill.ptx", "sorting_75.ptx", "sorting_80.ptx"},
+            self.assertLessEqual({"fill.ptx.xz", "sorting_75.ptx", "sorting_80.ptx"},
                                  set(self.planned(day)))
 
     def test_no_kept_name_follows_from_where_a_source_lay(self) -> None:
         kept = pathlib.Path(__file__).resolve().parents[1] / "fixtures/ptx/kernels"
-        paths = sorted(kept.glob("*.ptx"))
+        paths = sorted(kept.glob("*.ptx.xz"))
         self.assertGreater(len(paths), 100)
         for path in paths:
-            self.assertNotRegex(path.read_text(encoding="utf-8"), "_INTERNAL_(?!0{8}_)", path.name)
+            self.assertNotRegex(ptx_sources.kept_text(path).decode(), "_INTERNAL_(?!0{8}_)", path.name)
 
     def test_writing_names_sources_and_includes_debugging_information(self) -> None:
         self.assertEqual(ptx_sources.plan(self.root, "--write", ["fill"], 0),
-                         ["fixtures/ptx/kernels/fill.ptx"])
+                         ["fixtures/ptx/kernels/fill.ptx.xz"])
         self.assertEqual(len(ptx_sources.plan(self.root, "--write", ["sorting"], 0)), 4)
         self.assertEqual(len(ptx_sources.plan(self.root, "--write", [], 0)), 5)
         self.assertEqual(ptx_sources.all_made(self.root)[

@@ -10,9 +10,12 @@ import sys
 import tempfile
 import unittest
 
-from building import kernel_sources
+import ptx_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+import configure  # noqa: E402  (the images of the library)
+
 SOFT = ROOT / "build/libtollens-soft.so"
 
 # Takes the real one's options, runs the program, and says what STAND_IN wants about it.
@@ -108,11 +111,11 @@ class Sweep(unittest.TestCase):
     def test_all_kernels_of_the_library_are_on_it(self) -> None:
         listed = subprocess.run([ROOT / "build/kernel-sweep", "--list"], capture_output=True,
                                 text=True, check=True).stdout.splitlines()
-        names = [pathlib.Path(image).name for image in kernel_sources.KERNEL_IMAGES]
+        names = [pathlib.Path(image).name for image in configure.IMAGES]
         wanted = {(name, entry) for name in names
                   if not re.search("planted|defects|read_words", name)
                   for entry in re.findall(r"\.entry (\w+)", (
-                      ROOT / f"fixtures/ptx/kernels/{name}.ptx").read_text(encoding="utf-8"))}
+                      ptx_sources.kept_text(ROOT / f"fixtures/ptx/kernels/{name}.ptx.xz").decode()))}
         self.assertEqual({tuple(line.split()[1:]) for line in listed}, wanted)
 
 

@@ -7,12 +7,12 @@
 #include "harness/claim.h"
 #include "harness/clock.h"
 #include "attack/module_loads.h"
+#include "files/packed_file.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 HYP_WORDS(
     1,
@@ -65,15 +65,18 @@ static bool is_too_long(const struct hyp_attack *attack, off_t bytes) {
     return !attack->session.full && attack->kind != HYP_DEVICE_SOFT && bytes > 96 << 10;
 }
 
-/* 0 if it cannot be read. */
-static off_t bytes_of(const char *folder, const char *name) {
-    char path[5000];
-    struct stat info;
-    snprintf(path, sizeof path, "%s/%.255s", folder, name);
-    return stat(path, &info) == 0 ? info.st_size : 0;
+/* The length of a name without ".ptx", or ".ptx.xz" of what is kept packed; 0: it is no PTX. */
+static size_t name_length(const char *name) {
+    static const char *const endings[] = {".ptx.xz", ".ptx"};
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < 2; i++) {
+        const size_t end = strlen(endings[i]);
+        if (length > end && strcmp(name + length - end, endings[i]) == 0) return length - end;
+    }
+    return 0;
 }
 
-/* Lists the .ptx files of a folder below the root. */
+/* Lists the PTX files of a folder below the root, by their names without ".xz". */
 static struct files *list_files(struct hyp_attack *attack, const char *folder) {
     static struct files files;
     char whole[4600];
@@ -82,12 +85,14 @@ static struct files *list_files(struct hyp_attack *attack, const char *folder) {
     snprintf(whole, sizeof whole, "%s/%s", root != NULL ? root : "", folder);
     DIR *open = opendir(whole);
     for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
-        const char *end = strrchr(entry->d_name, '.');
-        if (end == NULL || strcmp(end, ".ptx") != 0 || files.count == FILES_MAX) continue;
+        const int length = (int)name_length(entry->d_name);
+        if (length == 0 || files.count == FILES_MAX) continue;
         struct file *file = &files.all[files.count];
-        file->bytes = bytes_of(whole, entry->d_name);
+        char path[5000];
+        snprintf(path, sizeof path, "%s/%.*s.ptx", whole, length, entry->d_name);
+        file->bytes = (off_t)hyp_packed_bytes(path);
         if (is_too_long(attack, file->bytes)) continue;
-        snprintf(file->path, sizeof file->path, "%s/%.200s", folder, entry->d_name);
+        snprintf(file->path, sizeof file->path, "%s/%.*s.ptx", folder, length, entry->d_name);
         files.count++;
     }
     if (open != NULL) closedir(open);

@@ -21,7 +21,7 @@ class TheCommand(unittest.TestCase):
 
     def test_wrong_files_are_refused(self) -> None:
         self.assertIn("there is no file runtime/nothing.c", self.refuse("runtime/nothing.c"))
-        for name in ("runtime/core/status_test.c", "runtime/bench/pool_bench.c", "README.md",
+        for name in ("runtime/driver/core/status_test.c", "runtime/driver/bench/pool_bench.c", "README.md",
                      "runtime/examples", "/"):
             self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
         self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
@@ -31,12 +31,12 @@ class TheCommand(unittest.TestCase):
         self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
 
     def test_one_line_may_be_named(self) -> None:
-        done = subprocess.run([sys.executable, "ci/mutate", "--list", "runtime/core/status.c:20",
-                               "runtime/core/hdr.c:203"], cwd=ROOT, text=True,
+        done = subprocess.run([sys.executable, "ci/mutate", "--list", "runtime/driver/core/status.c:20",
+                               "runtime/driver/core/hdr.c:203"], cwd=ROOT, text=True,
                               capture_output=True, check=True)
         places = {":".join(line.split(":")[:2]) for line in done.stdout.split("\n") if line}
-        self.assertIn("runtime/core/hdr.c:203", places)
-        self.assertLessEqual(places, {"runtime/core/hdr.c:203", "runtime/core/status.c:20"})
+        self.assertIn("runtime/driver/core/hdr.c:203", places)
+        self.assertLessEqual(places, {"runtime/driver/core/hdr.c:203", "runtime/driver/core/status.c:20"})
 
     def test_a_broken_file_of_survivors_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -95,7 +95,7 @@ class TheOperators(unittest.TestCase):
         self.assertEqual(len({mutant.key for mutant in found}), 2)
 
     def test_every_bracket_has_a_partner_in_our_sources(self) -> None:
-        for path in sorted((ROOT / "runtime/core").glob("*.c")):
+        for path in sorted((ROOT / "runtime/driver/core").glob("*.c")):
             source = Source(path.read_text())
             for index, token in enumerate(source.tokens):
                 if token.kind == "sign" and token.text in "()[]{}":

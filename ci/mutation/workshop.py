@@ -22,7 +22,7 @@ class MutateError(Exception):
     """An error, as the sentence that the user sees."""
 
 
-QUIET_NINJA = str(pathlib.Path(__file__).resolve().parents[1] / "building/quiet_ninja")
+QUIET_NINJA = str(pathlib.Path(__file__).resolve().parents[1] / "quiet_ninja")
 
 
 @dataclasses.dataclass(frozen=True)

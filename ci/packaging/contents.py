@@ -13,7 +13,7 @@ from target import output
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
-QUIET_NINJA = str(ROOT / "ci/building/quiet_ninja")
+QUIET_NINJA = str(ROOT / "ci/quiet_ninja")
 PACKAGES = BUILD / "packages"
 # Beside the program, where it looks for them.
 LIBRARIES = ("libtollens-soft.so", "libcudart.so.12", "libcudart.so.13", "libnvml-stand-in.so",

@@ -38,7 +38,7 @@ RUN = {
     "build/tollens explain S2": 0,
     "build/tollens explain P1": 0,
     "build/tollens list --json": 0,
-    "ci/mutate --list runtime/objects/copy.c": 0,
+    "ci/mutate --list runtime/driver/objects/copy.c": 0,
     "ci/mutate --kernels --list kernels/row/row.cuh": 0,
 }
 ELSEWHERE = {
@@ -61,7 +61,7 @@ ELSEWHERE = {
     "build/tollens run P1 P2 --full --seeds 1": "ci/gpu, the part peers",
     "build/tollens guard -- ./worker < jobs": "guard_program_test.c",
     "build/tollens soft --devices 2 --check memory,init,sync,stream -- python3 "
-    "runtime/torch/torch_use_test.py": "the step torch",
+    "runtime/driver/torch/torch_use_test.py": "the step torch",
     "build/tollens replay TRACE --profile tight --out evidence/replay": "replay_test.c",
     "build/tollens soft -- PROGRAM ARGUMENTS": "soft_test.c",
     "build/tollens soft -- ./program": "the step cudart",

@@ -31,7 +31,7 @@ class RawCalls(unittest.TestCase):
         self.assertEqual(list(raw_calls.check(WHOLE)), [])
         self.assertEqual(list(raw_calls.check({**WHOLE, "runtime/soft/api/api_device.c": RAW[0],
                                                "runtime/include/tollens/driver.def": RAW[0]})), [])
-        for path in ("kernels/gemm/gemm.c", "runtime/examples/example.c", "hypotheses/h05_x.c",
+        for path in ("kernels/gemm/gemm.c", "runtime/examples/example.c", "hypotheses/h05/h05_x.c",
                      "hypotheses/harness/judge/gate.c", "runtime/include/tollens/pool.h",
                      "kernels/gemm/gemm_test.c", "hypotheses/h04_launches_cost_little.c.c"):
             found = list(raw_calls.check({**WHOLE, path: "\n" + RAW[0]}))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes runtime/worker/unicode_ranges.def: the code points that are letters, numbers and
+"""Writes runtime/models/tokenizer/unicode_ranges.def: the code points that are letters, numbers and
 punctuation, from the Unicode database of the package unicodedata2.
 
     python3 -m venv venv && venv/bin/pip install unicodedata2==15.1.0
@@ -13,7 +13,8 @@ import sys
 
 import unicodedata2
 
-PATH = pathlib.Path(__file__).resolve().parent.parent.parent / "runtime/worker/unicode_ranges.def"
+PATH = (pathlib.Path(__file__).resolve().parents[2] /
+        "runtime/models/tokenizer/unicode_ranges.def")
 CLASSES = {"L": "LETTER", "N": "NUMBER", "P": "PUNCTUATION"}
 HEAD = """/*
  * The code points that are letters, numbers and punctuation (general categories L, N and P) in

@@ -2,7 +2,7 @@
  * Calls by flags: slots that are used again, calls that use each other's results, numbers that
  * begin again, and how much goes by flags.
  */
-#include "collective/collective_stage.h"
+#include "collective/collective_scene.h"
 #include "collective/collective_state.h"
 
 #include <stdlib.h>

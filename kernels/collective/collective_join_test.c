@@ -2,8 +2,8 @@
  * Ranks that are processes: results are those of the form with one process, to the bit; a process
  * that dies, hangs or does something else is a status; and nothing is left.
  */
-#include "collective/collective_ranks.h"
-#include "collective/collective_stage.h"
+#include "collective/ranks_scene.h"
+#include "collective/collective_scene.h"
 #include "collective/collective_state.h"
 #include "core/monotonic.h"
 #include "inputs.h"

@@ -1,7 +1,7 @@
 /*
  * A rank that is late or lost is a status by the deadline, and no hang.
  */
-#include "collective/collective_stage.h"
+#include "collective/collective_scene.h"
 #include "collective/collective_state.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * Who does not fit is refused with a sentence, and does not keep the others from meeting.
  */
 #include "collective/collective_meeting.h"
-#include "collective/collective_ranks.h"
+#include "collective/ranks_scene.h"
 #include "collective/collective_socket.h"
 #include "core/monotonic.h"
 

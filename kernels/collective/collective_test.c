@@ -2,7 +2,7 @@
  * Collectives of 2 to 8 devices, to the bit, against sums on the host: every call, way and type,
  * sizes about the edges of pieces and chunks, odd places, and calls behind each other.
  */
-#include "collective/collective_stage.h"
+#include "collective/collective_scene.h"
 #include "collective/collective_state.h"
 
 #include <stdlib.h>

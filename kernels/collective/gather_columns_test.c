@@ -1,7 +1,7 @@
 /*
  * Gathered columns: every byte of every rank's, and none beside; by both ways; and in graphs.
  */
-#include "collective/collective_stage.h"
+#include "collective/collective_scene.h"
 #include "collective/gather_columns.h"
 
 #include <stdlib.h>

@@ -10,7 +10,8 @@
 
 torch.cuda.memory_allocated() and its kin do not work with any allocator that is plugged in;
 statistics() has the same numbers. The library is libtollens-torch.so of this package, or
-$TOLLENS_TORCH_LIBRARY. What it can be told by environment variables is in runtime/torch/README.md.
+$TOLLENS_TORCH_LIBRARY. runtime/driver/torch/README.md lists the environment variables that it
+reads.
 """
 
 import ctypes
@@ -92,7 +93,7 @@ def all_statistics() -> list[dict[str, int]]:
 
 def statistics(device: int = 0) -> dict[str, int]:
     """In bytes: allocated, reserved, and the peak of each; counts of blocks, allocations, driver
-    calls; runtime/torch/README.md has all. Empty: the device has not been used."""
+    calls; runtime/driver/torch/README.md has all. Empty: the device has not been used."""
     return next((each for each in all_statistics() if each["device"] == device), {})
 
 

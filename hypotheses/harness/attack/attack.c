@@ -7,6 +7,7 @@
 #include "harness/claim.h"
 #include "harness/clock.h"
 #include "files/atomic_file.h"
+#include "files/packed_file.h"
 #include "harness/ledger.h"
 #include "record/record.h"
 #include "harness/sabotage.h"
@@ -198,7 +199,7 @@ char *hyp_attack_file(struct hyp_attack *attack, const char *path, size_t *bytes
     char *text = NULL;
     if (root != NULL) {
         snprintf(whole, sizeof whole, "%s/%s", root, path);
-        text = hyp_file_read(whole, FILE_BYTES_MAX, bytes);
+        text = hyp_packed_read(whole, FILE_BYTES_MAX, bytes);
     }
     if (text == NULL) hyp_attack_check(attack, false, "%s", hyp_error());
     return text;

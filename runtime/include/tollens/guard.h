@@ -8,8 +8,8 @@
  *
  * NVIDIA's driver ends all contexts of a process when a kernel faults on one device, so what must
  * outlive a device is in processes of its own. The guard starts the same program once for each
- * device and hands it jobs, one at a time (runtime/guard/README.md has the protocol; guard_worker.h
- * speaks it). A worker whose device faults, that hangs, that breaks the protocol or that dies is
+ * device and hands it jobs, one at a time (runtime/driver/guard/README.md has the protocol;
+ * guard_worker.h speaks it). A worker whose device faults, that hangs, that breaks the protocol or that dies is
  * killed; its job goes to another device, the device is probed by a process of its own, and comes
  * back or is fenced with the reason.
  *

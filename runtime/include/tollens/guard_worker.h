@@ -14,7 +14,8 @@
  * stopped; that a job goes on is told by its parts and its answer alone.
  *
  * Threads: one worker a process; tol_guard_worker_keep may be called from any thread, the others
- * from one. Programs in other languages write the protocol themselves (runtime/guard/README.md).
+ * from one. Programs in other languages write the protocol themselves
+ * (runtime/driver/guard/README.md).
  */
 #ifndef TOLLENS_GUARD_WORKER_H
 #define TOLLENS_GUARD_WORKER_H

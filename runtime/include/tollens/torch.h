@@ -5,8 +5,8 @@
  *         "libtollens-torch.so", "tol_torch_allocate_or_throw", "tol_torch_free")
  *     torch.cuda.memory.change_current_allocator(allocator)
  *
- * runtime/torch/torch_memory.py does that, and sets the other functions as well. A stream is a
- * cudaStream_t, which is a CUstream; 0 is the legacy default stream. Each device gets a pool at its
+ * reports/tollens/torch_memory.py does that, and sets the other functions as well. A stream is
+ * a cudaStream_t, which is a CUstream; 0 is the legacy default stream. Each device gets a pool at its
  * first allocation, on the primary context, which is PyTorch's; before that nothing is opened.
  *
  * Stream order: a freed block is used again by the same stream at once, and by another one when the

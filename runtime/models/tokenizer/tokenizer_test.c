@@ -1,0 +1,218 @@
+/*
+ * Tokenizers on small vocabularies that are made here; what llama.cpp makes of texts is in
+ * tokenizer_oracle_test.c. And the decoder.
+ */
+#include "gguf_scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A byte-level vocabulary of the 256 letters, "ab", " ab" and an end. */
+static void make_bpe(struct gguf_maker *maker, const char *model, const char *pre) {
+    maker_begin(maker, 3, 0, 6);
+    maker_key_string(maker, "tokenizer.ggml.model", model);
+    maker_key_string(maker, "tokenizer.ggml.pre", pre);
+    maker_key_array(maker, "tokenizer.ggml.tokens", TOL_GGUF_STRING, 259);
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        char letter[8] = "";
+        uint32_t code = byte < 0x21    ? 0x100 + byte
+                        : byte < 0x7f  ? byte
+                        : byte < 0xa1  ? 0x100 + 33 + (byte - 0x7f)
+                        : byte == 0xad ? 0x143
+                                       : byte;
+        if (code < 0x80)
+            snprintf(letter, sizeof letter, "%c", (char)code);
+        else
+            snprintf(letter, sizeof letter, "%c%c", (char)(0xc0 | code >> 6),
+                     (char)(0x80 | (code & 63)));
+        maker_string(maker, letter);
+    }
+    maker_string(maker, "ab");
+    maker_string(maker, "\xc4\xa0"
+                        "ab"); /* U+0120 is the space */
+    maker_string(maker, "<|im_end|>");
+    maker_key_array(maker, "tokenizer.ggml.token_type", TOL_GGUF_I32, 259);
+    for (uint32_t i = 0; i < 259; i++) maker_u32(maker, i == 258 ? 3 : 1);
+    maker_key_array(maker, "tokenizer.ggml.merges", TOL_GGUF_STRING, 2);
+    maker_string(maker, "a b");
+    maker_string(maker, "\xc4\xa0 ab");
+    maker_key_u32(maker, "tokenizer.ggml.eos_token_id", 258);
+}
+
+static struct tol_tokenizer *opened(struct gguf_maker *maker) {
+    struct tol_gguf *gguf = NULL;
+    struct tol_tokenizer *tokenizer = NULL;
+    MUST(maker_open(maker, &gguf));
+    MUST(tol_tokenizer_create(gguf, &tokenizer));
+    tol_gguf_close(gguf);
+    maker_end(maker);
+    return tokenizer;
+}
+
+static void must_be_refused(struct gguf_maker *maker, tol_status expected, const char *text) {
+    struct tol_gguf *gguf = NULL;
+    struct tol_tokenizer *tokenizer = NULL;
+    MUST(maker_open(maker, &gguf));
+    MUST_FAIL(tol_tokenizer_create(gguf, &tokenizer), expected, text);
+    cr_assert_null(tokenizer);
+    tol_gguf_close(gguf);
+    maker_end(maker);
+}
+
+Test(tokenizer, other_kinds_are_refused_by_name) {
+    struct gguf_maker maker = {.bytes = NULL};
+    make_bpe(&maker, "bert", "qwen2");
+    must_be_refused(&maker, TOL_UNSUPPORTED, "the tokenizer \"bert\" is not supported");
+    make_bpe(&maker, "gpt2", "tekken");
+    must_be_refused(&maker, TOL_UNSUPPORTED, "the pre-tokenizer \"tekken\" is not supported");
+    maker_begin(&maker, 3, 0, 0);
+    must_be_refused(&maker, TOL_NOT_FOUND, "tokenizer.ggml.model");
+    maker_begin(&maker, 3, 0, 1);
+    maker_key_string(&maker, "tokenizer.ggml.model", "llama");
+    must_be_refused(&maker, TOL_NOT_FOUND, "tokenizer.ggml.tokens");
+    maker_begin(&maker, 3, 0, 3);
+    maker_key_string(&maker, "tokenizer.ggml.model", "llama");
+    maker_key_array(&maker, "tokenizer.ggml.tokens", TOL_GGUF_STRING, 2);
+    maker_string(&maker, "a");
+    maker_string(&maker, "b");
+    maker_key_array(&maker, "tokenizer.ggml.scores", TOL_GGUF_F32, 1);
+    maker_u32(&maker, 0);
+    must_be_refused(&maker, TOL_INVALID_FILE,
+                    "\"tokenizer.ggml.scores\" at byte 132 has 1 entries "
+                    "for 2 tokens");
+    struct tol_tokenizer *tokenizer = NULL;
+    MUST_FAIL(tol_tokenizer_create(NULL, &tokenizer), TOL_INVALID_ARGUMENT, "NULL");
+    tol_tokenizer_destroy(NULL);
+}
+
+Test(tokenizer, a_room_that_is_too_small_says_what_is_needed) {
+    struct gguf_maker maker = {.bytes = NULL};
+    int32_t tokens[4] = {-7, -7, -7, -7};
+    size_t count = 0;
+    struct tol_encode_options options = {true, true};
+    make_bpe(&maker, "gpt2", "qwen2");
+    struct tol_tokenizer *tokenizer = opened(&maker);
+    MUST_FAIL(tol_tokenizer_encode(tokenizer, "ab ab<|im_end|>", 15, &options, tokens, 2, &count),
+              TOL_OUT_OF_RANGE, "3 tokens, and there is room for 2");
+    cr_assert(count == 3 && tokens[0] == 256 && tokens[1] == 257 && tokens[2] == -7);
+    MUST(tol_tokenizer_encode(tokenizer, "ab ab<|im_end|>", 15, &options, tokens, 3, &count));
+    cr_assert(count == 3 && tokens[2] == 258);
+    MUST_FAIL(tol_tokenizer_encode(tokenizer, "ab", 2, &options, NULL, 0, &count), TOL_OUT_OF_RANGE,
+              "1 tokens");
+    MUST(tol_tokenizer_encode(tokenizer, NULL, 0, &options, NULL, 0, &count));
+    cr_assert(count == 0);
+    MUST_FAIL(tol_tokenizer_encode(tokenizer, NULL, 1, &options, tokens, 4, &count),
+              TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_tokenizer_encode(tokenizer, "", SIZE_MAX, &options, tokens, 4, &count),
+              TOL_INVALID_ARGUMENT, "at most");
+    cr_assert(tol_tokenizer_is_end(tokenizer, 258) && !tol_tokenizer_is_end(tokenizer, 257));
+    cr_assert(!tol_tokenizer_is_end(tokenizer, -1) && !tol_tokenizer_is_end(tokenizer, 259));
+    cr_assert(tol_tokenizer_find(tokenizer, "<|im_end|>") == 258);
+    cr_assert(tol_tokenizer_find(tokenizer, "<|im_end") == TOL_TOKEN_NONE);
+    tol_tokenizer_destroy(tokenizer);
+}
+
+/* ---- the decoder ---- */
+
+static void must_decode(const struct tol_tokenizer *tokenizer, const char *bytes, size_t count,
+                        const char *expected) {
+    char text[256];
+    size_t length = 0, part = 0;
+    struct tol_decoder decoder;
+    tol_decoder_begin(&decoder, tokenizer, false, true);
+    for (size_t i = 0; i < count; i++) {
+        MUST(tol_decoder_push(&decoder, (unsigned char)bytes[i], text + length,
+                              sizeof text - length, &part));
+        length += part;
+    }
+    MUST(tol_decoder_end(&decoder, text + length, sizeof text - length, &part));
+    length += part;
+    cr_assert(length == strlen(expected) && memcmp(text, expected, length) == 0,
+              "\"%.*s\", not \"%s\"", (int)length, text, expected);
+}
+
+Test(tokenizer, what_is_decoded_is_valid_utf8) {
+    struct gguf_maker maker = {.bytes = NULL};
+    make_bpe(&maker, "gpt2", "qwen2");
+    struct tol_tokenizer *tokenizer = opened(&maker);
+    must_decode(tokenizer, "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10, "a\u00e9\u20ac\U0001f600");
+    /* As the Unicode Standard, table 3-8 and its kin, replaces them. */
+    must_decode(tokenizer,
+                "\xff"
+                "a",
+                2, "\ufffda");
+    must_decode(tokenizer,
+                "\xe2\x82"
+                "a",
+                3, "\ufffda");
+    must_decode(tokenizer, "\xe2\x82", 2, "\ufffd");
+    must_decode(tokenizer, "\xf0\x9f\xc3\xa9", 4, "\ufffd\u00e9");
+    must_decode(tokenizer, "\xc0\xaf", 2, "\ufffd\ufffd");
+    must_decode(tokenizer, "\xed\xa0\x80", 3, "\ufffd\ufffd\ufffd");
+    must_decode(tokenizer, "\xf4\x91\x92\x93", 4, "\ufffd\ufffd\ufffd\ufffd");
+    tol_tokenizer_destroy(tokenizer);
+}
+
+Test(tokenizer, a_sequence_is_held_back_until_it_is_whole_and_nothing_is_lost) {
+    struct gguf_maker maker = {.bytes = NULL};
+    char text[16];
+    size_t bytes = 7;
+    struct tol_decoder decoder;
+    make_bpe(&maker, "gpt2", "qwen2");
+    struct tol_tokenizer *tokenizer = opened(&maker);
+    tol_decoder_begin(&decoder, tokenizer, false, false);
+    MUST(tol_decoder_push(&decoder, 0xe2, text, sizeof text, &bytes));
+    cr_assert(bytes == 0);
+    MUST(tol_decoder_push(&decoder, 0x82, text, sizeof text, &bytes));
+    cr_assert(bytes == 0);
+    MUST_FAIL(tol_decoder_push(&decoder, 0xac, text, 2, &bytes), TOL_OUT_OF_RANGE,
+              "3 bytes, and there is room for 2");
+    cr_assert(bytes == 3);
+    MUST(tol_decoder_push(&decoder, 0xac, text, 3, &bytes));
+    cr_assert(bytes == 3 && memcmp(text, "\u20ac", 3) == 0);
+    MUST(tol_decoder_push(&decoder, 258, text, sizeof text, &bytes));
+    cr_assert(bytes == 0, "a control token has no text");
+    MUST_FAIL(tol_decoder_push(&decoder, 259, text, sizeof text, &bytes), TOL_INVALID_ARGUMENT,
+              "259 is no token of a vocabulary of 259");
+    MUST(tol_decoder_end(&decoder, text, 0, &bytes));
+    cr_assert(bytes == 0);
+    tol_decoder_begin(&decoder, tokenizer, true, false);
+    MUST(tol_decoder_push(&decoder, 258, text, sizeof text, &bytes));
+    cr_assert(bytes == 10 && memcmp(text, "<|im_end|>", 10) == 0);
+    cr_assert(tol_decoder_room(tokenizer) >= 30);
+    tol_tokenizer_destroy(tokenizer);
+}
+
+Test(tokenizer, spm_texts_come_back) {
+    static const char *const texts[] = {"a small house",
+                                        " two  spaces ",
+                                        "\n\ttabs",
+                                        "na\u00efve \u20ac",
+                                        "\U0001f9d1\U0001f3ff\u200d\U0001f4bb",
+                                        "<s> is text"};
+    struct tol_gguf *gguf = NULL;
+    struct tol_tokenizer *tokenizer = NULL;
+    struct tol_encode_options options = {true, false};
+    MUST(tol_gguf_open(test_fixture_path("models/vocabulary-spm.gguf"), &gguf));
+    MUST(tol_tokenizer_create(gguf, &tokenizer));
+    tol_gguf_close(gguf);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        int32_t tokens[128];
+        char text[256];
+        size_t count = 0, length = 0, bytes = 0;
+        struct tol_decoder decoder;
+        MUST(tol_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]), &options, tokens, 128,
+                                  &count));
+        cr_assert(tokens[0] == 1, "it begins with bos");
+        tol_decoder_begin(&decoder, tokenizer, false, true);
+        for (size_t j = 0; j < count; j++) {
+            cr_assert(tol_decoder_room(tokenizer) <= sizeof text - length);
+            MUST(
+                tol_decoder_push(&decoder, tokens[j], text + length, sizeof text - length, &bytes));
+            length += bytes;
+        }
+        cr_assert(length == strlen(texts[i]) && memcmp(text, texts[i], length) == 0,
+                  "\"%.*s\", not \"%s\"", (int)length, text, texts[i]);
+    }
+    tol_tokenizer_destroy(tokenizer);
+}

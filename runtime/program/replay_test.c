@@ -1,0 +1,258 @@
+/*
+ * Replays: a recorded trace comes out the same each time, all profiles take it, and a file that is
+ * none is refused with its line.
+ */
+#include "files/atomic_file.h"
+#include "program/program_scene.h"
+#include "harness/session.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB ((size_t)1 << 20)
+enum { THREADS = 3, STEPS = 120 };
+
+TestSuite(replay, .init = program_begin, .fini = program_end);
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+struct recorder {
+    struct tol_context *context;
+    struct tol_pool *pool;
+    uint64_t random;
+    bool failed;
+};
+
+static uint64_t draw(struct recorder *r, uint64_t below) {
+    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+    return (r->random >> 33) % below;
+}
+
+static void *record(void *user) {
+    struct recorder *r = user;
+    struct tol_stream *streams[3] = {NULL};
+    struct tol_block blocks[STEPS];
+    size_t count = 0;
+    unsigned tag = 0;
+    r->failed |= tol_pool_tag(r->pool, "weights", 0, &tag) != TOL_OK;
+    for (int i = 1; i < 3; i++) {
+        r->failed |= tol_stream_create(r->context, NULL, &streams[i]) != TOL_OK;
+    }
+    for (int step = 0; step < STEPS && !r->failed; step++) {
+        if (step == STEPS / 2) r->failed |= tol_pool_trim(r->pool, 0) != TOL_OK;
+        struct tol_stream *stream = streams[draw(r, 3)];
+        if (count > 0 && draw(r, 100) < 40) {
+            size_t which = (size_t)draw(r, count);
+            r->failed |= tol_pool_free(r->pool, blocks[which], stream) != TOL_OK;
+            blocks[which] = blocks[--count];
+            continue;
+        }
+        size_t bytes = 1 + (size_t)draw(r, (20 * MIB) >> draw(r, 12));
+        r->failed |= tol_pool_allocate_tagged(r->pool, bytes, stream, tag * (step % 2),
+                                              &blocks[count++]) != TOL_OK;
+    }
+    for (int i = 1; i < 3; i++) tol_stream_destroy(streams[i]);
+    return NULL;
+}
+
+/* What some threads did with a pool, as file "trace" of the test's folder. */
+static void record_trace(size_t events) {
+    enum hyp_device_kind kind = HYP_DEVICE_SOFT;
+    struct tol_driver *driver = NULL;
+    struct tol_context *context = NULL;
+    struct tol_pool *pool = NULL;
+    struct tol_pool_options options;
+    struct recorder recorders[THREADS];
+    pthread_t threads[THREADS];
+    struct tol_block refused;
+    char *text = NULL;
+    cr_assert(hyp_session_open(&kind, &driver) == TOL_OK &&
+                  tol_context_create(driver, 0, &context) == TOL_OK,
+              "%s", tol_message());
+    tol_pool_tight(tol_context_device(context), &options);
+    options.trace_events = events;
+    cr_assert(tol_pool_create(context, &options, &pool) == TOL_OK, "%s", tol_message());
+    for (unsigned i = 0; i < THREADS; i++) {
+        recorders[i] = (struct recorder){context, pool, 77 + i, false};
+        cr_assert(pthread_create(&threads[i], NULL, record, &recorders[i]) == 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert(!recorders[i].failed);
+    }
+    cr_assert(tol_pool_allocate(pool, (size_t)1 << 45, NULL, &refused) == TOL_OUT_OF_DEVICE_MEMORY);
+    cr_assert(tol_pool_trace(pool, &text) == TOL_OK, "%s", tol_message());
+    program_write("in/trace", text);
+    free(text);
+    tol_pool_destroy(pool);
+    tol_context_destroy(context);
+    tol_driver_close(driver);
+}
+
+/* ---- replaying ------------------------------------------------------------------------------- */
+
+static double result_of(const char *file, const char *name) {
+    json_t *all = program_json(file);
+    const json_t *value = json_object_get(json_object_get(all, "result"), name);
+    cr_assert(json_is_number(value), "%s has no %s", file, name);
+    double number = json_number_value(value);
+    json_decref(all);
+    return number;
+}
+
+Test(replay, what_was_recorded_comes_out_the_same_twice) {
+    record_trace(10000);
+    for (int i = 1; i <= 2; i++) {
+        char command[200];
+        snprintf(command, sizeof command,
+                 "\"$T\" replay \"$D/in/trace\" --profile tight --out \"$D/out%d\"", i);
+        cr_assert_eq(program_shell(command), 0, "%s", program_output);
+    }
+    cr_assert(program_says("4 threads and 6 streams") && program_says("driver calls: "), "%s",
+              program_output);
+    cr_assert_eq(program_shell("cmp \"$D/out1/fragmentation.csv\" \"$D/out2/fragmentation.csv\""),
+                 0, "%s", program_output);
+    json_t *one = program_json("out1/replay.json"), *two = program_json("out2/replay.json");
+    cr_assert(json_equal(json_object_get(one, "result"), json_object_get(two, "result")));
+    json_decref(one);
+    json_decref(two);
+    cr_assert(result_of("out1/replay.json", "held") >= result_of("out1/replay.json", "requested"));
+    cr_assert(result_of("out1/replay.json", "worst") >= 1);
+    cr_assert(result_of("out1/replay.json", "refused") == 0 &&
+              result_of("out1/replay.json", "granted") == 0);
+}
+
+Test(replay, its_evidence_can_be_read) {
+    record_trace(10000);
+    char command[1200];
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out=\"$D/out\""), 0, "%s",
+                 program_output);
+    snprintf(command, sizeof command,
+             "cd '%s' && \"$(cat build/python)\" -m reports.schema "
+             "runtime/driver/pool/snapshot.schema.json \"$D/out/snapshot.json\"",
+             hyp_session_root());
+    cr_assert_eq(program_shell(command), 0, "%s", program_output);
+    json_t *timeline = program_json("out/timeline.json");
+    cr_assert(json_array_size(json_object_get(timeline, "traceEvents")) > 3 * STEPS);
+    json_decref(timeline);
+    cr_assert_eq(program_shell("head -n 1 \"$D/out/fragmentation.csv\"; grep -c . "
+                               "\"$D/out/times.hlog\"; grep Tag=allocate \"$D/out/times.hlog\""),
+                 0);
+    cr_assert(program_says("step,requested,used,held,largest_hole\n"), "%s", program_output);
+}
+
+Test(replay, every_profile_and_limits_take_it) {
+    static const char *const commands[] = {"--profile default", "--profile latency",
+                                           "--profile driver", "--profile tight --floor 1"};
+    char command[200];
+    record_trace(10000);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        snprintf(command, sizeof command, "\"$T\" replay \"$D/in/trace\" %s", commands[i]);
+        cr_assert_eq(program_shell(command), 0, "%s: %s", commands[i], program_output);
+        cr_assert(program_says("held / requested: final "), "%s", program_output);
+    }
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --limit 60000000 --out \"$D/out\""),
+                 0, "%s", program_output);
+    cr_assert(program_says("failed here and succeeded in the trace"), "%s", program_output);
+    cr_assert(result_of("out/replay.json", "held_peak") <= 6e7);
+}
+
+/* Of a ring that was too small: what was made before its events is left out. */
+Test(replay, a_trace_without_its_beginning_is_replayed_as_far_as_it_goes) {
+    record_trace(100);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), 0, "%s", program_output);
+    cr_assert(program_says("earlier events were lost"), "%s", program_output);
+}
+
+/* ---- what is no trace ------------------------------------------------------------------------ */
+
+#define HEAD                                                                                       \
+    "#tollens pool trace 1\n#lost 0\n#tag 1 weights\n#more to come\n"                              \
+    "event,time_ns,thread,stream,kind,block,bytes,tag,took_ns\n"                                   \
+    "0,10,1,0,grow,0,4096,0,0\n1,11,1,0,stitch,0,4096,0,0\n"                                       \
+    "3,12,1,1,allocate,77,1000,1,5\n"
+
+Test(replay, a_trace_may_be_written_by_hand) {
+    program_write("in/trace", HEAD "4,13,2,0,free,77,1000,1,5\r\n9,14,1,0,trim,0,0,0,0\n"
+                                   "10,15,1,0,refuse,0,50,0,0\n");
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out \"$D/out\""), 0, "%s",
+                 program_output);
+    cr_assert(program_says("1 succeeded here and failed"), "%s", program_output);
+    cr_assert(result_of("out/replay.json", "requested") == 0);
+}
+
+Test(replay, a_bad_line_is_refused_by_its_number) {
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "is empty"},
+        {"hello\n", "line 1: the first line must be"},
+        {"#tollens pool trace 2\n", "line 1: the first line must be"},
+        {"#tollens pool trace 1\n", "no event"},
+        {"#tollens pool trace 1\nevent,what\n", "line 2: unexpected names of the fields"},
+        {"#tollens pool trace 1\n#tag 0 x\n", "line 2: a tag must have a number"},
+        {"#tollens pool trace 1\n#lost many\n", "line 2: this is not a number: 'many'"},
+        {HEAD "4,13,1,0,free,77,1000,1", "line 9: the line is cut off"},
+        {HEAD "4,13,1,0,free,77,1000,1\n", "line 9: a line must have nine fields"},
+        {HEAD "4,13,1,0,free,77,1000,1,5,6\n", "line 9: a line must have nine fields"},
+        {HEAD "4,13,1,0,steal,77,1000,1,5\n", "line 9: unknown kind of event 'steal'"},
+        {HEAD "4,13,1,0,free,78,1000,1,5\n", "line 9: the block is not live"},
+        {HEAD "4,13,1,0,allocate,77,1000,1,5\n", "line 9: the block is live already"},
+        {HEAD "4,13,1,0,allocate,78,0,1,5\n", "line 9: a block must have at least 1 byte"},
+        {HEAD "4,13,1,0,allocate,78,-5,1,5\n", "line 9: this is not a number: '-5'"},
+        {HEAD "4,13,1,0,allocate,78,281474976710656,1,5\n", "line 9: the number is too large"},
+        {HEAD "18446744073709551615,13,1,0,free,77,1000,1,5\n", "line 9: the number is too large"},
+        {HEAD "4,13,0,0,allocate,78,5,1,5\n", "line 9: thread numbers begin at 1"},
+        {HEAD "4,13,1,0,allocate,78,5,2,5\n", "line 9: no #tag line defines the tag '2'"},
+        {HEAD "3,13,1,0,allocate,78,5,1,5\n", "line 9: events must be in the order"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        program_write("in/trace", cases[i].text);
+        int code = program_shell("\"$T\" replay \"$D/in/trace\"");
+        cr_assert(code == 2 && program_says(cases[i].says), "%s: %d: %s", cases[i].says, code,
+                  program_output);
+    }
+}
+
+/* A free of a block that was allocated before the trace is left out, and its thread with it. */
+Test(replay, threads_without_an_event_are_not_counted) {
+    program_write("in/trace", "#tollens pool trace 1\n#lost 1\n"
+                              "event,time_ns,thread,stream,kind,block,bytes,tag,took_ns\n"
+                              "1,10,7,3,free,77,1000,0,5\n2,11,1,0,allocate,78,1000,0,5\n");
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), 0, "%s", program_output);
+    cr_assert(program_says("1 event of 1 thread and 0 streams"), "%s", program_output);
+}
+
+/* fgets does not say how long a line is, and the text of this one is empty. */
+Test(replay, a_line_that_begins_with_a_byte_0_is_refused) {
+    program_write("in/trace", "");
+    int code = program_shell("printf '#tollens pool trace 1\\n\\000x\\n' >\"$D/in/trace\"; "
+                             "\"$T\" replay \"$D/in/trace\"");
+    cr_assert(code == 2 && program_says("line 2: the line is cut off"), "%s", program_output);
+}
+
+Test(replay, wrong_words_are_usage_errors) {
+    static const char *const commands[] = {"replay",
+                                           "replay \"$D/none\"",
+                                           "replay \"$D\"",
+                                           "replay a b",
+                                           "replay a --profile fast",
+                                           "replay a --profile",
+                                           "replay a --frob",
+                                           "replay a --limit x",
+                                           "replay a --out",
+                                           "replay a --profile driver --limit 5",
+                                           "replay a --device gpu",
+                                           "replay \"$D/in/trace\" --out /dev/null/x"};
+    char command[200];
+    program_write("in/trace", HEAD);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        snprintf(command, sizeof command, "\"$T\" %s", commands[i]);
+        int code = program_shell(command);
+        cr_assert(code == 2 && program_says("tollens: "), "%s: %d: %s", commands[i], code,
+                  program_output);
+    }
+    cr_assert(program_shell("\"$T\" replay --help") == 0 && program_says("  replay TRACE"));
+}

@@ -1,0 +1,187 @@
+/*
+ * tollens soft: a program on the soft device, what is found in it, and what can go wrong.
+ */
+#include "program/program_scene.h"
+#include "soft_report.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+TestSuite(soft_command, .init = program_begin, .fini = program_end);
+
+#define CLIENT "\"${T%/*}/soft-client\""
+
+Test(soft_command, a_clean_program_has_no_findings) {
+    cr_assert(program_shell("\"$T\" soft -- " CLIENT " store 15") == 0, "%s", program_output);
+    cr_assert(program_says("tollens soft: 1 process, 1 kernel, 1 launch\n"), "%s", program_output);
+    cr_assert(program_says("tollens soft: 0 findings (checks: memory,init,sync)\n"), "%s",
+              program_output);
+}
+
+Test(soft_command, what_is_found_is_counted_and_shown) {
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " store 16") == 7, "%s",
+              program_output);
+    cr_assert(program_says("tollens soft: 1 finding: 1 illegal address (checks:"), "%s",
+              program_output);
+    cr_assert(program_says("tollens soft: the first: illegal address in kernel store, block "
+                           "(0,0,0), thread (0,0,0), at PTX line 7: a store of 4 bytes"),
+              "%s", program_output);
+    /* Without the option the program's own exit code stays. */
+    cr_assert(program_shell("\"$T\" soft -- " CLIENT " store 16") == 0, "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --check=leak --error-exitcode=9 -- " CLIENT " store 0") ==
+                  9,
+              "%s", program_output);
+    cr_assert(program_says(" leak (checks: leak)"), "%s", program_output);
+}
+
+Test(soft_command, the_programs_exit_code_and_signal_are_passed_on) {
+    cr_assert(program_shell("\"$T\" soft -- " CLIENT " return 42") == 42, "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft -- sh -c 'kill -TERM $$'") == 128 + 15, "%s",
+              program_output);
+    cr_assert(program_says("tollens soft: no process used the device"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft -- " CLIENT " leave 99") == 0, "%s", program_output);
+    cr_assert(program_says("no process used the device and ended by itself") &&
+                  program_says("1 finding: 1 illegal address"),
+              "%s", program_output);
+}
+
+Test(soft_command, children_and_their_reports_count) {
+    program_write("report.json", "{\"kind\": \"older\", \"severity\": \"error\"}\n");
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --report report.json --error-exitcode 1 -- "
+                            "sh -c 'for i in 1 2 3; do " CLIENT " store $i; done; " CLIENT
+                            " store 20'") == 1,
+              "%s", program_output);
+    cr_assert(program_says("4 processes, 4 kernels, 4 launches") &&
+                  program_says("1 finding: 1 illegal address"),
+              "%s", program_output);
+    cr_assert(program_shell("test \"$(wc -l <\"$D/report.json\")\" = 2") == 0,
+              "the report is kept, behind what was there");
+}
+
+/* How many events of a trace are kernels, and of how many processes. */
+static int count_kernels(const json_t *trace, int *processes, int *errors) {
+    json_int_t seen[8] = {0};
+    int kernels = 0;
+    size_t at = 0;
+    const json_t *event = NULL;
+    *processes = *errors = 0;
+    json_array_foreach(json_object_get(trace, "traceEvents"), at, event) {
+        const char *category = json_string_value(json_object_get(event, "cat"));
+        const json_int_t id = json_integer_value(json_object_get(event, "pid"));
+        if (category == NULL || strcmp(category, "kernel") != 0) continue;
+        kernels++;
+        const json_t *arguments = json_object_get(event, "args");
+        *errors += json_integer_value(json_object_get(arguments, "error")) == 700;
+        int i = 0;
+        while (i < *processes && seen[i] != id) i++;
+        if (i == *processes && i < 8) seen[(*processes)++] = id;
+    }
+    return kernels;
+}
+
+Test(soft_command, a_trace_has_all_processes) {
+    int processes = 0, errors = 0;
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --trace trace.json -- sh -c 'cd /; " CLIENT
+                            " store 1; " CLIENT " store 2; " CLIENT " leave 99'") == 0,
+              "%s", program_output);
+    json_t *trace = program_json("trace.json");
+    cr_assert(count_kernels(trace, &processes, &errors) == 3);
+    cr_assert(processes == 3 && errors == 1);
+    json_decref(trace);
+    /* A program that uses no device, and a file that is no file. */
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --trace=trace.json -- true") == 0);
+    trace = program_json("trace.json");
+    cr_assert(json_array_size(json_object_get(trace, "traceEvents")) == 1);
+    json_decref(trace);
+    cr_assert(program_shell("\"$T\" soft --trace /none/trace.json -- true") == 2);
+    cr_assert(program_says("the trace /none/trace.json cannot be written: No such file"), "%s",
+              program_output);
+}
+
+Test(soft_command, options_reach_the_device) {
+    cr_assert(program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 -- "
+                            "\"$T\" doctor --device cuda") >= 0);
+    cr_assert(
+        program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 --seed 5 --workers 2 "
+                      "--driver 12040 -- sh -c 'env | grep ^TOLLENS_SOFT | sort'") == 0);
+    cr_assert(program_says("TOLLENS_SOFT_COMPUTE=80\nTOLLENS_SOFT_DEVICES=3\n"
+                           "TOLLENS_SOFT_DRIVER_VERSION=12040\n") &&
+                  program_says("TOLLENS_SOFT_MEMORY=64M\n") &&
+                  program_says("TOLLENS_SOFT_SEED=5\n") && program_says("TOLLENS_SOFT_WORKERS=2\n"),
+              "%s", program_output);
+    /* What stands behind -- is the program's. */
+    cr_assert(program_shell("\"$T\" soft -- echo --help --plugin=none") == 0, "%s", program_output);
+    cr_assert(program_says("--help --plugin=none\n"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --help") == 0 && program_says("--error-exitcode"), "%s",
+              program_output);
+}
+
+Test(soft_command, nvjitlink_can_be_hidden) {
+    const char *const list = "sh -c 'cd ${LD_LIBRARY_PATH%%:*} && ls -L'";
+    char command[128];
+    snprintf(command, sizeof command, "\"$T\" soft -- %s", list);
+    cr_assert(program_shell(command) == 0 && program_says("libcuda.so.1\n"), "%s", program_output);
+    cr_assert(!program_says("nvJitLink"), "%s", program_output);
+    snprintf(command, sizeof command, "\"$T\" soft --no-nvjitlink -- %s", list);
+    cr_assert(program_shell(command) == 0, "%s", program_output);
+    cr_assert(program_says("libnvJitLink.so.12\nlibnvJitLink.so.13\n"), "%s", program_output);
+}
+
+Test(soft_command, nothing_is_left_behind) {
+    cr_assert(program_shell("mkdir \"$D/tmp\" && TMPDIR=$D/tmp \"$T\" soft -- " CLIENT
+                            " store 16; ls \"$D/tmp\" | wc -l") == 0 &&
+                  program_says("\n0\n"),
+              "%s", program_output);
+}
+
+Test(soft_command, what_cannot_be_run_is_said) {
+    static const struct {
+        const char *command, *text;
+    } cases[] = {
+        {"\"$T\" soft", "tollens: soft requires a program"},
+        {"\"$T\" soft --", "tollens: soft requires a program"},
+        {"\"$T\" soft echo", "soft: echo is not an option with a value; the program stands behind"},
+        {"\"$T\" soft --memory", "soft: --memory is not an option with a value"},
+        {"\"$T\" soft --error-exitcode x -- true", "a number from 0 to 255, not x"},
+        {"\"$T\" soft -- /no/such/program", "/no/such/program cannot be run: No such file"},
+        {"\"$T\" soft --report /no/such/file -- true",
+         "the report /no/such/file cannot be written"},
+        {"TMPDIR=/no/such \"$T\" soft -- true", "no folder can be made in /no/such: No such file"},
+        {"TOLLENS_SOFT_LIBRARY=/no/lib \"$T\" soft -- true", "the soft device /no/lib: No such"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert(program_shell(cases[i].command) == 2, "%s: %s", cases[i].command, program_output);
+        cr_assert(program_says(cases[i].text), "%s: %s", cases[i].command, program_output);
+    }
+}
+
+Test(soft_command, a_report_is_counted_by_kind) {
+    char path[600], text[4000] = "";
+    struct hyp_soft_report report = {.findings = 0};
+    for (int i = 0; i < 30; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "{\"kind\": \"kind %d\", \"severity\": \"%s\"}\n",
+                 i, i == 3 ? "note" : "warning");
+    }
+    strcat(text, "not JSON\n");
+    program_write("findings", text);
+    cr_assert(program_shell("echo \"$D/findings\"") == 0);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(program_output, "\n"), program_output);
+    hyp_soft_report_findings(&report, path, 0);
+    cr_assert(report.findings == 29 && report.notes == 1 && report.unreadable == 1);
+    cr_assert(report.kind_count == HYP_SOFT_KINDS);
+    cr_assert_str_eq(report.kinds[HYP_SOFT_KINDS - 1].name, "other");
+    cr_assert_eq(report.kinds[HYP_SOFT_KINDS - 1].count, 29 - (HYP_SOFT_KINDS - 1));
+    cr_assert(strncmp(report.first, "kind 0: ", 8) == 0, "%s", report.first);
+    hyp_soft_report_findings(&report, "/no/such/file", 0);
+    cr_assert_eq(report.findings, 29);
+    /* The first finding is told with its kernel, block, thread and line. */
+    program_write("findings", "{\"kind\": \"race\", \"severity\": \"error\", \"kernel\": \"k\", "
+                              "\"block\": [4, 5, 6], \"thread\": [1, 2, 3], \"ptx_line\": 7}\n");
+    report = (struct hyp_soft_report){.findings = 0};
+    hyp_soft_report_findings(&report, path, 0);
+    cr_assert(strstr(report.first, " in kernel k, block (4,5,6), thread (1,2,3), at PTX line 7") !=
+                  NULL,
+              "%s", report.first);
+}
