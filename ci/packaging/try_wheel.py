@@ -84,7 +84,7 @@ def run_tests(python: pathlib.Path, before: list[str], folder: pathlib.Path) -> 
 
 
 def run_numba(folder: pathlib.Path, wheel: pathlib.Path, before: list[str]) -> None:
-    """What the README promises: pip install tollens numba-cuda, then a program, right and wrong."""
+    """What the README promises: the wheel and numba-cuda, then a program, right and wrong."""
     begin = time.monotonic()
     python = environment(sys.executable, folder / "numba", wheel, ["numba-cuda[cu13]"])
     right = (CLIENT.read_text(), 0, "numba-cuda: right 12977")

@@ -46,7 +46,7 @@ def soft_library_path() -> pathlib.Path:
 def own_command(words: list[str]) -> int:
     from .reports import __main__ as report  # large, and most commands do not need it
     if find_spec("matplotlib") is None and not {"--no-png", "--help", "-h"} & set(words):
-        print("tollens: without matplotlib there are no PNG files: pip install 'tollens[png]' "
+        print("tollens: without matplotlib there are no PNG files: pip install matplotlib "
               "adds it", file=sys.stderr)
         words = [*words, "--no-png"]
     return report.command(words[0], words[1:], "tollens")

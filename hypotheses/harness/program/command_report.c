@@ -20,7 +20,7 @@ static const char of_package[] =
     "    from tollens.program import own_command\n"
     "except ImportError:\n"
     "    print('tollens: reports need the Python package tollens, which is not installed\\n'\n"
-    "          '  next: pip install tollens', file=sys.stderr)\n"
+    "          '  next: install the wheel that ci/package pip makes', file=sys.stderr)\n"
     "    sys.exit(2)\n"
     "sys.exit(own_command(sys.argv[1:]))\n";
 

@@ -36,7 +36,7 @@ Test(report_program, without_the_package_a_sentence_says_what_is_missing) {
                           "TOLLENS_ROOT=\"$D/away\" \"$D/away/tollens\" report \"$D\"";
     cr_assert(program_shell(command) == 2, "%s", program_output);
     cr_assert(program_says("need the Python package tollens") &&
-                  program_says("next: pip install tollens"),
+                  program_says("next: install the wheel that ci/package pip makes"),
               "%s", program_output);
 }
 
