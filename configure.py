@@ -474,7 +474,7 @@ class Programs:
         guarded = self.program("guard-client", ["runtime/driver/test/guard_client"], [ARCHIVE],
                                "-lpthread -ldl -lm")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
-        common = [f"runtime/driver/test/{part}" for part in ("test_device", "test_lives")]
+        common = [f"runtime/driver/test/{part}" for part in ("test_device", "test_scenarios")]
         driver = [one for one in tests("runtime/driver/", "runtime/models/gguf/",
                                        "runtime/models/tokenizer/")
                   if stem(one) not in ("nvtx_listener", "nvml_stand_in")]

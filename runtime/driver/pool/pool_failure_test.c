@@ -3,7 +3,7 @@
  * stays live and keeps its bytes, what failed has changed nothing and can be done again, the sums
  * are right, and at the end all has been given back.
  */
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,7 +246,7 @@ static void fail_each(enum tol_pool_source source, bool wipe, CUresult result, u
     uint64_t n = test_next_life(0);
     while (live_with_failure(source, wipe, n, result)) n = test_next_life(n);
     cr_assert(n > least, "a life makes %llu driver calls only", (unsigned long long)n);
-    test_lives_end();
+    test_scenarios_end();
     test_end();
 }
 

@@ -2,7 +2,7 @@
  * Compaction: after a comb, memory that is free in pieces serves large blocks, no byte of a live
  * block has changed, and all comes back. With a driver that refuses its nth call too.
  */
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>

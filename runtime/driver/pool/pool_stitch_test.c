@@ -4,7 +4,7 @@
  * refuses loses any, and all comes back.
  */
 #include "pool_scene.h"
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdlib.h>
 #include <string.h>

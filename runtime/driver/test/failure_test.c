@@ -5,7 +5,7 @@
  * counts. (The method is libuv's test of its loop, and Lua's of its memory.)
  */
 #include "core/check.h"
-#include "test_lives.h"
+#include "test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,7 +363,7 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
                   "call %llu (%s) failed, and the message says: %s", (unsigned long long)n, name,
                   tol_message());
     }
-    test_lives_end();
+    test_scenarios_end();
     free(ptx);
     cr_assert(n > 60 && n > refusal.calls, "workload %llu made %llu calls", (unsigned long long)n,
               (unsigned long long)refusal.calls);
@@ -399,7 +399,7 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
                   "call %llu, %s, failed unheard", (unsigned long long)n,
                   tol_driver_function_name(refusal.refused));
     }
-    test_lives_end();
+    test_scenarios_end();
     free(ptx);
 }
 
@@ -446,7 +446,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
             }
         }
     }
-    test_lives_end();
+    test_scenarios_end();
 }
 
 /* What collectives of processes call, or a watch sees, and the runtime's own calls do not call. */

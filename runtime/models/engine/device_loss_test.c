@@ -5,7 +5,7 @@
 #include "engine_scene.h"
 #include "loaded_state.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -4,7 +4,7 @@
  */
 #include "engine_scene.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <pthread.h>
 #include <stdlib.h>

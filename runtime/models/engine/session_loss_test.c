@@ -4,11 +4,11 @@
  * right.
  *
  * TOLLENS_TEST_SESSIONS says how many sessions there are; unless it does 180, or fewer where not
- * all lives are wanted (test_lives.h).
+ * all lives are wanted (test_scenarios.h).
  */
 #include "engine_scene.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>

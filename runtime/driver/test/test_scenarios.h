@@ -18,7 +18,7 @@
 void test_life_begin(struct tol_driver *driver, uint64_t n, int devices);
 
 /* Lets go of what is kept; before test_end. */
-void test_lives_end(void);
+void test_scenarios_end(void);
 
 /* The life behind life n; with 0 the first. Every life is lived, one after the other, unless
  * TOLLENS_TEST_LIVES_ONE_IN says 11, say: then every eleventh, of which TOLLENS_TEST_SEED (1) says

@@ -1,7 +1,7 @@
 /*
  * Contexts that outlive lives, and the counting of calls.
  */
-#include "test_lives.h"
+#include "test_scenarios.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void let_go(void) {
     cu = NULL;
 }
 
-void test_lives_end(void) {
+void test_scenarios_end(void) {
     let_go();
     lives = 0;
 }

@@ -4,7 +4,7 @@
  */
 #include "seal.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <string.h>
 
@@ -83,7 +83,7 @@ Test(sealed_lives, each_refused_driver_call_ends_with_a_status_and_loses_nothing
             break;
         }
     }
-    test_lives_end();
+    test_scenarios_end();
     cr_assert_gt(lives, 5);
     tol_seal_key_destroy(key);
     test_end();

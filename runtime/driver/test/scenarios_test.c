@@ -1,7 +1,7 @@
 /*
  * Which lives are lived, and which trials are taken, where not all are.
  */
-#include "test_lives.h"
+#include "test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
