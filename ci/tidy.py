@@ -4,11 +4,12 @@
     ci/tidy.py
 
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
-short; what is written by a program is what that program would write; the runtime does not ask which
-driver it has. In tidying/: nothing only seems to be there (stubs.py); a name that is gone stays
-gone (gone_names.py); links lead somewhere (links.py); the driver is called where it may be
-(raw_calls.py).
-Prints one line a finding, and exits 1 if there is any.
+short; generated files are what their program would write; the runtime does not ask which driver it
+has. In tidying/: no stubs (stubs.py); retired names and idioms do not return (gone_names.py,
+prose.py); links and paths in backticks lead somewhere (links.py, prose.py); measured figures are on
+generated pages only (prose.py); the repository keeps its budgets (budgets.py); the driver is called
+only where it may be (raw_calls.py).
+Prints one line per finding, and exits 1 if there is any.
 """
 
 import pathlib
@@ -18,7 +19,7 @@ import sys
 
 import floors
 import ptx_sources
-from tidying import gone_names, links, raw_calls, stubs
+from tidying import budgets, gone_names, links, prose, raw_calls, stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -55,24 +56,28 @@ def is_runtime(path: pathlib.Path) -> bool:
     return path.parts[:2] == ("runtime", "driver") and path.parts[2] not in ("test", "bench")
 
 
-def check_text(path: pathlib.Path) -> None:
+def check_text(path: pathlib.Path, known: list[str]) -> None:
     try:
-        lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
+        whole = (ROOT / path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         find(path, 0, "this is not UTF-8")
         return
+    lines = whole.split("\n")
+    findings.extend(prose.idioms(path, whole))
+    findings.extend(prose.figures(path, whole))
+    findings.extend(prose.dead_paths(path, whole, known))
     most = LONGER.get(str(path), LINES_MAX.get(path.suffix))
     if most and len(lines) - 1 > most:
         find(path, 0, f"{len(lines) - 1} lines; at most {most}: split it by its ideas")
-    prose = path.suffix == ".md"
+    is_page = path.suffix == ".md"
     for number, text in enumerate(lines, 1):
-        if len(text) > LINE_MAX and not prose:
+        if len(text) > LINE_MAX and not is_page:
             find(path, number, f"{len(text)} columns; at most {LINE_MAX}")
         if "\t" in text and path.name != "rules":  # a makefile, of Debian's
             find(path, number, "a tab")
-        if not prose and re.search(r"\b(TO" r"DO|FIX" r"ME)\b", text):
+        if not is_page and re.search(r"\b(TO" r"DO|FIX" r"ME)\b", text):
             find(path, number, "a debt that is admitted: pay it, or say what is so")
-        if text != text.rstrip() and not prose:
+        if text != text.rstrip() and not is_page:
             find(path, number, "blanks at the end")
         if is_runtime(path) and path.suffix == ".c" and re.search(
                 r'\bif\b.*("soft|is_soft|soft_device)', text):
@@ -109,6 +114,7 @@ def main() -> int:
         print(__doc__)
         return 0 if sys.argv[1] in ("-h", "--help") else 2
     names: dict[str, pathlib.Path] = {}
+    known = [path.as_posix() for path in tracked()]
     for path in tracked():
         if path.parts[0] not in TOP and not path.parts[0].startswith("."):
             find(path, 0, "the top level is fixed")
@@ -117,12 +123,13 @@ def main() -> int:
         if path.name in names and path.name not in REPEATED:
             find(path, 0, f"there is {names[path.name]} already")
         names[path.name] = path
-        check_text(path)
+        check_text(path, known)
     check_programs()
     texts = floors.read_tree()
     findings.extend(floors.check(texts, floors.read_readmes()))
     findings.extend(raw_calls.check(texts))
     findings.extend(links.findings())
+    findings.extend(budgets.findings(budgets.tree()))
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0
 

@@ -1,0 +1,108 @@
+"""What pages and comments may not say, for ci/tidy.py.
+
+Retired idioms (ci/STYLE.md, "Words"): each has a plain word in the field. Paths in backticks on a
+page must exist. A measured time or rate may be on a generated page only (GENERATED), so that no
+figure goes stale in prose.
+"""
+
+import pathlib
+import re
+from collections.abc import Iterable, Iterator
+
+UNITS = ("block|warp|thread|warpgroup|cluster|device|GPU|multiprocessor|row|column|lane|process|"
+         "kernel|token|file|line|run|claim|call|launch|stream|step|page|seed|suite|machine|test")
+IDIOMS = {
+    rf"\b(?:one|an?\s+\w+)\s+an?\s+(?:{UNITS})\b(?!['-])": "one per X",
+    r"\bbehind\b": "after, following, below",
+    r"\bblocks that stay\b": "persistent thread blocks",
+    r"\bshares of (?:the )?steps\b|\bsplit steps\b": "split-K",
+    r"\bseconds of (?:the )?processors?\b|\bprocessor seconds\b": "CPU seconds",
+    r"\bprocessors of (?:its|their) own\b": "pinned to separate cores",
+    r"\bas many as there are\b": "the number of",
+    r"\bstands? behind\b|\bgo(?:es)? round\b|\bcomes? by\b|\bhas to do with\b": "say who does what",
+    r"\b(?:is|are|was|were) told\b": "say who passes what to whom",
+    r"\bin front of it\b": "before it",
+}
+PATTERNS = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in IDIOMS.items()]
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+# Which lists these idioms, so that they are found.
+EXEMPT = ("ci/tidying/prose.py", "ci/tidying/prose_test.py")
+
+GENERATED = ("reports/RESULTS.md", "kernels/PERFORMANCE.md", "hypotheses/REQUIREMENTS.md",
+             "hypotheses/JSON.md", "reports/published/INDEX.md")
+FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*\s?(?:[numµ]s|TFLOP/s|[GMT]i?B/s|tokens (?:a|per) second|"
+                    r"tokens/s)(?![\w-])|\b\d+(?:\.\d+)? (?:times|of) (?:cuBLAS|cuDNN|PyTorch|"
+                    r"llama\.cpp|NCCL|ggml)")
+# What bounds a figure makes it a limit that somebody chose, and no measurement.
+LIMIT = re.compile(r"(?:at most|at least|below|above|under|over|within|every|each|after|exceeds?|"
+                   r"threshold|deadline|timeout|limit|kernels? of|default|than|=|for)\W+(?:\w+\W+)?$",
+                   re.IGNORECASE)
+
+TICKED = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w.-]+(?:/[\w.*-]+)+/?|[\w-]+\.(?:c|h|cu|cuh|def|py|md|toml)")
+# What is not there until something makes it, or is elsewhere.
+MADE = re.compile(r"^(?:build|evidence|out|lib|bin|include|usr|etc|proc|dev|tmp|shared|fleet|"
+                  r"histograms|attacks|plots|seed\d|H\d+|SUM)/|^(?:merge|summary|report|compare|"
+                  r"machine)\.")
+
+
+def plain_text(path: pathlib.PurePath, text: str) -> Iterator[tuple[int, str]]:
+    """Line number and text of what people read: a page, or comments with their lines joined."""
+    if path.suffix == ".md":
+        yield from enumerate(text.split("\n"), 1)
+        return
+    if path.suffix not in (".c", ".h", ".cu", ".cuh", ".def"):
+        yield from ((number, line[line.index("#"):]) for number, line
+                    in enumerate(text.split("\n"), 1) if "#" in line)
+        return
+    for found in COMMENT.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, re.sub(r"\n\s*\*?", " ", found.group())
+
+
+def idioms(path: pathlib.PurePath, text: str) -> Iterator[str]:
+    if str(path) in EXEMPT:
+        return
+    for number, line in plain_text(path, text):
+        for pattern, plain in PATTERNS:
+            found = pattern.search(line)
+            if found:
+                yield f'{path}:{number}: "{found.group()}": write {plain}'
+
+
+def figures(path: pathlib.PurePath, text: str) -> Iterator[str]:
+    """Measured figures on a page that is not generated. What is in code or backticks is not prose."""
+    if path.suffix != ".md" or str(path) in GENERATED:
+        return
+    is_code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("```"):
+            is_code = not is_code
+        if is_code or line.startswith("    "):
+            continue
+        prose = TICKED.sub("", line)
+        for found in FIGURE.finditer(prose):
+            if not LIMIT.search(prose[:found.start()]):
+                yield (f"{path}:{number}: the figure {found.group()} is on a page that nothing "
+                       "generates")
+
+
+def dead_paths(path: pathlib.PurePath, text: str, known: Iterable[str]) -> Iterator[str]:
+    """Paths in backticks that lead nowhere: from the root, from the page, or a file's name."""
+    if path.suffix != ".md":
+        return
+    names = set(known)
+    folders = {str(folder) for name in names for folder in pathlib.PurePosixPath(name).parents}
+    stems = {name.rpartition("/")[2] for name in names}
+    is_code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("```"):
+            is_code = not is_code
+        for found in () if is_code else TICKED.findall(line):
+            named = found.rstrip("/")
+            if not PATH.fullmatch(found) or MADE.match(found) or "*" in found:
+                continue
+            places = [pathlib.PurePosixPath(named), path.parent / named]
+            if "/" not in named and named in stems:
+                continue
+            if not any(str(place) in names or str(place) in folders for place in places):
+                yield f"{path}:{number}: `{found}` is not in the tree"
