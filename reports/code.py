@@ -81,9 +81,11 @@ def digest(files: Files, names: list[str]) -> str:
 
 
 def attack_files(claim: str, files: Files) -> list[str]:
-    """The claim's own file, and those of the harness that make its attacks."""
+    """The claim's own files, and those of the harness that make its attacks. A claim is a file
+    h05_NAME.c, or a folder h05 of several."""
+    number = f"h{int(claim[1:]):02}"
     own = [name for name in files
-           if re.fullmatch(rf"hypotheses/h{int(claim[1:]):02}_\w+\.c", name)]
+           if re.fullmatch(rf"hypotheses/{number}(_\w+\.c|/\w+\.[ch])", name)]
     stems = {stem for name in own for stem in INCLUDE.findall(files[name])}
     return own + [name for stem in stems for ending in (".c", ".h")
                   if (name := f"hypotheses/harness/{stem}{ending}") in files]
@@ -101,9 +103,11 @@ def digests(files: Files) -> dict[str, str]:
 
 
 def changed(claim: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The parts of a claim's code that differ, by name."""
-    return [part for part in (*PARTS.get(claim, ()), f"the attack {claim}")
-            if then.get(part) != now[part]]
+    """The parts of a claim's code that differ, by name. A part that the run does not know may
+    only have had another name then."""
+    return [part if part in then else f"{part} (moved or changed)"
+            for part in (*PARTS.get(claim, ()), f"the attack {claim}")
+            if then.get(part) != now.get(part)]
 
 
 def read(folder: pathlib.Path) -> dict[str, str]:

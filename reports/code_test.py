@@ -6,9 +6,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from unittest import mock
+from typing import Any
 
-from reports import code, evidence, thresholds, written
+from reports import code, evidence, made_evidence, results_page, thresholds, words
 
 FILES = {
     "runtime/core/status.c": "int a; /* one */\n",
@@ -34,6 +34,11 @@ class Code(unittest.TestCase):
         self.assertEqual(self.changed("H8", walk, "int f;"), ["the attack H8"])
         self.assertEqual(self.changed("H1", walk, "int f;"), [])
         self.assertEqual(self.changed("H1", "hypotheses/h01_modules.c", ""), ["the attack H1"])
+
+    def test_a_claim_may_be_a_folder(self) -> None:
+        files = {"hypotheses/h05/gemm.c": "int a;", "hypotheses/h05/scene.h": "int b;",
+                 "hypotheses/h06/gemm.c": "int c;"}
+        self.assertEqual(code.attack_files("H5", files), list(files)[:2])
 
     def test_comments_and_white_space_do_not_count(self) -> None:
         pool = "runtime/pool/pool.c"
@@ -67,32 +72,55 @@ class Code(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
+    """Which of several runs of H3 the page of results takes the verdict from."""
+
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.top = pathlib.Path(made.name)
+
+    def run_of(self, name: str, begin_s: float, exit_code: int = 0,
+               **changed: Any) -> evidence.Evidence:
+        row = made_evidence.result(verdict="survived", detection_limits=None, **changed)
+        made_evidence.make(self.top / name, row, begin_s=begin_s, commit="fd11886e")
+        run = evidence.read(self.top / name)
+        run.run["exit_code"] = exit_code
+        return run
+
+    def newest(self, *runs: evidence.Evidence) -> str:
+        ordered = sorted(runs, key=lambda run: -float(run.run["begin_s"]))
+        return results_page.newest(ordered)["H3"][0].folder.name
+
+    def test_the_newest_run_judges(self) -> None:
+        self.assertEqual(self.newest(self.run_of("old", 1), self.run_of("new", 2)), "new")
+
     def test_a_run_that_was_interrupted_judges_nothing(self) -> None:
-        runs = [evidence.read(code.ROOT / f"reports/published/2026-11-23-h200-{name}")
-                for name in ("limits", "all-13")]
-        self.assertEqual(runs[0].run["exit_code"], 2)
-        self.assertEqual({id(run) for run, _ in written.newest(runs).values()}, {id(runs[1])})
+        self.assertEqual(self.newest(self.run_of("old", 1), self.run_of("new", 2, 2)), "old")
 
     def test_a_run_of_limits_alone_judges_nothing(self) -> None:
-        runs = [evidence.read(code.ROOT / f"reports/published/2026-11-23-h200-{name}")
-                for name in ("limits-h4", "all-13")]
-        self.assertEqual(runs[0].run["exit_code"], 0)
-        self.assertGreater(runs[0].run["begin_s"], runs[1].run["begin_s"])
-        self.assertEqual({id(run) for run, _ in written.newest(runs).values()}, {id(runs[1])})
+        limits = self.run_of("limits", 2, severity=None)
+        limits.claims[0].result["detection_limits"] = [{"fault": "late"}]
+        self.assertEqual(self.newest(self.run_of("old", 1), limits), "old")
+
+    def test_saboteurs_of_an_older_run_are_named_with_it(self) -> None:
+        runs = [self.run_of("new", 2, severity=None), self.run_of("old", 1)]
+        day = words.day(runs[1])
+        for own, said in ((runs[1], "2 of 3"), (runs[0], f"2 of 3 (fd11886, {day})")):
+            self.assertEqual(results_page.caught("H3", own.claims[0], runs), said)
+        self.assertEqual(results_page.caught("H3", runs[0].claims[0], runs[:1]), "not run")
 
     def test_a_verdict_of_older_code_is_in_brackets(self) -> None:
-        with tempfile.TemporaryDirectory(dir=code.ROOT / "reports") as name:
-            folder = pathlib.Path(name)
-            run = evidence.read(code.ROOT / "reports/published/2026-11-22-h200-h4-h11")
-            run.folder = folder
-            now = code.digests(code.in_tree())
-            self.assertRegex(written.verdict_block([run]), r"\(survived\).*not known")
-            for parts, row in ((now, r"\| survived \|.*fd11886, 2026-11-22 \| nothing \|"),
-                               ({**now, "runtime/core": "other"},
-                                r"\| \(survived\) \|.*fd11886, 2026-11-22 \| runtime/core \|")):
-                (folder / code.NAME).write_text(json.dumps({"parts": parts}))
-                with mock.patch("reports.written.pick", return_value=[]):
-                    self.assertRegex(written.verdict_block([run]), row)
+        run = self.run_of("run", 1.7e9)
+        now = code.digests(code.in_tree())
+        self.assertRegex(results_page.verdict_block([run]), r"\(survived\).*not known")
+        core, moved = code.PARTS["H3"][0], {**now}
+        del moved[core]
+        for parts, row in ((now, r"\| survived \|.*fd11886, \S+ \| nothing \|"),
+                           ({**now, core: "other"},
+                            rf"\| \(survived\) \|.*fd11886, \S+ \| {core} \|"),
+                           (moved, rf"\| \(survived\) \|.*\| {core} \(moved or changed\) \|")):
+            (run.folder / code.NAME).write_text(json.dumps({"parts": parts}))
+            self.assertRegex(results_page.verdict_block([run]), row)
 
 
 if __name__ == "__main__":

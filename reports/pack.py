@@ -3,10 +3,10 @@
     python3 -m reports.pack EVIDENCE reports/published/RUN
 
 writes evidence.tar.xz, results.json, summary.md and code.json (reports/code.py: which code the
-verdicts are of) into the second folder and leaves the first as it is. All commands that read an
-evidence folder read the archive as well. The same files always make the same bytes: names are
-sorted, and times, owners and modes are left out. A report/ in the evidence folder is not packed,
-since it can be made again.
+verdicts are of) into the second folder and leaves the first as it is. reports.published_index
+prints the row of index.toml to add. All commands that read an evidence folder read the archive as
+well. The same files always make the same bytes: names are sorted, and times, owners and modes are
+left out. A report/ in the evidence folder is not packed, since it can be made again.
 """
 
 import argparse

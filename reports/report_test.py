@@ -131,6 +131,16 @@ class Reports(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no attack on this claim", (self.folder / "report/report.html").read_text())
 
+    def test_evidence_of_the_first_days_still_renders(self) -> None:
+        """It has no manifest, no digests of its code and no seeds."""
+        old = ROOT / "reports/published/2026-11-22-h200-h8-h9"
+        done = self.run_program(old, "--no-png", "--out", str(self.folder))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("report.html", "report.md"):
+            text = (self.folder / name).read_text()
+            self.assertIn("1 of 2 claims falsified: H9", text)
+            self.assertIn("eb0a929a", text)
+
     def test_the_page_of_published_evidence_is_whole(self) -> None:
         for folder in sorted(ROOT.glob(f"reports/published/*/{archive.NAME}")):
             for claim in evidence.read(folder).claims:

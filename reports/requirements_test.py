@@ -6,7 +6,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from reports import made_evidence, pack, requirements, skips, written
+from reports import made_evidence, pack, requirements, results_page, skips, written
 
 DEMAND = '[[demand]]\nid = "X"\ntext = "t"\nsource = "004 1"\nchecks = ["a/b*"]\n'
 
@@ -182,12 +182,12 @@ class Written(unittest.TestCase):
                 made_evidence.make(folder / "made", made_evidence.result(verdict=verdict),
                                    begin_s=begin)
                 pack.pack(folder / "made", folder / run)
-            runs = written.read_published(folder)
-            self.assertEqual(written.verdicts(runs), {"H3": "falsified"})
+            runs = results_page.read_published(folder)
+            self.assertEqual(results_page.verdicts(runs), {"H3": "falsified"})
             self.assertIn("| H3 | one \\<copy\\> in 10 is skipped | one copy in 99 is skipped |",
-                          written.limits_block(runs))
-            self.assertIn("| H3 |  | copies are late |", written.limits_block(runs))
-            self.assertIn("No published run", written.limits_block([]))
+                          results_page.limits_block(runs))
+            self.assertIn("| H3 |  | copies are late |", results_page.limits_block(runs))
+            self.assertIn("No published run", results_page.limits_block([]))
 
     def test_a_block_stands_between_its_marks(self) -> None:
         text = ("a\n<!-- x: written by reports/written.py -->\nold\n<!-- end of x -->\nb\n")

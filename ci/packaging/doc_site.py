@@ -20,7 +20,6 @@ import subprocess
 import sys
 
 import help_text
-import performance_page
 from contents import BUILD, ROOT, Unmade, output, tracked, version
 
 DOCS = BUILD / "site-pages"
@@ -36,7 +35,8 @@ NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
        ("Runtime interface", "api.md"), ("Kernels", "kernels/README.md"),
        ("Claims", "claims.md"), ("How verdicts are made", "hypotheses/README.md"),
        ("Reading a report", "reports/READING.md"), ("Reports", "reports/README.md"),
-       ("Performance", "performance.md"), ("Published evidence", "reports/published/README.md"),
+       ("Results", "reports/RESULTS.md"), ("Performance", "kernels/PERFORMANCE.md"),
+       ("Published evidence", "reports/published/README.md"),
        ("Questions and errors", "ci/FAQ.md"), ("Contributing", "ci/CONTRIBUTING.md"),
        ("Changes", "ci/CHANGELOG.md")]
 CONFIG = """site_name: Tollens
@@ -206,7 +206,7 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
     docs.mkdir(parents=True)
     pages = stage(docs)
     for name, text in (("commands.md", commands_page(program)), ("claims.md", claims_page(program)),
-                       ("api.md", api_page()), ("performance.md", performance_page.page())):
+                       ("api.md", api_page())):
         (docs / name).write_text(text)
     config = docs.with_suffix(".yml")
     nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV)
@@ -216,7 +216,7 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
                           env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:
         raise Unmade(done.stdout[-2000:])
-    return pages + 4, [line for line in done.stdout.splitlines() if "WARNING" in line]
+    return pages + 3, [line for line in done.stdout.splitlines() if "WARNING" in line]
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from contents import PACKAGES, ROOT
 
 TESTS = ROOT / "ci/packaging/tests"
 EVIDENCE = ROOT / "reports/published"
-RUNS = ("2026-11-22-h200-h4-h11", "2026-11-22-h200-h8-h9")  # small
+RUNS = ("2026-11-23-h200-limits-h4", "2026-11-22-h200-h8-h9")  # small
 CLIENT = ROOT / "fixtures/clients/numba_kernels.py"
 # What a shell runs in a mount namespace of its own: the repository is empty in it.
 HIDE = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'

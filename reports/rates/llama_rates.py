@@ -61,9 +61,9 @@ def compare(folder: pathlib.Path) -> dict[str, tuple[float, float]]:
     return {name: (mine[name], theirs[name]) for name in sorted(theirs)}
 
 
-def folders() -> list[pathlib.Path]:
+def folders(published: pathlib.Path = ROOT / "reports/published") -> list[pathlib.Path]:
     """The published runs that have all files, oldest first."""
-    return sorted(path.parent for path in (ROOT / "reports/published").glob(f"*/{FILES[2]}")
+    return sorted(path.parent for path in published.glob(f"*/{FILES[2]}")
                   if all((path.parent / name).is_file() for name in FILES))
 
 

@@ -64,7 +64,7 @@ class LlamaRates(unittest.TestCase):
 
     def test_published_runs_are_within_a_factor_of_two(self) -> None:
         found = llama_rates.folders()
-        self.assertIn("2026-11-26-h100-benches", [folder.name for folder in found])
+        self.assertIn("2026-11-27-h100-llama-3.1-8b-1e79a2da", [folder.name for folder in found])
         for folder in found:
             rates = llama_rates.compare(folder)
             self.assertLessEqual({"pp512", "tg128 @ 1", "tg128 @ 8", "tg128 @ 32"}, set(rates))

@@ -10,7 +10,7 @@ import pytest
 import tollens
 
 PUBLISHED = pathlib.Path(os.environ["TOLLENS_TRY_EVIDENCE"])
-TIMED, OTHER = PUBLISHED / "h4-h11/evidence.tar.xz", PUBLISHED / "h8-h9/evidence.tar.xz"
+TIMED, OTHER = PUBLISHED / "limits-h4/evidence.tar.xz", PUBLISHED / "h8-h9/evidence.tar.xz"
 
 
 @pytest.fixture(scope="module")

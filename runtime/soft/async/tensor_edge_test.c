@@ -1,8 +1,8 @@
 /*
  * Boxes at the ends of a tensor's rows: what an H200 was measured to do with them. Source:
- * reports/published/2026-11-23-h200-hopper-designs/boxes.txt, which has f32 and bf16.
+ * fixtures/ptx/cases/h200-edges.txt, which has f32 and bf16.
  */
-/* The published text is read: a malformed number fails the test as well. */
+/* The measured text is read: a malformed number fails the test as well. */
 /* NOLINTBEGIN(cert-err34-c) */
 #include "test/test_soft.h"
 
@@ -241,9 +241,9 @@ static void repeat(const struct edge *edge, enum operation operation, char *line
 }
 
 Test(tensor_edge, each_line_of_the_measurement_comes_again) {
-    char *published = test_published("2026-11-23-h200-hopper-designs", "boxes.txt");
+    char *measured = test_fixture("cases", "h200-edges.txt");
     size_t lines = 0;
-    for (char *line = strtok(published, "\n"); line != NULL; line = strtok(NULL, "\n"), lines++) {
+    for (char *line = strtok(measured, "\n"); line != NULL; line = strtok(NULL, "\n"), lines++) {
         char type[8], name[8], said[1000];
         struct edge edge = {0};
         int begin_of_rest = 0;
@@ -259,7 +259,7 @@ Test(tensor_edge, each_line_of_the_measurement_comes_again) {
         cr_assert_str_eq(said, line + begin_of_rest, "%s, and here: %s", line, said);
     }
     cr_assert_eq(lines, 239, "%zu", lines);
-    free(published);
+    free(measured);
 }
 
 /* ---- what is said of it ---- */

@@ -142,10 +142,6 @@ char *test_fixture(const char *folder, const char *name) {
     return read_text(FIXTURES, folder, name);
 }
 
-char *test_published(const char *folder, const char *name) {
-    return read_text("reports/published", folder, name);
-}
-
 static int is_ptx(const struct dirent *entry) {
     size_t length = strlen(entry->d_name);
     return length > 4 && strcmp(entry->d_name + length - 4, ".ptx") == 0;

@@ -62,9 +62,6 @@ const char *test_captured(FILE *stream);
 /* The text of a file under fixtures/ptx. Free it. */
 char *test_fixture(const char *folder, const char *name);
 
-/* The same of reports/published. */
-char *test_published(const char *folder, const char *name);
-
 /* Calls visit for each file of a folder of fixtures/ptx, in the order of their names; how many. */
 size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text));
 

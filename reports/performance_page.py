@@ -1,0 +1,150 @@
+"""kernels/PERFORMANCE.md: what benchmarks measured on GPUs, beside the libraries that people use.
+
+Each table has the newest published output of its benchmark for each kind of machine, and of each
+shape what a call picks by itself.
+"""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterable, Sequence
+
+from . import markdown, published_index
+from .rates import llama_rates
+
+# The files, newest first in each folder's name; the title; what the ratios compare; the command.
+OPERATIONS = (
+    (("gemm.txt",), "Products of matrices", "`cublas` is cuBLAS on the same matrices.", "gemm"),
+    (("grouped.txt",), "Grouped products",
+     "`cublas bf16` is one cuBLAS product of bf16 matrices of the same size.", "grouped"),
+    (("attention.txt",), "Attention",
+     "`cudnn` and `efficient` are PyTorch's backends. Paged attention is compared with the same "
+     "keys in rows, packed attention with one call per sequence, e4m3 with fp16, and one row of q "
+     "with the driver's copy of 1 GiB (`copy`).", "attention"),
+    (("backward.txt",), "Gradients of attention", "`cudnn` is PyTorch's cuDNN backend.",
+     "attention_backward"),
+    (("softmax.txt",), "Softmax", "`copy` is the driver's copy of 1 GiB, `copying as much` its "
+     "copy of the same matrix, and `torch` is PyTorch.", "softmax"),
+    (("rmsnorm.txt",), "RMSNorm", "As for softmax.", "rmsnorm"),
+    (("argmax.txt",), "Argmax", "As for softmax; the copy also writes the matrix.", "argmax"),
+    (("quant.txt", "q4k.txt"), "Quantised products",
+     "*Cold* weights are not in the L2 cache, *hot* ones are. `reading as much` is a kernel that "
+     "only reads the weights; `dequantise, gemm` converts the weights and calls a product of "
+     "halves.", "quant"),
+)
+TEXTS = (
+    ("pool.txt", "The pool", "build/bench-pool"),
+    ("transfer.txt", "Copies of pageable memory", "build/bench-transfer"),
+    ("seal.txt", "Sealed memory", "build/bench-seal"),
+    ("watch.txt", "A watch over blocks", "build/bench-watch"),
+    ("torch.txt", "PyTorch on the pool", "runtime/torch/on_gpu.sh"),
+)
+HEADINGS = ("shape", "device", "kernel", "us", "rate", "ratio to the peer (95 % interval)",
+            "commit", "date")
+ROW = re.compile(r"(\w+) +(.*\S) +(\d+\.\d+) +(\d+\.\d+ (?:TFLOP|GB)/s) *(.*)")
+VARIANT = re.compile(r"(.*?)(?: {2,}| (?=(?:(?:paged|packed|e4m3) )?\w+$))(\S.*)")
+PICKED = re.compile(r"chosen$|\(chosen\)$|^(?:cold|hot)$| beside ")
+Index = dict[str, dict[str, str]]
+
+
+def newest(names: Sequence[str], index: Index, published: pathlib.Path) -> list[pathlib.Path]:
+    """For each kind of machine the first of these files in the newest folder that has any."""
+    found: dict[str, pathlib.Path] = {}
+    for run in sorted(index, reverse=True):
+        paths = [published / run / name for name in names if (published / run / name).is_file()]
+        if paths:
+            found.setdefault(index[run]["device"], paths[0])
+    return [found[device] for device in sorted(found, reverse=True)]
+
+
+def source(path: pathlib.Path, index: Index) -> tuple[str, str, str]:
+    """The device, the commit and the day of a file."""
+    row = index[path.parent.name]
+    return row["device"], row["code"], row["name"][:10]
+
+
+def picked(text: str) -> Iterable[tuple[str, str, str, str, str]]:
+    """The shape, kernel, time, rate and ratio of each row of what bench-kernels prints; of each
+    shape those that a call picks, or, where the benchmark names none, the first."""
+    shapes: dict[str, list[tuple[str, str, str, str, str]]] = {}
+    for line in text.splitlines():
+        row = ROW.fullmatch(line.strip())
+        split = VARIANT.fullmatch(row[2]) if row and row[1] != "copy" else None
+        if row and split and not split[2].startswith("reading"):
+            shape = " ".join(split[1].split())
+            ratios = "; ".join(re.split(r" {2,}", row[5].strip()))
+            shapes.setdefault(shape, []).append((shape, split[2], row[3], row[4], ratios))
+    for rows in shapes.values():
+        yield from [row for row in rows if PICKED.search(row[1])] or rows[:1]
+
+
+def kernel_table(names: Sequence[str], index: Index, published: pathlib.Path) -> str:
+    rows = []
+    for path in newest(names, index, published):
+        device, commit, day = source(path, index)
+        rows += [(shape, device, kernel.removesuffix(" (chosen)"), us, rate, ratio, commit, day)
+                 for shape, kernel, us, rate, ratio in picked(path.read_text(encoding="utf-8"))]
+    return markdown.table(HEADINGS, rows) if rows else ""
+
+
+def collective_table(index: Index, published: pathlib.Path) -> str:
+    rows = []
+    for path in newest(("bench-collectives.json",), index, published):
+        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+            for kind, key in (("one process", ""), ("a process per device", "processes_")):
+                if f"{key}of_nccl" in row:
+                    rows.append((f"{row['call']} {row['type']}", str(row["bytes"]), kind,
+                                 *(f"{row[key + name]:.2f}" for name in
+                                   ("us", "nccl_us", "of_nccl")), *source(path, index)))
+    return markdown.table(("call", "bytes", "ranks", "us", "NCCL, us", "rate / NCCL's",
+                           "devices", "commit", "date"), rows) if rows else ""
+
+
+def peer_table(index: Index, published: pathlib.Path) -> str:
+    rows = [(found["name"], f"{found['least']:.4f}", *source(path, index))
+            for path in newest(("bench-peers.json",), index, published)
+            for found in json.loads(path.read_text(encoding="utf-8"))["matrices"]]
+    return markdown.table(("copies between devices", "least of the driver's rate", "devices",
+                           "commit", "date"), rows) if rows else ""
+
+
+def model_table(index: Index, published: pathlib.Path) -> str:
+    rows = []
+    for folder in llama_rates.folders(published):
+        for name, (mine, theirs) in llama_rates.compare(folder).items():
+            rows.append((folder.name, name, f"{mine:.1f}", f"{theirs:.1f}", f"{mine / theirs:.2f}",
+                         *source(folder / "model.txt", index)))
+    return markdown.table(("run", "rate", "tokens/s", "llama.cpp, tokens/s", "ratio", "device",
+                           "commit", "date"), rows) if rows else ""
+
+
+def text_block(name: str, index: Index, published: pathlib.Path) -> str:
+    texts = []
+    for path in newest((name,), index, published):
+        device, commit, day = source(path, index)
+        text = "\n".join(line.rstrip() for line in path.read_text(encoding="utf-8").splitlines())
+        texts.append(f"{device}, commit {commit}, {day}:\n\n```text\n{text}\n```")
+    return "\n\n".join(texts)
+
+
+def page(published: pathlib.Path = published_index.PUBLISHED) -> str:
+    index = published_index.load(published)
+    parts = [(title, f"{note} `build/bench-kernels --filter {name}` measures the same.",
+              kernel_table(names, index, published)) for names, title, note, name in OPERATIONS]
+    parts += [
+        ("Collectives", "`build/bench-collectives --processes` measures these beside NCCL with the "
+         "same number of processes.", collective_table(index, published)),
+        ("Copies between devices", "`build/bench-peers` compares them with the driver's copies.",
+         peer_table(index, published)),
+        ("Models beside llama.cpp", "`tollens model bench` and llama.cpp's own benchmarks on the "
+         "same file in the same run: `pp512` reads a prompt of 512 tokens, `tg128 @ 8` writes 128 "
+         "tokens for each of 8 sessions.", model_table(index, published))]
+    parts += [(title, f"`{command}` prints this.", text_block(name, index, published))
+              for name, title, command in TEXTS]
+    text = ("# Performance\n\nWritten by `reports/written.py` from the evidence that "
+            "[the index](../reports/published/INDEX.md) lists.\nEach table has the newest run of "
+            "each kind of machine. A ratio above 1 is faster than the peer; both\nwere timed in "
+            "turn in the same process or run. These figures are no claims: the claims and their\n"
+            "verdicts are in [RESULTS.md](../reports/RESULTS.md).\n")
+    return text + "".join(f"\n## {title}\n\n{note}\n\n{table}\n"
+                          for title, note, table in parts if table)
