@@ -22,8 +22,8 @@ def sentence(claim: Claim) -> str:
 
 
 def notes(claim: Claim) -> list[str]:
-    """What the comparisons with itself found, and then each note of the attacks once, with how
-    often it was made: each seed and process makes its own."""
+    """What the comparisons of the baseline with itself found, and each note of the attacks once,
+    with its number: every seed and process makes its own."""
     found = Counter(claim.notes)
     return [*filter(None, [sentence(claim)]),
             *(text if count == 1 else f"{text} ({count} times)" for text, count in found.items())]

@@ -3,8 +3,8 @@
     python3 -m reports.fuzz_targets --replay NAME FILE-OR-FOLDER...    runs the target over files
     build/fuzz-python/bin/python3 -m reports.fuzz_targets NAME ...     under libFuzzer, by Atheris
 
-A target takes any bytes. It returns, or raises an exception that is a finding: a reader must either
-accept its input or raise ValueError with a sentence, and what it accepts must make sense.
+A target takes any bytes. An exception that it raises is a finding: a reader must either accept its
+input or raise ValueError with a sentence, and what it accepts must be consistent.
 """
 
 import base64

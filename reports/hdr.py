@@ -17,7 +17,7 @@ COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303
 HEADER = struct.Struct(">iiiiqqd")
 BYTES_MAX = 16 << 20  # of a histogram's counts, as the harness reads them
-KNOWN_MAX = 1 << 16   # of what is kept because it is met again
+KNOWN_MAX = 1 << 16   # of results that are kept for the next time
 
 
 def cookie_base(cookie: int) -> int:
@@ -93,7 +93,7 @@ def zigzag_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Numbers(dict[bytes, int]):
-    """The number of each encoding that was met; ValueError for one that is cut off."""
+    """The number of each encoding seen so far; ValueError for one that is cut off."""
 
     def __missing__(self, encoded: bytes) -> int:
         number, _ = zigzag_number(encoded, 0)
@@ -120,8 +120,8 @@ def highest_at(index: int, lowest: int, digits: int) -> int:
 
 
 class Shape(dict[int, int]):
-    """highest_at of the indexes that were met, for histograms of one shape. ValueError beyond its
-    end: such values would take all memory to compute."""
+    """highest_at of the indexes seen so far, for histograms of one shape. ValueError beyond its
+    end, where the table would exhaust memory."""
 
     def __init__(self, lowest: int, highest: int, digits: int) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ class History:
 
 
 def outline(path: pathlib.Path) -> Evidence:
-    """A run without its attacks. ValueError: it is no evidence."""
+    """A run without its attacks. ValueError: the path has no evidence."""
     folder = archive.open_folder(path)
     results, run = read_json(folder / "results.json"), read_json(folder / "run.json")
     faults = schema.check_results(results)
@@ -45,7 +45,7 @@ def begin(run: Evidence) -> float:
 
 def earlier(folder: pathlib.Path, run: Evidence) -> list[Evidence]:
     """The runs in a folder of runs that began before this one and can be compared with it, oldest
-    first. What is no whole run is passed over: a run that was interrupted leaves such a folder."""
+    first. Incomplete folders, which an interrupted run leaves, are skipped."""
     found = []
     for path in folder.iterdir():
         if not (path / "results.json").is_file() or not (path / "run.json").is_file():
@@ -61,7 +61,7 @@ def earlier(folder: pathlib.Path, run: Evidence) -> list[Evidence]:
 
 def of_run(run: Evidence, baseline: pathlib.Path | None,
            folder: pathlib.Path | None) -> History:
-    """ValueError: the baseline is no evidence, or cannot be compared with the run."""
+    """ValueError: the baseline has no evidence, or cannot be compared with the run."""
     past = earlier(folder, run) if folder is not None and folder.is_dir() else []
     if baseline is not None:
         chosen = outline(baseline)

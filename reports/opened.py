@@ -1,4 +1,4 @@
-"""Opens a page that was written in the reader's browser."""
+"""Opens a page in the reader's browser."""
 
 import argparse
 import pathlib

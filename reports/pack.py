@@ -45,7 +45,7 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 
 def pack(folder: pathlib.Path, out: pathlib.Path) -> str:
-    """Writes the archive and what stands beside it; returns a line about it."""
+    """Writes the archive and the copies beside it; returns a line about it."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder")
     evidence.read(folder)  # refuses damaged evidence

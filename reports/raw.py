@@ -16,8 +16,8 @@ def with_bytes(count: int) -> str:
 
 @dataclass
 class Raw:
-    """The files of a run, and where they are as seen from the page: below base, or in an archive,
-    whose files a page cannot open."""
+    """The files of a run, and their place relative to the page: below base, or in an archive, whose
+    files a page cannot open."""
 
     files: dict[str, int] = field(default_factory=dict)
     base: str | None = None

@@ -1,4 +1,4 @@
-"""The demands of the specification, what checks each, and what came of it.
+"""The demands of the specification, the checks of each, and its state.
 
     python3 -m reports.requirements                 whether requirements.toml makes sense
     python3 -m reports.requirements --ran FOLDER    and whether each named check is there and ran,
@@ -103,7 +103,7 @@ def citation_row(one: dict[str, Any]) -> tuple[str, ...]:
             one["identifier"])
 
 
-# ---- what came of each --------------------------------------------------------------------------
+# ---- the state of each demand -------------------------------------------------------------------
 
 def state(demand: dict[str, Any], verdicts: dict[str, str]) -> str:
     """A word and, where it is open, why. Verdicts are by claim; what no run tested is missing."""
@@ -122,7 +122,7 @@ def verdicts_of(claims: Iterable[Claim]) -> dict[str, str]:
 
 
 def rows(verdicts: dict[str, str]) -> list[tuple[str, ...]]:
-    """The matrix: what is demanded, where, and what came of it."""
+    """The matrix: what is demanded, where, and its state."""
     return [(d["id"], d["text"], d["source"], state(d, verdicts), ", ".join(d["checks"]))
             for d in load()[0]]
 

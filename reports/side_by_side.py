@@ -1,5 +1,5 @@
 """Two runs side by side: for each claim the verdict, the effect and the figures of both, on the
-same axes, so that a difference is one of the data and not of the drawing."""
+same axes, so that a visible difference is one of the data."""
 
 import dataclasses
 import pathlib
@@ -30,7 +30,7 @@ def same_axes(one: Figure, other: Figure) -> tuple[Figure, Figure]:
 
 
 def pairs(first: Claim | None, last: Claim | None) -> list[tuple[Figure | None, Figure | None]]:
-    """The figures of both runs by their names; those of one run alone stand beside nothing."""
+    """The figures of both runs by their names; a figure of one run alone has no partner."""
     before, now = ({figure.name: figure for figure in drawn.of_claim(claim).all()} if claim else {}
                    for claim in (first, last))
     found: list[tuple[Figure | None, Figure | None]] = []

@@ -1,5 +1,5 @@
-"""The top of a report, which is read in seconds: the verdict in a sentence, the numbers behind it,
-what needs a look, and what changed since the baseline."""
+"""The top of a report, which is read in seconds: the verdict in a sentence, its numbers, what needs
+a look, and what changed since the baseline."""
 
 from collections.abc import Iterable
 from html import escape

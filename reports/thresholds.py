@@ -159,7 +159,7 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
 
 
 def c_string(text: str) -> str:
-    """Printable text in C. ISO C reads some characters behind two question marks as others."""
+    """Printable text in C. ISO C replaces some characters after two question marks (trigraphs)."""
     return json.dumps(text, ensure_ascii=False).replace("??", "?\\?")
 
 

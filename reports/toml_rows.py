@@ -1,5 +1,4 @@
-"""Tables of TOML, row by row: each key is there and is what it must be, or ValueError says which is
-not.
+"""Tables of TOML, row by row: ValueError names a key that is missing or has a wrong value.
 """
 
 from typing import Any

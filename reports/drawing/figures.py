@@ -16,7 +16,7 @@ MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 LINES_MAX = 6
 LANES_MAX = 12
 LABEL_MAX = 34
-CALLS_MIN = 8  # with fewer calls the table says as much
+CALLS_MIN = 8  # with fewer calls a table is enough
 SIDES = {"driver", "runtime", "cxx", "baseline", "subject", "pool", "soft", "cuda"}
 
 

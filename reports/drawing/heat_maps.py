@@ -1,4 +1,4 @@
-"""Heat maps: numbers of pairs of devices, a cell each, the darker the larger.
+"""Heat maps of numbers of pairs of devices: one cell per pair, and darker cells are larger.
 
 Such numbers are recorded under "NAME, device 0 to 1", and those of one NAME of an attack are one
 figure.

@@ -29,10 +29,10 @@ def over_machines(one: Measured) -> Figure:
     middle = one.spread.median / scale
     named = ", ".join(outlier.machine for outlier in one.outliers[:8]) or "none"
     return Figure(file_name("machines", one.group, one.name), f"{plain(one.name)}: {one.group}",
-                  f"A point a machine. {plain(one.name)} of {one.spread.machines} machines, "
+                  f"One point per machine. {plain(one.name)} of {one.spread.machines} machines, "
                   f"{one.spread.low / scale:.4g} to {one.spread.high / scale:.4g} {unit}, median "
                   f"{middle:.4g}; out of line: {named}.",
-                  Axis("machine, by its number"), Axis(unit),
+                  Axis("machine, in the order of its number"), Axis(unit),
                   [line for line in lines if line.x], [Rule(middle, f"median {middle:.4g}")])
 
 

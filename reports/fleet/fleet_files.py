@@ -1,8 +1,7 @@
 """Reads the files of one evidence folder or archive into memory.
 
-The folder may come from a machine that lost power, or from somebody who means harm. Nothing outside
-of it is read, links and special files are refused, sizes are bounded, and every sentence about it
-names it.
+The folder may come from a machine that lost power, or from an attacker. Nothing outside of it is
+read, links and special files are refused, sizes are bounded, and every message names the folder.
 """
 
 import errno
@@ -16,7 +15,7 @@ from ..archive import Archived
 
 
 class Missing(ValueError):
-    """There is nothing of that name."""
+    """No file or folder has that name."""
 
 
 # Opened without waiting: a pipe would.
@@ -25,7 +24,7 @@ FIRST = 1 << 16  # more than most files have
 
 
 def read_file(path: str, left: int) -> bytes:
-    """A regular file of at most so many bytes."""
+    """Reads a regular file of at most `most` bytes."""
     place = os.open(path, FLAGS)
     try:
         data = os.read(place, FIRST)
@@ -86,8 +85,8 @@ def load(path: pathlib.Path) -> Archived:
 
 
 def digest(files: dict[str, bytes]) -> str:
-    """The same for the same files. Those that a manifest lists are as it says, which was checked,
-    so it and run.json stand for all of them."""
+    """Equal for equal files. The files that a manifest lists were checked against it, so the
+    manifest and run.json stand for all of them."""
     whole = hashlib.sha256()
     names = ("manifest.json", "run.json") if "manifest.json" in files else sorted(files)
     for name in names:
@@ -106,5 +105,5 @@ def listed_only(folder: Archived, listed: dict[str, Any] | None) -> Archived:
 
 
 def is_file(path: Archived) -> bool:
-    """exists() looks for a folder of that name, too, among all names."""
+    """Faster than exists(), which also searches all names for a folder."""
     return path.inner in path.files

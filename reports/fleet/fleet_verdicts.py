@@ -1,9 +1,9 @@
-"""What a fleet's runs say together: a verdict a claim over all machines, spreads, outliers, and how
-both went from day to day.
+"""What the runs of a fleet show together: one verdict per claim over all machines, spreads,
+outliers, and how both changed from day to day.
 
-A machine's verdict on a claim is falsified if any of its runs was, else that of its newest run that
-tested the claim. The fleet's is falsified if that of a machine is, else inconclusive if that of one
-is, and survived if a machine tested it.
+A machine's verdict on a claim is falsified if any of its runs is; otherwise it is that of the
+newest run that tested the claim. The fleet's verdict is falsified if a machine's is; otherwise
+inconclusive if a machine's is; otherwise survived if a machine tested the claim.
 """
 
 import collections
@@ -60,13 +60,13 @@ class Day:
 
 
 def worst(verdicts: Sequence[str]) -> str:
-    """Over machines."""
+    """The fleet's verdict, from those of its machines."""
     order = ("falsified", "inconclusive", "survived")
     return next((one for one in order if one in verdicts), "not_tested")
 
 
 def of_machine(rows: Sequence[dict[str, Any]]) -> str:
-    """Over the runs of a machine, oldest first."""
+    """A machine's verdict, from those of its runs, oldest first."""
     verdicts = [row["verdict"] for row in rows]
     if "falsified" in verdicts:
         return "falsified"

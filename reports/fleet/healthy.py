@@ -2,8 +2,8 @@
 reports.fleet.healthy [FLEETS]
 
 Simulates fleets without a bad machine and prints, for each size and each kind of noise, in how many
-a machine was named. Numbers of one machine have a part in common, since a GPU that is a little
-slow is slow in all. The seed is fixed, so a run can be repeated to the digit.
+a machine was named. The numbers of a machine share a part, because a slightly slow GPU
+is slow in everything. The seed is fixed, so every run prints the same.
 """
 
 import math
@@ -51,15 +51,15 @@ def named(quantities: list[dict[str, float]]) -> set[str]:
 
 
 def alarms(machines: int, noise: str, spread: float, fleets: int, seed: int = 1) -> int:
-    """In how many of so many healthy fleets a machine was named."""
+    """The number of healthy fleets, of all that are drawn, in which a machine was named."""
     draw = random.Random(f"{seed} {machines} {noise} {spread}")
     return sum(bool(named(fleet(draw, machines, noise, spread))) for _ in range(fleets))
 
 
 def main(words: list[str]) -> int:
     fleets = int(words[0]) if words else FLEETS
-    print(f"fleets of {fleets} in which a machine was named; {QUANTITIES} quantities a fleet, "
-          f"at most {outliers.ALARMS:.0%} is the rule's claim, but for very heavy tails")
+    print(f"fleets of {fleets} in which a machine was named; {QUANTITIES} quantities per "
+          f"fleet; the rule promises at most {outliers.ALARMS:.0%}, except for very heavy tails")
     print(f"{'noise':<26}{'spread':>8}" + "".join(f"{f'{size} machines':>14}" for size in SIZES))
     for noise in NOISES:
         for spread in SPREADS:

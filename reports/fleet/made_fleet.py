@@ -1,10 +1,9 @@
-"""Evidence of a fleet that never was, for tests and to try the page:
+"""Invents the evidence of a fleet, for tests and to try the page:
 
     python3 -m reports.fleet.made_fleet FOLDER 200 gpu-017 gpu-080 gpu-133
 
-writes a folder for each of 200 machines, of which those that are named are slow. Numbers differ
-between healthy machines by 1 %, and are drawn from the machine's name, so the same call writes the
-same files.
+writes a folder for each of 200 machines; the named ones are slow. The numbers of healthy machines
+differ by 1 %. They are drawn from the machine's name, so the same call writes the same files.
 """
 
 import json

@@ -4,8 +4,8 @@
 
 EVIDENCE is a folder that tollens run wrote, an archive of one, or a folder with such an archive.
 The folder DIR gets merge.json with all numbers, merge.html and merge.md, and histograms/ with the
-histograms of all machines added up, as HdrHistogram logs. A machine is known by TOLLENS_NODE, which
-names it at the time of the run, and by the UUID of its GPU.
+histograms of all machines added up, as HdrHistogram logs. A machine is identified by TOLLENS_NODE,
+as set during the run, and by the UUID of its GPU.
 
 Exit code: 0 nothing was falsified; 1 a claim was, on any machine; 2 a run had failed, evidence is
 missing or refused without --partial, or runs are mixed without --mixed; 3 a claim is inconclusive,
@@ -122,7 +122,7 @@ def checked(options: argparse.Namespace) -> Merged:
 
 
 def lines(merged: Merged) -> Iterator[str]:
-    """What people read: the verdicts, and what needs a look."""
+    """The lines for the terminal: the verdicts, and what needs a look."""
     yield merge_page.sentence(merged)
     for claim in merged.claims:
         verdict, counts = claim.verdict.replace("_", " "), merge_page.counts(claim)

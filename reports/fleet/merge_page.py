@@ -115,7 +115,7 @@ RULE = (f"A machine is out of line if its number is further from the fleet's med
         f"limit, in robust standard deviations, and by {outliers.WORTH:.0%} or the claim's "
         f"tolerance. The rule names a machine in at most {outliers.ALARMS:.0%} of healthy fleets, "
         f"as simulations show; it needs {outliers.MACHINES_MIN} machines.")
-LEFT = "What is missing or refused is in no number on this page."
+LEFT = "No number on this page includes what is missing or was refused."
 
 
 def left_out(merged: Merged) -> list[str]:

@@ -1,4 +1,4 @@
-"""Takes many evidence folders, several at a time, and adds up their histograms.
+"""Reads many evidence folders in parallel and adds up their histograms.
 
 The sums are exact: a histogram's counts are whole numbers, and those of the same bucket are added.
 """
@@ -24,7 +24,7 @@ Answer = tuple[Run | None, dict[Key, Histogram], bool, str]
 
 @dataclass
 class Fleet:
-    """All that was taken, and what was not and why."""
+    """All runs that were taken, and the others with the reason."""
 
     runs: list[Run] = field(default_factory=list)  # in the order of their beginning
     histograms: dict[GroupKey, Histogram] = field(default_factory=dict)
@@ -121,8 +121,8 @@ def read_all(paths: Sequence[str]) -> list[Answer]:
 
 
 def merge(paths: Sequence[str], jobs: int | None = None) -> Fleet:
-    """Takes the same evidence once, in the order of the paths. ValueError: a process that reads
-    was ended, for example because memory ran out."""
+    """Adds up all runs, each evidence once, in the order of the paths. ValueError: a process that
+    reads was killed, for example because memory ran out."""
     fleet = Fleet()
     sums: dict[GroupKey, Sum] = {}
     digests: dict[str, str] = {}
@@ -137,7 +137,7 @@ def merge(paths: Sequence[str], jobs: int | None = None) -> Fleet:
             else:
                 fleet.refused.append((path, why))
     except BrokenProcessPool as error:
-        raise ValueError("a process that reads evidence was ended; memory may have run "
+        raise ValueError("a process that reads evidence was killed; memory may have run "
                          "out") from error
     fleet.histograms = {key: one.whole() for key, one in sums.items()}
     fleet.runs.sort(key=lambda run: (run.begin_s, run.path))

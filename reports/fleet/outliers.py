@@ -1,7 +1,7 @@
 """Which machines of a fleet are out of line, by a rule with a stated rate of false alarms.
 
-A quantity has one number a machine, for example the median time of a launch. A machine is out of
-line in it if both hold:
+A quantity has one number per machine, for example the median time of a launch. A machine is out of
+line in a quantity if both are true:
 
 * its distance from the fleet's median is more than `limit` robust standard deviations. By the
   limit at most one healthy fleet in 100 has any machine named, over all its machines and
@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-MACHINES_MIN = 8     # fewer do not tell what is usual
+MACHINES_MIN = 8     # fewer cannot show what is usual
 ALARMS = 0.01        # of healthy fleets, at most this share has a machine named
 WORTH = 0.10         # of the median
 DEGREES = 7          # of Student's t
-FLOORS = ((16, 22.0), (0, 16.0))  # below so many machines the limit is at least this; 0: any number
+FLOORS = ((16, 22.0), (0, 16.0))  # the least limit below this number of machines; 0: for any number
 NORMAL_MAD = 0.6745  # the median distance from the median of a standard normal number
 STUDENT_MAD = 0.7111  # the same of Student's t with 7 degrees of freedom
 NORMAL_80 = 0.8416   # the 80th percentile of a standard normal number

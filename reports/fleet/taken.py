@@ -1,4 +1,4 @@
-"""Takes one evidence folder or archive for a merge: checks it, and keeps what a fleet needs of it.
+"""Reads one evidence folder or archive for a merge: checks it, and keeps what a merge needs.
 
 Unlike evidence.py this leaves out what a merge does not show: tables, saboteurs, notes.
 """
@@ -98,8 +98,8 @@ def read_attack(claim: str, attack: dict[str, Any], own: Archived, run: Run,
 
 def quantities(run: Run, series: dict[Key, Histogram],
                sides: dict[str, list[float]]) -> dict[str, float]:
-    """What machines can differ in: effects that are no counts, and on a GPU times. Those of the
-    soft device say nothing about a machine's GPU."""
+    """The quantities in which machines can differ: effects that are not counts and, on a GPU,
+    times. Times of the soft device say nothing about a GPU."""
     found = {}
     for name, row in run.claims.items():
         if row["effect"] is not None and row["unit"] not in ("violations", "driver allocations"):

@@ -1,11 +1,11 @@
-"""What a merge of many runs costs: seconds, seconds of processors, and memory.
+"""What a merge of many runs costs: elapsed seconds, CPU seconds, and memory.
 
     python3 -m reports.fleet.time_merge EVIDENCE 1000
 
-Makes a fleet of copies of a run (copied_fleet), merges it as `tollens merge` does, and looks at all
-of its processes twice a second: memory is what they have together, with shared pages counted once,
-and seconds of processors do not depend on what else the machine does. Less than half a second of
-each process may be missed.
+Makes a fleet of copies of a run (copied_fleet), merges it as `tollens merge` does, and samples all
+of its processes twice a second. Memory is that of all processes, with shared pages counted once.
+CPU seconds depend less on other load than elapsed time; up to half a second per process may be
+missed.
 """
 
 import os
@@ -48,7 +48,7 @@ def memory_kib(process: int) -> int:
 
 
 def run(command: list[str]) -> tuple[int, float, float, float]:
-    """Its exit code, seconds, seconds of processors, and most MiB."""
+    """Its exit code, elapsed seconds, CPU seconds, and peak MiB."""
     begin, most = time.monotonic(), 0
     spent: dict[int, float] = {}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -79,8 +79,8 @@ def main(words: list[str]) -> int:
         code, seconds, spent, most = run([sys.executable, "-m", "reports", "merge", *folders,
                                           "--no-png", "--out", str(top / "merged")])
     processors = len(os.sched_getaffinity(0))
-    print(f"merged {count} folders in {seconds:.1f} s: {spent:.1f} s of processors (there are "
-          f"{processors}), {most:.0f} MiB, load {os.getloadavg()[0]:.1f}, exit code {code}")
+    print(f"merged {count} folders in {seconds:.1f} s: {spent:.1f} CPU seconds on {processors} "
+          f"processors, {most:.0f} MiB, load {os.getloadavg()[0]:.1f}, exit code {code}")
     return code
 
 

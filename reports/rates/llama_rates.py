@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How many times llama.cpp's rates the worker's are, in published runs of both on one file.
+"""The ratio of the worker's rates to llama.cpp's, in published runs of both on one file.
 
-    python3 -m reports.rates.llama_rates [FOLDER...]    a row for each rate; without folders, of all
-                                                  under reports/published that have both
+    python3 -m reports.rates.llama_rates [FOLDER...]    a row for each rate; the default is all
+                                                  folders under reports/published with both
 
 A folder has model.txt, of `tollens model bench`, and llama-bench.txt and llama-batched.txt, of
 llama.cpp's programs of these names. Demand M14 is that no rate is below half of llama.cpp's. Exit
@@ -41,8 +41,8 @@ def rates_of_bench(text: str) -> dict[str, float]:
 
 
 def rates_of_batches(text: str) -> dict[str, float]:
-    """Of llama-batched-bench: tokens of all sessions a second. Of one session llama-bench's count,
-    which are higher."""
+    """Of llama-batched-bench: tokens per second of all sessions. For one session llama-bench's
+    rates count, which are higher."""
     rows = [row for row in cells(text) if row[0].isdigit()]
     return {f"tg{row[1]} @ {row[2]}": float(row[7]) for row in rows if row[2] != "1"}
 

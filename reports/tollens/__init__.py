@@ -13,7 +13,7 @@
         print(finding.kind, finding.place)
 
 All that is read is checked first: ValueError says in one sentence which file is wrong, and how.
-What is returned is never changed behind your back, and any thread may read it. `pytest --tollens`
+Nothing changes what is returned, and any thread may read it. `pytest --tollens`
 runs tests on the soft device (tollens.pytest_plugin); the command is `tollens`, or `python -m
 tollens`.
 """

@@ -80,7 +80,7 @@ class Run:
                        f"{', '.join(claim.id for claim in self.claims)}")
 
     def count(self, verdict: Verdict) -> int:
-        """How many claims have that verdict."""
+        """The number of claims with that verdict."""
         return sum(claim.verdict == verdict for claim in self.claims)
 
     def __iter__(self) -> Iterator[Claim]:

@@ -46,7 +46,7 @@ def of_line(text: str) -> Finding:
                        str(row["source"]), int(row["ptx_line"]), triple(row["block"]),
                        triple(row["thread"]), str(row["detail"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"this is no line of a report of tollens soft: {text[:80]}") from error
+        raise ValueError(f"this is not a line of a report of tollens soft: {text[:80]}") from error
 
 
 def read_findings(path: str | os.PathLike[str], *, notes: bool = False) -> list[Finding]:

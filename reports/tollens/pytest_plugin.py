@@ -1,7 +1,7 @@
 """pytest --tollens[=race,init]: tests on the soft device, and each finding a failure of its test.
 
-The loader reads where libraries are when a process begins, so the first process only starts pytest
-once more under `tollens soft`, and waits. That second one looks after the setup, the call and the
+The loader reads the library path when a process starts, so the first process only starts pytest
+again under `tollens soft`, and waits. That second one looks after the setup, the call and the
 teardown of each test whether the device's report has new lines; child processes write to the same
 report. Kernels that still run are waited for first, so that a finding belongs to the test that
 launched them. With pytest-xdist each worker has a report of its own.
@@ -50,21 +50,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # ---- the first process ------------------------------------------------------------------------
 
 def checks_of(text: str) -> str:
-    """What --check is given: a path behind --tollens is none of its value."""
+    """The value of --check. A path after --tollens is not part of its value."""
     if not is_checks(text):
         return STANDARD
     return text if "memory" in text.split(",") else f"memory,{text}"
 
 
 def words_without_option(words: list[str]) -> list[str]:
-    """A command without --tollens and its checks; a path behind it stays."""
+    """A command without --tollens and its checks; a path after it stays."""
     return [word for before, word in zip(["", *words], words)
             if word != "--tollens" and not word.startswith("--tollens=") and
             not (before == "--tollens" and is_checks(word))]
 
 
 def left_over(folder: pathlib.Path) -> list[Finding]:
-    """What was found and belongs to no test: behind the last one, or when a process ended."""
+    """Findings that belong to no test: after the last one, or when a process ended."""
     seen = {line for _, line in seen_lines(folder)}
     lines = {line: None for path in sorted(folder.glob("report*"))
              for line in path.read_text(errors="replace").splitlines() if line not in seen}
@@ -116,7 +116,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 # ---- the process that runs tests --------------------------------------------------------------
 
 def seen_lines(folder: pathlib.Path) -> list[tuple[str, str]]:
-    """The lines of reports that were found in tests, each behind the test's name."""
+    """The lines of reports that were found in tests, each after the test's name."""
     path = folder / "seen"
     if not path.exists():
         return []
@@ -221,7 +221,7 @@ class Watch:
 
 def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--tollens")
-    if given is not None and not is_checks(given):  # a path that stood behind the option
+    if given is not None and not is_checks(given):  # a path that came after the option
         others = config.args if config.args_source == config.ArgsSource.ARGS else []
         config.args = [given, *others]
     report, folder = os.environ.get(REPORT), os.environ.get(FOLDER)
