@@ -33,8 +33,8 @@ STAGE = PACKAGES / "wheel"
 DIST = PACKAGES / "dist"
 # The report's parts that write this repository's own documents or fuzz it stay here.
 NOT_OF_USERS = ("_test.py", "made_evidence.py", "fuzz_targets.py", "written.py", "pack.py",
-                "code.py", "made_fleet.py", "healthy.py",
-                "copied_fleet.py")
+                "code.py", "made_fleet.py", "healthy.py", "copied_fleet.py", "results_page.py",
+                "performance_page.py", "published_index.py")
 READ_BY_REPORT = ("results.schema.json", "thresholds.toml", "sabotage.toml")
 OLDEST_PYTHON = "3.10"
 EPOCH_OF_ZIP = 315532800  # 1980-01-01

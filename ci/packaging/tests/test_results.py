@@ -40,7 +40,7 @@ def test_a_claims_histograms_are_those_of_all_processes(run: tollens.Run) -> Non
 
 
 def test_a_claim_that_is_not_there_is_named(run: tollens.Run) -> None:
-    with pytest.raises(KeyError, match="has no claim H99; it has H4, "):
+    with pytest.raises(KeyError, match="has no claim H99; it has H4"):
         run.claim("H99")
 
 
