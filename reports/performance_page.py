@@ -1,7 +1,7 @@
 """kernels/PERFORMANCE.md: what benchmarks measured on GPUs, beside the libraries that people use.
 
-Each table has the newest published output of its benchmark for each kind of machine, and of each
-shape what a call picks by itself.
+Each table has the newest published output of its benchmark for each kind of machine, and for each
+shape the kernel that a call chooses by itself.
 """
 
 import json
@@ -41,6 +41,14 @@ TEXTS = (
 )
 HEADINGS = ("shape", "device", "kernel", "us", "rate", "ratio to the peer (95 % interval)",
             "commit", "date")
+HEAD = """# Performance
+
+Written by `reports/written.py` from the evidence that [the index](../reports/published/INDEX.md)
+lists. Each table has the newest run of each kind of machine and, per shape, the kernel that a call
+chooses by itself. A ratio above 1 is faster than the peer; both were timed in turn in the same
+process or run. These figures are no claims: claims and their verdicts are in
+[RESULTS.md](../reports/RESULTS.md).
+"""
 ROW = re.compile(r"(\w+) +(.*\S) +(\d+\.\d+) +(\d+\.\d+ (?:TFLOP|GB)/s) *(.*)")
 VARIANT = re.compile(r"(.*?)(?: {2,}| (?=(?:(?:paged|packed|e4m3) )?\w+$))(\S.*)")
 PICKED = re.compile(r"chosen$|\(chosen\)$|^(?:cold|hot)$| beside ")
@@ -141,10 +149,5 @@ def page(published: pathlib.Path = published_index.PUBLISHED) -> str:
          "tokens for each of 8 sessions.", model_table(index, published))]
     parts += [(title, f"`{command}` prints this.", text_block(name, index, published))
               for name, title, command in TEXTS]
-    text = ("# Performance\n\nWritten by `reports/written.py` from the evidence that "
-            "[the index](../reports/published/INDEX.md) lists.\nEach table has the newest run of "
-            "each kind of machine. A ratio above 1 is faster than the peer; both\nwere timed in "
-            "turn in the same process or run. These figures are no claims: the claims and their\n"
-            "verdicts are in [RESULTS.md](../reports/RESULTS.md).\n")
-    return text + "".join(f"\n## {title}\n\n{note}\n\n{table}\n"
+    return HEAD + "".join(f"\n## {title}\n\n{note}\n\n{table}\n"
                           for title, note, table in parts if table)
