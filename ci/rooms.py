@@ -82,7 +82,7 @@ SOFT = Room(
         ("api/memory api/graph", "the exported functions of memory and of graphs"),
     ],
     parts={"space_list": "space"},
-    above=("tools", "tools/bench", "tools/fuzz", "table", "corpus", "test"))
+    above=("tools", "tools/bench", "tools/fuzz", "table", "table/oracle", "corpus", "test"))
 
 # The CUDA runtime stands on any driver, and takes the driver's ABI alone from the soft device.
 CUDART = Room(

@@ -161,13 +161,15 @@ TABLE = """
     fault_run case case_value case_box case_place case_texture
 """.split()
 
-TABLE_TESTS = within({"table": """
-    oracle oracle_number
-    oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
-    oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
-    oracle_product oracle_tensor
-    table_test fault_code_test case_test case_record_test gemm_table_test
-"""})
+TABLE_TESTS = within({
+    "table/oracle": """
+        oracle oracle_number
+        oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
+        oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
+        oracle_product oracle_tensor
+    """,
+    "table": "table_test fault_code_test case_test case_record_test gemm_table_test",
+})
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
 FUZZ = within({"tools/fuzz": "fuzz", "test": "box_model"})
@@ -183,8 +185,8 @@ BENCH = within({"tools/bench": """
 
 # Programs that nvcc compiles, and what they must give.
 CORPUS_TESTS = within({"corpus": """
-    corpus_run
+    corpus_scene
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_run corpus_images_test
+    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_scene corpus_images_test
     corpus_surfaces_test
 """})

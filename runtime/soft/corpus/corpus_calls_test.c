@@ -1,7 +1,7 @@
 /*
  * The corpus's programs about control: calls, switches, recursion, sorting, text.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "bytecode.h"
 #include "byvalue.h"

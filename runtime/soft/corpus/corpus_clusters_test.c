@@ -1,7 +1,7 @@
 /*
  * The corpus's program of clusters.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 enum { THREADS = 128, BLOCKS = 16, COUNT = THREADS * BLOCKS, BINS = 64 };
 

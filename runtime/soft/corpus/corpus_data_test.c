@@ -1,7 +1,7 @@
 /*
  * The corpus's programs about data: sums, scans, matrices, atomics, graphs.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "corpus.h"
 

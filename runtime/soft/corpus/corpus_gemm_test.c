@@ -3,7 +3,7 @@
  * of which the device must say which it is, and where. It is launched through the driver's API
  * alone, and the inputs are such that every order of additions gives the same.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "tma_gemm.h"
 

@@ -2,7 +2,7 @@
  * The corpus's program about textures, against formulae of its own.
  */
 #include "corpus.h"
-#include "images_run.h"
+#include "images_scene.h"
 
 #include <string.h>
 

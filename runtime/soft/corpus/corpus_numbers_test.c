@@ -2,7 +2,7 @@
  * The corpus's programs about numbers: wide and narrow ones, hashes, pictures, functions; and those
  * that print.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "hashes.h"
 #include "numbers.h"

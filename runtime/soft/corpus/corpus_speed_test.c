@@ -1,7 +1,7 @@
 /*
  * The corpus's kernels whose speed bench-soft measures: what they give.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "corpus.h"
 #include "ops/half.h"

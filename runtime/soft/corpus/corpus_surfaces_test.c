@@ -2,7 +2,7 @@
  * The corpus's program about surfaces: what is written, and what lies outside.
  */
 #include "corpus.h"
-#include "images_run.h"
+#include "images_scene.h"
 
 TestSuite(corpus_surfaces, .fini = test_soft_close);
 

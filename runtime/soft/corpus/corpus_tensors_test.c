@@ -2,7 +2,7 @@
  * The corpus's matrix products on tensor cores. The inputs are such that every order of additions
  * gives the same, so the results are those of plain C, to the bit.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "tensors.h"
 

@@ -1,7 +1,7 @@
 /*
  * The corpus's programs whose threads wait: for copies, and for other blocks.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include "corpus.h"
 

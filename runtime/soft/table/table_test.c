@@ -4,7 +4,7 @@
  * A test a file of rows, so that they run side by side; each loads the soft device as any program
  * does.
  */
-#include "oracle.h"
+#include "oracle/oracle.h"
 #include "table_record.h"
 
 #include <criterion/criterion.h>

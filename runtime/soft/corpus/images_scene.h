@@ -1,10 +1,10 @@
 /*
  * What the tests of textures and of surfaces share: arrays, objects of them, and places to sample.
  */
-#ifndef CORPUS_IMAGES_RUN_H
-#define CORPUS_IMAGES_RUN_H
+#ifndef CORPUS_IMAGES_SCENE_H
+#define CORPUS_IMAGES_SCENE_H
 
-#include "corpus_run.h"
+#include "corpus_scene.h"
 #include "images.h"
 
 enum { IMAGES_PLACES = 256 };

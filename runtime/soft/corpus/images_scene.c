@@ -1,7 +1,7 @@
 /*
  * Arrays and objects of them, and where they are sampled.
  */
-#include "images_run.h"
+#include "images_scene.h"
 
 #include "corpus.h"
 

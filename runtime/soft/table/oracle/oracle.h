@@ -8,7 +8,7 @@
 #ifndef SOFT_ORACLE_H
 #define SOFT_ORACLE_H
 
-#include "table.h"
+#include "table/table.h"
 
 __extension__ typedef __int128 oracle_wide;
 __extension__ typedef unsigned __int128 oracle_uwide;

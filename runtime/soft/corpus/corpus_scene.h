@@ -5,8 +5,8 @@
  * by the very same functions. A check runs once for each PTX that is made of a program, and nothing
  * may be said on stderr meanwhile: no finding, such as a read of what was never written, is true.
  */
-#ifndef SOFT_CORPUS_RUN_H
-#define SOFT_CORPUS_RUN_H
+#ifndef SOFT_CORPUS_SCENE_H
+#define SOFT_CORPUS_SCENE_H
 
 #include "test/test_soft.h"
 

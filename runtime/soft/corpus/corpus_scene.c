@@ -1,7 +1,7 @@
 /*
  * Finding a program's versions, and the memory of a check.
  */
-#include "corpus_run.h"
+#include "corpus_scene.h"
 
 #include <stdlib.h>
 #include <string.h>
