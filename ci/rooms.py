@@ -62,22 +62,22 @@ SOFT = Room(
     floors=[
         ("base", "options, the arena, JSON, files, reports, the ABI's types and the lists of "
                  "functions"),
-        ("memory", "the address space: live and freed ranges, the bytes behind them, their "
+        ("memory", "the address space: allocated and freed ranges, their bytes and their "
                    "shadow"),
         ("ptx", "text to tree: tokens, symbols, opcodes, declarations, functions"),
         ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
         ("machine", "warps, frames, one thread's accesses, barriers, the device heap, printf"),
-        ("async", "what runs beside a warp: asynchronous copies, `mbarrier`, tensor maps, wgmma"),
+        ("async", "asynchronous copies, `mbarrier`, tensor maps, wgmma"),
         ("grid", "CTAs, clusters, grids, and their distribution over host threads"),
         ("texture", "textures and surfaces: objects, texels, addressing and filtering"),
-        ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
+        ("ops", "the micro-operations over 32 lanes, compiled once per processor level"),
         ("check", "races, and the handlers that check an instruction before it is executed"),
-        ("state", "devices, handles, threads, contexts, faults on request, allocations, memory "
+        ("state", "devices, handles, threads, contexts, injected faults, allocations, memory "
                   "pools, images"),
-        ("queue", "tasks, streams, events, faults in streams, and the threads that carry work "
-                  "out"),
+        ("queue", "tasks, streams, events, faults in streams, and the threads that execute "
+                  "tasks"),
         ("graph", "graphs, captures, executable graphs"),
-        ("driver", "the life of contexts, what happens around every call, leaks, copies"),
+        ("driver", "contexts, what happens around every call, leaks, copies"),
         ("api", "the exported functions: arguments are checked here"),
         ("api/memory api/graph", "the exported functions of memory and of graphs"),
     ],
