@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread that never waits has its oldest copies carried out when there are so many. */
+/* Once a thread that never waits has this many pending copies, the oldest are executed. */
 enum { COPIES_MAX = 4096 };
 
 #define EACH_LANE(lane, mask)                                                                      \

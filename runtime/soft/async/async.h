@@ -15,8 +15,8 @@
 #include "lower/modes.h"
 #include "tensor_walk.h"
 
-/* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
- * for others. */
+/* The copies that one instruction started and that are not yet executed, or arrivals that wait for
+ * copies. */
 struct soft_async_op {
     struct soft_async_op *next;
     const struct soft_instruction *in;
@@ -26,7 +26,7 @@ struct soft_async_op {
     uint64_t serial;              /* counts a warp's copies and arrivals */
     enum soft_access_space from, to;
     unsigned alignment;
-    unsigned width;  /* how many bytes are written; 0: as many as are read */
+    unsigned width;  /* bytes written; 0: the same as read */
     bool looked_for; /* an arrival: somebody has tested the mbarrier, and in vain */
     bool waited;     /* what the warp's was when it began: machine/prior.h */
     bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
@@ -64,7 +64,7 @@ const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
 const struct soft_instruction *soft_async_commit(struct soft_warp *warp,
                                                  const struct soft_instruction *in, unsigned list);
 
-/* Carries out all groups of a list but so many of the latest: in->mode is their number. */
+/* Executes all groups of a list except the latest in->mode ones. */
 const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
                                                const struct soft_instruction *in, unsigned list);
 

@@ -4,15 +4,14 @@
  * 9.7.9.27.1.4 (cp.async.bulk.prefetch.tensor).
  *
  * The rows of a box follow each other in shared memory. If the map has a swizzle, a row takes at
- * least as many bytes as the swizzle spans, and the bits of the address decide where in its 128
- * bytes a chunk of 16 bytes is stored.
- * Elements outside the tensor come as zeros or NaN, and count as bytes that have come. The map is
- * read when the copy begins, the elements when it is carried out. A multicast copy is one for each
- * block.
+ * least the bytes of the swizzle span, and the address bits select where in its 128 bytes a chunk
+ * of 16 bytes is stored. Elements outside the tensor are zeros or NaN, and count as arrived bytes.
+ * The map is read when the copy starts, the elements when it is executed. A multicast copy is one
+ * copy per block.
  *
- * What the manual does not say is as an H200 does it, by README.md: a box begins at a multiple of
- * 16 bytes of a row, and one that is written not in front of the tensor; of a tile that is written
- * whole units of 16 bytes are.
+ * Where the manual is silent, the device does what an H200 does (README.md): a box must begin at a
+ * multiple of 16 bytes of a row; a stored box must not begin before the tensor; and a stored tile
+ * is written in whole units of 16 bytes.
  */
 #include "async.h"
 

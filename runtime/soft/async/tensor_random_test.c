@@ -397,7 +397,7 @@ static void end(void) {
 
 TestSuite(tensor_random, .init = begin, .fini = end);
 
-/* The only things to be said are that boxes lie outside, and that tiles are written behind rows. */
+/* The only permitted reports are boxes outside the tensor and tiles written past rows. */
 static void check_said(size_t cases, bool behind) {
     char said[1 << 16];
     size_t outside_said = 0, behind_said = 0;

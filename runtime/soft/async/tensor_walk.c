@@ -2,8 +2,8 @@
  * The rows of a box. Source: PTX ISA 9.0, sections 5.5.3 (tiled mode) and 5.5.4 (im2col mode).
  *
  * In im2col mode the filter moves through the bounding box, dimension by dimension from the second
- * on, and then through that of the next image, until there are as many pixels as wanted. Each is
- * read at the filter's place and the offsets.
+ * on, and then through that of the next image, until it has the requested number of pixels. Each is
+ * read at the filter's position plus the offsets.
  */
 #include "tensor_walk.h"
 
@@ -35,7 +35,7 @@ static void find_part(struct soft_tensor_walk *walk) {
     walk->bytes += walk->behind;
 }
 
-/* Where the row is along a dimension behind the first one. */
+/* The row's coordinate in a dimension after the first. */
 static int64_t place_along(const struct soft_tensor_walk *walk, unsigned i) {
     const struct soft_tensor_map *map = walk->map;
     if (!map->im2col) return walk->base[i] + (int64_t)walk->index[i] * map->steps[i];

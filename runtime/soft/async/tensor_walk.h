@@ -26,8 +26,8 @@ struct soft_tensor_walk {
     bool whole_units;                     /* it is written, in units of 16 bytes */
     /* The row: */
     uint64_t address;     /* of its first byte inside the tensor, in global memory */
-    unsigned from, bytes; /* copied: from this byte of the row on so many, which may be 0 */
-    unsigned behind;      /* how many of those are behind the tensor's row */
+    unsigned from, bytes; /* copied: this many bytes (possibly 0) from this byte on */
+    unsigned behind;      /* how many of those are past the tensor's row */
     uint32_t at, next;    /* where it begins in the box, before swizzling; and the next one */
     unsigned row_bytes;   /* all of its bytes, inside or not */
 };

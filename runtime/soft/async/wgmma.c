@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A warp that never waits has its oldest products made when there are so many. */
+/* Once a warp that never waits has this many pending products, the oldest are computed. */
 enum { PRODUCTS_MAX = 128, ALL = (1 << SOFT_WGMMA_WARPS) - 1 };
 
 struct soft_wgmma {
@@ -413,7 +413,7 @@ const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
     return in + 1;
 }
 
-/* ---- the life of a warp ---- */
+/* ---- a warp's products ---- */
 
 static void report_uneven(struct soft_warp *warp) {
     struct soft_warp *leader = leader_of(warp);

@@ -1,5 +1,5 @@
 /*
- * Where the factors of a product lie in shared memory, and what can be told to be wrong with them.
+ * Where the factors of a product are in shared memory, and which of their mistakes are reported.
  * Source: PTX ISA 9.0, section 9.7.15.5.1 (layouts, descriptors).
  */
 #include "wgmma_factor.h"
@@ -68,7 +68,7 @@ static uint32_t rows_from(const struct soft_warp *warp) {
     return warp->index % SOFT_WGMMA_WARPS * SOFT_WGMMA_ROWS;
 }
 
-/* What is told of a factor's chunks when a product begins. */
+/* What is checked of a factor's chunks when a product is issued. */
 struct told {
     uint32_t unwritten, unwritten_at;
     uint32_t swizzled; /* chunks that boxes brought with another swizzle, which is: */

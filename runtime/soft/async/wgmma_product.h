@@ -11,7 +11,7 @@
 /* 16 bytes of a factor's row or column, the unit of all layouts in shared memory. */
 enum { SOFT_WGMMA_CHUNK = 16, SOFT_WGMMA_A_CHUNKS = 32, SOFT_WGMMA_B_CHUNKS = 512 };
 
-/* Of a factor of at most so many elements all are kept as numbers, twice each. */
+/* A factor of at most this many elements is kept as numbers, two per element. */
 enum { SOFT_WGMMA_NUMBERS = 2 * 16 * 256 };
 
 /* What four warps make together. */

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { SOFT_CHUNK_SIZES = 24 }; /* 64 bytes, and twice as many each */
+enum { SOFT_CHUNK_SIZES = 24 }; /* 64 bytes, each class twice the previous one */
 
 struct soft_chunks {
     struct soft_arena arena;
@@ -18,7 +18,7 @@ struct soft_chunks {
 /* Zeroed bytes; NULL when the host has no memory. */
 void *soft_chunk_take(struct soft_chunks *chunks, size_t bytes);
 
-/* Gives back a chunk that was taken with so many bytes; NULL is none. */
+/* Returns a chunk that was taken with this number of bytes; NULL does nothing. */
 void soft_chunk_give(struct soft_chunks *chunks, void *chunk, size_t bytes);
 
 /* Gives everything back. */

@@ -1,10 +1,10 @@
 /*
- * One word: who wrote it last, who has read it since, and what its strong writes hand on.
+ * One word: its last writer, its readers since then, and what its strong writes pass on.
  *
- * Of accesses that are ordered among each other the last one is enough: what comes behind it comes
- * behind all. Two things are no findings although the model calls them races. A weak read beside
- * atomics gets one of the values; programs read so before a compare-and-swap, as the CUDA
- * Programming Guide does. And a strong read takes what is handed on as if a fence followed it.
+ * Of mutually ordered accesses only the last is kept, because whatever is ordered after it is
+ * ordered after all of them. Two races of the memory model are not reported. A weak read concurrent
+ * with atomics gets one of their values; programs read like this before a compare-and-swap, as in
+ * the CUDA Programming Guide. And a strong read is treated as if a fence followed it.
  */
 #include "race_state.h"
 
@@ -16,7 +16,7 @@ static bool both_strong(const struct soft_checked_access *touch, const struct so
     return scope > SOFT_SCOPE_CTA;
 }
 
-/* Whether the lane comes behind a strong read that saw the word's last write. */
+/* Whether the lane is ordered after a strong read that observed the word's last write. */
 static bool has_seen(const struct soft_checked_access *touch, const struct soft_flag *flag) {
     if (flag == NULL) return false;
     if (flag->seers > SOFT_SEERS_MAX) return true;

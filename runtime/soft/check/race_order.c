@@ -1,11 +1,11 @@
 /*
- * Who knows what: how barriers, .sync operations, fences and flags order accesses.
+ * How barriers, .sync operations, fences and flags order accesses.
  *
- * A CTA is run by one host thread, so its time is one number, and all that its threads did up to a
- * barrier has a time below that of the barrier. A fence takes down what its lane knows then; a
- * strong write behind it hands that on. What came to the lane later, by a barrier, is handed on as
- * far as those it came from have executed fences of their own: __threadfence() in all threads,
- * __syncthreads(), and a flag set by one, is a pattern that works.
+ * One host thread runs a CTA, so the CTA's time is one number, and everything that its threads did
+ * before a barrier has a smaller time than the barrier. A fence records the lane's clock; a strong
+ * write after the fence passes that clock on. What the lane learns later through a barrier is
+ * passed on only as far as the originating threads executed fences themselves: __threadfence() in
+ * all threads, __syncthreads(), then a flag set by one thread is a pattern that works.
  */
 #include "race.h"
 #include "machine/race_events.h"

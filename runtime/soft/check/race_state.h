@@ -20,9 +20,9 @@ struct soft_mark {
     uint8_t scope; /* enum soft_scope */
     bool atomic;
     bool copies;  /* asynchronously */
-    bool pending; /* and has not been waited for: nothing comes behind it */
+    bool pending; /* and has not been waited for: nothing is ordered after it */
     bool proxied; /* through the async proxy */
-    bool product; /* by a wgmma: behind any thread of the warpgroup is behind it */
+    bool product; /* by a wgmma: after any thread of the warpgroup is after it */
 };
 
 struct soft_readers {
@@ -153,8 +153,8 @@ struct soft_checked_access {
 /* race_order.c: whether a mark's access comes before a lane's next one. */
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
-/* race_proxy.c: whether a proxy fence lies between a generic access and one of the async proxy that
- * comes behind it. */
+/* race_proxy.c: whether a proxy fence lies between a generic access and a later one of the async
+ * proxy. */
 bool soft_race_is_proxied(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
 /* race_proxy.c: a new block has executed no proxy fences. */
@@ -170,7 +170,7 @@ void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock 
 /* race_access.c: checks an access of bytes bytes at an address in a space. */
 void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space);
 
-/* race_access.c: notes it when the check cannot go on behind an instruction. */
+/* race_access.c: records that the check cannot continue after an instruction. */
 void soft_race_note_end(const struct soft_checked_access *touch);
 
 /* race_object.c: a new block has no objects. */
@@ -180,8 +180,8 @@ void soft_race_objects_begin(struct soft_race_cta *own);
 void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                      unsigned bytes);
 
-/* race_report.c: tells that an access of another block to shared memory at an offset may come
- * behind the exit of the block that it is of. */
+/* race_report.c: reports that another block's access to shared memory at an offset may follow the
+ * exit of the owning block. */
 void soft_race_tell_exit(const struct soft_cta *gone, struct soft_cta *other,
                          const struct soft_mark *mark, uint64_t at);
 

@@ -8,7 +8,7 @@
 
 enum { BRANCH_BITS = 3, BRANCHES = 1 << BRANCH_BITS };
 
-/* The head of a branch, behind which its children lie, or of a leaf, behind which its items do. */
+/* The head of a branch, followed by its children, or of a leaf, followed by its items. */
 struct soft_clock {
     _Alignas(16) uint32_t references;
     uint32_t count; /* of a leaf: its items */
