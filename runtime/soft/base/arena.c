@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A block from so many bytes on is mapped, in pages of that size where the system has them. */
+/* Blocks of at least this size are mapped, in pages of this size if the system has them. */
 enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 64 * 1024, MAPPED_BYTES = 2 << 20 };
 
 /* Where memory is looked after by a sanitizer, what was given back is to be gone. */

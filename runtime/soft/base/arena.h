@@ -21,7 +21,7 @@ void *soft_arena_alloc(struct soft_arena *arena, size_t bytes);
 /* The same, not zeroed: for what is filled at once. */
 void *soft_arena_raw(struct soft_arena *arena, size_t bytes);
 
-/* A copy of length bytes of text with a NUL behind it; NULL when the host has no memory left. */
+/* A copy of length bytes of text, NUL-terminated; NULL when the host is out of memory. */
 char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length);
 
 /* Gives everything back. The arena is empty after, and usable. */

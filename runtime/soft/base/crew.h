@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* What one thread writes and another reads are kept so many bytes apart. */
+/* The distance in bytes between what one thread writes and what another reads. */
 enum { SOFT_CREW_MAX = 8, SOFT_CREW_GAP = 128 };
 
 /* A thread's own arena, in an array. */

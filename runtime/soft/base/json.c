@@ -99,7 +99,7 @@ static bool read_unit(struct reader *reader, uint32_t *unit) {
     return true;
 }
 
-/* Behind \u: a character, which may take two units. */
+/* After \u: a character, which may take two units. */
 static bool read_character(struct reader *reader, uint32_t *character) {
     uint32_t low = 0;
     if (!read_unit(reader, character)) return false;

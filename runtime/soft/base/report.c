@@ -193,7 +193,7 @@ size_t soft_log_dump(uint32_t *position, char *text, size_t bytes) {
     uint32_t oldest = notes.end > LOG_LINES ? notes.end - LOG_LINES : 0;
     uint32_t first = notes.end, begin = *position > oldest ? *position : oldest;
     bool lost = *position < oldest;
-    /* The newest lines that fit, and room for the note that some do not. */
+    /* The newest lines that fit, with a note if some do not. */
     size_t needed = 1, room = bytes > sizeof cut ? bytes - sizeof cut : 0;
     while (first > begin) {
         size_t length = strlen(notes.lines[(first - 1) % LOG_LINES]) + 1;

@@ -46,15 +46,15 @@ void soft_report_print(const struct soft_report *report);
 /* Writes the report as one line of text; always terminated. */
 void soft_report_text(const struct soft_report *report, char *text, size_t bytes);
 
-/* The log behind cuLogsCurrent and cuLogsDumpToMemory: numbered lines, the oldest of which are
- * given up when it is full. */
+/* The log that cuLogsCurrent and cuLogsDumpToMemory read: numbered lines, of which the oldest are
+ * dropped when it is full. */
 uint32_t soft_log_end(void);
 void soft_log_add(const char *text);
 
 /* The same for lines that end with \n, and on stderr as well. */
 void soft_log_print(const char *text);
 
-/* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not
+/* Copies the lines from *position on, each with a newline, NUL at the end; older ones that do not
  * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position
  * moves to the end. */
 size_t soft_log_dump(uint32_t *position, char *text, size_t bytes);

@@ -53,8 +53,9 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
 /* How many elements of a valid map's box are taken along a dimension; not for im2col. */
 unsigned soft_tensor_taken(const struct soft_tensor_map *map, unsigned dimension);
 
-/* The rows of a valid map's box, each of so many bytes, and from each to the next: a swizzle has
- * rows as long as its own at least. A row of what is interleaved is a slice. */
+/* The rows of a valid map's box: bytes per row, and bytes from one row to the next. If a row is
+ * shorter than the swizzle span, consecutive rows are one span apart. A row of an interleaved
+ * tensor is a slice. */
 uint64_t soft_tensor_box_rows(const struct soft_tensor_map *map);
 unsigned soft_tensor_row_bytes(const struct soft_tensor_map *map);
 unsigned soft_tensor_row_pitch(const struct soft_tensor_map *map);

@@ -30,7 +30,7 @@ bool soft_trace_is_on(void);
 /* The calling thread's row; names it at its first call. */
 unsigned soft_trace_thread_row(void);
 
-/* Names a row. number stands behind the name. */
+/* Names a row: name, then number. */
 void soft_trace_name_row(unsigned row, const char *name, uint64_t number);
 
 /* Adds an event. The format makes members of a JSON object, such as "\"bytes\":%llu", of at most

@@ -1,9 +1,9 @@
 /*
- * The life of contexts.
+ * Creation and destruction of contexts.
  *
- * A context that has ended is kept, dead: it may still be current to some thread, whose calls must
- * learn that it has ended, and its address must not become another's. A primary context comes back
- * to life under its old address, as in CUDA.
+ * A destroyed context is kept: it may still be current to some thread, whose calls must fail, and
+ * its address must not be reused. A primary context is created again at its old address, as in
+ * CUDA.
  */
 #include "context_life.h"
 

@@ -28,7 +28,7 @@ bool soft_front_set(struct soft_front *front, const struct soft_edge *edges, uns
 bool soft_front_add(struct soft_front *front, const struct soft_edge *edge) {
     for (unsigned i = 0; i < front->count; i++) {
         if (front->edges[i].from != edge->from) continue;
-        /* Behind the end of a node is behind all of it. */
+        /* After the end of a node is after all of it. */
         if (edge->data.type == 0) front->edges[i].data = edge->data;
         return true;
     }

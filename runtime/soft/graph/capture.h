@@ -30,7 +30,7 @@ struct soft_capture {
     struct soft_capture *next, **link; /* in the list of those that have not ended */
 };
 
-/* Begins one in a stream, in a graph of the program's or a new one (NULL). */
+/* Begins a capture in a stream, into a graph of the program's or a new one (NULL). */
 CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph,
                             const struct soft_front *front, CUstreamCaptureMode mode);
 
@@ -45,8 +45,8 @@ void soft_capture_break(struct soft_stream *stream);
  * work in the legacy stream while a stream that waits for it is being captured. */
 CUresult soft_capture_check(struct soft_stream *stream, bool *capturing);
 
-/* Adds a node to a stream's capture, behind all that the stream has in it; takes over the content
- * on success. */
+/* Adds a node to a stream's capture, after all nodes of that stream; takes over the content on
+ * success. */
 CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *content);
 
 /* Records an event in a captured stream, early: as the programmatic event of the kernel captured

@@ -43,7 +43,7 @@ void soft_graph_leave(void) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* Adds a node behind those that a program names. The caller holds soft_lock. */
+/* Adds a node after the nodes that the program names. The caller holds soft_lock. */
 static CUresult add(struct soft_graph *graph, struct soft_node_content *content,
                     const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
                     struct soft_node **node) {

@@ -126,7 +126,7 @@ void soft_execs_forget(const struct soft_graph *graph) {
 
 /* ---- launching ---- */
 
-/* Operations one behind the other, not yet in a stream. */
+/* A list of operations, not yet in a stream. */
 struct train {
     struct soft_operation *first, **last;
 };

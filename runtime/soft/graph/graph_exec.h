@@ -31,7 +31,7 @@ CUresult soft_exec_new(struct soft_graph *graph, unsigned long long flags, struc
 /* Takes it from the program; launches that have not ended keep it. */
 void soft_exec_drop(struct soft_exec *exec);
 
-/* Gives back a reference; exec may be NULL. */
+/* Releases a reference; exec may be NULL. */
 void soft_exec_release(struct soft_exec *exec);
 
 /* Forgets a graph that is freed. */

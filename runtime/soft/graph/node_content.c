@@ -115,7 +115,7 @@ static CUresult of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
         .shared = params->sharedMemBytes,
         .parameters = params->kernelParams,
         .extra = params->extra};
-    /* A function knows its context; a library's kernel has to be told. */
+    /* A function has its context; a library's kernel needs one. */
     CUresult result = CUDA_SUCCESS;
     content->context = soft_function_home(handle);
     if (content->context == NULL) result = soft_context_find(params->ctx, &content->context);

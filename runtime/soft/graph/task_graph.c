@@ -209,7 +209,7 @@ struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node *
     *culprit = NULL;
     if (order == NULL) return NULL;
     for (struct soft_node *n = graph->first; n != NULL; n = n->next) n->mark = 0;
-    /* Nodes are usually added behind what they depend on, and then one round does. */
+    /* Nodes are usually added after those they depend on; then one round is enough. */
     do {
         done_before = done;
         for (struct soft_node *n = graph->first; n != NULL; n = n->next) {

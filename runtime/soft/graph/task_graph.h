@@ -83,9 +83,9 @@ struct soft_node *soft_graph_find_copy(struct soft_graph *copy, const struct sof
 /* Whether a graph, or a child of it, has nodes that allocate or free memory. */
 bool soft_graph_has_memory(const struct soft_graph *graph);
 
-/* Puts the nodes in an order in which each comes behind all it depends on: an array of node_count,
- * to be freed. NULL: there is none, for they depend on each other in a circle, of which *culprit is
- * a part; or, with *culprit NULL, the host has no memory. */
+/* Sorts the nodes so that each follows all that it depends on: an array of node_count, to be freed.
+ * NULL: the dependencies have a cycle, which contains *culprit; or, with *culprit NULL, the host is
+ * out of memory. */
 struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node **culprit);
 
 /* ---- nodes ---- */

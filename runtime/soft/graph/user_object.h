@@ -23,14 +23,14 @@ struct soft_held_object {
  * the caller holds soft_lock. */
 void soft_object_release(struct soft_user_object *object, unsigned count);
 
-/* Makes a graph, by its list of objects, hold or give back references. The caller holds
+/* Makes a graph, given its list of objects, hold or release references. The caller holds
  * soft_lock. */
 CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_object *object,
                           unsigned count);
 CUresult soft_object_let_go(struct soft_held_object **objects, struct soft_user_object *object,
                             unsigned count);
 
-/* What a copy of a graph holds as well, and what a graph gives back at its end. */
+/* What a copy of a graph holds as well, and what a graph releases when it is destroyed. */
 CUresult soft_objects_copy(const struct soft_held_object *from, struct soft_held_object **to);
 void soft_objects_free(struct soft_held_object **objects);
 

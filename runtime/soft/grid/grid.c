@@ -29,9 +29,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CTAs kept for later launches, and how many a thread takes at once: as many as execute BATCH
- * instructions, some ten microseconds' worth, where a CTA counts for as many as it takes to set it
- * up. Between batches it looks at the clock, and at what other threads write. */
+/* CTAs kept for later launches, and how many of them a thread takes at once: a batch of BATCH
+ * instructions, where setting up a CTA counts as SET_UP instructions. Between batches the thread
+ * looks at the clock, and at what other threads write. */
 enum { SPARE_MAX = 16, BATCH = 4096, BATCH_CTAS = 32, SET_UP = 64, ALIGNMENT = 64 };
 
 static struct {
@@ -311,8 +311,8 @@ static void park(struct soft_launch *launch, struct soft_cta *cta) {
     pthread_mutex_unlock(&launch->lock);
 }
 
-/* CTAs that a thread has taken and begins one after the other, and what it has not told the launch
- * of yet. */
+/* CTAs that a thread has taken and starts one after the other, and results that it has not yet
+ * added to the launch. */
 struct batch {
     uint64_t next, end, size;
     uint64_t ended;
