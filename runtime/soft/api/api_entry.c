@@ -56,8 +56,8 @@ EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_
     return soft_cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
-/* Tables of NVIDIA's own libraries, which are not documented and not here. A program with CUDA's
- * runtime inside asks for them before anything else, and ends with an error that says nothing. */
+/* Undocumented tables of NVIDIA's libraries, which are not here. A program with CUDA's runtime
+ * linked in requests them before anything else, and ends with an uninformative error. */
 EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     static atomic_bool told;
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;

@@ -50,7 +50,7 @@ struct launch_extras {
     bool programmatic; /* it is the programmatic one */
 };
 
-/* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
+/* Some attributes are implemented, some are hints, and the rest are refused. */
 static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
                                struct launch_extras *extras) {
     const CUlaunchAttributeValue *value = &attribute->value;

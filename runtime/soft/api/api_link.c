@@ -1,8 +1,8 @@
 /*
  * Linking texts into one image. As in "Module Management" of the CUDA Driver API 13.0.
  *
- * Each text is read when it is added, so that its errors are told there; whether they fit together
- * shows when they are completed, by loading all of them once.
+ * Each text is parsed when it is added, so that its errors are reported there; completing the link
+ * loads all of them once, which checks that they fit together.
  */
 #include "state/contexts.h"
 #include "export.h"
@@ -101,7 +101,7 @@ static CUresult check(const struct link *link, const struct soft_source *source)
 }
 
 static CUresult add_text(struct link *link, const char *text, size_t length, const char *name) {
-    /* The size may count a NUL behind the text. */
+    /* The size may include a NUL after the text. */
     const struct soft_source source = {.text = text, .length = strnlen(text, length)};
     char *copy = calloc(1, source.length + 1);
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;

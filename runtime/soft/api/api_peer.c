@@ -43,7 +43,7 @@ EXPORT(cuDeviceGetP2PAttribute,
     }
 }
 
-/* The calling thread's context and another that lives, on another device. */
+/* The calling thread's context and another live one, on another device. */
 static CUresult find_peers(CUcontext peer, struct soft_context **context,
                            struct soft_context **other) {
     CUresult result = soft_context_current(context);

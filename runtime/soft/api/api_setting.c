@@ -85,7 +85,7 @@ EXPORT(cuCtxSetCacheConfig, (CUfunc_cache config)) {
     return CUDA_SUCCESS;
 }
 
-/* Banks have had four bytes since Maxwell, whatever is asked for. */
+/* Banks have had four bytes since Maxwell; the setting has no effect. */
 EXPORT(cuCtxGetSharedMemConfig, (CUsharedconfig * config)) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);

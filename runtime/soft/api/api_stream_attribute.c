@@ -62,7 +62,7 @@ EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstream
         if (domain != 0 && domain != 1) return CUDA_ERROR_INVALID_VALUE;
         stream->hints.domain = domain;
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* can be asked for and not changed */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* read-only */
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -14,7 +14,7 @@ static CUresult add(const struct soft_texture *texture, unsigned long long *obje
     return CUDA_SUCCESS;
 }
 
-/* The live object of a handle, of the kind that is asked for. */
+/* The live object of a handle, if it has this kind. */
 static CUresult find(unsigned long long object, bool is_surface, struct soft_texture *texture) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);

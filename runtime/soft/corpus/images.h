@@ -3,7 +3,7 @@
  * formulae of the CUDA programming guide, "Texture Fetching".
  *
  *     nearest: T[floor(x)]      linear: (1 - a) T[i] + a T[i + 1], i = floor(x - 0.5),
- *                                       a = the fraction, with 8 bits behind the point;
+ *                                       a = the fraction, with 8 fraction bits;
  *                                       of several dimensions so has the product
  *
  * As on an H200 (fixtures/ptx/cases), products are taken along z, x and y in turn, and a

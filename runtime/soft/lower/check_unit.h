@@ -1,5 +1,5 @@
 /*
- * Checks all functions of one of a module's texts, with several threads.
+ * Checks all functions of one text of a module, with several threads.
  */
 #ifndef SOFT_CHECK_UNIT_H
 #define SOFT_CHECK_UNIT_H

@@ -156,9 +156,8 @@ enum soft_fill_kind {
     SOFT_FILL_LOCAL           /* value is added to where the call's local memory begins */
 };
 
-/* Where a call finds an argument in the callee's frame, or a return its result: so many bytes for
- * each lane, one lane behind the other; a predicate is a bit for each. Slot 0: nobody looks at
- * it. */
+/* Where a call finds an argument in the callee's frame, or a return its result: a number of bytes
+ * per lane, lanes in order; a predicate takes one bit per lane. Slot 0: unused. */
 #define SOFT_PASSED_PREDICATE UINT32_MAX
 struct soft_passed {
     uint32_t slot, bytes;
@@ -169,13 +168,13 @@ struct soft_fill {
     uint32_t slot;  /* offset in the frame */
     uint32_t bytes; /* of a parameter: 1, 2, 4, 8 */
     bool wide;      /* a 64-bit slot */
-    bool predicate; /* one word, a bit a lane */
+    bool predicate; /* one word, one bit per lane */
     bool is_signed; /* a parameter to be sign-extended */
     uint64_t value;
 };
 
-/* A function is checked when its module is loaded, and completed when it is first launched, called
- * or asked for what only the complete code tells; see soft_module_complete. */
+/* A function is checked when its module is loaded, and completed when it is first launched or
+ * called, or when a query needs the complete code; see soft_module_complete. */
 struct soft_code {
     const char *name;
     atomic_bool is_complete; /* all is there; before that, what is marked with (c) is not */
@@ -208,9 +207,9 @@ struct soft_code {
 };
 
 /* How executed instructions are counted: a split that runs from one place to another has executed
- * the difference of their numbers. So one that begins subtracts the number of its place, one that
- * ends adds it, and a jump adds what lies between; on the way there is nothing to count. A jump's
- * difference is its d, and so is the number behind an exit, a call, a return or a brx. */
+ * the difference of their numbers. So a split subtracts the number of its first place, adds that of
+ * its last, and a jump adds the difference in between; straight-line code counts nothing. A jump's
+ * difference is in its d; for an exit, a call, a return or a brx, d is the number after it. */
 static inline uint32_t soft_code_number(const struct soft_code *code,
                                         const struct soft_instruction *instruction) {
     return code->origins[instruction - code->instructions].number;

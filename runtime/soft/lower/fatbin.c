@@ -1,5 +1,5 @@
 /*
- * Reads fat binaries. All sizes are compared with what is left before anything behind them is read.
+ * Reads fat binaries. Every size is compared with the bytes left before those bytes are read.
  */
 #include "fatbin.h"
 

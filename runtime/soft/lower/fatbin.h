@@ -1,12 +1,11 @@
 /*
- * Fatbin: a fat binary, of which this device takes the best PTX; and what a program can do about an
- * image that has none.
+ * Fatbin: selects the best PTX of a fat binary; if an image has none, says what the program can do.
  *
  * Layout, as seen in what nvcc 11 to 13 write (the wrapper is in CUDA's fatbinary_section.h): a
- * wrapper points to a container, a header of 16 bytes and entries behind it. An entry has a header
- * with its kind (1 PTX, 2 machine code, 8 LTO-IR), its sizes, the architecture (80 for sm_80) and
- * flags; PTX may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries are
- * opened when a compressed entry is met first: liblz4.so.1, libzstd.so.1.
+ * wrapper points to a container, which is a header of 16 bytes followed by entries. An entry has a
+ * header with its kind (1 PTX, 2 machine code, 8 LTO-IR), its sizes, the architecture (80 for
+ * sm_80) and flags; PTX may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their
+ * libraries, liblz4.so.1 and libzstd.so.1, are opened at the first compressed entry.
  */
 #ifndef SOFT_FATBIN_H
 #define SOFT_FATBIN_H

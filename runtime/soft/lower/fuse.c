@@ -1,7 +1,6 @@
 /*
- * Fusing: instructions that stand together and are carried out as one, by the handler of the first.
- * All of them stay where they are, so that a jump into the middle finds what it looks for, and some
- * lanes of a warp take them one by one.
+ * Fusing: adjacent instructions that the handler of the first executes as one. All of them remain
+ * in the code, so that a jump into the middle works, and partial warps execute them one by one.
  */
 #include "lower.h"
 

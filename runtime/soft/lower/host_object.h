@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One fat binary: the name of the member that it is in ("" in an object of its own), and its bytes,
- * as many as it says. Returns what the walk returns; CUDA_SUCCESS goes on. */
+/* One fat binary: the name of its archive member ("" in a single object), and its bytes, as its
+ * header counts them. The walk ends with the result; CUDA_SUCCESS continues. */
 typedef int soft_host_object_visit(void *data, const char *member, const void *image, size_t bytes);
 
 /* Whether the bytes begin as an archive, or as an ELF object for another processor than a GPU. */

@@ -96,7 +96,7 @@ static bool visit_function(struct linking *linking, const struct ptx_function *f
     return true;
 }
 
-/* Gives the variables of a list that are common, or not, the next offsets behind *end. */
+/* Gives the variables of a list that are common, or not, the next offsets from *end on. */
 static bool place(struct linking *linking, const struct name *names, bool common, uint64_t *end) {
     for (const struct name *name = names; name != NULL; name = name->next) {
         struct ptx_variable *variable = name->symbol->is.variable;

@@ -64,7 +64,7 @@ static bool place_variables(struct soft_diagnostic *diagnostic, struct soft_modu
     return true;
 }
 
-/* Writes the addresses that initial data asks for. */
+/* Writes the addresses that initial data contains. */
 static bool relocate(struct soft_diagnostic *diagnostic, const struct ptx_variable *variable) {
     for (const struct ptx_relocation *r = variable->relocations; r != NULL; r = r->next) {
         bool is_function = r->symbol->kind == PTX_FUNCTION;
@@ -136,7 +136,7 @@ static void free_module(struct soft_module *module) {
     free(module);
 }
 
-/* Copies the texts, for as long as the module lives. */
+/* Copies the texts, which the module keeps. */
 static bool copy_sources(struct soft_module *module, const struct soft_source *sources,
                          unsigned count) {
     module->units = SOFT_ARENA_ARRAY(&module->arena, struct soft_unit, count);
@@ -229,7 +229,8 @@ static const struct soft_unit *unit_of(const struct soft_module *module,
     return NULL;
 }
 
-/* The functions called come in front of those done; the list ends up with all that were done. */
+/* Called functions are inserted before the completed ones; in the end the list has all completed
+ * functions. */
 static bool complete(struct soft_module *module, struct ptx_function *function,
                      struct ptx_function **done) {
     struct soft_arena scratch = {0};

@@ -82,7 +82,7 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
  * do so at the same time. false: the host has no memory. */
 bool soft_module_complete(const struct soft_function *function);
 
-/* Gives back a reference; the last one frees the module and its variables. */
+/* Releases a reference; the last one frees the module and its variables. */
 void soft_module_release(struct soft_module *module);
 
 /* The kernel of a name, or NULL. */

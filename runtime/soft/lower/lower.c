@@ -79,7 +79,7 @@ uint32_t soft_value_temporary(struct soft_lowering *lowering, unsigned bits) {
 
 uint32_t soft_value_find(struct soft_lowering *lowering, enum soft_value_kind kind, unsigned bits,
                          uint64_t constant, unsigned parameter_bytes, bool parameter_signed) {
-    /* The registers come first; what never changes comes behind them. */
+    /* Registers come first, then values that never change. */
     for (uint32_t i = lowering->function->register_count; i < lowering->value_count; i++) {
         const struct soft_value *value = &lowering->values[i];
         if (value->kind == kind && value->bits == bits && value->constant == constant &&
@@ -257,8 +257,8 @@ static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_i
     return true;
 }
 
-/* Under a seed others may have a turn behind what reads memory that they write, so that an update
- * that is made of a load and a store is seen to come apart. */
+/* With a seed, other threads may run after a load of memory that they write, so that an update made
+ * of a load and a store is seen to be non-atomic. */
 static bool give_turn(struct soft_lowering *lowering, uint32_t begin) {
     if (soft_options()->seed == 0) return true;
     bool polls = false;

@@ -1,11 +1,11 @@
 /*
  * Lowering: PTX instructions to micro-operations.
  *
- * First every instruction becomes one or a few drafts, whose operands are values: PTX registers,
+ * Every instruction becomes one or a few drafts, whose operands are values: PTX registers,
  * temporaries, constants, parameters, special registers. Then the drafts are divided into blocks to
  * find where diverged lanes reconverge (control_flow.c), values get slots (slots.c), and the drafts
- * become code. Most values of a kernel do not change during a launch; they are filled in before it,
- * and moving one into a register costs nothing.
+ * become code. Values that do not change during a launch are filled in before it, so moving one
+ * into a register costs nothing.
  */
 #ifndef SOFT_LOWER_H
 #define SOFT_LOWER_H
@@ -34,7 +34,7 @@ struct soft_value {
     uint8_t bits; /* 1 (a predicate), 16, 32, 64, 128; 0: bytes says */
     uint8_t parameter_bytes;
     bool parameter_signed;
-    uint32_t bytes;    /* of a parameter of a call, or 16: for each lane, one behind the other */
+    uint32_t bytes;    /* of a parameter of a call, or 16: for each lane, in order */
     uint64_t constant; /* the constant, the parameter's offset, the special register */
     uint32_t alias;    /* of a register that is only ever this value; its own number otherwise */
     uint32_t definitions;
@@ -47,7 +47,7 @@ struct soft_value {
 #define SOFT_NO_VALUE UINT32_MAX
 #define SOFT_NO_LABEL UINT32_MAX
 
-/* A further operand of a draft: a value, or a number as it stands. */
+/* A further operand of a draft: a value, or a literal number. */
 enum soft_extra_kind { SOFT_EXTRA_NUMBER, SOFT_EXTRA_USE, SOFT_EXTRA_DEFINE };
 struct soft_extra {
     enum soft_extra_kind kind;
@@ -71,7 +71,7 @@ struct soft_draft {
     struct soft_extra *extras;
     uint32_t extra_count;
     uint32_t origin; /* the PTX instruction */
-    uint32_t number; /* the first one of those that come to nothing in front of it, or its own */
+    uint32_t number; /* the first of the instructions without code before it, or its own */
     uint32_t position;
 };
 
@@ -105,8 +105,8 @@ bool soft_lower_check(struct soft_lowering *lowering);
  * be lacking. */
 bool soft_lower_complete(struct soft_lowering *lowering);
 
-/* lower_wgmma.c: finds the registers that wgmma uses, before anything is drafted; and puts a check
- * in front of an instruction that uses one of them. */
+/* lower_wgmma.c: finds the registers that wgmma uses, before anything is drafted; and inserts a
+ * check before each instruction that uses one of them. */
 void soft_wgmma_pin(struct soft_lowering *lowering);
 bool soft_wgmma_check_use(struct soft_lowering *lowering, const struct ptx_instruction *in);
 
@@ -116,13 +116,13 @@ bool soft_ends_block(const struct soft_draft *draft);
 /* control_flow.c: finds the meeting places of all branches and puts a join at each. */
 bool soft_graph_joins(struct soft_lowering *lowering);
 
-/* slots.c: gives every value that is used its place in the frame; and whether there may be no room
- * for all of them, which only this can tell. */
+/* slots.c: gives every used value its place in the frame; and whether they may not all fit, which
+ * only this pass finds out. */
 bool soft_slots_assign(struct soft_lowering *lowering);
 bool soft_slots_may_lack(const struct soft_lowering *lowering);
 
-/* count.c: finds where drafts begin among the PTX instructions: those that became nothing belong to
- * what comes behind them, or to what is behind a label if they are. */
+/* count.c: finds where drafts begin among the PTX instructions: an instruction without a draft
+ * counts with the next one, and after a label with one that follows the label. */
 void soft_count_from(struct soft_lowering *lowering);
 
 /* The difference that a draft which leads elsewhere adds to what has been executed. */
@@ -132,7 +132,7 @@ void soft_count_to(const struct soft_lowering *lowering, const struct soft_draft
 /* code_write.c: makes code of the drafts. */
 bool soft_code_write(struct soft_lowering *lowering);
 
-/* fuse.c: lets the code's first instruction of some that stand together carry out all. */
+/* fuse.c: lets the first of several adjacent instructions execute all of them. */
 void soft_fuse(struct soft_lowering *lowering);
 
 /* For the lower_*.c files: an error at an operand or at the instruction. */
@@ -165,11 +165,11 @@ bool soft_value_alias(struct soft_lowering *lowering, const struct ptx_instructi
 uint32_t soft_convert(struct soft_lowering *lowering, enum soft_op op, unsigned bits,
                       uint32_t source);
 
-/* The value an operand reads, as a number of so many bits of a type. */
+/* The value an operand reads, as a number of a type and width. */
 bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *operand, unsigned bits,
                  enum ptx_modifier type, uint32_t *value);
 
-/* The register an operand writes, as a number of so many bits of a type; "_" gives a temporary. */
+/* The register an operand writes, as a number of a type and width; "_" gives a temporary. */
 bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *operand,
                       unsigned bits, enum ptx_modifier type, uint32_t *value);
 
@@ -196,7 +196,7 @@ static inline bool soft_is_passed(const struct ptx_variable *variable) {
 /* The value that such a parameter is. */
 uint32_t soft_passed_value(struct soft_lowering *lowering, struct ptx_variable *variable);
 
-/* Loads and stores of them: bytes from an offset on, from or to registers of so many bits. */
+/* Loads and stores of them: bytes from an offset on, from or to registers of a width in bits. */
 struct soft_passed_access {
     struct ptx_variable *variable;
     int64_t offset;
@@ -226,7 +226,7 @@ struct soft_operands {
 bool soft_operands(struct soft_lowering *lowering, const struct ptx_instruction *instruction,
                    struct soft_operands *operands);
 
-/* Adds one draft of an operation with the operands as they stand. */
+/* Adds one draft of an operation with unchanged operands. */
 bool soft_emit(struct soft_lowering *lowering, const struct ptx_instruction *instruction,
                unsigned op, uint32_t mode);
 

@@ -39,7 +39,7 @@ static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand 
     return soft_source(lowering, operand, 32, PTX_u32, value);
 }
 
-/* An address behind the first: its offset is an operand of its own. */
+/* An address after the first: its offset is a separate operand. */
 static bool add_offset(struct soft_lowering *lowering, struct soft_draft *draft,
                        const struct ptx_operand *where, const struct soft_address *address) {
     if (address->offset != (int32_t)address->offset) {

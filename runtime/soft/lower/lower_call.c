@@ -3,8 +3,8 @@
  * Source: PTX ISA 9.0, sections 5.1.6 (Parameter State Space), 7.1 (Function Declarations), 9.7.12
  * (Control flow) and 9.7.15 (Stack manipulation).
  *
- * A parameter in a call is a value like a register, and lives in a slot: so many bytes for each
- * lane. One of four or eight bytes is laid out as a register is, and moves as one.
+ * A parameter in a call is a value like a register and has a slot with its bytes for each lane. A
+ * parameter of four or eight bytes has a register's layout and is moved like one.
  */
 #include "lower.h"
 #include "modes.h"
@@ -108,7 +108,7 @@ bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruct
     return true;
 }
 
-/* A parameter whose address is taken lives in local memory from the begin (PTX ISA 9.0, section
+/* A parameter whose address is taken is in local memory from the start (PTX ISA 9.0, section
  * 9.7.9.3, mov). */
 static bool spill(struct soft_lowering *lowering, struct ptx_variable *variable) {
     if (!variable->is_spilled) return true;

@@ -89,7 +89,7 @@ bool soft_lower_setmaxnreg(struct soft_lowering *lowering, const struct ptx_inst
     return true;
 }
 
-/* createpolicy d, ...: what a policy asks of a cache changes nothing here; it is 0. */
+/* createpolicy d, ...: cache policies have no effect here; the policy is 0. */
 bool soft_lower_createpolicy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;
     bool range = ptx_has(in->opcode, PTX_range), converts = ptx_has(in->opcode, PTX_cvt);

@@ -110,7 +110,7 @@ static bool read_pair(struct soft_lowering *lowering, const struct ptx_operand *
            (!pair || soft_destination(lowering, &operand->items[1], 1, PTX_pred, p));
 }
 
-/* Adds the member mask and the predicate, which all of these have behind them. */
+/* Adds the member mask and the predicate, which all of these have as their last operands. */
 static bool add_members(struct soft_lowering *lowering, struct soft_draft *draft, uint32_t members,
                         uint32_t p) {
     return soft_extra(lowering, draft, SOFT_EXTRA_USE, members) &&

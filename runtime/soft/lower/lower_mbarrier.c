@@ -85,8 +85,8 @@ bool soft_lower_mbarrier_arrive(struct soft_lowering *lowering, const struct ptx
     return true;
 }
 
-/* mbarrier.test_wait p, [a], state; .parity p, [a], parity; try_wait has a time behind that, which
- * is a hint. */
+/* mbarrier.test_wait p, [a], state; .parity p, [a], parity; try_wait has a further operand, a time,
+ * which is a hint. */
 bool soft_lower_mbarrier_test(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct soft_address address = {.base = SOFT_NO_VALUE};
     bool parity = ptx_has(in->opcode, PTX_parity), tries = ptx_has(in->opcode, PTX_try_wait);

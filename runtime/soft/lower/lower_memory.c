@@ -189,7 +189,7 @@ static uint32_t access_mode(const struct ptx_instruction *in, const struct data 
 }
 
 /* Whether registers and memory hold components of one width, so that they can be copied whole, and
- * where the operation is in the groups of loads and stores behind the narrow ones. */
+ * the position of the operation in its group of loads and stores, after the narrow ones. */
 static bool is_plain(const struct ptx_instruction *in, const struct data *data, unsigned *place) {
     unsigned bits = ptx_types[in->opcode->type[0]].bits;
     if (data->bits != bits || bits < 32 || bits > 64) return false;

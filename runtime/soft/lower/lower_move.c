@@ -370,7 +370,7 @@ bool soft_lower_cvt_pair(struct soft_lowering *lowering, const struct ptx_instru
         return LOWER_FAIL(lowering, in, "cvt needs %u operands here, not %u", 1 + sources,
                           in->operand_count);
     }
-    /* Packed bytes have no registers of their type: they stand in 16 bits. */
+    /* Packed bytes have no registers of their type: they use 16-bit ones. */
     if (!soft_source(lowering, &in->operands[1], soft_bits(from),
                      ptx_types[from].bits == 16 ? PTX_b16 : from, &a) ||
         (sources == 2 && !soft_source(lowering, &in->operands[2], 32, from, &b)) ||

@@ -28,7 +28,7 @@ static struct soft_tensor_shape shape_of(const struct ptx_opcode *opcode) {
     return (struct soft_tensor_shape){8, 8, 8}; /* movmatrix and its kin: no row names another */
 }
 
-/* What ptx.def lets stand for an element, and the type of the registers that hold it. */
+/* The element types of ptx.def, and the type of the registers that hold them. */
 static const struct {
     enum ptx_modifier modifier;
     enum soft_tensor_type type;
@@ -53,7 +53,7 @@ static enum soft_tensor_type tensor_type(enum ptx_modifier modifier) {
     return types[index_of_type(modifier)].type;
 }
 
-/* The registers between two braces: so many of a type. */
+/* The registers between two braces: a number of registers of a type. */
 struct operand_registers {
     uint32_t values[REGISTERS_MAX];
     unsigned count;
@@ -117,7 +117,7 @@ static void count_registers(struct soft_tensor_shape shape, const enum soft_tens
         counts[i] = soft_tensor_registers(shape, operands[i], type[i]);
         /* Four matrices to a warp: a thread has four elements of its A and B, and eight of C. */
         if (quads) counts[i] = (operands[i] == SOFT_TENSOR_C ? 8 : 4) / soft_tensor_per(type[i]);
-        /* wmma's fragments of halves have room for every shape, whichever it is. */
+        /* wmma's fragments of halves have the same number of registers for every shape. */
         bool is_factor = operands[i] != SOFT_TENSOR_C;
         if (is_wmma && is_factor && type[i] == SOFT_TENSOR_F16) counts[i] = REGISTERS_MAX;
     }

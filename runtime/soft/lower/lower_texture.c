@@ -49,7 +49,8 @@ static bool read_object(struct soft_lowering *lowering, const struct ptx_operand
     return soft_source(lowering, base, 64, PTX_u64, object);
 }
 
-/* A tuple: of at least so many, of which those are read. One alone needs no braces. */
+/* A tuple of at least count registers, of which the first count are read. One alone needs no
+ * braces. */
 static bool read_tuple(struct soft_lowering *lowering, const struct ptx_operand *operand,
                        unsigned count, const enum ptx_modifier *types, uint32_t *values) {
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
@@ -115,7 +116,7 @@ static bool emit(struct soft_lowering *lowering, enum soft_op op, uint32_t mode,
     return ok;
 }
 
-/* What stands behind the coordinates: a level or gradients; and offsets. */
+/* The operands after the coordinates: a level or gradients; offsets. */
 static bool read_rest(struct soft_lowering *lowering, const struct ptx_instruction *in,
                       enum soft_geometry geometry, struct parts *parts) {
     static const enum ptx_modifier floats[] = {PTX_f32, PTX_f32, PTX_f32, PTX_f32};

@@ -163,7 +163,7 @@ static void iterate(struct liveness *liveness) {
     }
 }
 
-/* Positions count twice: a draft reads at the even one and writes at the odd one behind it. */
+/* Each draft has two positions: it reads at the even one and writes at the odd one after it. */
 static void extend(struct soft_value *value, uint32_t position) {
     if (position < value->first) value->first = position;
     if (position > value->last) value->last = position;

@@ -2,7 +2,7 @@
  * Tensor: matrices that a warp holds in registers, some elements in each thread.
  *
  * One rule gives the position of an element by lane and register for all shapes of mma.sync except
- * the oldest: eight lanes down, four across, as many elements side by side as a register holds, and
+ * the oldest: eight lanes down, four across, each with the adjacent elements of one register, and
  * tiles of that below and beside each other (PTX ISA 9.0, section 9.7.14.5). The manual does not
  * define which thread gets which element from wmma.load. Here the rule is the same, in tiles of 16
  * by 8, as ptxas does for sm_80 and newer. Shared by the lowering and the machine.

@@ -43,7 +43,7 @@ enum {
     SOFT_TEXTURE_QUERY_SHIFT = 25,  /* enum soft_texture_query */
     SOFT_TEXTURE_QUERY = 15 << 25,
     SOFT_TEXTURE_FORMATTED = 1 << 29, /* texels of a surface, by number; not bytes */
-    SOFT_TEXTURE_LEVEL = 1 << 29,     /* of a texture: a level of detail comes behind */
+    SOFT_TEXTURE_LEVEL = 1 << 29,     /* of a texture: a level of detail follows */
     SOFT_TEXTURE_GRADIENTS = 1 << 30  /* or what follows from two gradients */
 };
 
@@ -74,7 +74,7 @@ static inline unsigned soft_geometry_dimensions(enum soft_geometry geometry) {
     static const uint8_t dimensions[] = {1, 2, 3, 1, 2, 3, 3};
     return dimensions[geometry];
 }
-/* Whether an index of a layer stands in front of them. */
+/* Whether a layer index precedes them. */
 static inline int soft_geometry_is_layered(enum soft_geometry geometry) {
     return geometry == SOFT_GEOMETRY_A1D || geometry == SOFT_GEOMETRY_A2D ||
            geometry == SOFT_GEOMETRY_ACUBE;

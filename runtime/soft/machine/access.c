@@ -176,7 +176,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     return true;
 }
 
-/* A thread's local memory is that of all the calls it is in, and what they asked for by alloca. */
+/* A thread's local memory is that of all its active calls, with their alloca. */
 static bool find_local(const struct soft_frame *frame, uint32_t lane, uint64_t address,
                        unsigned bytes, struct soft_place *place) {
     for (; frame != NULL; frame = frame->caller) {

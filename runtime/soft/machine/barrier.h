@@ -6,8 +6,8 @@
 
 #include "machine_state.h"
 
-/* The current split is at a barrier for so many threads (0: all), and of its lanes those
- * of votes bring a true predicate. Returns where to go on, NULL to wait. */
+/* The current split is at a barrier for this number of threads (0: all); the lanes of votes have a
+ * true predicate. Returns the next instruction, NULL to wait. */
 const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
                                                  const struct soft_instruction *in, uint32_t number,
                                                  uint32_t threads, uint32_t votes);

@@ -7,7 +7,7 @@
 #include "lower/modes.h"
 #include "machine_state.h"
 
-/* How many CTAs a CTA's cluster has, and the one of a rank. */
+/* The number of CTAs in a CTA's cluster, and the CTA of a rank. */
 static inline uint32_t soft_cluster_count(const struct soft_cta *cta) {
     return cta->cluster != NULL ? cta->cluster->count : 1;
 }

@@ -19,7 +19,7 @@ void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction 
 
 /* What a check has found. */
 struct soft_finding {
-    const char *kind; /* "data race"; of static life: it is compared by address */
+    const char *kind; /* "data race"; static, because it is compared by address */
     uint32_t lanes;
     uint64_t address;
     bool minor;                            /* it never ends the launch */

@@ -29,8 +29,8 @@ void soft_frame_release(struct soft_warp *warp, struct soft_frame *frame);
 /* Frees the frames and joins that a warp has made besides its first ones. */
 void soft_warp_drop(struct soft_warp *warp);
 
-/* Memory that a thread asked for with alloca, by the call that did: at local address base the bytes
- * up to top, which stackrestore takes back to what stacksave gave. */
+/* Memory that a call of a thread got by alloca: the local addresses from base to top; stackrestore
+ * resets top to the value of stacksave. */
 enum { SOFT_ALLOCA_MAX = 1 << 20, SOFT_LOCAL_GAP = 256 };
 struct soft_alloca {
     uint8_t *bytes[SOFT_LANES];
@@ -45,7 +45,7 @@ static inline uint64_t soft_alloca_base(const struct soft_frame *frame) {
 /* The allocas of a frame, made at the first use; NULL without memory. */
 struct soft_alloca *soft_frame_allocas(struct soft_frame *frame);
 
-/* Makes room for a lane's bytes up to a top. false: too many, or no memory. */
+/* Reserves a lane's bytes up to a top. false: too many, or no memory. */
 bool soft_alloca_grow(struct soft_alloca *allocas, uint32_t lane, uint64_t top);
 
 #endif

@@ -130,7 +130,7 @@ const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
             soft_warp_set_mask(warp, lanes);
             return go_into(warp, frame);
         }
-        /* Lanes with other functions part here and meet behind the call. */
+        /* Lanes with other functions diverge here and reconverge after the call. */
         soft_warp_open_join(warp, in->target);
         split->mask &= ~lanes;
         struct soft_split *other = soft_warp_split(warp);

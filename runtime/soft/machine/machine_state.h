@@ -57,7 +57,7 @@ struct soft_frame {
     uint32_t users;      /* the splits and joins in this call, and the calls made from it */
     uint32_t depth;      /* calls below this one */
     uint64_t local_base; /* the local address of its first variable; the same in all lanes */
-    uint8_t *local;      /* a thread's local_bytes, one behind the other */
+    uint8_t *local;      /* local_bytes per thread, in order */
     uint8_t *local_shadow;
     struct soft_alloca *allocas; /* NULL: it has made none */
     uint64_t cta;                /* the number of the CTA its slots are filled for */
@@ -107,7 +107,7 @@ struct soft_warp {
     struct soft_view *views;
     struct soft_cta *cta;
     struct soft_split *split;
-    int64_t executed; /* PTX instructions since it was last asked; see soft_code_number */
+    int64_t executed; /* PTX instructions since the last query; see soft_code_number */
     int32_t quantum;  /* backward branches left in this turn */
     int32_t turn;     /* backward branches in a turn */
     uint32_t alive;   /* the lanes that have not exited */
@@ -119,7 +119,7 @@ struct soft_warp {
     uint32_t syncing;         /* splits in the state SYNC */
     int split_end;            /* splits from here on are free */
     bool parted;              /* joins have been taken since the warp began */
-    bool waited;              /* behind a griddepcontrol.wait, its own or another's: prior.h */
+    bool waited;              /* after a griddepcontrol.wait, its own or another's: prior.h */
     uint32_t polling;         /* in the state POLL */
     uint32_t cluster_arrived; /* the lanes that have come to the cluster's barrier, this time */
     uint32_t cluster_owed;    /* those that have and have not waited since */
@@ -143,7 +143,7 @@ struct soft_warp {
 
 enum { SOFT_WARPS_MAX = 32, SOFT_BARRIERS = 16 };
 
-/* Clusters of up to so many CTAs; on request of up to twice as many. */
+/* The largest clusters, without and with the function attribute. */
 enum { SOFT_CLUSTER_PORTABLE = 8, SOFT_CLUSTER_MAX = 16 };
 
 /* The CTAs of a cluster, in the order of their ranks. They begin together, one host thread runs
@@ -178,10 +178,10 @@ struct soft_cta {
     struct soft_cluster *cluster;    /* NULL: it has one CTA */
     uint32_t rank;                   /* in that */
     uint32_t warp_count;
-    uint32_t warp_room; /* how many its memory has room for */
+    uint32_t warp_room; /* how many its memory can hold */
     uint32_t warps_alive;
     struct soft_warp *warps;
-    uint8_t *slots; /* the first frames of all warps, one behind the other */
+    uint8_t *slots; /* the first frames of all warps, in order */
     uint8_t *shared;
     uint8_t *shared_shadow; /* a byte for each four; NULL where writes are not tracked */
     uint32_t shared_bytes;
@@ -192,7 +192,7 @@ struct soft_cta {
     bool cluster_begun;     /* some threads have come to the barrier of the cluster */
     bool cluster_met;       /* and some have passed it: the other CTAs have begun */
     bool triggered;         /* a thread has executed griddepcontrol.launch_dependents */
-    bool waited;            /* some are behind a griddepcontrol.wait: prior.h */
+    bool waited;            /* some are after a griddepcontrol.wait: prior.h */
     struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
     uint32_t idle; /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
@@ -215,7 +215,7 @@ struct soft_launch {
     uint32_t grid[3], block[3];
     uint32_t cluster[3];     /* CTAs; one each where there are none */
     uint32_t cluster_ctas;   /* in one cluster */
-    bool explicit_clusters;  /* the program has asked for them */
+    bool explicit_clusters;  /* requested by the program */
     uint32_t shared_bytes;   /* static and dynamic */
     uint32_t dynamic_shared; /* dynamic alone */
     uint64_t id;
@@ -238,7 +238,7 @@ struct soft_launch {
     unsigned noted_count;
     struct soft_race *race;       /* NULL where races are not looked for */
     struct soft_report report;    /* of the first failure */
-    struct soft_touched *touched; /* where the order of streams is checked, or accesses are told;
+    struct soft_touched *touched; /* if the order of streams is checked, or accesses are traced;
                                    * else NULL */
     bool is_told;                 /* its accesses are, when it has ended */
     struct soft_launch *older;    /* in a list of free ones */

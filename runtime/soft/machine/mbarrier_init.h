@@ -1,12 +1,12 @@
 /*
- * Mbarrier init: whether other blocks of a cluster can know that an mbarrier has been initialised.
+ * Mbarrier init: whether the initialisation of an mbarrier is visible to other blocks of a cluster.
  *
- * Another block may use one only behind its initialisation: the thread that initialises it executes
- * fence.mbarrier_init.release.cluster (or another fence of the cluster's scope) and arrives at the
- * barrier of the cluster, or arrives there without .relaxed; and a thread of the other block waits
- * at that barrier. Source: PTX ISA 9.0, sections 9.7.13.4 (fence) and 9.7.13.3 (barrier.cluster).
+ * Another block may use an mbarrier only after its initialisation: the initialising thread executes
+ * fence.mbarrier_init.release.cluster (or another fence of cluster scope) and arrives at the
+ * cluster barrier, or arrives there without .relaxed; then a thread of the other block waits at
+ * that barrier. Source: PTX ISA 9.0, sections 9.7.13.4 (fence) and 9.7.13.3 (barrier.cluster).
  *
- * Only in clusters, and with sync among the checks: otherwise nothing is kept, and nothing found.
+ * Active only in clusters and with the check sync.
  */
 #ifndef SOFT_MBARRIER_INIT_H
 #define SOFT_MBARRIER_INIT_H

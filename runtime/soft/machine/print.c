@@ -1,7 +1,7 @@
 /*
- * printf as a kernel has it. The arguments lie in memory one behind the other, each at a multiple
- * of its size, as the default promotions of C make them. Source: CUDA C++ Programming Guide,
- * "Formatted Output" and "Assertion".
+ * printf in kernels. The arguments are consecutive in memory, each at a multiple of its size, after
+ * the default promotions of C. Source: CUDA C++ Programming Guide, "Formatted Output" and
+ * "Assertion".
  */
 #include "print.h"
 
@@ -105,7 +105,7 @@ static bool next_argument(struct printing *p, unsigned bytes, uint64_t *value) {
     return true;
 }
 
-/* A string of the device's memory. precision: at most so many characters; below 0: all. */
+/* A string in device memory. precision: the maximum number of characters; below 0: all. */
 static bool put_string(struct printing *p, const char *before, uint64_t address, int precision) {
     char text[4096];
     size_t length = 0;
@@ -120,7 +120,7 @@ static bool put_string(struct printing *p, const char *before, uint64_t address,
     return true;
 }
 
-/* What stands between "%" and the conversion: flags, width, precision, size. */
+/* The text between "%" and the conversion: flags, width, precision, size. */
 struct conversion {
     char flags[8];
     int width, precision; /* -1: not given */
@@ -188,7 +188,7 @@ static void write_conversion(const struct conversion *conversion, const char *si
              conversion->letter);
 }
 
-/* A whole number of so many bytes; less than four are passed as four. */
+/* An integer of a number of bytes; less than four are passed as four. */
 static bool next_integer(struct printing *p, unsigned bytes, uint64_t *value) {
     if (!next_argument(p, bytes == 8 ? 8 : 4, value)) return false;
     if (bytes < 8) *value &= (1ull << 8 * bytes) - 1;
@@ -244,7 +244,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
         snprintf(done, sizeof p->part, how, number);
         break;
     default: {
-        /* No conversion at all: it is printed as it stands. */
+        /* No conversion at all: it is printed unchanged. */
         char letter[2] = {conversion->letter, '\0'};
         struct conversion percent = *conversion;
         percent.letter = '%';

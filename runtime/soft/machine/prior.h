@@ -1,16 +1,16 @@
 /*
- * Prior: what a grid has accessed, for grids that may begin before it has ended.
+ * Prior: the accesses of a grid, for grids that may begin before it has ended.
  *
- * A programmatic dependency lets a grid begin while the grid in front of it still runs. Its threads
- * see what that grid writes only behind griddepcontrol.wait, and until then must not write what it
- * uses. Here grids run one after the other all the same: an access of a thread that has not waited,
- * to bytes that the earlier grid uses, is reported, however the grids would have overlapped.
+ * With programmatic dependent launch, a grid may begin while the preceding grid still runs. Its
+ * threads see what that grid writes only after griddepcontrol.wait, and until then must not write
+ * what it uses. Here grids still run one after the other: an access by a thread that has not
+ * waited, to bytes that the earlier grid uses, is reported however the grids would have overlapped.
  *
- * A grid that lets its dependents begin before it has waited itself hands on what it has not waited
- * for: they are not behind that either. Source: PTX ISA 9.0, section 9.7.13.13 (griddepcontrol);
- * CUDA Programming Guide, "Programmatic Dependent Launch".
+ * If a grid triggers its dependents before it has waited itself, they are not ordered after the
+ * grids that it has not waited for. Source: PTX ISA 9.0, section 9.7.13.13 (griddepcontrol); CUDA
+ * Programming Guide, "Programmatic Dependent Launch".
  *
- * The caller of functions that are given a launch holds soft_lock, unless stated otherwise.
+ * Functions with a launch argument require soft_lock, unless stated otherwise.
  */
 #ifndef SOFT_PRIOR_H
 #define SOFT_PRIOR_H

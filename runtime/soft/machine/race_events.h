@@ -1,7 +1,6 @@
 /*
- * Race events: what the machine tells the race check, which stands above it and defines these
- * functions. See check/race.h; where races are not looked for, CTAs have no race state, and these
- * return at once.
+ * Race events: functions that the machine calls and the race check, on a higher floor, defines. See
+ * check/race.h. If races are not checked, CTAs have no race state, and these return at once.
  */
 #ifndef SOFT_RACE_EVENTS_H
 #define SOFT_RACE_EVENTS_H

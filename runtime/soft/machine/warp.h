@@ -26,8 +26,8 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
  * or warp to go to. */
 enum soft_stop soft_warp_run(struct soft_warp *warp);
 
-/* The lanes of the current split part: those of taken go to target, the others go on behind the
- * branch. Returns where to go on. */
+/* The lanes of the current split diverge: those of taken go to target, the others to the next
+ * instruction. Returns the next instruction to execute. */
 const struct soft_instruction *soft_warp_part(struct soft_warp *warp,
                                               const struct soft_instruction *branch,
                                               const struct soft_instruction *target,
@@ -53,9 +53,9 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
 /* A free split, for lanes of one that parts. */
 struct soft_split *soft_warp_split(struct soft_warp *warp);
 
-/* warp_sync.c: the current split is at a .sync operation with the member masks given, a word a
- * lane, and they differ or other members are missing. Runs it for the lanes that are complete.
- * Returns where to go on, NULL if some must wait or the masks make no sense. */
+/* warp_sync.c: the current split is at a .sync operation with these member masks, one word per
+ * lane, which differ or whose other members are missing. Runs it for the lanes whose members are
+ * complete. Returns the next instruction, NULL if some lanes must wait or the masks are invalid. */
 const struct soft_instruction *soft_warp_gather(struct soft_warp *warp,
                                                 const struct soft_instruction *in,
                                                 const uint32_t *members);

@@ -19,7 +19,7 @@ static const char magic[8] = {'T', 'O', 'L', 'S', 'H', 'A', 'R', '1'};
 _Static_assert(sizeof(struct soft_shared_name) == 64, "a handle of CUDA has 64 bytes");
 _Static_assert(sizeof(struct soft_shared_note) <= PAGE_BYTES, "the note is one page");
 
-/* Where the note begins: behind the bytes, and what vector code may read there. */
+/* Where the note begins: after the bytes and the margin that vector code may read. */
 static uint64_t note_at(uint64_t bytes) {
     return (bytes + SOFT_BYTES_SLACK + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }

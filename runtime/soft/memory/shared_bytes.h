@@ -1,12 +1,12 @@
 /*
- * Shared bytes: backings that other processes can map, and how they name them.
+ * Shared bytes: memory that other processes can map, and its name for them.
  *
- * The bytes are an unnamed file in memory, which lives as long as anybody has it open. A page
- * behind them says what they are. A process reaches another's file through /proc, by the number of
- * the process and of the file there; the file's inode tells whether that is still the same. So both
- * must see the same processes, and the one that shares must live when the other opens.
+ * The bytes are an unnamed file in memory, which exists while a process has it open. The page after
+ * them describes them. A process opens another's file through /proc, by process id and file
+ * descriptor; the inode shows whether it is still the same file. So both must see the same
+ * processes, and the sharing process must still run when the other opens the file.
  *
- * What another process may write is not tracked: it has no shadow.
+ * Writes of other processes are not tracked: shared memory has no shadow.
  */
 #ifndef SOFT_SHARED_BYTES_H
 #define SOFT_SHARED_BYTES_H
@@ -23,7 +23,7 @@ enum soft_shared_kind {
 
 enum { SOFT_SHARED_NOTE_BYTES = 256 };
 
-/* The page behind the bytes. */
+/* The page after the bytes. */
 struct soft_shared_note {
     char magic[8];
     uint32_t kind; /* enum soft_shared_kind */

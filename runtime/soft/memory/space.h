@@ -1,11 +1,11 @@
 /*
- * Space: the address space of all soft devices, and the bytes behind it.
+ * Space: the address space of all soft devices, and its bytes.
  *
  * Device addresses come from one range of the process that is reserved and never accessible: a host
  * that reads through a device pointer faults, as with a GPU. The bytes are elsewhere; each live
- * allocation has a pointer to them. There is a gap between allocations, and a freed address is not
- * reused for as long as possible. So an access outside a live allocation is always detected, both
- * past an end and after a free. Host memory that devices may use has its own address in the space.
+ * allocation has a pointer to them. There is a gap between allocations, and a freed address is
+ * reused as late as possible. So an access outside a live allocation is always detected, both past
+ * an end and after a free. Host memory that devices may use has its own address in the space.
  *
  * For each four bytes a shadow byte records which of them were written.
  *
@@ -81,8 +81,8 @@ enum soft_access_kind { SOFT_ACCESS_READ, SOFT_ACCESS_WRITE };
  * the space's generation changes, and its bytes for as long as the reader is inside. */
 struct soft_view {
     uint64_t low, high; /* addresses: low <= a, a + size <= high */
-    uint8_t *host;      /* behind low */
-    uint8_t *shadow;    /* behind low; NULL where writes are not tracked */
+    uint8_t *host;      /* the bytes of low */
+    uint8_t *shadow;    /* of the bytes; NULL if writes are not tracked */
 };
 
 /* Where the shared, local and parameter windows of generic addressing begin; each is WINDOW_BYTES
@@ -175,12 +175,12 @@ bool soft_space_unreserve(uint64_t address, uint64_t bytes);
 /* The reservation around an address. false: there is none. */
 bool soft_space_reservation(uint64_t address, uint64_t *begin, uint64_t *bytes);
 
-/* The first reservation that ends behind an address. false: there is none. */
+/* The first reservation that ends after an address. false: there is none. */
 bool soft_space_reservation_behind(uint64_t address, uint64_t *begin, uint64_t *bytes);
 
 /* ---- bytes ---- */
 
-/* A backing of so many bytes, all zero, with one reference; NULL without memory. */
+/* A backing of zeros with one reference; NULL without memory. */
 struct soft_backing *soft_backing_new(uint64_t bytes);
 void soft_backing_release(struct soft_backing *backing);
 
@@ -207,7 +207,7 @@ struct soft_flip {
     uint64_t allocation, byte;
     bool draws, draws_byte;
     unsigned bit;
-    uint64_t bytes; /* told: of the allocation */
+    uint64_t bytes; /* the allocation's size */
 };
 
 /* Flips it, and says which it was. false: there is no such byte. */

@@ -1,9 +1,9 @@
 /*
- * The bytes behind addresses, and when they may go.
+ * The bytes of addresses, and when they may be freed.
  *
- * A kernel remembers where it found its last range, for up to a slice of work. So what is taken out
- * of the space meanwhile is retired: it is freed when every reader that is inside has come in after
- * it was taken out, and so cannot have found it.
+ * A kernel caches the last range that it found, for up to one slice of work. So bytes removed from
+ * the space meanwhile are retired: they are freed once every active reader has entered after the
+ * removal and so cannot have found them.
  */
 #include "space_list.h"
 

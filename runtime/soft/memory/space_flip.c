@@ -9,7 +9,7 @@ static bool may_flip(const struct soft_allocation *allocation, int device) {
     return of_device && allocation->device == device;
 }
 
-/* The allocation of a device before which so many were made, of those that live; NULL. The caller
+/* The live allocation of a device with this position in the order of creation; NULL. The caller
  * holds the lock. */
 static const struct soft_allocation *find(int device, uint64_t earlier) {
     const struct soft_allocation *found = NULL;

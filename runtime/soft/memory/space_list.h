@@ -23,7 +23,7 @@ struct soft_space {
 };
 extern struct soft_space soft_space;
 
-/* The first live allocation that ends behind an address. The caller holds the lock. */
+/* The first live allocation that ends after an address. The caller holds the lock. */
 size_t soft_space_index(uint64_t address);
 
 /* The live allocation around a range, or NULL. The caller holds the lock. */
@@ -32,14 +32,14 @@ struct soft_allocation *soft_space_around(uint64_t address, uint64_t bytes);
 /* Whether any device may use an allocation so. */
 bool soft_space_allows(const struct soft_allocation *allocation, enum soft_access_kind kind);
 
-/* The first reservation that ends behind an address: its bounds. false: there is none. The caller
+/* The bounds of the first reservation that ends after an address. false: there is none. The caller
  * holds the lock. */
 bool soft_space_next_reservation(uint64_t address, uint64_t *begin, uint64_t *end);
 
 /* Finds free addresses; 0: there are none. The caller holds the lock. */
 uint64_t soft_space_addresses(uint64_t bytes, uint64_t alignment);
 
-/* What vector code may read behind the end of host bytes. */
+/* What vector code may read past the end of host bytes. */
 enum { SOFT_BYTES_SLACK = 64 };
 
 /* shared_bytes.c: unmaps a backing's file and closes it. */

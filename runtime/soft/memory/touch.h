@@ -43,7 +43,7 @@ void soft_touched_each(const struct soft_touched *touched,
                        void *data);
 
 /* Whether host memory was written, or was read by strong accesses: the host and the operation may
- * have told each other something. Thread-safe. */
+ * have synchronised through it. Thread-safe. */
 bool soft_touched_told_host(struct soft_touched *touched);
 bool soft_touched_asked_host(struct soft_touched *touched);
 
@@ -65,8 +65,8 @@ struct soft_touch_order {
     void (*release)(struct soft_deed *deed);
 };
 
-/* Compares what an operation has touched with what others had, and leaves its marks. Conflicts with
- * one operation in one allocation are told together. One thread at a time. */
+/* Compares the bytes that an operation has touched with those of others, and records them.
+ * Conflicts with one operation in one allocation are reported together. One thread at a time. */
 void soft_touched_settle(struct soft_touched *touched, const struct soft_touch_order *order,
                          void *self);
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct soft_diagnostic {
-    const char *name; /* of the text, in front of the line; NULL: "ptx" */
+    const char *name; /* of the text, before the line number; NULL: "ptx" */
     const char *text; /* the PTX */
     size_t length;
     bool failed;

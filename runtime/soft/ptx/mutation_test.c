@@ -57,7 +57,7 @@ static void change(char *text, size_t length, const char *name) {
     case 1: /* a piece is gone */
         memmove(copy + at, copy + at + bytes, length + 1 - at - bytes);
         break;
-    case 2: /* a piece stands twice */
+    case 2: /* a piece occurs twice */
         memmove(copy + at + bytes, copy + at, length + 1 - at);
         break;
     case 3: /* another byte */

@@ -16,7 +16,7 @@ _Static_assert(PTX_MODIFIERS <= 512, "struct ptx_opcode has a bit for each");
 
 enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
 
-/* How long each row's name is: most rows are told apart by that and the first letter. */
+/* The length of each row's name: it and the first letter distinguish most rows. */
 static const uint8_t name_lengths[ROWS] = {
 #define PTX(name, pattern, operands, lower, base, version, target) sizeof #name - 1,
 #include "ptx.def"

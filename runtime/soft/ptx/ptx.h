@@ -67,7 +67,7 @@ struct ptx_symbol {
         } reg;
         struct ptx_variable *variable;
         struct ptx_function *function;
-        uint32_t label; /* the instruction it stands before */
+        uint32_t label; /* the instruction after it */
         struct ptx_list *targets;
     } is;
 };
@@ -91,7 +91,7 @@ enum { PTX_BUCKETS = 64 };
 
 struct ptx_scope {
     struct ptx_scope *parent;
-    uint32_t before;           /* names around it count that stand before this offset; 0: all do */
+    uint32_t before;           /* outer names declared before this offset are visible; 0: all are */
     bool has_percent;          /* one of the names in its buckets begins with '%' */
     struct ptx_symbol *ranges; /* of registers; found by their stems */
     struct ptx_symbol *buckets[PTX_BUCKETS];
@@ -177,7 +177,7 @@ struct ptx_variable {
     const struct ptx_function *user; /* of a shared one: a function that names it */
     bool common;                     /* another one does as well, or it is no kernel */
     bool is_register;                /* a parameter declared with .reg */
-    uint32_t value; /* of a parameter: its register; of one in a call: the lowering's value */
+    uint32_t value; /* a parameter's register; for one in a call, the lowering's value */
     bool has_value;
     bool is_spilled; /* a function's parameter whose address is taken: it is in local memory */
     struct ptx_variable *next;

@@ -24,7 +24,7 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
             return PTX_FAIL(reader, "the instruction is longer than %d characters", OPCODE_MAX);
         }
         if (reader->token->offset != begin->offset + length && spelling != joined) {
-            memcpy(joined, spelling, length); /* blanks stand between the words */
+            memcpy(joined, spelling, length); /* blanks separate the words */
             spelling = joined;
         }
         if (spelling == joined) memcpy(joined + length, ptx_text(reader), reader->token->length);

@@ -10,7 +10,7 @@
 
 enum { REGISTERS_MAX = 1 << 20, GROUP_MAX = 4096 };
 
-/* Gives a function's registers their numbers and types: of each so many as it has components. */
+/* Gives a function's registers their numbers and types, one per component. */
 static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
                           struct ptx_register_type type, uint32_t count, bool range) {
     struct ptx_function *function = reader->function;
@@ -186,7 +186,7 @@ static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***li
     return true;
 }
 
-/* Up to three numbers behind a directive such as .maxntid; those not written are 1. */
+/* Up to three numbers after a directive such as .maxntid; missing ones are 1. */
 static bool read_extents(struct ptx_reader *reader, uint32_t extents[3]) {
     for (int i = 0; i < 3; i++) extents[i] = 1;
     for (int i = 0; i < 3; i++) {

@@ -148,7 +148,7 @@ static bool read_loc(struct ptx_reader *reader) {
         while (reader->token->kind == SOFT_TOKEN_INTEGER ||
                reader->token->kind == SOFT_TOKEN_NAME || ptx_is(reader, "+")) {
             /* "function_name $L__info_string0+12" and "inlined_at 1 20 5"; an instruction's name
-             * would be next, and it stands on a line of its own. */
+             * would be next, on a line of its own. */
             const char *text = reader->diagnostic->text;
             size_t i = reader->token[-1].offset;
             while (i < reader->token->offset && text[i] != '\n') i++;

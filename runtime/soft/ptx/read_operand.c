@@ -28,7 +28,7 @@ static const struct {
 #include "special.def"
 };
 
-/* Looks for "%tid.x" as the name and the dotted word behind it, or for the name alone. */
+/* Looks for "%tid.x" as the name and the dotted word after it, or for the name alone. */
 static bool find_special(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t alone = reader->token->length;
@@ -60,8 +60,8 @@ static bool add_fixup(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* ".b2", ".h10" or ".b7654" right behind a register: the bytes or half-words of it, and of the next
- * register behind them, that a video instruction takes. */
+/* ".b2", ".h10" or ".b7654" immediately after a register: the bytes or half-words of it, followed
+ * by those of the next register, that a video instruction takes. */
 static void read_picks(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct soft_token *before = reader->token - 1;
     const char *text = ptx_text(reader);
@@ -115,14 +115,14 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* ("+" | "-") constant, behind a name: [%rd1+8], [%rd1+-8], [x-4], [x+4*2] */
+/* ("+" | "-") constant, after a name: [%rd1+8], [%rd1+-8], [x-4], [x+4*2] */
 static bool read_addend(struct ptx_reader *reader, int64_t *addend) {
     if (ptx_take(reader, "+") || ptx_is(reader, "-")) return ptx_read_constant(reader, addend);
     return true;
 }
 
-/* x[2] is the address of an array's element, for a load or a store as if it stood in brackets: an
- * addend in elements, where x+8 is one in bytes. */
+/* x[2] is the address of an array's element, in a load or a store as if in brackets: an addend in
+ * elements, while x+8 is one in bytes. */
 static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct ptx_variable *array = operand->symbol->is.variable;
     int64_t index = 0;

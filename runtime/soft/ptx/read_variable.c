@@ -135,7 +135,7 @@ static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, 
 enum { DIMENSIONS_MAX = 8 };
 
 /* Counts the entries of an array whose size its data decides, .b8 s[] = {1, 2, 3}: each is a brace,
- * or so many values. */
+ * or that many values. */
 static uint64_t count_entries(const struct ptx_reader *reader, uint64_t entry_values) {
     const struct soft_token *token = reader->token;
     const char *text = reader->diagnostic->text;

@@ -25,7 +25,7 @@ bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
 
 /* A body that is read after all that is outside of bodies. */
 struct ptx_body {
-    const struct soft_token *begin, *end; /* behind the first brace, and behind the last */
+    const struct soft_token *begin, *end; /* after the first brace, and after the last */
     struct ptx_function *function;
 };
 
@@ -41,7 +41,7 @@ struct ptx_fixup {
     struct ptx_fixup *next;
 };
 
-/* A .reg outside functions, which PTX before 3.0 may have: what stands behind the word. */
+/* A .reg outside functions, which PTX before 3.0 may have: the text after the word. */
 struct ptx_outer_registers {
     const struct soft_token *token;
     struct ptx_outer_registers *next;
@@ -80,7 +80,7 @@ struct ptx_reader {
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_OUT_OF_MEMORY,            \
                "out of host memory")
 
-/* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
+/* For token.c's words: whether the next token is this one; skip it if so; require it. */
 static inline const char *ptx_text(const struct ptx_reader *reader) {
     return reader->diagnostic->text + reader->token->offset;
 }
@@ -117,8 +117,8 @@ struct ptx_register_type {
 };
 bool ptx_read_register_type(struct ptx_reader *reader, struct ptx_register_type *type);
 
-/* The register of a vector that stands before the next token: all of it, or the component that the
- * next token, ".x", chooses. operand->reg is its first. */
+/* The register of a vector before the next token: all of it, or the component that the next token,
+ * ".x", selects. operand->reg is its first. */
 bool ptx_read_vector(struct ptx_reader *reader, struct ptx_operand *operand, uint32_t width);
 
 /* "%tid" and its kin as a whole, or a component of one by its other names, "%tid.r". false: the
@@ -143,7 +143,7 @@ bool ptx_read_pragmas(struct ptx_reader *reader);
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end);
 
-/* The texture references of PTX before 1.5, ".tex .u32 name;": behind ".tex". */
+/* The texture references of PTX before 1.5, ".tex .u32 name;": the text after ".tex". */
 bool ptx_read_texture(struct ptx_reader *reader, struct ptx_variable ***end);
 
 /* One parameter of a function, as a variable; its space word is read here. */
@@ -162,7 +162,7 @@ bool ptx_postpone_body(struct ptx_reader *reader, struct ptx_function *function)
 bool ptx_read_bodies(struct ptx_module *module, const struct soft_diagnostic *diagnostic,
                      const struct ptx_bodies *bodies, const struct ptx_shares *shares);
 
-/* A body behind its "{": the reader has the function and its scope. */
+/* A body after its "{": the reader has the function and its scope. */
 bool ptx_read_statements(struct ptx_reader *reader);
 
 /* The statements between "{" and "}"; the "{" is read already. */
@@ -171,8 +171,8 @@ bool ptx_read_body(struct ptx_reader *reader);
 /* operands = (operand ("," operand)*)? ";" -- see read_operand.c */
 bool ptx_read_operands(struct ptx_reader *reader, struct ptx_operand **operands, uint32_t *count);
 
-/* A register's symbol, and its number; NULL where the name is none, or one that a function may not
- * use, which is an error already. */
+/* A register's symbol and number; NULL if the name is no register, or one that a function may not
+ * use; then the error is already noted. */
 struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number);
 
 /* read_old.c: how today's PTX spells an instruction of a module before 1.4; NULL where it is the

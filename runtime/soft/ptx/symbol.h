@@ -14,8 +14,8 @@ struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *na
 struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char *name,
                                        size_t length, uint32_t *number);
 
-/* Whether a register, or for a count above 0 one of the range of so many, has its name taken in
- * this scope already. */
+/* Whether the name of a register, or with a count above 0 of any in that range, is already taken in
+ * this scope. */
 bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, size_t length,
                                uint32_t count);
 

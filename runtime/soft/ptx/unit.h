@@ -23,7 +23,7 @@ struct soft_unit {
     bool linked;
 };
 
-/* Errors are told in the text they are about. */
+/* Errors name the text that they occur in. */
 static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
                                      const struct soft_unit *unit) {
     diagnostic->name = unit->name;

@@ -20,7 +20,7 @@ struct end {
     size_t x, y, z, pitch, rows;
 };
 
-/* Whether so many from one on are among those there are. */
+/* Whether count items from first on exist. */
 static bool is_inside(uint64_t first, uint64_t count, uint64_t all) {
     return first <= all && count <= all - first;
 }

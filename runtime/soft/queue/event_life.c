@@ -1,5 +1,5 @@
 /*
- * The life of events.
+ * Creation and destruction of events.
  */
 #include "event_life.h"
 

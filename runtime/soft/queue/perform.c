@@ -57,7 +57,8 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
         operation->workers--;
     }
     if (atomic_load(&launch->failed)) {
-        /* Told before the error can be seen: who is given the code finds the report there. */
+        /* Reported before the error becomes visible: a thread that gets the code finds the
+         * report. */
         operation->workers++;
         pthread_mutex_unlock(&soft_lock);
         soft_report_print(&launch->report);
@@ -99,8 +100,8 @@ static bool do_values(struct soft_stream *stream, struct soft_operation *operati
     return moved || over;
 }
 
-/* Host functions have a thread to themselves. In a context that has failed they are not called;
- * stream callbacks are, and told so. */
+/* Host functions run on a separate thread. In a context that has failed they are not called; stream
+ * callbacks are, with the error. */
 static bool do_function(struct soft_stream *stream, struct soft_operation *operation) {
     const struct soft_task *task = &operation->task;
     CUresult error = stream->context->error;

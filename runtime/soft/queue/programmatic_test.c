@@ -285,7 +285,7 @@ Test(programmatic, a_copy_that_began_before_the_wait_is_told_of) {
     expect("at PTX line 11: cp.async", "which kernel first writes");
 }
 
-/* The box is read when it is waited for, and that is behind griddepcontrol.wait. */
+/* The box is read at its wait, which is after griddepcontrol.wait. */
 Test(programmatic, a_box_that_began_before_the_wait_is_told_of) {
     enum { WORDS = 2 };
     CUtensorMap map;

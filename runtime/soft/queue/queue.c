@@ -116,8 +116,8 @@ void soft_queue_pop(struct soft_stream *stream) {
     }
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
-    /* What was behind it may be left to the lazy helper: a thread that waits for a kernel of one
-     * device takes that one up again and again, and none of another. */
+    /* Its successors may be left to the lazy helper: a thread that waits for a kernel of one device
+     * executes slices of that kernel again and again, and none of other devices. */
     if (queue.lazy_asleep && queue.pending > 0) pthread_cond_broadcast(&queue.work);
     soft_stream_settle(stream);
     SOFT_DEEP_ASSERT(soft_queue_is_valid());

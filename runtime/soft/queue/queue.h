@@ -46,15 +46,15 @@ struct soft_operation *soft_operation_point(enum soft_operation_kind kind,
                                             struct soft_event_point *point);
 void soft_operation_free(struct soft_operation *operation);
 
-/* An event point with so many references; NULL without memory. */
+/* An event point with this number of references; NULL without memory. */
 struct soft_event_point *soft_event_point_new(int references);
 
-/* Gives back an event point. The caller holds soft_lock. */
+/* Releases an event point. The caller holds soft_lock. */
 void soft_event_point_release(struct soft_event_point *point);
 
 /* ---- the queues; see queue.c ---- */
 
-/* Puts an operation behind a stream's others and takes it over. */
+/* Appends an operation to a stream and takes it over. */
 CUresult soft_queue_add(struct soft_stream *stream, struct soft_operation *operation);
 
 /* The same for a row of operations, which it takes over on success alone. The caller holds
@@ -92,7 +92,7 @@ bool soft_operation_is_valid(const struct soft_operation *operation);
 bool soft_stream_is_valid(const struct soft_stream *stream);
 
 /* Whether all streams and operations are valid, the counters agree with them, and each event point
- * that is next in a stream has at least as many references as queues and events hold. Walks all
+ * that is next in a stream has at least the references that queues and events hold. Walks all
  * queues. */
 bool soft_queue_is_valid(void);
 

@@ -41,7 +41,7 @@ struct soft_event {
     unsigned flags;
     struct soft_event_point *point; /* of the latest recording; NULL before the first */
     struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
-    struct soft_front front;        /* the nodes that it stands for there */
+    struct soft_front front;        /* the graph nodes that it represents */
     struct soft_shared_event *shared; /* with other processes; NULL: with none */
     struct soft_event *next, *previous; /* in the context's list */
 };

@@ -267,7 +267,7 @@ static void add_task(struct soft_touched *touched, struct soft_stream_clock *clo
 
 /* ---- the course of things ---- */
 
-/* A kernel that writes memory of the host may have told it that what comes before has happened. */
+/* A kernel that writes host memory may have signalled to the host that earlier work is done. */
 static void ask_kernels(void) {
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {

@@ -29,15 +29,15 @@ struct soft_kernel {
     bool explicit_clusters;
     uint32_t shared; /* dynamic bytes */
     bool cooperative;
-    bool programmatic;   /* it may begin before the kernel in front of it in its stream has ended */
+    bool programmatic;   /* it may begin before the preceding kernel in its stream has ended */
     uint8_t *parameters; /* as the kernel sees them, and eight bytes more; the task's own */
 };
 
-/* One end of a copy: rows of bytes, one row a pitch behind the other, and layers of rows. */
+/* One end of a copy: rows of bytes, one pitch apart, and layers of rows. */
 struct soft_copy_end {
     uint64_t address; /* of the first byte to copy, of the host or the device */
     uint64_t pitch, slice;
-    bool in_space; /* checked against what lives; else pageable host memory */
+    bool in_space; /* checked against live allocations; else pageable host memory */
 };
 
 struct soft_copy {
@@ -101,7 +101,7 @@ bool soft_fill_is_sound(const struct soft_fill_rows *fill);
 bool soft_copy_do(const struct soft_copy *copy, const uint8_t *staged);
 bool soft_fill_do(const struct soft_fill_rows *fill);
 
-/* The rows of a pageable source, one behind the other without gaps; NULL without memory. */
+/* The rows of a pageable source, without gaps; NULL without memory. */
 uint8_t *soft_copy_stage(const struct soft_copy *copy);
 
 /* Does an operation on a value; false: it waits, and its value has not come. ok becomes false where

@@ -1,9 +1,9 @@
 /*
- * Array: a CUDA array, the memory that textures and surfaces are about.
+ * Array: a CUDA array, the memory of textures and surfaces.
  *
- * Its elements lie one row behind the other without gaps, and one layer, slice or face behind the
- * other; a driver's own layout is opaque, so no program can see the difference. Its bytes are an
- * allocation of the space like any other, of a kind that loads and stores cannot reach.
+ * Its rows, and its layers, slices or faces, are contiguous; a driver's layout is opaque, so no
+ * program can see the difference. Its bytes are an allocation of the space like any other, of a
+ * kind that loads and stores cannot reach.
  *
  * Source: cuArray3DCreate of the CUDA Driver API 13.0; the limits are those of compute capability
  * 9.0 in "Compute Capabilities" of the CUDA Programming Guide.
@@ -14,7 +14,7 @@
 #include "driver_state.h"
 
 struct soft_array {
-    CUDA_ARRAY3D_DESCRIPTOR shape; /* as it was asked for: absent dimensions are 0 */
+    CUDA_ARRAY3D_DESCRIPTOR shape; /* as requested: absent dimensions are 0 */
     struct soft_context *context;
     unsigned element_bytes;
     uint64_t address;                /* of its allocation */

@@ -20,7 +20,7 @@ struct soft_call_fault {
     bool own_default;
     struct soft_context *context; /* of the stream that the call looked up first */
     uint64_t stream;              /* that stream's number; 0: none yet */
-    CUresult later;               /* comes behind what the call queues */
+    CUresult later;               /* happens after the work that the call queues */
     const struct soft_fault_rule *later_rule, *flip, *truncate, *timeout;
     uint64_t count; /* for messages: of the calls of this function */
 };

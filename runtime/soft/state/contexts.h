@@ -13,7 +13,7 @@ CUresult soft_context_current(struct soft_context **context);
 /* The context of a handle, NULL being the thread's current one; the same codes. */
 CUresult soft_context_find(CUcontext handle, struct soft_context **context);
 
-/* Whether a pointer is a context that lives. The caller holds soft_lock. */
+/* Whether a pointer is a live context. The caller holds soft_lock. */
 bool soft_context_is(const struct soft_context *context);
 
 /* The thread's stack of contexts: the top is current. push: false without memory. pop: NULL when

@@ -19,7 +19,7 @@ CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, u
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host);
 
-/* Gives back what was taken out of the space. */
+/* Uncharges what was removed from the space. */
 void soft_memory_refund(const struct soft_allocation *was);
 
 /* Frees a context's memory or a pool's at once, whoever uses it. */

@@ -75,7 +75,7 @@ static inline uint64_t soft_memory_rounded(uint64_t bytes) {
     return (bytes + SOFT_GRANULE_BYTES - 1) / SOFT_GRANULE_BYTES * SOFT_GRANULE_BYTES;
 }
 
-/* Charges a device's memory, or gives back; false: there is not so much left. */
+/* Charges a device's memory, or uncharges it; false: not enough is left. */
 bool soft_device_charge(struct soft_device *device, uint64_t bytes);
 void soft_device_refund(struct soft_device *device, uint64_t bytes);
 

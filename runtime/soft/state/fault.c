@@ -135,7 +135,7 @@ static bool strikes(struct soft_fault_rule *rule, const struct soft_call_fault *
     if (rule->nth != 0 && count != rule->nth) return false;
     if (rule->every != 0 && count % rule->every != 0) return false;
     if (rule->by_chance) {
-        /* 53 bits are as many as a double holds. */
+        /* 53 bits are those of a double. */
         double share = (double)(draw(rule, fault, of, count) >> 11) / (double)(1ull << 53);
         if (!(share * 100 < rule->percent)) return false;
     }
@@ -215,7 +215,7 @@ static void wait_us(uint64_t us) {
     while (us > 0 && nanosleep(&left, &left) != 0) continue;
 }
 
-/* Asks the rules of one scope what is to happen to the call under way. */
+/* Applies the rules of one scope to the current call. */
 static CUresult ask(struct soft_call_fault *fault, enum soft_fault_scope scope, uint64_t of,
                     uint64_t *us) {
     CUresult result = CUDA_SUCCESS;

@@ -30,8 +30,8 @@ CUresult soft_fault_begin(enum soft_call call, bool own_default);
 /* What the rules do to the call under way; NULL: there is none, or there are no rules. */
 struct soft_call_fault *soft_fault_now(void);
 
-/* The call has looked up a stream, which the fault has the number of: asks the rules about streams,
- * and waits where they want a delay. */
+/* The call has looked up a stream, whose number is in the fault: applies the rules about streams,
+ * and waits if they demand a delay. */
 CUresult soft_fault_ask_stream(struct soft_call_fault *fault);
 
 /* What is drawn for the bit that the call flips. */
@@ -40,10 +40,10 @@ uint64_t soft_fault_chance(const struct soft_call_fault *fault);
 /* The context that the call is about: its stream's, or the thread's current one; or NULL. */
 struct soft_context *soft_fault_context(const struct soft_call_fault *fault);
 
-/* How many bytes at the end of a copy of so many are not copied. */
+/* The number of bytes at the end of a copy that are not copied. */
 uint64_t soft_fault_lost(uint64_t bytes);
 
-/* How many instructions a kernel that the call launches may execute, where others may so many. */
+/* The instruction budget of a kernel that the call launches; budget is that of other kernels. */
 uint64_t soft_fault_instructions(uint64_t otherwise);
 
 /* How much a device gives out of so much memory. */

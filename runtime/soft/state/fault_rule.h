@@ -16,7 +16,7 @@ enum soft_fault_action {
     SOFT_FAULT_LOSE_CONTEXT, /* the code, and from then on by every call in the context */
     SOFT_FAULT_LOSE_DEVICE,  /* the same for all contexts of the device, and those to come */
     SOFT_FAULT_LATER,        /* the call succeeds, and its work fails */
-    SOFT_FAULT_FLIP,         /* a bit changes in front of the call's work */
+    SOFT_FAULT_FLIP,         /* a bit changes before the call's work */
     SOFT_FAULT_TRUNCATE,     /* a copy ends early */
     SOFT_FAULT_TIMEOUT,      /* a kernel is ended */
     SOFT_FAULT_BUDGET,       /* memory runs out early; of no call */
@@ -54,7 +54,7 @@ struct soft_fault_rules {
 bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t bytes,
                            struct soft_fault_rules *rules, struct soft_json_error *error);
 
-/* Whether a name is one that a pattern means: * stands for any characters, ? for one. */
+/* Whether a name matches a pattern: * means any characters, ? one. */
 bool soft_fault_matches(const char *pattern, const char *name);
 
 #endif

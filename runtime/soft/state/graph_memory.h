@@ -14,7 +14,7 @@ struct soft_graph_memory {
     struct soft_device *device;
     uint64_t address, bytes;
     uint32_t readers, writers;
-    bool out; /* launched and not yet asked to be freed, in the order of the program's calls */
+    bool out; /* launched and not yet freed by the program, in the order of its calls */
     struct soft_graph_memory *next, **link; /* in the list of all */
 };
 

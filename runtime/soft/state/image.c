@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. What
- * is wrong behind that the reader tells; of other texts a driver says only that they are no image.
+/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. The
+ * reader reports later errors; for other texts a driver says only that they are no image.
  */
 static bool begins_as_ptx(const char *text) {
     text += strspn(text, " \t\r\n\v\f");

@@ -151,7 +151,7 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
     answer(&jit->errors, "");
 }
 
-/* Whether every text is for a device like this one, or like the one that was asked for. */
+/* Whether every text is for a device like this one, or for the requested target. */
 static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         if ((int)module->units[u].ptx.target <= target) continue;

@@ -10,7 +10,7 @@
 struct soft_jit_log {
     char *buffer;
     size_t bytes;
-    void **size; /* where the bytes written are told */
+    void **size; /* receives the number of bytes written */
 };
 
 struct soft_jit {

@@ -83,7 +83,7 @@ void soft_pools_release(const struct soft_device *device, bool all_of_it) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* Makes a pool reserve so many bytes in all. */
+/* Makes a pool reserve this many bytes in all. */
 static bool reserve(struct soft_pool *pool, uint64_t bytes) {
     struct soft_device *device = pool->device;
     uint64_t more = bytes - pool->reserved;

@@ -32,7 +32,7 @@ struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps
 /* Ends a pool: at once, or when its last allocation is freed. The caller holds soft_lock. */
 void soft_pool_drop(struct soft_pool *pool);
 
-/* Whether a handle is a pool that lives. The caller holds soft_lock. */
+/* Whether a handle is a live pool. The caller holds soft_lock. */
 bool soft_pool_is(const void *handle);
 
 /* Allocates. CUDA_ERROR_OUT_OF_MEMORY: the pool may not, or the device cannot, hold more. */
@@ -49,7 +49,7 @@ CUresult soft_pool_import(struct soft_pool *pool, struct soft_backing *backing,
 /* Frees what begins at an address. */
 void soft_pool_free(CUdeviceptr address);
 
-/* Gives a pool's unused memory back to its device, down to so many bytes. The caller holds
+/* Returns a pool's unused memory to its device, down to this many bytes. The caller holds
  * soft_lock. */
 void soft_pool_trim(struct soft_pool *pool, uint64_t bytes);
 

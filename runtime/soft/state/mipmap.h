@@ -18,8 +18,8 @@ struct soft_mipmap {
     struct soft_mipmap *next, **link; /* in the list of all */
 };
 
-/* Makes one with as many levels as are asked for, but at least one and no more than there can be.
- * The codes of soft_array_new. The caller does not hold soft_lock. */
+/* Makes one with the requested number of levels, limited to at least one and at most the possible
+ * number. The codes of soft_array_new. The caller does not hold soft_lock. */
 CUresult soft_mipmap_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                          unsigned levels, struct soft_mipmap **mipmap);
 

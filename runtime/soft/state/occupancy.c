@@ -35,8 +35,8 @@ static unsigned blocks_without_shared(const struct soft_function *function, unsi
     unsigned blocks = THREADS_MAX / (warps * SOFT_LANES);
     if (blocks > BLOCKS_MAX) blocks = BLOCKS_MAX;
     if (registers > 0) {
-        /* Those of the text, of which ptxas would make fewer, so that a block that may be launched
-         * would have room for itself. */
+        /* The registers of the text, limited so that a block that may be launched fits, because
+         * ptxas would use fewer. */
         uint64_t by_registers = REGISTERS_MAX / registers / warps;
         if (by_registers == 0) by_registers = 1;
         if (by_registers < blocks) blocks = (unsigned)by_registers;

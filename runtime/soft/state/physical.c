@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes: such as can be exported, if that is asked for. */
+/* The bytes, exportable if requested. */
 static struct soft_backing *new_backing(const struct soft_device *device, uint64_t bytes,
                                         const CUmemAllocationProp *properties) {
     struct soft_shared_note note = {.kind = SOFT_SHARED_PHYSICAL, .device = device->ordinal};

@@ -94,8 +94,8 @@ static uint32_t data_type(const struct soft_texture *texture) {
     return whole[is_signed][size];
 }
 
-/* texels: of the level that is asked about. Of layers the count is the next size, and the height of
- * a row is 1 of a texture and 0 of a surface, as on an H200. */
+/* texels: of the queried level. The next size is the number of layers; the height of a row is 1 for
+ * a texture and 0 for a surface, as on an H200. */
 static uint32_t answer(const struct soft_texture *texture, const struct soft_texels *texels,
                        enum soft_texture_query query) {
     switch (query) {

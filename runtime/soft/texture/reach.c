@@ -16,7 +16,7 @@ static bool fail(struct soft_lookup *lookup, uint64_t handle, const char *text) 
     return false;
 }
 
-/* The address of a reference stands for what is bound to it. */
+/* The address of a reference means the object bound to it. */
 static bool follow(struct soft_lookup *lookup, uint64_t *handle) {
     struct soft_allocation variable;
     uint64_t address = *handle;

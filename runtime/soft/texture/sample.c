@@ -113,9 +113,8 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
     return true;
 }
 
-/* A normalised coordinate in texels. It has 23 bits behind the point, the others are cut off; and
- * of modes that repeat the texture only the part within a period counts. Infinity has none: that is
- * NaN. */
+/* A normalised coordinate in texels. It has 23 fraction bits, later ones are cut off; in modes that
+ * repeat the texture, only the part within a period counts. For infinity that is NaN. */
 static double scaled(double at, uint32_t size, unsigned mode) {
     double fixed = floor(at * 0x1p23) / 0x1p23;
     if (mode == CU_TR_ADDRESS_MODE_WRAP) fixed -= floor(fixed);
@@ -134,7 +133,7 @@ static struct spot spot_of(const struct soft_lookup *lookup,
     const double *at = coordinates->at;
     double on_face[2];
     uint64_t layers = texels->cube ? texels->layers / 6 : texels->layers;
-    if (texels->layered) { /* a negative one is a large one without sign */
+    if (texels->layered) { /* as an unsigned number, a negative one is large */
         uint32_t layer = (uint32_t)coordinates->layer;
         spot.face = layer < layers ? layer : layers - 1;
     }
@@ -159,8 +158,8 @@ static int64_t low_side(double at, unsigned *weight) {
     return (int64_t)index;
 }
 
-/* Where texels repeat at the edge, a sample in front of the first one or behind the last one is of
- * that texel alone. */
+/* If texels repeat at the edge, a sample before the first or after the last one has that texel
+ * alone. */
 static int64_t held_inside(int64_t low, uint32_t size, unsigned *weight) {
     if (low >= 0 && low < (int64_t)size - 1) return low;
     *weight = 0;
@@ -177,7 +176,7 @@ static bool add_texel(struct soft_lookup *lookup, const struct spot *spot, const
     return true;
 }
 
-/* A texel of one dimension is one of a row, in front of which there may be a border: a sample is
+/* A one-dimensional texture is a single row, before which there may be a border: a sample is
  * between both. mode: of the second dimension. */
 static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                        unsigned steps, bool is_high, struct soft_mixture *mixture) {

@@ -1,10 +1,10 @@
 /*
- * Loads, stores and reductions of surfaces: bytes, as they are, and the first coordinate counts
- * bytes; or (.p) texels, which the first coordinate counts, in the surface's own format.
+ * Loads, stores and reductions of surfaces: of unconverted bytes, where the first coordinate counts
+ * bytes; or (.p) of texels in the surface's format, where it counts texels.
  *
- * Where the manual is silent this is as an H200 does it (fixtures/ptx/cases): an integer that a
- * channel has no room for becomes the nearest one that it has room for; a half is cut off; channels
- * that a store does not give become 0, though they have no meaning by the manual.
+ * Where the manual is silent, this does what an H200 does (fixtures/ptx/cases): an integer that
+ * does not fit into a channel becomes the nearest one that fits; a half is truncated; channels that
+ * a store does not give become 0, although the manual leaves them undefined.
  *
  * Source: PTX ISA 9.0, section 9.7.11.
  */

@@ -74,14 +74,14 @@ EXPORT(cuGraphNodeFindInClone, (CUgraphNode * found, CUgraphNode original, CUgra
     return result;
 }
 
-/* ---- lists: *count says how much room there is and then how much there is; without room for the
- * list, how many there are ---- */
+/* ---- lists: *count is the list's capacity, then the number written; without a list, the total
+ * ---- */
 
 struct listing {
     CUgraphNode *nodes, *others;
     CUgraphEdgeData *data;
     size_t room, found;
-    bool lossy; /* an edge has data that nobody asked for */
+    bool lossy; /* an edge has data, but the caller passed no array for it */
 };
 
 static void list(struct listing *listing, const struct soft_node *node,

@@ -170,7 +170,8 @@ Test(api_memory, ranges_are_found_by_any_address_in_them) {
     REFUSED(cuMemGetAddressRange_v2(&base, &size, pointer), CUDA_ERROR_NOT_FOUND);
 }
 
-/* A kernel that uses what was freed is caught, and told apart from one that never was. */
+/* A kernel that uses freed memory is detected; the report differs from that of memory that never
+ * existed. */
 Test(api_memory, a_kernel_that_uses_freed_memory_fails) {
     CUdeviceptr pointer = 0;
     api_context(0);

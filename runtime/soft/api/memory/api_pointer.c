@@ -173,7 +173,7 @@ EXPORT(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdevi
     return result;
 }
 
-/* How large the answer to an attribute is; 0: it is none that can be asked for so. */
+/* The size of an attribute's value; 0: this call has no such attribute. */
 static size_t answer_bytes(CUpointer_attribute attribute) {
     struct question question = {.known = true, .context = NULL};
     union answer answer;
@@ -208,7 +208,7 @@ EXPORT(cuPointerGetAttributes,
     return CUDA_SUCCESS;
 }
 
-/* Copies of this device always synchronize as the attribute asks. */
+/* Copies of this device always synchronize as the attribute requires. */
 EXPORT(cuPointerSetAttribute,
        (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
     struct question question = {0};

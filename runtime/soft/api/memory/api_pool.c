@@ -125,7 +125,7 @@ EXPORT(cuMemPoolDestroy, (CUmemoryPool handle)) {
     return CUDA_SUCCESS;
 }
 
-/* The number behind an attribute of 64 bits, or NULL. */
+/* The number of an attribute of 64 bits, or NULL. */
 static uint64_t *number_of(struct soft_pool *pool, CUmemPool_attribute attribute) {
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -300,8 +300,8 @@ static CUresult capture_alloc(struct soft_stream *stream, const struct soft_pool
     return result;
 }
 
-/* What the streams have been told to free may be had again, so where memory is short their work is
- * done up to there. A kernel that does not end is left after a second. */
+/* If memory is short, streams execute their work up to their pending frees, so that this memory can
+ * be reused. A kernel that does not end is abandoned after a second. */
 static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
                                CUdeviceptr *dptr) {
     CUresult result = soft_pool_alloc(pool, bytesize, dptr);
