@@ -63,9 +63,9 @@ EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (!atomic_exchange(&told, true)) {
         soft_log_print(
-            "cuGetExportTable is asked for a table that is not documented, and has none. "
-            "A program that is linked with NVIDIA's CUDA runtime needs it; one that nvcc "
-            "links with -cudart shared runs under tollens soft\n");
+            "cuGetExportTable: the requested table is not documented, and this driver lacks it. "
+            "A program linked with NVIDIA's CUDA runtime needs it; one that nvcc links with "
+            "-cudart shared runs under tollens soft\n");
     }
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;

@@ -118,16 +118,15 @@ static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy
     for (unsigned i = 0; i < map->rank && writes; i++) {
         if (copy->place.begin[i] >= 0) continue;
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "the box begins at %d along dimension %u, in front of the tensor, where "
-                         "only loads may begin",
+                         "the box begins at %d along dimension %u, before the tensor, where only "
+                         "loads may begin",
                          copy->place.begin[i], i);
         return false;
     }
     for (unsigned i = 0; i + 2 < map->rank && writes && map->im2col; i++) {
         if (map->lower[i] >= 0) continue;
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "the bounding box begins at %d, in front of the tensor, and only loads "
-                         "may have such a one",
+                         "the bounding box begins at %d, before the tensor, which only loads allow",
                          map->lower[i]);
         return false;
     }
@@ -364,7 +363,7 @@ static void note_behind(struct soft_warp *warp, const struct soft_async_op *copy
         .kind = "box behind row", .lanes = 1u << lane, .address = address, .minor = true};
     if (row->behind == 0) return;
     soft_launch_find(warp, copy->in, &finding,
-                     "a row of %llu bytes is written in units of 16 bytes, so the %u bytes behind "
+                     "a row of %llu bytes is written in units of 16 bytes, so the %u bytes after "
                      "it at 0x%llx are %s",
                      (unsigned long long)bytes, row->behind, (unsigned long long)address,
                      (copy->in->mode & SOFT_BULK_REDUCE) != 0 ? "changed" : "overwritten");

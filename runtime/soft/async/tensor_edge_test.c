@@ -99,7 +99,7 @@ static bool is_refused(enum operation operation, const struct edge *edge) {
 static void check_refused(enum operation operation, const struct edge *edge, CUresult result) {
     char at[80];
     snprintf(at, sizeof at, "the box begins at %d along dimension 0, %s", edge->at / edge->each,
-             edge->at % 16 != 0 ? "which is byte " : "in front of the tensor");
+             edge->at % 16 != 0 ? "which is byte " : "before the tensor");
     cr_assert_eq(result, CUDA_ERROR_ILLEGAL_INSTRUCTION, "%d, row of %d at %d: %d", (int)operation,
                  edge->row, edge->at, (int)result);
     cr_assert(strstr(test_log(), at) != NULL, "%s: %s", at, test_log());
@@ -274,7 +274,7 @@ Test(tensor_edge, what_is_written_behind_a_row_is_a_note) {
          "box behind row in kernel k in block (0,0,0), thread (0,0,0), at PTX line 14: "
          "cp.async.bulk.tensor"},
         {store_text, 148, 144,
-         "a row of 148 bytes is written in units of 16 bytes, so the 12 bytes behind it at 0x"},
+         "a row of 148 bytes is written in units of 16 bytes, so the 12 bytes after it at 0x"},
         {store_text, 148, 144, " are overwritten"},
         {reduce_text, 132, 128, " are changed"},
         {store_text, 148, 80, NULL},
@@ -300,7 +300,7 @@ Test(tensor_edge, what_is_written_behind_a_row_is_a_note) {
         cr_assert(first != NULL && strstr(first + 1, "box behind row") == NULL, "%zu: %s", i, said);
         cr_assert(strstr(said, cases[i].said) != NULL, "%zu: %s", i, said);
         char at[64];
-        snprintf(at, sizeof at, "behind it at 0x%llx are",
+        snprintf(at, sizeof at, "after it at 0x%llx are",
                  (unsigned long long)data.tensor + (unsigned)cases[i].row);
         cr_assert(strstr(said, at) != NULL, "%zu: %s is not in %s", i, at, said);
     }

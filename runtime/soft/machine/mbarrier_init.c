@@ -104,8 +104,8 @@ void soft_init_use(struct soft_warp *warp, const struct soft_instruction *in, ui
                      "that block has initialised %s",
                      offset, home->rank, init->warp * SOFT_LANES + init->lane,
                      init->state == NEW
-                         ? "without fence.mbarrier_init.release.cluster behind it"
-                         : "without a barrier of the cluster behind it that this block has "
+                         ? "without fence.mbarrier_init.release.cluster after it"
+                         : "without a barrier of the cluster after it that this block has "
                            "waited for");
 }
 

@@ -43,7 +43,7 @@ struct soft_context *soft_fault_context(const struct soft_call_fault *fault);
 /* The number of bytes at the end of a copy that are not copied. */
 uint64_t soft_fault_lost(uint64_t bytes);
 
-/* The instruction budget of a kernel that the call launches; budget is that of other kernels. */
+/* The instruction budget of a kernel that the call launches; otherwise is that of other kernels. */
 uint64_t soft_fault_instructions(uint64_t otherwise);
 
 /* How much a device gives out of so much memory. */
