@@ -21,7 +21,7 @@ struct soft_wgmma {
     struct soft_wgmma_op *first, **end, *free;
     uint32_t pending;
     uint64_t begun, committed;
-    bool fenced;            /* there has been a fence */
+    bool fenced; /* there has been a fence */
     /* The registers written since the last fence, a bit each, of one frame. */
     const struct soft_frame *frame;
     uint32_t *dirty, words;

@@ -25,7 +25,7 @@ struct soft_options {
     bool check_fatal;       /* it has fatal: a finding in a kernel ends the launch */
     uint64_t budget; /* TOLLENS_SOFT_BUDGET: warp instructions a launch may take; 0: no end */
     uint64_t seed; /* TOLLENS_SOFT_SEED: of the order that blocks and warps run in; 0: the usual */
-    const char *report; /* TOLLENS_SOFT_REPORT: a file to append reports to, one JSON object per
+    const char *report;  /* TOLLENS_SOFT_REPORT: a file to append reports to, one JSON object per
                          * line */
     const char *summary; /* TOLLENS_SOFT_SUMMARY: a file that a process adds a line to at its end */
     const char *trace; /* TOLLENS_SOFT_TRACE: a file that gets a line for each operation and call */

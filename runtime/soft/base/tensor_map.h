@@ -23,7 +23,7 @@ struct soft_tensor_map {
     uint32_t last[SOFT_TENSOR_RANK_MAX];    /* each dimension's size less one */
     /* Elements walked; or, where it is for im2col copies, the channels of a pixel, and pixels. */
     uint16_t box[SOFT_TENSOR_RANK_MAX];
-    uint8_t steps[SOFT_TENSOR_RANK_MAX];    /* between those that are taken */
+    uint8_t steps[SOFT_TENSOR_RANK_MAX]; /* between those that are taken */
     uint8_t type, rank, element_bytes;
     uint8_t swizzle; /* chunks of 16 bytes in a row that is swizzled: 1, 2, 4, 8 */
     uint8_t fills_nan;

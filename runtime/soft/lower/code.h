@@ -186,20 +186,20 @@ struct soft_code {
     struct soft_fill *fills;               /* (c) */
     uint32_t fill_count;                   /* (c) */
     uint32_t cta_fill_count;               /* (c) of them, the first: those of SOFT_FILL_CTA */
-    uint32_t sites;        /* memory accesses */
-    uint32_t local_bytes;  /* per thread, of this function alone */
-    uint32_t shared_bytes; /* static, of the module's variables it can reach */
+    uint32_t sites;                        /* memory accesses */
+    uint32_t local_bytes;                  /* per thread, of this function alone */
+    uint32_t shared_bytes;                 /* static, of the module's variables it can reach */
     uint32_t parameter_bytes;
     uint32_t parameter_count;
     const uint32_t *parameter_offsets, *parameter_sizes;
     uint32_t registers; /* (c) what would be reported as registers a thread */
     uint32_t block_threads_max;
-    uint32_t block_required[3]; /* .reqntid; 0 for none */
+    uint32_t block_required[3];   /* .reqntid; 0 for none */
     uint32_t cluster_required[3]; /* .reqnctapercluster; 0 for none */
     uint32_t cluster_max;         /* .maxclusterrank; 0 for none */
     bool cluster_needed;          /* .explicitcluster */
     bool blocks_are_clusters;     /* a launch counts clusters */
-    bool is_function;           /* not a kernel */
+    bool is_function;             /* not a kernel */
     bool has_alloca;
     uint32_t shared_end; /* of the module's shared variables it reads or writes itself */
     struct soft_passed *arguments, *results; /* (c) */

@@ -27,8 +27,8 @@ struct soft_module {
     unsigned unit_count;
     int device;
     uint64_t variable_bytes; /* of its variables, up to what a device has */
-    unsigned slot;         /* of the context that it was loaded in */
-    atomic_int references; /* the handle, and every launch that has not ended */
+    unsigned slot;           /* of the context that it was loaded in */
+    atomic_int references;   /* the handle, and every launch that has not ended */
     uint32_t sites;
     struct soft_linked linked;
     struct soft_function *functions; /* the handles given out, by entry */
@@ -49,9 +49,9 @@ struct soft_function {
     const struct soft_unit *unit;
     struct ptx_function *ptx;
     const struct soft_code *code; /* perhaps not complete */
-    uint32_t dynamic_shared_max; /* as allowed by cuFuncSetAttribute */
-    bool is_set;                 /* by that, so that a library's kernel has no say any more */
-    bool is_launched;            /* at least once; guarded by soft_lock */
+    uint32_t dynamic_shared_max;  /* as allowed by cuFuncSetAttribute */
+    bool is_set;                  /* by that, so that a library's kernel has no say any more */
+    bool is_launched;             /* at least once; guarded by soft_lock */
     int carveout, cache_config;
     struct soft_old_launch *old; /* of the module's arena; NULL until it is set */
     struct soft_cluster_settings clusters;

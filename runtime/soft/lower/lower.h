@@ -64,7 +64,7 @@ struct soft_draft {
     uint32_t *targets; /* of a branch by table: the same, several */
     uint32_t target_count;
     struct ptx_function *callee; /* of a call */
-    uint32_t join; /* of a branch: the draft of the meeting place, or SOFT_NO_LABEL */
+    uint32_t join;               /* of a branch: the draft of the meeting place, or SOFT_NO_LABEL */
     bool has_site, d_is_read, guarded;
     bool keeps; /* what it writes is a part of d, and the rest stays */
     bool polls; /* it may be what a loop waits for another thread with */

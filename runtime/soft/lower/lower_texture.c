@@ -17,7 +17,7 @@ struct parts {
     uint32_t object;
     uint32_t data[4];
     unsigned data_count;
-    bool writes; /* data are results */
+    bool writes;                                                 /* data are results */
     uint32_t coordinates[COORDINATES_MAX], offsets[3], level[6]; /* or two gradients */
     unsigned coordinate_count, offset_count, level_count;
 };

@@ -52,15 +52,15 @@ struct soft_allocation {
     uint8_t *shadow; /* a byte for each four; NULL where writes are not tracked */
     enum soft_kind kind;
     int device;
-    unsigned slot;             /* of the context it was made in: struct soft_reach */
-    unsigned flags;            /* that host memory was made with */
-    uint32_t readers, writers; /* a bit for each device; for the kinds that say so */
-    uint64_t charged;          /* bytes of the device's memory */
-    void *source;              /* the pool it came from, or the physical memory that is mapped */
+    unsigned slot;                /* of the context it was made in: struct soft_reach */
+    unsigned flags;               /* that host memory was made with */
+    uint32_t readers, writers;    /* a bit for each device; for the kinds that say so */
+    uint64_t charged;             /* bytes of the device's memory */
+    void *source;                 /* the pool it came from, or the physical memory that is mapped */
     struct soft_backing *backing; /* that the bytes are of; NULL: its own */
-    bool claimed;    /* it is to be freed, in the order of a stream */
-    uint64_t serial; /* counts allocations, for reports */
-    bool freed;      /* in the graveyard: address and bytes are kept for reports */
+    bool claimed;                 /* it is to be freed, in the order of a stream */
+    uint64_t serial;              /* counts allocations, for reports */
+    bool freed;                   /* in the graveyard: address and bytes are kept for reports */
     struct soft_maker maker;
     char name[64]; /* of a module's variable */
 };

@@ -107,8 +107,7 @@ static inline void mark_one(const struct range *range, ADDRESS offset, unsigned 
     if (bytes >= 4) {
         memset(range->shadow + offset / 4, 0x0f, bytes / 4);
     } else {
-        soft_shadow_set(&range->shadow[offset / 4],
-                        (uint8_t)(((1u << bytes) - 1) << offset % 4));
+        soft_shadow_set(&range->shadow[offset / 4], (uint8_t)(((1u << bytes) - 1) << offset % 4));
     }
 }
 

@@ -205,9 +205,9 @@ struct ptx_function {
     uint32_t register_count;
     struct ptx_instruction *instructions;
     uint32_t instruction_count;
-    uint32_t number;        /* among those of the module that have a body */
-    uint64_t address;       /* where calls find it */
-    struct soft_code *code; /* made when the module is linked, filled by the lowering */
+    uint32_t number;                  /* among those of the module that have a body */
+    uint64_t address;                 /* where calls find it */
+    struct soft_code *code;           /* made when the module is linked, filled by the lowering */
     uint32_t first_site, sites;       /* its memory accesses, counted over the module */
     struct ptx_function *next_callee; /* in a list of those whose code is to be completed */
     bool is_listed;
@@ -221,10 +221,10 @@ struct ptx_file {
 };
 
 struct ptx_module {
-    uint32_t version;   /* 10 * major + minor */
-    uint32_t target;    /* 90 for sm_90 */
+    uint32_t version;         /* 10 * major + minor */
+    uint32_t target;          /* 90 for sm_90 */
     atomic_bool programmatic; /* it has griddepcontrol */
-    char target_suffix; /* 'a' or 'f' for sm_90a, sm_100f; 0 */
+    char target_suffix;       /* 'a' or 'f' for sm_90a, sm_100f; 0 */
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* in the order declared */
     struct ptx_function *functions; /* in the order declared */

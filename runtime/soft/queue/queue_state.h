@@ -39,10 +39,10 @@ struct soft_event_point {
 struct soft_event {
     struct soft_context *context;
     unsigned flags;
-    struct soft_event_point *point; /* of the latest recording; NULL before the first */
-    struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
-    struct soft_front front;        /* the graph nodes that it represents */
-    struct soft_shared_event *shared; /* with other processes; NULL: with none */
+    struct soft_event_point *point;     /* of the latest recording; NULL before the first */
+    struct soft_capture *capture;       /* that it was recorded in, if the latest time was in one */
+    struct soft_front front;            /* the graph nodes that it represents */
+    struct soft_shared_event *shared;   /* with other processes; NULL: with none */
     struct soft_event *next, *previous; /* in the context's list */
 };
 
@@ -68,8 +68,8 @@ struct soft_operation {
     uint8_t *staged; /* a copy of a pageable source */
     struct soft_stream_fault fault;
     struct soft_stream_clock *clock;
-    uint64_t serial; /* its number in the order of submission to any stream */
-    uint64_t queued; /* its number in the order of queueing, where that is checked */
+    uint64_t serial;  /* its number in the order of submission to any stream */
+    uint64_t queued;  /* its number in the order of queueing, where that is checked */
     const void *site; /* likewise, of the call that queued it: base/call_site.h */
 };
 

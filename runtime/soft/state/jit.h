@@ -19,7 +19,7 @@ struct soft_jit {
     void **wall_time;
     bool verbose;
     size_t image_bytes; /* how many may be read; SIZE_MAX where the program does not say */
-    int target; /* 90 for sm_90; 0: the context's */
+    int target;         /* 90 for sm_90; 0: the context's */
     uint64_t begin_ns;
 };
 

@@ -14,9 +14,9 @@
 struct soft_pool {
     struct soft_device *device;
     CUmemPoolProps properties;
-    bool destroyed; /* freed when nothing is left of it */
-    bool on_host;   /* the host uses its memory too, under the same address */
-    bool imported;  /* another process's: it gives out what that has allocated */
+    bool destroyed;              /* freed when nothing is left of it */
+    bool on_host;                /* the host uses its memory too, under the same address */
+    bool imported;               /* another process's: it gives out what that has allocated */
     struct soft_backing *shared; /* what says so to other processes, if it is exported; or NULL */
     uint64_t used, used_high, reserved, reserved_high, threshold, bytes_max;
     uint64_t unseen; /* freed in a stream's order, and no host has waited since: a GPU's driver does

@@ -25,11 +25,11 @@
 #include "reach.h"
 
 struct soft_coordinates {
-    double at[3];      /* as the instruction has them */
-    int32_t offset[3]; /* in texels */
-    int64_t layer;     /* of layered ones */
-    bool is_integer;   /* texels by number: neither filtered nor scaled */
-    double level;      /* of detail, before the texture's own bias and bounds */
+    double at[3];       /* as the instruction has them */
+    int32_t offset[3];  /* in texels */
+    int64_t layer;      /* of layered ones */
+    bool is_integer;    /* texels by number: neither filtered nor scaled */
+    double level;       /* of detail, before the texture's own bias and bounds */
     bool has_gradients; /* from which the level follows */
     double gradients[2][3];
 };

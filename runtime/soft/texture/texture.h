@@ -39,7 +39,7 @@ enum { SOFT_LEVELS_MAX = 18 };
 struct soft_texture {
     _Atomic uint64_t handle; /* 0: the place is free */
     bool is_surface;
-    unsigned slot; /* of its context */
+    unsigned slot;     /* of its context */
     bool of_reference; /* it is bound to one, and ends with it */
     struct soft_texels texels;
     /* of textures alone */
