@@ -1,5 +1,5 @@
 /*
- * Boxes at the ends of a tensor's rows: what an H200 was measured to do with them. Source:
+ * Boxes at the ends of a tensor's rows, compared with an H200's results. Source:
  * reports/published/2026-11-23-h200-hopper-designs/boxes.txt, which has f32 and bf16.
  */
 /* The published text is read: a malformed number fails the test as well. */

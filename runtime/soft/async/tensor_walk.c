@@ -16,11 +16,11 @@ void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_ten
     for (unsigned i = 0; i < map->rank; i++) walk->base[i] = place->begin[i];
 }
 
-/* The part of the row inside the tensor's first dimension, whatever the others are. A box that is
- * written begins and ends at a unit, so a unit that the tensor's row ends in is all in the box. */
+/* The part of the row inside the tensor's first dimension, regardless of the others. A stored box
+ * begins and ends at a unit, so it contains the whole unit in which the tensor's row ends. */
 static void find_part(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
-    if (map->interleave != 0) { /* a slice is inside or it is not */
+    if (map->interleave != 0) { /* a slice is entirely inside or outside */
         walk->bytes = walk->row_bytes;
         return;
     }

@@ -18,7 +18,7 @@
 
 #include "wgmma_product.h"
 
-/* Makes a warp's part of a product whose factors are there; compiled for each level. */
+/* Computes a warp's part of a product whose factors have been read; compiled for each level. */
 typedef void soft_wgmma_multiply(const struct soft_wgmma_op *op);
 
 /* wgmma.mma_async */
@@ -39,7 +39,7 @@ const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
 const struct soft_instruction *soft_wgmma_use(struct soft_warp *warp,
                                               const struct soft_instruction *in);
 
-/* A warp's last thread has exited; a warp begins; it is gone. */
+/* A warp's last thread has exited; a warp begins; it is freed. */
 void soft_wgmma_end(struct soft_warp *warp);
 void soft_wgmma_begin(struct soft_warp *warp);
 void soft_wgmma_drop(struct soft_warp *warp);

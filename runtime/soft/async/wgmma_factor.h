@@ -9,9 +9,9 @@
 /* The warps of a warpgroup, and the rows of A per warp. */
 enum { SOFT_WGMMA_WARPS = 4, SOFT_WGMMA_ROWS = 16 };
 
-/* Reads a warp's rows of A, where they are in shared memory; or B. first: the product begins, and
- * what is wrong with the factor is reported. *changed becomes true if the bytes are others than
- * those that were there. false: some are outside shared memory, and the launch has failed. */
+/* Reads a warp's rows of A, if they are in shared memory, or B. first: the product is being issued,
+ * and mistakes in the factor are reported. *changed becomes true if the bytes differ from those
+ * read before. false: some are outside shared memory, and the launch has failed. */
 bool soft_wgmma_read_a(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
 bool soft_wgmma_read_b(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
 

@@ -23,13 +23,13 @@ enum { SOFT_CLOCK_WARPS = 32, SOFT_CLOCK_LANES = 32 };
 struct soft_clocks {
     struct soft_chunks chunks;
     unsigned levels; /* of the trees */
-    bool failed;     /* there was no memory for one: what clocks know is incomplete */
+    bool failed;     /* out of memory for one: clocks are incomplete */
 };
 
 void soft_clocks_begin(struct soft_clocks *clocks, uint64_t ctas);
 void soft_clocks_end(struct soft_clocks *clocks);
 
-/* NULL is the clock that knows nothing. Those that functions return are the caller's to drop. */
+/* NULL is the empty clock. The caller must drop clocks that functions return. */
 struct soft_clock *soft_clock_hold(struct soft_clock *clock);
 void soft_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock);
 

@@ -12,11 +12,11 @@ const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
                                                  const struct soft_instruction *in, uint32_t number,
                                                  uint32_t threads, uint32_t votes);
 
-/* Where all of the warp's threads wait at one barrier, lets the warp arrive there. true: some of
- * them can go on. */
+/* If all of the warp's threads wait at one barrier, lets the warp arrive there. true: some of them
+ * can continue. */
 bool soft_warp_arrive(struct soft_warp *warp);
 
-/* A warp's last thread has exited: barriers need wait for it no longer. */
+/* A warp's last thread has exited: barriers no longer wait for it. */
 void soft_cta_warp_ended(struct soft_cta *cta);
 
 #endif

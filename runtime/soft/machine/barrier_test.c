@@ -1,5 +1,5 @@
 /*
- * The barriers of a CTA: who waits, who does not, and what bar.red makes of predicates.
+ * The barriers of a CTA: which threads wait, and the results of bar.red.
  */
 #include "test/test_soft.h"
 

@@ -1,6 +1,6 @@
 /*
- * Functions: what is passed and given back, who runs what, and what each call has for itself. The
- * lanes of a warp go their own ways into and out of calls; each must come to what it would alone.
+ * Functions: arguments, results, and the separate registers and memory of each call. The lanes of a
+ * warp diverge into and out of calls; each must compute what it would alone.
  */
 #include "test/test_soft.h"
 

@@ -1,6 +1,5 @@
 /*
- * What functions have and reach: addresses, local and shared memory, tables of branches, names; and
- * calls that make no sense.
+ * Functions: addresses, local and shared memory, branch tables, names; and invalid calls.
  */
 #include "memory/space.h"
 #include "test/test_soft.h"

@@ -16,11 +16,11 @@
 /* A lane has initialised the object at an offset of its own block's shared memory. */
 void soft_init_note(struct soft_warp *warp, uint32_t lane, uint32_t offset);
 
-/* The lanes that run execute a fence of the cluster's scope or more; for_inits: it is about
- * initialisations alone. */
+/* The active lanes execute a fence of at least cluster scope; for_inits: only for
+ * initialisations. */
 void soft_init_fence(struct soft_warp *warp, bool for_inits);
 
-/* The lanes that run arrive at the barrier of the cluster, and hand on what they did or (relaxed)
+/* The active lanes arrive at the cluster barrier, and pass on their initialisations or (relaxed)
  * nothing; the barrier opens for a CTA; some of its threads have waited for it. */
 void soft_init_arrive(struct soft_warp *warp, bool relaxed);
 void soft_init_open(struct soft_cta *cta);
@@ -28,8 +28,8 @@ static inline void soft_init_wait(struct soft_cta *cta) {
     cta->cluster_known = cta->cluster_phase;
 }
 
-/* A lane uses the object at an offset of another block, home: reports it if that block cannot know
- * of the initialisation. */
+/* A lane uses the object at an offset of another block, home: reports it if the initialisation may
+ * not be visible. */
 void soft_init_use(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                    const struct soft_cta *home, uint32_t offset);
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A GPU's buffer of 1 MiB holds formats and arguments; this one holds what they become. When it is
- * full the oldest goes, as there. */
+/* A GPU's buffer of 1 MiB holds formats and arguments; this one holds the formatted text. When it
+ * is full, the oldest text is dropped, as there. */
 enum { GATHERED_MAX = 16 << 20, TEXT_MAX = 1 << 16, ARGUMENTS_MAX = 32 };
 
 struct piece {
@@ -67,7 +67,7 @@ void soft_print_flush(void) {
     pthread_mutex_unlock(&gathered.lock);
 }
 
-/* One thread's printf while it is put together. */
+/* One thread's printf while it is formatted. */
 struct printing {
     struct soft_warp *warp;
     const struct soft_instruction *in;
@@ -170,7 +170,7 @@ static bool read_conversion(struct printing *p, struct conversion *conversion) {
     return true;
 }
 
-/* The same conversion for the host, with a size for what it is given. */
+/* The same conversion for the host, with the size of the host's argument. */
 static void write_conversion(const struct conversion *conversion, const char *size, char *text,
                              size_t bytes) {
     char width[16] = "", precision[16] = "";
@@ -263,7 +263,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
     return true;
 }
 
-/* false: an address of the format or its arguments makes no sense, and the launch has failed. */
+/* false: an address of the format or its arguments is invalid, and the launch has failed. */
 static bool print_all(struct printing *p) {
     for (;;) {
         char next = '\0';

@@ -1,5 +1,5 @@
 /*
- * printf and assert in kernels: what comes out, in which order, and when.
+ * printf and assert in kernels: the output, its order, and when it appears.
  */
 #include "test/test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * What launches note of each other, and the report.
+ * The accesses that launches record for each other, and the report.
  */
 #include "prior.h"
 

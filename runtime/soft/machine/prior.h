@@ -18,10 +18,10 @@
 #include "machine_state.h"
 #include "memory/touch.h"
 
-/* A launch begins to note what it accesses: called before it begins. Without memory it does not. */
+/* A launch starts to record its accesses: called before it begins. Without memory it does not. */
 void soft_prior_keep(struct soft_launch *launch);
 
-/* References; NULL is nothing, and stays so. Thread-safe. */
+/* Add and release references; NULL is allowed. Thread-safe. */
 struct soft_prior *soft_prior_hold(struct soft_prior *prior);
 void soft_prior_drop(struct soft_prior *prior);
 
@@ -42,8 +42,8 @@ void soft_prior_clear(struct soft_launch *launch);
 void soft_prior_wait(struct soft_warp *warp);
 void soft_prior_trigger(struct soft_warp *warp);
 
-/* A warp has met others of the CTA, at a barrier or in another way: what one of those has waited
- * for is over for it too. */
+/* A warp has synchronised with others of the CTA, at a barrier or otherwise: their waits count for
+ * it too. */
 static inline void soft_prior_meet(struct soft_warp *warp) {
     warp->waited |= warp->cta->waited;
 }
@@ -51,11 +51,11 @@ static inline void soft_prior_meet(struct soft_warp *warp) {
 /* A CTA has ended. */
 void soft_prior_exit(struct soft_cta *cta);
 
-/* A lane accesses global memory. base: where the range around it begins. */
+/* A lane accesses global memory. base: the begin of its range. */
 void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint64_t base, uint64_t address, unsigned bytes, enum soft_touch touch);
 
-/* Whether accesses of a launch are to be noted, or compared. */
+/* Whether accesses of a launch are recorded or compared. */
 static inline bool soft_prior_watches(const struct soft_launch *launch) {
     return launch->prior != NULL || launch->hidden_count > 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Faults: each gives the right code, stays with the context, and is reported exactly: the kernel,
- * the instruction, its line, the block and thread, the address and what is allocated nearest to it.
+ * Faults: each gives the right code, is sticky in its context, and is reported exactly: the kernel,
+ * the instruction, its line, the block and thread, the address and the nearest allocation.
  */
 #include "test/test_soft.h"
 
