@@ -128,7 +128,7 @@ static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
 }
 
 /* Numbers the blocks that reach the exit, in the reverse post-order of the reversed graph. Blocks
- * of an endless loop do not; their branches have no meeting place. */
+ * of an endless loop do not; their branches have no join. */
 static bool number_blocks(struct soft_lowering *lowering, struct graph *graph, uint32_t *numbered) {
     uint32_t nodes = graph->count + 1;
     uint32_t *stack = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, nodes);

@@ -11,13 +11,13 @@ static uint32_t register_of(const struct soft_lowering *lowering, uint32_t value
     return lowering->values[value].alias;
 }
 
-/* Whether a value is a register that nobody reads after a draft: positions of reads are even. */
+/* Whether a value is a register that is not read after a draft: positions of reads are even. */
 static bool dies_at(const struct soft_lowering *lowering, uint32_t value, uint32_t draft) {
     return value != SOFT_NO_VALUE && lowering->values[value].kind == SOFT_VALUE_REGISTER &&
            lowering->values[value].last == 2 * draft;
 }
 
-/* Two loads of one space, and the fma of what they load. */
+/* Two loads of one space, and the fma of the loaded values. */
 static bool is_product(const struct soft_lowering *lowering, uint32_t at, enum soft_op load) {
     const struct soft_draft *one = &lowering->drafts[at], *other = one + 1, *fma = one + 2;
     if (at + 2 >= lowering->draft_count || one->op != load || other->op != load ||

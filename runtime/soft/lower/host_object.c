@@ -1,6 +1,6 @@
 /*
- * Reads archives and ELF objects. Each offset and size is compared with what there is before it is
- * used.
+ * Reads archives and ELF objects. Each offset and size is compared with the available bytes before
+ * it is used.
  */
 #include "host_object.h"
 
@@ -128,8 +128,8 @@ static bool read_decimal(const unsigned char *at, size_t digits, uint64_t *value
     return i > 0 && (i == digits || at[i] == ' ');
 }
 
-/* The name of a member: in its header, up to a slash or blanks; or, where the header has a slash
- * and a number, in the table of long names at that offset, up to a slash. */
+/* The name of a member: in its header, up to a slash or blanks; or, if the header has a slash and a
+ * number, in the table of long names at that offset, up to a slash. */
 static void read_name(const unsigned char *header, struct bytes long_names,
                       char name[MEMBER_NAME]) {
     enum { HEADER_NAME = 16 };

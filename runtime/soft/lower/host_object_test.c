@@ -1,5 +1,5 @@
 /*
- * Host objects and archives: which fat binaries are found, and what damage does.
+ * Host objects and archives: which fat binaries are found, and the effects of damage.
  */
 #include "host_object.h"
 

@@ -1,6 +1,6 @@
 /*
- * The lowering of a function: drafts, then blocks, then slots, then code. Drafts alone tell what is
- * wrong with a function.
+ * Lowers a function: drafts, then blocks, then slots, then code. Making drafts finds all errors of
+ * a function.
  */
 #include "lower.h"
 
@@ -122,7 +122,7 @@ uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special spe
     case PTX_SPECIAL_cluster_ctarank:
         return of_cta(lowering, SOFT_CTA_CLUSTER_CTARANK, 0);
     case PTX_SPECIAL_smid:
-        /* A block has no multiprocessor of its own here; the manual allows any number. */
+        /* Blocks have no multiprocessor here; the manual allows any number. */
         return soft_value_constant(lowering, 32, 0);
     case PTX_SPECIAL_nsmid:
         return soft_value_constant(lowering, 32, 1);
@@ -146,8 +146,8 @@ bool soft_value_alias(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* Counts how often each register is written: a destination is the first operand, but for stores and
- * branches, whose first operand is none; counting a few too many only costs a move. */
+/* Counts the writes of each register: the destination is the first operand, except in stores and
+ * branches, which have none. Counting too many only costs a move. */
 static void count_definitions(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     for (uint32_t i = 0; i < function->instruction_count; i++) {
@@ -195,8 +195,8 @@ static bool add_guard(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* A guarded instruction that may make its lanes wait, or that becomes several drafts, is branched
- * around; the branch's lanes part and meet like any other's. */
+/* A guarded instruction that may make its lanes wait, or that becomes several drafts, gets a branch
+ * around it; the branch's lanes diverge and reconverge like any other's. */
 static bool branch_around(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct soft_draft *branch = soft_draft(lowering, SOFT_OP_bra_if);
     if (branch == NULL) return false;
@@ -206,7 +206,7 @@ static bool branch_around(struct soft_lowering *lowering, const struct ptx_instr
     return true;
 }
 
-/* Operations that take care of their own guard, and those that may wait or lead elsewhere. */
+/* Operations that handle their own guard, and those that may wait or jump. */
 static bool handles_guard(enum soft_op op) {
     return op == SOFT_OP_bra || op == SOFT_OP_exit || op == SOFT_OP_trap;
 }
@@ -353,8 +353,8 @@ static void write_limits(struct soft_lowering *lowering) {
     code->local_bytes = align_up(lowering->local_bytes, 16);
 }
 
-/* A function is drafted when it is checked and again when it is completed: what the first time has
- * noted of its variables is forgotten. */
+/* A function is drafted when it is checked and again when it is completed: this resets what the
+ * first pass recorded about its variables. */
 static void forget(struct ptx_variable *variable) {
     if (variable->space == PTX_local) variable->placed = false;
     if (!variable->is_register) variable->has_value = false;

@@ -5,7 +5,7 @@
 #include "lower_memory.h"
 #include "modes.h"
 
-/* The address of an object: in shared memory, or anywhere that turns out to be there. */
+/* The address of an object: in shared memory, or generic. */
 static bool read_object(struct soft_lowering *lowering, const struct ptx_instruction *in,
                         const struct ptx_operand *operand, struct soft_address *address,
                         uint32_t *mode) {

@@ -1,9 +1,9 @@
 /*
  * Machine: a launch, its CTAs, their warps, and the splits and frames of a warp, while they run.
  *
- * These are the types alone, for the files that work on them. All of a CTA's state is here, not on
- * a host stack, so a CTA that spins or has used up its turn can be put aside and another one run in
- * its place. One host thread runs a CTA at a time.
+ * This file has only the types. All of a CTA's state is here, not on a host stack, so a CTA that
+ * spins or has used up its turn can be put aside and another one run in its place. One host thread
+ * runs a CTA at a time.
  */
 #ifndef SOFT_MACHINE_STATE_H
 #define SOFT_MACHINE_STATE_H

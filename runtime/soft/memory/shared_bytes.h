@@ -18,7 +18,7 @@ enum soft_shared_kind {
     SOFT_SHARED_MEMORY = 1, /* of cuMemAlloc or of a pool */
     SOFT_SHARED_PHYSICAL,   /* of cuMemCreate */
     SOFT_SHARED_EVENT,
-    SOFT_SHARED_POOL /* a pool itself, which has no bytes of its own */
+    SOFT_SHARED_POOL /* a pool itself, without bytes */
 };
 
 enum { SOFT_SHARED_NOTE_BYTES = 256 };
@@ -43,11 +43,11 @@ struct soft_shared_name {
 };
 
 /* Bytes that can be shared, all zero, with one reference; the note's magic and bytes are filled in.
- * NULL: the host has no memory. */
+ * NULL: the host is out of memory. */
 struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *note);
 
-/* Maps the bytes of a file, which stays the caller's; tells its note. NULL: it is no such file of
- * this kind, or the host has no memory. */
+/* Maps the bytes of a file, which remains the caller's, and returns its note. NULL: it is no such
+ * file of this kind, or the host is out of memory. */
 struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
                                      struct soft_shared_note *note);
 
@@ -55,17 +55,18 @@ struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
 struct soft_shared_name soft_shared_name(const struct soft_backing *backing,
                                          enum soft_shared_kind kind, int device);
 
-/* Opens what a name means: a file of the caller's, or -1. is_own tells that it is its own. */
+/* Opens the file of a name, for the caller to close; or -1. is_own: it is this process's own
+ * file. */
 int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind kind, bool *is_own);
 
-/* Lets the host use a range of reserved addresses that a mapping of shared bytes has: reads them,
- * reads and writes them, or (neither) faults there again. false: the host has no memory. */
+/* Lets the host access the range of reserved addresses of a shared mapping: to read, to read and
+ * write, or (neither) to fault again. false: the host is out of memory. */
 bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint64_t bytes,
                       bool reads, bool writes);
 
-/* Makes the bytes of the live allocation around an address shared, if they are not; the caller sees
- * to it that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none of
- * these kinds (bits of 1 << kind), or the host has no memory. */
+/* Makes the bytes of the live allocation around an address shared, if they are not; the caller
+ * ensures that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none
+ * of these kinds (bits of 1 << kind), or the host is out of memory. */
 struct soft_backing *soft_space_share(uint64_t address, unsigned kinds,
                                       struct soft_allocation *allocation);
 

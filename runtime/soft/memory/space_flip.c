@@ -14,8 +14,7 @@ static bool may_flip(const struct soft_allocation *allocation, int device) {
 static const struct soft_allocation *find(int device, uint64_t earlier) {
     const struct soft_allocation *found = NULL;
     uint64_t behind = 0;
-    /* Each time the oldest that is younger than the one before: there are few, and faults are
-     * rarer. */
+    /* Repeatedly finds the next younger allocation: there are few, and faults are rare. */
     for (uint64_t i = 0; i <= earlier; i++) {
         const struct soft_allocation *next = NULL;
         for (size_t k = 0; k < soft_space.count; k++) {

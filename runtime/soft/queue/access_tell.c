@@ -1,5 +1,5 @@
 /*
- * The hook, and the calls of it that are under way.
+ * The hook, and the number of its running calls.
  */
 #include "access_tell.h"
 

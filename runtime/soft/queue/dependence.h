@@ -19,7 +19,7 @@ bool soft_dependence_on(void);
 /* An operation is queued at the end of a stream. */
 void soft_dependence_queue(struct soft_stream *stream, struct soft_operation *operation);
 
-/* The program knows that a stream has come to its end; or the stream itself ends. */
+/* The program has waited for a stream; or the stream itself is destroyed. */
 void soft_dependence_forget(struct soft_stream *stream);
 
 #endif

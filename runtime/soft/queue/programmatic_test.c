@@ -1,6 +1,6 @@
 /*
- * Programmatic dependent launches: a kernel that uses what an earlier one uses and has not waited
- * for it is reported, whatever the order they ran in.
+ * Programmatic dependent launch: a kernel that uses the bytes of an earlier one without waiting is
+ * reported, whatever the order in which they ran.
  */
 #include "test/test_graph.h"
 #include "test/test_soft.h"

@@ -1,5 +1,5 @@
 /*
- * Stream faults: what fault rules do to streams, rather than to the call itself.
+ * Stream faults: the effects of fault rules on streams, rather than on the call itself.
  */
 #ifndef SOFT_STREAM_FAULT_H
 #define SOFT_STREAM_FAULT_H
