@@ -34,7 +34,7 @@ void soft_stream_drop(struct soft_stream *stream);
 void soft_stream_settle(struct soft_stream *stream);
 
 /* Makes a stream wait as the rule of the legacy stream requires. The caller holds soft_lock. */
-*CUresult soft_stream_order(struct soft_stream *stream);
+CUresult soft_stream_order(struct soft_stream *stream);
 
 /* ---- operations; see operation.c ---- */
 
