@@ -1,6 +1,5 @@
 /*
- * Where calls are made, by the line tables of this program and of one that nvcc built; and tables
- * that are damaged.
+ * Call sites by the line tables of this program and of one that nvcc built; and damaged tables.
  */
 #include "call_site.h"
 #include "line_table.h"

@@ -19,7 +19,7 @@ struct soft_share {
     char gap[SOFT_CREW_GAP];
 };
 
-/* How many threads a crew has: no more than run blocks, TOLLENS_SOFT_WORKERS. */
+/* The number of threads of a crew, at most TOLLENS_SOFT_WORKERS. */
 unsigned soft_crew_threads(void);
 
 /* Calls piece for each index below count, in any order, with the number of the thread that does it;

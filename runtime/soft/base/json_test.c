@@ -1,5 +1,5 @@
 /*
- * The reader of JSON: what it takes, what it refuses, and where it says so.
+ * The JSON parser: what it accepts, what it refuses, and the position of the error.
  */
 #include "json.h"
 #include "test/test_api.h"

@@ -23,7 +23,7 @@ static struct {
     uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* How bad it is: what a GPU ends a launch with, what it lets pass, what may be meant so. */
+/* The severity: what ends a launch on a GPU, what does not, and what may be intended. */
 static const char *severity(const struct soft_report *report) {
     return report->result != 0 ? "error" : report->minor ? "note" : "warning";
 }
@@ -138,7 +138,7 @@ static void write_line(const struct soft_report *report, struct line *line) {
     put(line, "}\n");
 }
 
-/* The line is added by one write, so that the lines of processes that share a file stay whole. */
+/* The line is appended by one write, so that lines of processes that share a file are not mixed. */
 static void write_to_file(const struct soft_report *report) {
     static bool complained;
     static struct line line;

@@ -11,7 +11,7 @@
 CUresult soft_context_begin(struct soft_device *device, struct soft_context **context);
 CUresult soft_context_revive(struct soft_context *context);
 
-/* Waits for a context's work and ends all that was made in it. */
+/* Waits for a context's work and frees everything that was created in it. */
 void soft_context_end(struct soft_context *context);
 
 #endif

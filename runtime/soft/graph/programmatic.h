@@ -9,8 +9,8 @@
 
 #include "task_graph.h"
 
-/* Whether an edge to content has data that make sense: programmatic ones lead from a kernel's port
- * to a kernel. */
+/* Whether an edge to content has valid data: programmatic edges lead from a kernel's port to a
+ * kernel. */
 bool soft_edge_is_sound(const struct soft_edge *edge, const struct soft_node_content *to);
 
 /* The data of an edge after a captured node: with early, after a kernel's programmatic event; after
@@ -21,8 +21,8 @@ CUgraphEdgeData soft_edge_data_behind(const struct soft_node *from, bool early);
  * are plain; an edge between kernels is programmatic if the second has stream serialization. */
 void soft_front_shape(struct soft_edge *edges, unsigned count, const struct soft_node_content *to);
 
-/* Makes the programmatic edges of a graph that is to be executed plain where other edges order the
- * two nodes anyway. order: as soft_graph_order gives it. */
+/* Makes programmatic edges of an executable graph plain if other edges order the two nodes anyway.
+ * order: as soft_graph_order gives it. */
 void soft_graph_settle_edges(struct soft_graph *graph, struct soft_node **order);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct soft_graph *all; /* so that what a program never destroys is still reachable */
+static struct soft_graph *all; /* so that graphs that a program never destroys remain reachable */
 
 struct soft_graph *soft_graph_new(void) {
     struct soft_graph *graph = calloc(1, sizeof *graph);

@@ -12,15 +12,15 @@ struct soft_user_object {
     void *data;
 };
 
-/* How many references of one object a graph has. */
+/* The number of references to one object in a graph. */
 struct soft_held_object {
     struct soft_user_object *object;
     unsigned count;
     struct soft_held_object *next;
 };
 
-/* Gives references back; the last one calls the object's destructor, on a thread of its own, for
- * the caller holds soft_lock. */
+/* Releases references; the last one calls the object's destructor, on a separate thread because the
+ * caller holds soft_lock. */
 void soft_object_release(struct soft_user_object *object, unsigned count);
 
 /* Makes a graph, given its list of objects, hold or release references. The caller holds

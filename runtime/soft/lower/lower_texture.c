@@ -4,7 +4,7 @@
  *
  *     tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];
  *
- * A name in the object's place is a .texref or a .surfref, whose address is taken: the texture unit
+ * A name instead of the object is a .texref or a .surfref, whose address is used: the texture unit
  * finds the object that is bound to it.
  */
 #include "lower.h"
@@ -200,7 +200,7 @@ bool soft_lower_txq(struct soft_lowering *lowering, const struct ptx_instruction
            emit(lowering, SOFT_OP_txq, mode, &parts);
 }
 
-/* The mode of an access to a surface, but for how many components there are. */
+/* The mode of an access to a surface, except for the number of components. */
 static uint32_t surface_mode(const struct ptx_opcode *opcode) {
     uint32_t mode = (uint32_t)geometry_of(opcode) | SOFT_TEXTURE_SURFACE;
     mode |= ptx_types[opcode->type[0]].bits / 8u << SOFT_TEXTURE_BYTES_SHIFT;

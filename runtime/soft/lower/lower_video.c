@@ -72,7 +72,7 @@ static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *op
     return true;
 }
 
-/* The register of an operand, whatever is chosen of it. */
+/* The register of an operand, without its selector. */
 static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
                      bool is_result, uint32_t *value) {
     struct ptx_operand whole = *operand;
@@ -128,7 +128,7 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     return emit(lowering, in, mode | minus, values);
 }
 
-/* The bytes or half-words that a packed destination names, from high to low; a bit each. */
+/* The bytes or half-words that a packed destination names, from high to low, one bit each. */
 static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
                      uint32_t *lanes) {
     unsigned count = bytes ? 4 : 2;

@@ -9,10 +9,10 @@
 
 #include "queue_state.h"
 
-/* An operation is next in its stream, and nothing but itself keeps it from being done. */
+/* An operation is the head of its stream and depends on nothing else. */
 void soft_trace_begin(struct soft_operation *operation);
 
-/* An operation is done, and not freed yet. */
+/* An operation is done, but not freed yet. */
 void soft_trace_end(struct soft_stream *stream, const struct soft_operation *operation);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reads of textures, and questions about them.
+ * Reads and queries of textures.
  *
  * Source: PTX ISA 9.0, section 9.7.10.
  */
@@ -133,7 +133,7 @@ const struct soft_instruction *soft_texture_ask(struct soft_warp *warp,
         if (!soft_lookup_object(&lookup, operands[0])) return NULL;
         int32_t level = 0;
         if ((in->mode & SOFT_TEXTURE_LEVEL) != 0) level = SLOT(int32_t, operands[2])[lookup.lane];
-        /* Of levels that there are not the sizes are 0. */
+        /* The sizes of absent levels are 0. */
         bool known = level >= 0 && level < lookup.texture->levels;
         struct soft_texels texels = soft_texture_level(lookup.texture, known ? (unsigned)level : 0);
         SLOT(uint32_t, operands[1])

@@ -78,7 +78,7 @@ static double exact_sum(const struct soft_mixture *mixture, unsigned channel) {
     return sum / SOFT_STEPS;
 }
 
-/* Of channels that are integers in memory: they are summed as such. */
+/* Channels that are integers in memory are summed as integers. */
 static double integer_sum(const struct soft_mixture *mixture, const struct soft_texels *texels,
                           unsigned channel) {
     bool is_signed = texels->channel == SOFT_CHANNEL_SIGNED, is_byte = texels->channel_bytes == 1;

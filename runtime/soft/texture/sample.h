@@ -34,12 +34,12 @@ struct soft_coordinates {
     double gradients[2][3];
 };
 
-/* One texel, or the mixture of several. false: it cannot be read; the launch has failed. */
+/* One texel, or the weighted sum of several. false: it cannot be read; the launch has failed. */
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  uint32_t texel[4]);
 
-/* The four texels that a mixture would be made of, of each the same channel, as tld4 orders them:
- * counter-clockwise from the lower left. */
+/* One channel of the four texels that a filter would use, in the order of tld4: counter-clockwise
+ * from the lower left. */
 bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  unsigned channel, uint32_t texel[4]);
 
