@@ -1,6 +1,6 @@
 /*
- * How a program finds functions, and what errors are called. As in "Driver Entry Point Access" and
- * "Error Handling" of the CUDA Driver API 13.0.
+ * Looks up functions, and the names of errors. As in "Driver Entry Point Access" and "Error
+ * Handling" of the CUDA Driver API 13.0.
  */
 #include "driver/call.h"
 #include "state/driver_state.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the variants of a name the newest that the version knows, modelled or not. */
+/* The newest variant of a name that the version has, modelled or not. */
 static const struct soft_entry *find_entry(const char *base, int version, bool *known) {
     const struct soft_entry *best = NULL;
     for (int i = 0; i < SOFT_CALLS + SOFT_OTHERS; i++) {

@@ -1,5 +1,5 @@
 /*
- * Calls of the host in a stream's order.
+ * Host functions in stream order.
  */
 #include "test/test_api.h"
 

@@ -1,5 +1,5 @@
 /*
- * Fat binaries and cubins: the PTX that is taken, and what is said where there is none.
+ * Fat binaries and cubins: the selected PTX, and the message if there is none.
  */
 #include "base/file_text.h"
 #include "test/test_api.h"

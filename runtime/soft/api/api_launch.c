@@ -44,7 +44,7 @@ EXPORT(cuLaunchCooperativeKernel,
     return launch(stream, &call);
 }
 
-/* What the attributes of a launch ask for that goes beyond the launch. */
+/* Attributes of a launch with effects beyond the launch. */
 struct launch_extras {
     CUevent after;     /* an event to record when all blocks have begun, or ended */
     bool programmatic; /* it is the programmatic one */

@@ -22,7 +22,7 @@
 #include <string.h>
 
 struct link {
-    struct soft_jit jit; /* the options of cuLinkCreate, whose buffers live as long as this */
+    struct soft_jit jit; /* the options of cuLinkCreate, whose buffers must outlive this */
     struct soft_source *sources;
     unsigned count;
     void *image; /* what was completed */
@@ -113,7 +113,7 @@ static CUresult add_text(struct link *link, const char *text, size_t length, con
     return result;
 }
 
-/* An image that was linked before brings all its texts. */
+/* An already linked image adds all its texts. */
 static CUresult add_linked(struct link *link, const void *image) {
     unsigned count = 0;
     struct soft_source *sources = soft_linked_image_sources(image, &count);
@@ -126,7 +126,7 @@ static CUresult add_linked(struct link *link, const void *image) {
     return result;
 }
 
-/* What is found in a host object or an archive. */
+/* The findings in a host object or an archive. */
 struct objects {
     struct link *link;
     const char *name;
@@ -151,7 +151,7 @@ static int add_object(void *data, const char *member, const void *image, size_t 
         objects->added++;
         free(text);
     } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-        /* It may not be needed: what is missing shows when the link is completed. */
+        /* It may not be needed: completing the link reports missing symbols. */
         if (objects->says[0] == '\0') {
             memcpy(objects->says, says, sizeof says);
             snprintf(objects->member, sizeof objects->member, "%s", member);
@@ -185,7 +185,7 @@ static CUresult add_objects(struct link *link, const void *data, size_t bytes, c
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The best PTX of a fat binary; objects and libraries are taken where they are one. */
+/* The best PTX of a fat binary; objects and libraries may be one. */
 static CUresult add_binary(struct link *link, const void *data, size_t bytes, const char *name) {
     enum { MAGIC_BYTES = 16 };
     struct soft_jit jit = link->jit;

@@ -1,6 +1,5 @@
 /*
- * Mipmapped arrays: their levels, which textures can be made of them, and what those give at a
- * level or with gradients.
+ * Mipmapped arrays: their levels, their textures, and the results at a level or with gradients.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -1,5 +1,5 @@
 /*
- * Modules: what is loaded, what is refused and how it is said.
+ * Modules: what is loaded, what is refused, and the messages.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -1,5 +1,5 @@
 /*
- * Several devices: what each has for itself, and how they reach each other's memory.
+ * Several devices: their separate state, and access to each other's memory.
  */
 #include "test/test_api.h"
 

@@ -1,7 +1,7 @@
 /*
  * Attributes of streams. As in "Stream Management" of the CUDA Driver API 13.0.
  *
- * Hints about caches and memory domains are stored and change nothing.
+ * Hints about caches and memory domains are stored without effect.
  */
 #include "export.h"
 #include "queue/queue.h"

@@ -68,7 +68,7 @@ EXPORT(cuTexObjectGetResourceViewDesc, (CUDA_RESOURCE_VIEW_DESC * view, CUtexObj
     struct soft_texture texture;
     CUresult result = find(object, false, &texture);
     if (result != CUDA_SUCCESS) return result;
-    /* An object without a view has none to tell of. */
+    /* An object without a view returns none. */
     if (view == NULL || !texture.has_view) return CUDA_ERROR_INVALID_VALUE;
     *view = texture.view;
     return CUDA_SUCCESS;

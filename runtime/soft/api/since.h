@@ -19,9 +19,9 @@
 #define SOFT_HIDES_NAMES 0
 #endif
 
-/* Whether the device reports a version below since. Reads the environment by itself: the dynamic
- * linker may ask before the options can be read, and before there is an environment, in a program
- * that is linked with the device and does not look its functions up; then nothing is hidden. */
+/* Whether the device reports a version below since. Reads the environment itself, because the
+ * dynamic linker may call this before the options can be read. In a program that is linked with the
+ * device, there may be no environment yet; then nothing is hidden. */
 bool soft_lacks(int since);
 
 #define SOFT_SINCE_2000(always, later) always

@@ -1,7 +1,7 @@
 /*
- * Crew: pieces of work that do not depend on each other, done by several threads at once.
+ * Crew: independent pieces of work, done by several threads.
  *
- * For work of milliseconds: the threads are made for it and end with it.
+ * For work of milliseconds: the threads are created for it and end with it.
  */
 #ifndef SOFT_CREW_H
 #define SOFT_CREW_H

@@ -1,8 +1,8 @@
 /*
- * Operands: what an instruction reads and writes, checked against the widths it needs.
+ * Operands: the sources and destinations of an instruction, checked against the widths it needs.
  *
- * The checks are what keeps a wrong PTX from reading a neighbour's lanes: a 64-bit operation never
- * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
+ * These checks prevent invalid PTX from reading another register's lanes: a 64-bit operation never
+ * gets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
  */
 #include "lower.h"
 

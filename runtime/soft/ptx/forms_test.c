@@ -1,6 +1,6 @@
 /*
- * Forms of instructions that compilers of today no longer write: without .sync, without a space,
- * with narrow parameters. Each is one that ptxas takes.
+ * Forms of instructions that current compilers no longer write: without .sync, without a space,
+ * with narrow parameters. ptxas accepts each of them.
  */
 #include "test/test_soft.h"
 

@@ -1,7 +1,7 @@
 /*
- * Texts with something wrong at any place: whatever comes, the loader ends with a module, or with a
- * code of its own and a log. Fuzzers try more of them (tools/fuzz), and ci/check what they found;
- * here the fixtures are changed as they are now.
+ * Texts with a mistake at any place: the loader always returns a module, or one of its codes and a
+ * log. Fuzzers try more texts (tools/fuzz), and ci/check those that they found; this test mutates
+ * the current fixtures.
  */
 #include "test/test_soft.h"
 

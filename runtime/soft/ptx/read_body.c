@@ -130,8 +130,8 @@ static bool read_label(struct ptx_reader *reader) {
         return read_targets(reader, label);
     }
     if (ptx_is(reader, ".callprototype")) {
-        /* What a call passes is checked against the function it reaches, so the prototype says
-         * nothing new. */
+        /* The arguments of a call are checked against the called function, so the prototype is
+         * redundant. */
         label->kind = PTX_PROTOTYPE;
         while (!ptx_is(reader, ";") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
         return ptx_expect(reader, ";");

@@ -1,7 +1,7 @@
 /*
  * Numbers and constant expressions. Source: PTX ISA 9.0, section 4.5 (Constants).
  *
- * Arithmetic is done on 64 bits and wraps, as the manual has it; division by zero is an error.
+ * Arithmetic uses 64 bits and wraps, as in the manual; division by zero is an error.
  */
 #include "reader.h"
 

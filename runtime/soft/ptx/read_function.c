@@ -101,7 +101,7 @@ struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number
     return symbol;
 }
 
-/* Gives each name that was read before its declaration its meaning. */
+/* Resolves each name that was read before its declaration. */
 static bool resolve_fixups(struct ptx_reader *reader) {
     for (struct ptx_fixup *fixup = reader->fixups; fixup != NULL; fixup = fixup->next) {
         const char *text = reader->diagnostic->text + fixup->operand->offset;
@@ -210,7 +210,7 @@ static bool begins_item(const struct ptx_reader *reader) {
     return false;
 }
 
-/* The directive's own place is what an error names. */
+/* An error names the place of the directive. */
 static bool read_cluster(struct ptx_reader *reader, uint32_t extents[3]) {
     enum { BLOCKS_MAX = 16 };
     const struct soft_token *directive = reader->token++;

@@ -13,7 +13,7 @@
 
 enum { VECTOR_BITS_MAX = 128 };
 
-/* Other types are spelled in instructions only: their registers hold bits. */
+/* Other types occur only in instructions: their registers have bit types. */
 static bool is_of_registers(enum ptx_modifier type) {
     static const char kinds[] = "USB";
     unsigned bits = ptx_types[type].bits;

@@ -1,6 +1,5 @@
 /*
- * Spellings: texts as other compilers and other people write them, which say nothing new but say it
- * in their own way. Each is one that ptxas takes.
+ * Spellings of other compilers and authors, for the same instructions. ptxas accepts each of them.
  */
 #include "test/test_soft.h"
 

@@ -22,7 +22,7 @@ bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, 
 /* Finds a name in this scope alone. */
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length);
 
-/* Adds a symbol without asking whether the name is taken; NULL when there is no memory. */
+/* Adds a symbol without checking whether the name is taken; NULL without memory. */
 struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
                                   enum ptx_symbol_kind kind, const char *name, size_t length);
 

@@ -1,6 +1,6 @@
 /*
- * The lexer: one pass without states; it skips comments and white space. Words are found by a table
- * of characters, since a text of megabytes is nearly all words.
+ * The lexer: one pass without states; it skips comments and white space. Words are found with a
+ * table of characters, because large texts consist mostly of words.
  */
 #include "token.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tokens: each kind, where it begins and ends, and what is refused.
+ * Tokens: each kind, its begin and end, and invalid ones.
  */
 #include "token.h"
 

@@ -1,8 +1,8 @@
 /*
- * Trace of what devices do: an event for each launch, copy, fill, host function, operation on
- * values, allocation and free in a stream's order, and recorded event.
+ * Trace of the devices' work: one event per launch, copy, fill, host function, operation on values,
+ * stream-ordered allocation and free, and recorded event.
  *
- * All but nothing if there is no trace: base/trace_line.h. The caller holds soft_lock.
+ * Costs almost nothing without a trace: base/trace_line.h. The caller holds soft_lock.
  */
 #ifndef SOFT_TRACE_TASK_H
 #define SOFT_TRACE_TASK_H

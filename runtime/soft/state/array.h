@@ -20,7 +20,7 @@ struct soft_array {
     uint64_t address;                /* of its allocation */
     uint64_t pitch, slice;           /* bytes of a row, and of a layer */
     uint64_t rows, layers;           /* at least 1 each */
-    bool is_level;                   /* of a mipmapped array, which ends with that */
+    bool is_level;                   /* of a mipmapped array, with which it is destroyed */
     struct soft_array *next, **link; /* in the list of all */
 };
 
@@ -30,20 +30,19 @@ unsigned soft_format_bytes(CUarray_format format);
 /* Whether a format is one that CUDA has, modelled or not. */
 bool soft_format_is(CUarray_format format);
 
-/* Makes one. CUDA_ERROR_INVALID_VALUE: such an array cannot be; CUDA_ERROR_NOT_SUPPORTED: it is of
- * a kind that soft devices do not have; CUDA_ERROR_OUT_OF_MEMORY. The caller does not hold
- * soft_lock. */
+/* Makes one. CUDA_ERROR_INVALID_VALUE: invalid dimensions or flags; CUDA_ERROR_NOT_SUPPORTED: soft
+ * devices do not have this kind; CUDA_ERROR_OUT_OF_MEMORY. The caller does not hold soft_lock. */
 CUresult soft_array_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                         struct soft_array **array);
 
 /* Whether a handle is a live array. The caller holds soft_lock. */
 bool soft_array_is(CUarray handle);
 
-/* Copies what is known of a live array. false: it is none. Takes soft_lock. */
+/* Copies the description of a live array. false: it is none. Takes soft_lock. */
 bool soft_array_find(CUarray handle, struct soft_array *array);
 
-/* Destroys one, whoever uses it; the caller does not hold soft_lock. false: it is none, or a level
- * of a mipmapped array. And one that is such a level. */
+/* Destroys one, even if it is in use; the caller does not hold soft_lock. false: it is none, or a
+ * level of a mipmapped array. The second function destroys such a level. */
 bool soft_array_free(CUarray handle);
 void soft_array_free_level(struct soft_array *array);
 

@@ -1,5 +1,5 @@
 /*
- * The file of fault rules: what it may say, and what is refused with its place.
+ * The file of fault rules: valid rules, and refused ones with their place.
  */
 #include "fault_rule.h"
 #include "test/test_api.h"

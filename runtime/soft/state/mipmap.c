@@ -25,7 +25,7 @@ static CUDA_ARRAY3D_DESCRIPTOR shape_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, un
     return less;
 }
 
-/* How many levels there can be: the last one has one texel. */
+/* The maximum number of levels: the last one has one texel. */
 static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     unsigned levels = 1;
     bool more = true;

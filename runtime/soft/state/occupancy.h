@@ -18,7 +18,7 @@ unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned th
 uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned blocks,
                                unsigned threads);
 
-/* The most blocks that a cluster of a kernel can have. */
+/* The maximum number of blocks in a cluster of a kernel. */
 uint32_t soft_occupancy_cluster_max(const struct soft_function *function);
 
 /* The cluster of a launch: what the kernel requires, what the launch requests (0: nothing), or one

@@ -26,17 +26,17 @@ struct soft_texture_reference {
     struct soft_texture_reference *next;
 };
 
-/* The reference of a module's variable, which is made at the first question; NULL without memory.
+/* The reference of a module's variable, created at the first query; NULL without memory.
  */
 struct soft_texture_reference *soft_texture_reference_of(uint64_t variable, bool is_surface);
 
-/* A reference of the program's own; NULL without memory. */
+/* A reference created by the program; NULL without memory. */
 struct soft_texture_reference *soft_texture_reference_new(void);
 
 /* The live reference of a handle, or NULL. */
 struct soft_texture_reference *soft_texture_reference_find(const void *handle, bool is_surface);
 
-/* Ends one of the program's own. false: it is a module's. */
+/* Destroys one created by the program. false: it is a module's. */
 bool soft_texture_reference_free(struct soft_texture_reference *reference);
 
 /* Updates the object from the reference, in a context. On failure nothing is bound to the variable,

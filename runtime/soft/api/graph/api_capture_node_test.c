@@ -1,5 +1,5 @@
 /*
- * What work becomes in a capture: nodes of all types, and of graphs that the program has made.
+ * Captured work: nodes of all types, also in graphs that the program has created.
  */
 #include "test/test_graph.h"
 

@@ -1,5 +1,5 @@
 /*
- * Memory that graphs allocate, and what of the program's they keep alive.
+ * Memory that graphs allocate, and objects of the program that they keep alive.
  */
 #include "test/test_graph.h"
 

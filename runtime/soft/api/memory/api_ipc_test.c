@@ -1,6 +1,6 @@
 /*
- * Memory and events between two processes. A test starts this program again, for the test below
- * that is the other process's part, and hands it handles in the environment.
+ * Memory and events between two processes. A test starts this program again with the test below
+ * that plays the other process, and passes handles in the environment.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -1,5 +1,5 @@
 /*
- * Mappings beside each other, of which a call names some, and handles that are none.
+ * Adjacent mappings of which a call names some, and invalid handles.
  */
 #include "test/test_api.h"
 

@@ -1,5 +1,5 @@
 /*
- * Memory and addresses apart: what is mapped where, and who may use it.
+ * Physical memory and reserved addresses: mappings and access rights.
  */
 #include "test/test_api.h"
 

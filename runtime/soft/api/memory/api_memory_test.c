@@ -1,5 +1,5 @@
 /*
- * Device memory: what it costs, when it is used up, and what may be freed.
+ * Device memory: its accounting, its limit, and what may be freed.
  */
 #include "test/test_api.h"
 

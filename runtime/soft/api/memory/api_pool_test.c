@@ -1,5 +1,5 @@
 /*
- * Memory in the order of streams: what pools hold, and when it goes back.
+ * Stream-ordered memory: what pools hold, and when they release it.
  */
 #include "test/test_api.h"
 
