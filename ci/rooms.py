@@ -50,7 +50,8 @@ ROOMS = (
         floors=(
             ("base", "options, the arena, JSON, files, reports, the ABI's types and the lists of "
                      "functions"),
-            ("memory", "the address space: live and freed ranges, their bytes and their shadow"),
+            ("memory", "the address space: allocated and freed ranges, their bytes and their "
+                       "shadow"),
             ("ptx", "text to tree: tokens, symbols, opcodes, declarations, functions"),
             ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
             ("machine", "warps, frames, one thread's accesses, barriers, the device heap, printf"),
@@ -65,7 +66,7 @@ ROOMS = (
             ("queue", "tasks, streams, events, faults in streams, and the threads that execute "
                       "tasks"),
             ("graph", "graphs, captures, executable graphs"),
-            ("driver", "the lifetime of contexts, what happens around every call, leaks, copies"),
+            ("driver", "contexts, what happens around every call, leaks, copies"),
             ("api", "the exported functions: arguments are checked here"),
             ("api/memory api/graph", "the exported functions of memory and of graphs"),
         ),

@@ -35,7 +35,7 @@ EXPORT(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev)) {
     return create(pctx, flags, dev, 3020);
 }
 
-/* Shares of a device are not offered, so neither is asking for one. */
+/* Partitions of a device are not supported, so requests for one are refused. */
 EXPORT(cuCtxCreate_v3,
        (CUcontext * pctx, CUexecAffinityParam *params, int count, unsigned flags, CUdevice dev)) {
     if (count < 0 || (count > 0 && params == NULL)) return CUDA_ERROR_INVALID_VALUE;
@@ -65,7 +65,7 @@ EXPORT(cuCtxDestroy_v2, (CUcontext ctx)) {
     return CUDA_SUCCESS;
 }
 
-/* What it was called before CUDA 4; its contexts were counted then, and are not now. */
+/* The name before CUDA 4; contexts were counted then, but are not now. */
 EXPORT(cuCtxDestroy, (CUcontext ctx)) {
     return soft_cuCtxDestroy_v2(ctx);
 }

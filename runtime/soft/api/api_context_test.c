@@ -1,5 +1,5 @@
 /*
- * Contexts: their life, the stack of each thread, and errors that stick.
+ * Contexts: creation and destruction, the stack of each thread, and sticky errors.
  */
 #include "test/test_api.h"
 
@@ -407,7 +407,7 @@ Test(api_context, a_thread_that_retained_one_may_go_on) {
     OK(cuDevicePrimaryCtxRelease_v2(0));
 }
 
-/* Memory is given back in the order of the stream, also behind a fault: others may need it. */
+/* Memory is freed in stream order, also after a fault: others may need it. */
 Test(api_context, what_is_freed_behind_a_fault_is_freed) {
     CUcontext failed = NULL, other = NULL;
     CUdeviceptr flag_address = 0, pointer = 0;

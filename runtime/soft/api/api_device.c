@@ -1,6 +1,6 @@
 /*
- * cuInit, the driver's version, and what devices say of themselves. As in "Initialization",
- * "Version Management" and "Device Management" of the CUDA Driver API 13.0.
+ * cuInit, the driver's version, and the attributes of devices. As in "Initialization", "Version
+ * Management" and "Device Management" of the CUDA Driver API 13.0.
  */
 #include "state/driver_start.h"
 #include "state/driver_state.h"
@@ -45,7 +45,7 @@ EXPORT(cuDeviceGet, (CUdevice * device, int ordinal)) {
     return CUDA_SUCCESS;
 }
 
-/* The checks that all questions about a device share. */
+/* The checks common to all queries of a device. */
 static CUresult check_device(CUdevice device, const void *answer) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;

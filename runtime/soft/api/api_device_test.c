@@ -1,5 +1,5 @@
 /*
- * Initialisation and the devices: what is asked for too early, of no device, or into nothing.
+ * Initialisation and devices: calls before cuInit, with invalid devices or with NULL results.
  */
 #include "driver/call.h"
 #include "entries.h"
@@ -170,7 +170,7 @@ Test(api_device, shares_of_a_device_are_not_offered) {
             CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 }
 
-/* Windows alone has them; what is asked into nothing is refused first. */
+/* Windows alone has them; a NULL result is refused first. */
 Test(api_device, a_luid_is_for_windows) {
     char luid[8] = {0};
     unsigned int mask = 7;

@@ -1,6 +1,6 @@
 /*
- * How a program finds functions, and what errors are called. As in "Driver Entry Point Access" and
- * "Error Handling" of the CUDA Driver API 13.0.
+ * Looks up functions, and the names of errors. As in "Driver Entry Point Access" and "Error
+ * Handling" of the CUDA Driver API 13.0.
  */
 #include "driver/call.h"
 #include "state/driver_state.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the variants of a name the newest that the version knows, modelled or not. */
+/* The newest variant of a name that the version has, modelled or not. */
 static const struct soft_entry *find_entry(const char *base, int version, bool *known) {
     const struct soft_entry *best = NULL;
     for (int i = 0; i < SOFT_CALLS + SOFT_OTHERS; i++) {
@@ -56,16 +56,16 @@ EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_
     return soft_cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
-/* Tables of NVIDIA's own libraries, which are not documented and not here. A program with CUDA's
- * runtime inside asks for them before anything else, and ends with an error that says nothing. */
+/* Undocumented tables of NVIDIA's libraries, which are not here. A program with CUDA's runtime
+ * linked in requests them before anything else, and ends with an uninformative error. */
 EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     static atomic_bool told;
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (!atomic_exchange(&told, true)) {
         soft_log_print(
-            "cuGetExportTable is asked for a table that is not documented, and has none. "
-            "A program that is linked with NVIDIA's CUDA runtime needs it; one that nvcc "
-            "links with -cudart shared runs under tollens soft\n");
+            "cuGetExportTable: the requested table is not documented, and this driver lacks it. "
+            "A program linked with NVIDIA's CUDA runtime needs it; one that nvcc links with "
+            "-cudart shared runs under tollens soft\n");
     }
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;

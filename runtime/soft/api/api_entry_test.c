@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Asks as a program of some CUDA version does. */
+/* Calls cuGetProcAddress as a program of some CUDA version does. */
 static void *ask(const char *symbol, int version, cuuint64_t flags,
                  CUdriverProcAddressQueryResult *status) {
     void *function = &function;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* Takes a reference to the event point of an event's latest recording, NULL if it has none, and
- * tells the context it was made in. CUDA_ERROR_CAPTURED_EVENT: that was in a capture, and has no
+ * returns the event's context. CUDA_ERROR_CAPTURED_EVENT: that was in a capture, and has no
  * time. */
 static CUresult latest_point(CUevent handle, struct soft_context **context,
                              struct soft_event_point **point) {
@@ -35,7 +35,7 @@ static CUresult latest_point(CUevent handle, struct soft_context **context,
     return result;
 }
 
-/* What a live event shares with other processes; NULL: nothing. */
+/* The shared part of a live event; NULL: it is not shared. */
 static const struct soft_shared_event *shared_of(CUevent handle) {
     const struct soft_shared_event *shared = NULL;
     pthread_mutex_lock(&soft_lock);
@@ -230,7 +230,7 @@ EXPORT(cuEventSynchronize, (CUevent handle)) {
     return result;
 }
 
-/* What is known of an event's latest recording. */
+/* The state of an event's latest recording. */
 struct reading {
     CUresult result; /* CUDA_ERROR_INVALID_HANDLE without one, or without timing; _CAPTURED_EVENT;
                       * _NOT_READY */
@@ -264,7 +264,7 @@ EXPORT(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end)) {
     struct reading from = read_event(start), to = read_event(end);
     if (from.result != CUDA_SUCCESS && from.result != CUDA_ERROR_NOT_READY) return from.result;
     if (to.result != CUDA_SUCCESS && to.result != CUDA_ERROR_NOT_READY) return to.result;
-    /* Each device has a clock of its own. */
+    /* Each device has its own clock. */
     if (from.device != to.device) return CUDA_ERROR_INVALID_HANDLE;
     if (from.result != CUDA_SUCCESS) return from.result;
     if (to.result != CUDA_SUCCESS) return to.result;

@@ -1,6 +1,6 @@
 /*
- * Calls of the host in a stream's order. As in "Execution Control" and "Stream Management" of the
- * CUDA Driver API 13.0.
+ * Host functions in stream order. As in "Execution Control" and "Stream Management" of the CUDA
+ * Driver API 13.0.
  */
 #include "export.h"
 #include "queue/queue.h"

@@ -1,5 +1,5 @@
 /*
- * Calls of the host in a stream's order.
+ * Host functions in stream order.
  */
 #include "test/test_api.h"
 
@@ -24,7 +24,7 @@ static void CUDAAPI call_driver(void *data) {
     atomic_fetch_add(&calls, 1);
 }
 
-/* Asks what an error is called, and of a stream. */
+/* Queries an error's name, and a stream. */
 static void CUDAAPI ask_name(void *data) {
     CUresult *results = data;
     const char *name = NULL, *text = NULL;

@@ -1,5 +1,5 @@
 /*
- * Fat binaries and cubins: the PTX that is taken, and what is said where there is none.
+ * Fat binaries and cubins: the selected PTX, and the message if there is none.
  */
 #include "base/file_text.h"
 #include "test/test_api.h"
@@ -166,8 +166,8 @@ Test(api_image, machine_code_alone_is_refused_with_what_helps) {
                            "capability 9.0\n");
 }
 
-/* Cut off anywhere, and with each byte of the headers changed: refused, or another text is taken;
- * nothing behind the file is read, which ASan would see. */
+/* Truncated anywhere, and with each byte of the headers changed: refused, or another text is used;
+ * nothing past the file is read, which ASan would detect. */
 Test(api_image, damaged_files_are_refused, .timeout = 120) {
     api_context(0);
     for (int i = 0; i < WHOLE; i++) {

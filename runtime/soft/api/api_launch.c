@@ -44,13 +44,13 @@ EXPORT(cuLaunchCooperativeKernel,
     return launch(stream, &call);
 }
 
-/* What the attributes of a launch ask for that goes beyond the launch. */
+/* Attributes of a launch with effects beyond the launch. */
 struct launch_extras {
     CUevent after;     /* an event to record when all blocks have begun, or ended */
     bool programmatic; /* it is the programmatic one */
 };
 
-/* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
+/* Some attributes are implemented, some are hints, and the rest are refused. */
 static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
                                struct launch_extras *extras) {
     const CUlaunchAttributeValue *value = &attribute->value;

@@ -1,6 +1,6 @@
 /*
- * Launches as before CUDA 4: the shape of a block and the parameters are kept with the function,
- * and a launch takes them from there, as in "Execution Control (deprecated)" of the driver API.
+ * Launches as before CUDA 4: the function stores the shape of a block and the parameters, and a
+ * launch uses them, as in "Execution Control (deprecated)" of the driver API.
  */
 #include "export.h"
 #include "lower/loaded_module.h"
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* What is kept with a function: made when it is set first. A function is used by one thread at a
- * time here, as the manual of these calls has it. */
+/* A function's stored state, created when it is first set. As in the manual of these calls, only
+ * one thread at a time may use a function. */
 static CUresult find(CUfunction handle, struct soft_old_launch **old) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both options speak of how the code is kept, and it is always copied. */
+/* Both options are about storing the code, which is always copied. */
 static CUresult check_options(unsigned count, const CUlibraryOption *options, void **values) {
     if (count > 0 && (options == NULL || values == NULL)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
@@ -22,7 +22,7 @@ static CUresult check_options(unsigned count, const CUlibraryOption *options, vo
     return CUDA_SUCCESS;
 }
 
-/* bytes: of a file; SIZE_MAX where the caller does not say. */
+/* bytes: of a file; SIZE_MAX if unknown. */
 static CUresult load(CUlibrary *handle, const void *code, size_t bytes, unsigned jit_count,
                      const CUjit_option *jit_options, void **jit_values) {
     struct soft_library *library = NULL;
@@ -160,13 +160,13 @@ EXPORT(cuLibraryGetGlobal,
     return find_variable(from, name, false, address, bytes);
 }
 
-/* Each context that a library is loaded into has variables of its own. */
+/* Each context has its own variables of a library. */
 EXPORT(cuLibraryGetManaged,
        (CUdeviceptr * address, size_t *bytes, CUlibrary from, const char *name)) {
     return find_variable(from, name, true, address, bytes);
 }
 
-/* There are no functions that host and device share. */
+/* Host and device share no functions. */
 EXPORT(cuLibraryGetUnifiedFunction, (void **function, CUlibrary from, const char *name)) {
     struct soft_library *library = NULL;
     CUresult result = find_library(from, &library);

@@ -1,8 +1,8 @@
 /*
  * Linking texts into one image. As in "Module Management" of the CUDA Driver API 13.0.
  *
- * Each text is read when it is added, so that its errors are told there; whether they fit together
- * shows when they are completed, by loading all of them once.
+ * Each text is parsed when it is added, so that its errors are reported there; completing the link
+ * loads all of them once, which checks that they fit together.
  */
 #include "state/contexts.h"
 #include "export.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 struct link {
-    struct soft_jit jit; /* the options of cuLinkCreate, whose buffers live as long as this */
+    struct soft_jit jit; /* the options of cuLinkCreate, whose buffers must outlive this */
     struct soft_source *sources;
     unsigned count;
     void *image; /* what was completed */
@@ -101,7 +101,7 @@ static CUresult check(const struct link *link, const struct soft_source *source)
 }
 
 static CUresult add_text(struct link *link, const char *text, size_t length, const char *name) {
-    /* The size may count a NUL behind the text. */
+    /* The size may include a NUL after the text. */
     const struct soft_source source = {.text = text, .length = strnlen(text, length)};
     char *copy = calloc(1, source.length + 1);
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -113,7 +113,7 @@ static CUresult add_text(struct link *link, const char *text, size_t length, con
     return result;
 }
 
-/* An image that was linked before brings all its texts. */
+/* An already linked image adds all its texts. */
 static CUresult add_linked(struct link *link, const void *image) {
     unsigned count = 0;
     struct soft_source *sources = soft_linked_image_sources(image, &count);
@@ -126,7 +126,7 @@ static CUresult add_linked(struct link *link, const void *image) {
     return result;
 }
 
-/* What is found in a host object or an archive. */
+/* The findings in a host object or an archive. */
 struct objects {
     struct link *link;
     const char *name;
@@ -151,7 +151,7 @@ static int add_object(void *data, const char *member, const void *image, size_t 
         objects->added++;
         free(text);
     } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-        /* It may not be needed: what is missing shows when the link is completed. */
+        /* It may not be needed: completing the link reports missing symbols. */
         if (objects->says[0] == '\0') {
             memcpy(objects->says, says, sizeof says);
             snprintf(objects->member, sizeof objects->member, "%s", member);
@@ -185,7 +185,7 @@ static CUresult add_objects(struct link *link, const void *data, size_t bytes, c
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The best PTX of a fat binary; objects and libraries are taken where they are one. */
+/* The best PTX of a fat binary; objects and libraries may be one. */
 static CUresult add_binary(struct link *link, const void *data, size_t bytes, const char *name) {
     enum { MAGIC_BYTES = 16 };
     struct soft_jit jit = link->jit;

@@ -84,7 +84,7 @@ static size_t make_device_runtime(char *library, size_t room) {
     char *machine = NULL;
     size_t bytes = 0;
     OK(soft_file_text("fixtures/fatbin/machine.a", &machine, &bytes));
-    /* Behind the index of symbols. */
+    /* After the symbol index. */
     const char *member = memmem(machine, bytes, "machine.o/      ", 16);
     cr_assert(member != NULL && bytes + HEADER + NAMES < room);
     bytes -= (size_t)(member - machine);
@@ -154,7 +154,7 @@ Test(api_link, the_device_runtime_has_the_barrier_of_a_grid) {
     cr_assert(api_read(words) == 1001);
 }
 
-/* Of C, a void function that is declared as one with a result. */
+/* Of input C, a void function declared with a result. */
 Test(api_link, a_result_that_is_not_given_is_zero) {
     CUlinkState state = begin();
     void *image = NULL;

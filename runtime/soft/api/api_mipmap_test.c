@@ -1,6 +1,5 @@
 /*
- * Mipmapped arrays: their levels, which textures can be made of them, and what those give at a
- * level or with gradients.
+ * Mipmapped arrays: their levels, their textures, and the results at a level or with gradients.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"
@@ -223,7 +222,7 @@ Test(api_mipmap, gradients_choose_the_level) {
     GIVES(text, texture, 31, 0.5f, 0.5f, 1000, 0, 0, 0);
 }
 
-/* Texel (x, y) of level l is 100 l + x + width y; so a mixture of texels can be told. */
+/* Texel (x, y) of level l is 100 l + x + width y; so a mixture of texels can be recognised. */
 Test(api_mipmap, each_level_is_filtered_by_itself) {
     CUDA_TEXTURE_DESC description = near_levels;
     CUmipmappedArray mipmap = mipmap_of(8, 4, 0, 4, 0);

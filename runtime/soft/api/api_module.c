@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* bytes: of a file; SIZE_MAX where the caller does not say. */
+/* bytes: of a file; SIZE_MAX if unknown. */
 static CUresult load(CUmodule *handle, const void *image, const char *name, size_t bytes,
                      unsigned count, const CUjit_option *options, void **values) {
     struct soft_context *context = NULL;

@@ -1,5 +1,5 @@
 /*
- * Modules: what is loaded, what is refused and how it is said.
+ * Modules: what is loaded, what is refused, and the messages.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"
@@ -149,7 +149,7 @@ Test(api_module, machine_code_is_refused_for_what_it_is) {
     REFUSED(cuModuleLoadFatBinary(&module, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuModuleLoadData(NULL, two), CUDA_ERROR_INVALID_VALUE);
-    /* Shorter than any of their first bytes, or than a header, and nothing behind. */
+    /* Shorter than any magic number, or than a header, and nothing after it. */
     static const char *const shorts[] = {"",        "\177",        "\177E",    "P",
                                          "\177ELF", "\177ELF\002", "nonsense", " \n"};
     for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++) {

@@ -14,7 +14,7 @@ static CUresult find(CUfunction handle, const void *answer, struct soft_function
     return soft_function_find(handle, context, function);
 }
 
-/* The flag is about caches that this device does not have. */
+/* The flag concerns caches that this device does not have. */
 static bool are_flags(unsigned flags) {
     return flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 }
@@ -110,7 +110,7 @@ EXPORT(cuOccupancyMaxPotentialClusterSize,
     return CUDA_SUCCESS;
 }
 
-/* Wherever one block fits a cluster does, as one worker runs all of its blocks. */
+/* If one block fits, a cluster fits, because one worker runs all of its blocks. */
 EXPORT(cuOccupancyMaxActiveClusters,
        (int *count, CUfunction handle, const CUlaunchConfig *config)) {
     struct soft_function *function = NULL;

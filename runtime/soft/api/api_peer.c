@@ -2,8 +2,8 @@
  * Devices that use each other's memory. As in "Peer Context Memory Access" of the CUDA Driver API
  * 13.0.
  *
- * Every soft device can reach every other. Access is between contexts and one way: what a context's
- * kernels may touch is a set of contexts, theirs and those whose access was enabled.
+ * Every soft device can reach every other. Access is between contexts and one way: a context's
+ * kernels may access the memory of a set of contexts, their own and those whose access was enabled.
  */
 #include "state/contexts.h"
 #include "state/driver_state.h"
@@ -43,7 +43,7 @@ EXPORT(cuDeviceGetP2PAttribute,
     }
 }
 
-/* The calling thread's context and another that lives, on another device. */
+/* The calling thread's context and another live one, on another device. */
 static CUresult find_peers(CUcontext peer, struct soft_context **context,
                            struct soft_context **other) {
     CUresult result = soft_context_current(context);

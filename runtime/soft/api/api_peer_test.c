@@ -1,5 +1,5 @@
 /*
- * Several devices: what each has for itself, and how they reach each other's memory.
+ * Several devices: their separate state, and access to each other's memory.
  */
 #include "test/test_api.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many devices, and a context on each; the first one is current. */
+/* A number of devices with a context on each; the first one is current. */
 static void begin(const char *devices, CUcontext *contexts, int count) {
     setenv("TOLLENS_SOFT_DEVICES", devices, 1);
     for (int device = count - 1; device >= 0; device--) contexts[device] = api_context(device);

@@ -1,6 +1,6 @@
 /*
- * Primary contexts: one a device, shared by all who retain it. As in "Primary Context Management"
- * of the CUDA Driver API 13.0.
+ * Primary contexts: one per device, shared by all that retain it. As in "Primary Context
+ * Management" of the CUDA Driver API 13.0.
  */
 #include "base/context_flags.h"
 #include "driver/context_life.h"
@@ -25,8 +25,8 @@ EXPORT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev)) {
     if (result == CUDA_SUCCESS) device->primary->retained++;
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS) return result;
-    /* A driver leaves the thread without a current context. Who has retained one and then goes on
-     * without a word can only mean that. */
+    /* A driver leaves the thread without a current context. A thread that retains a primary context
+     * and then makes other calls can only mean that context. */
     soft_thread()->implied = device->primary;
     *pctx = (CUcontext)device->primary;
     return result;
@@ -41,7 +41,7 @@ EXPORT(cuDevicePrimaryCtxRelease_v2, (CUdevice dev)) {
     bool last = retained && --device->primary->retained == 0 && device->primary->alive;
     pthread_mutex_unlock(&soft_lock);
     if (!retained) return CUDA_ERROR_INVALID_CONTEXT;
-    /* The last release ends everything that was made in the context. */
+    /* The last release frees everything that was created in the context. */
     if (last) soft_context_end(device->primary);
     return CUDA_SUCCESS;
 }

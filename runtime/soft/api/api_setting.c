@@ -1,6 +1,6 @@
 /*
- * What can be set for a context: flags, limits, preferences. As in "Context Management" and
- * "Profiler Control" of the CUDA Driver API 13.0.
+ * Settings of a context: flags, limits, preferences. As in "Context Management" and "Profiler
+ * Control" of the CUDA Driver API 13.0.
  *
  * Most settings are hints that a driver may ignore, and this one does. Values can be read back, and
  * what a driver rejects is rejected.
@@ -85,7 +85,7 @@ EXPORT(cuCtxSetCacheConfig, (CUfunc_cache config)) {
     return CUDA_SUCCESS;
 }
 
-/* Banks have had four bytes since Maxwell, whatever is asked for. */
+/* Banks have had four bytes since Maxwell; the setting has no effect. */
 EXPORT(cuCtxGetSharedMemConfig, (CUsharedconfig * config)) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);

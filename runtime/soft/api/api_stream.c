@@ -75,7 +75,7 @@ EXPORT(cuStreamSynchronize, (CUstream handle)) {
     return result;
 }
 
-/* The checks that all questions about a stream share. */
+/* The checks common to all queries of a stream. */
 static CUresult ask(CUstream handle, const void *answer, struct soft_stream **stream) {
     struct soft_context *context = NULL;
     CUresult result = soft_stream_find(handle, &context, stream);
@@ -130,7 +130,7 @@ EXPORT(cuStreamGetDevice, (CUstream handle, CUdevice *device)) {
     return result;
 }
 
-/* What memory is attached to changes nothing here: host and devices may use it at any time, as
+/* Attaching memory has no effect here: host and devices may use it at any time, as
  * CONCURRENT_MANAGED_ACCESS says. A length of 0 is all of it, and a part cannot be attached. */
 EXPORT(cuStreamAttachMemAsync,
        (CUstream handle, CUdeviceptr dptr, size_t length, unsigned int flags)) {

@@ -1,7 +1,7 @@
 /*
  * Attributes of streams. As in "Stream Management" of the CUDA Driver API 13.0.
  *
- * Hints about caches and memory domains are stored and change nothing.
+ * Hints about caches and memory domains are stored without effect.
  */
 #include "export.h"
 #include "queue/queue.h"
@@ -62,7 +62,7 @@ EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstream
         if (domain != 0 && domain != 1) return CUDA_ERROR_INVALID_VALUE;
         stream->hints.domain = domain;
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* can be asked for and not changed */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* read-only */
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -1,5 +1,5 @@
 /*
- * Streams: what they say of themselves, and in what order their work is done.
+ * Streams: their attributes, and the order of their work.
  */
 #include "test/test_api.h"
 

@@ -14,7 +14,7 @@ static CUresult add(const struct soft_texture *texture, unsigned long long *obje
     return CUDA_SUCCESS;
 }
 
-/* The live object of a handle, of the kind that is asked for. */
+/* The live object of a handle, if it has this kind. */
 static CUresult find(unsigned long long object, bool is_surface, struct soft_texture *texture) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
@@ -68,7 +68,7 @@ EXPORT(cuTexObjectGetResourceViewDesc, (CUDA_RESOURCE_VIEW_DESC * view, CUtexObj
     struct soft_texture texture;
     CUresult result = find(object, false, &texture);
     if (result != CUDA_SUCCESS) return result;
-    /* An object without a view has none to tell of. */
+    /* An object without a view returns none. */
     if (view == NULL || !texture.has_view) return CUDA_ERROR_INVALID_VALUE;
     *view = texture.view;
     return CUDA_SUCCESS;

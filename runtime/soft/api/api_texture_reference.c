@@ -2,7 +2,7 @@
  * Texture and surface references. As in "Texture Reference Management" and "Surface Reference
  * Management" of the CUDA Driver API 13.0.
  *
- * The manual has them as deprecated; PTX may still declare them.
+ * The manual marks them as deprecated, but PTX may still declare them.
  */
 #include "export.h"
 #include "lower/loaded_module.h"
@@ -82,7 +82,7 @@ EXPORT(cuTexRefDestroy, (CUtexref handle)) {
 
 /* ---- binding ---- */
 
-/* Binds a resource, or leaves the reference as it was. */
+/* Binds a resource, or leaves the reference unchanged. */
 static CUresult bind(const struct soft_context *context, reference *to,
                      const CUDA_RESOURCE_DESC *resource) {
     const CUDA_RESOURCE_DESC before = to->resource;
@@ -277,7 +277,7 @@ enum {
             CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION
 };
 
-/* The format of memory in a row, which is bound without saying it. */
+/* The format of linear memory, which is bound without a format. */
 static void set_format(reference *found, CUarray_format format, unsigned channels) {
     found->format = format;
     found->channels = channels;

@@ -1,5 +1,5 @@
 /*
- * Texture and surface references: PTX that declares them, and what kernels see of what is bound.
+ * Texture and surface references: PTX that declares them, and the bound objects in kernels.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -1,8 +1,8 @@
 /*
  * Several threads make, use and destroy everything at once: no call may fail, nothing may be lost.
  *
- * What this can find by itself is a crash or a wrong result; races are found when it runs under a
- * thread sanitizer, for which the work stands in functions that need no test around them.
+ * By itself this finds crashes and wrong results. A thread sanitizer finds races; for it, the work
+ * is in functions that can run without a test around them.
  */
 #include "test/test_api.h"
 

@@ -71,7 +71,7 @@ EXPORT(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int count,
     return submit(stream, items, count); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
 }
 
-/* The first versions take the same, and had to be enabled in a driver. */
+/* The first versions have the same arguments, and had to be enabled in a driver. */
 EXPORT(cuStreamWaitValue32,
        (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)) {
     return soft_cuStreamWaitValue32_v2(stream, address, value, flags);

@@ -6,9 +6,9 @@
 
 #include "queue/queue_state.h"
 
-/* Records an event behind the kernel that the calling thread has just launched into a stream.
- * programmatic: what waits for it depends on that kernel programmatically. The codes of
- * cuEventRecord. Thread-safe. */
+/* Records an event after the kernel that the calling thread has just launched into a stream.
+ * programmatic: waiters depend on that kernel programmatically. The codes of cuEventRecord.
+ * Thread-safe. */
 CUresult soft_event_record_behind(CUevent event, CUstream stream, bool programmatic);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The exported functions, made from functions.def around their bodies, and their table.
  *
- * Functions that take a stream, or use the default one, come in two: NAME, and NAME_ptsz or
- * NAME_ptds, which programs get that were compiled for per-thread default streams.
+ * Functions that take a stream, or use the default one, have two variants: NAME, and NAME_ptsz or
+ * NAME_ptds for programs compiled with per-thread default streams.
  */
 #include "export.h"
 
@@ -24,7 +24,7 @@
     SOFT_VISIBLE CUresult CUDAAPI name parameters;                                                 \
     CUresult CUDAAPI name parameters BODY(body, names, own_default)
 
-/* later_NAME is what cuGetProcAddress gives, and dlsym if the device's version has it. The symbol
+/* cuGetProcAddress returns later_NAME, and so does dlsym if the device's version has it. The symbol
  * NAME is not used in this library: the dynamic linker would look it up before this is ready. */
 #define EARLY __attribute__((no_sanitize("address", "thread", "undefined"), used))
 #define DEFINE_LATER(version, name, body, parameters, names, own_default)                          \
@@ -67,12 +67,12 @@ const struct soft_entry soft_entries[SOFT_CALLS] = {
 #include "base/functions.def"
 };
 
-/* By this name the runtime tells the soft device from a driver (tol_driver_is_soft). */
+/* This name distinguishes the soft device from a driver (tol_driver_is_soft). */
 extern SOFT_VISIBLE const int tollens_soft_device;
 const int tollens_soft_device = 1;
 
-/* A CUDA runtime above this device says where the program called it, before its first call of the
- * driver, and NULL after the last. */
+/* A CUDA runtime above this device passes its call site before its first driver call, and NULL
+ * after the last. */
 SOFT_VISIBLE void tollens_soft_call_site(const void *site);
 void tollens_soft_call_site(const void *site) {
     soft_call_site = site;
@@ -84,7 +84,7 @@ CUresult CUDAAPI tollens_soft_accesses(tol_accesses_hook hook, void *user) {
     return soft_access_hook(hook, user);
 }
 
-/* What the runtime calls: a name that is not in functions.def does not compile. */
+/* The functions that the runtime calls: a name that is not in functions.def does not compile. */
 #define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
     _Static_assert((int)SOFT_CALL_##name >= 0, #name " is not exported");
 #include "tollens/driver.def"

@@ -1,6 +1,6 @@
 /*
  * Functions that are not modelled. They read no argument, so all have the same body; the calling
- * conventions that this library is built for let a function ignore what it is given.
+ * conventions of this library's platforms let a function ignore its arguments.
  */
 #include "not_modelled.h"
 
@@ -13,7 +13,7 @@
 
 static atomic_bool told[SOFT_OTHERS];
 
-/* The newest variant of a function that is modelled; NULL: there is none newer. */
+/* The newest modelled variant of a function; NULL: there is none. */
 static const char *newer(const struct soft_entry *old) {
     const struct soft_entry *best = NULL;
     for (int i = 0; i < SOFT_CALLS; i++) {

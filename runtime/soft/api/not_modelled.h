@@ -1,7 +1,7 @@
 /*
- * The functions that a driver has and the soft device does not model, so that programs which are
- * linked with them, or look them up, begin. Each answers CUDA_ERROR_NOT_SUPPORTED, and the first
- * call of each says so in a line on stderr and in the driver's log. Any thread.
+ * Functions of a driver that the soft device does not model. They are exported so that programs
+ * that are linked with them, or look them up, start. Each returns CUDA_ERROR_NOT_SUPPORTED, and its
+ * first call writes a line to stderr and to the driver's log. Any thread.
  */
 #ifndef SOFT_NOT_MODELLED_H
 #define SOFT_NOT_MODELLED_H

@@ -1,5 +1,5 @@
 /*
- * Functions that are not modelled: found, refused, and said once.
+ * Functions that are not modelled: found, refused, and reported once.
  */
 #include "not_modelled.h"
 #include "test/test_api.h"

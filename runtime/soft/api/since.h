@@ -1,12 +1,11 @@
 /*
- * Which functions an older driver lacks: those that came after the oldest version which
- * TOLLENS_SOFT_DRIVER_VERSION may name, CUDA 11.0.
+ * The functions that an older driver lacks: those newer than CUDA 11.0, the oldest version that
+ * TOLLENS_SOFT_DRIVER_VERSION may name.
  *
- * SOFT_SINCE_v(always, later) is one of its arguments by the version v of a row of functions.def.
- * What came later is hidden from dlsym where the device reports an older version: its symbol is an
- * indirect function, and what the dynamic linker finds behind the name, or that it finds nothing,
- * is decided when it is looked up. Elsewhere than with glibc and ELF all names remain visible;
- * cuGetProcAddress hides them everywhere.
+ * SOFT_SINCE_v(always, later) selects one of its arguments by the version v of a row of
+ * functions.def. If the device reports an older version, later functions are hidden from dlsym:
+ * their symbols are indirect functions, which are resolved, or not, when they are looked up.
+ * Without glibc and ELF all names remain visible; cuGetProcAddress hides them everywhere.
  */
 #ifndef SOFT_SINCE_H
 #define SOFT_SINCE_H
@@ -20,9 +19,9 @@
 #define SOFT_HIDES_NAMES 0
 #endif
 
-/* Whether the device reports a version below since. Reads the environment by itself: the dynamic
- * linker may ask before the options can be read, and before there is an environment, in a program
- * that is linked with the device and does not look its functions up; then nothing is hidden. */
+/* Whether the device reports a version below since. Reads the environment itself, because the
+ * dynamic linker may call this before the options can be read. In a program that is linked with the
+ * device, there may be no environment yet; then nothing is hidden. */
 bool soft_lacks(int since);
 
 #define SOFT_SINCE_2000(always, later) always

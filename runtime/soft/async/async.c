@@ -1,6 +1,6 @@
 /*
- * Copies that wait to be waited for. Source: PTX ISA 9.0, section 9.7.9.25 (Data movement and
- * conversion instructions: asynchronous copy).
+ * Pending asynchronous copies. Source: PTX ISA 9.0, section 9.7.9.25 (Data movement and conversion
+ * instructions: asynchronous copy).
  */
 #include "async.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread that never waits has its oldest copies carried out when there are so many. */
+/* Once a thread that never waits has this many pending copies, the oldest are executed. */
 enum { COPIES_MAX = 4096 };
 
 #define EACH_LANE(lane, mask)                                                                      \
@@ -61,7 +61,7 @@ struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct sof
 
 static bool find_source(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
                         struct soft_place *place) {
-    /* An address from which nothing is read may be any. */
+    /* If nothing is read, any address is valid. */
     if (copy->bytes[lane] == 0 || copy->holds) return true;
     if (!soft_access_range(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],
                            copy->alignment, copy->from, SOFT_ACCESS_READ, place)) {
@@ -123,8 +123,8 @@ static bool carry_out_lane(struct soft_warp *warp, const struct soft_async_op *c
     return true;
 }
 
-/* Reports about a copy are about the instruction that began it, which may be in another function
- * than the one that waits: until this is undone, that is where the warp's split seems to be. */
+/* A report about a copy names the instruction that started it, which may be in another function
+ * than the wait: until this is undone, the warp's split seems to be there. */
 struct pretence {
     struct soft_frame frame;
     struct soft_split split, *current;
@@ -146,7 +146,7 @@ static void end_pretence(struct soft_warp *warp, const struct pretence *pretence
     warp->waited = pretence->waited;
 }
 
-/* Carries some lanes' copies out. false: one cannot be, and the launch has failed. */
+/* Executes the copies of some lanes. false: one is invalid, and the launch has failed. */
 static bool carry_out(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes) {
     struct pretence pretence;
     bool ok = true;
@@ -170,7 +170,7 @@ static void release(struct soft_async *async, struct soft_copies *list,
     async->free = copy;
 }
 
-/* Carries out what is older than an arrival, for some lanes. */
+/* Executes what is older than an arrival, for some lanes. */
 static bool finish_older(struct soft_warp *warp, struct soft_async_op *arrival, uint32_t lanes) {
     struct soft_async *async = warp->async;
     struct soft_copies *list = &async->lists[SOFT_COPIES_ASYNC];
@@ -188,7 +188,7 @@ static bool finish_older(struct soft_warp *warp, struct soft_async_op *arrival, 
     return true;
 }
 
-/* Tells an mbarrier what some lanes have done. */
+/* Signals an mbarrier on behalf of some lanes. */
 static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lanes) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive, ok = true;
@@ -208,7 +208,7 @@ static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *c
     return ok;
 }
 
-/* Does what an entry of a list says, for some lanes. */
+/* Executes an entry of a list for some lanes. */
 static bool perform(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes,
                     unsigned which) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive;
@@ -227,7 +227,8 @@ bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, uns
     return ok;
 }
 
-/* How many bytes a lane's copy reads. false: more than it writes, and the launch has failed. */
+/* The number of bytes that a lane's copy reads. false: more than it writes, and the launch has
+ * failed. */
 static bool read_size(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                       uint32_t *bytes) {
     *bytes = in->mode & SOFT_ASYNC_BYTES;
@@ -323,14 +324,14 @@ const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
     return soft_async_op_begin(warp, arrival, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
 }
 
-/* The lanes of an entry that are about the mbarrier at an offset. */
+/* The lanes of an entry that use the mbarrier at an offset. */
 static uint32_t lanes_at(const struct soft_async_op *copy, uint32_t offset) {
     uint32_t lanes = 0;
     EACH_LANE(lane, copy->mask) lanes |= (uint32_t)(copy->mbarrier[lane] == offset) << lane;
     return lanes;
 }
 
-/* Carries out what one CTA's threads have begun and has been looked for. */
+/* Executes what one CTA's threads have started and some thread has tested for. */
 static bool arrive_from(struct soft_warp *tester, struct soft_cta *cta, uint32_t offset) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
@@ -378,7 +379,7 @@ void soft_async_look_for(struct soft_cta *home, uint32_t offset) {
     }
 }
 
-/* The lanes of a copy whose bytes are to come into the shared memory of a CTA. */
+/* The lanes of a copy whose destination is the shared memory of a CTA. */
 static uint32_t lanes_into(struct soft_cta *from, const struct soft_async_op *copy,
                            const struct soft_cta *into) {
     uint32_t lanes = 0, offset = 0;

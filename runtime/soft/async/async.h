@@ -15,28 +15,28 @@
 #include "lower/modes.h"
 #include "tensor_walk.h"
 
-/* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
- * for others. */
+/* The copies that one instruction started and that are not yet executed, or arrivals that wait for
+ * copies. */
 struct soft_async_op {
     struct soft_async_op *next;
     const struct soft_instruction *in;
     const struct soft_code *code; /* that it is in */
-    uint32_t mask;                /* the lanes whose copies are still to come */
-    uint64_t group;               /* how many groups the lanes had committed before */
+    uint32_t mask;                /* the lanes whose copies are pending */
+    uint64_t group;               /* the number of groups that the lanes had committed before */
     uint64_t serial;              /* counts a warp's copies and arrivals */
     enum soft_access_space from, to;
     unsigned alignment;
-    unsigned width;  /* how many bytes are written; 0: as many as are read */
-    bool looked_for; /* an arrival: somebody has tested the mbarrier, and in vain */
-    bool waited;     /* what the warp's was when it began: machine/prior.h */
-    bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
+    unsigned width;  /* bytes written; 0: the same as read */
+    bool looked_for; /* an arrival: a test of the mbarrier has failed */
+    bool waited;     /* the warp's value when it started: machine/prior.h */
+    bool holds;      /* source has the bytes themselves, the first eight; high has the others */
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
-    struct soft_clock *known[SOFT_LANES]; /* of one that holds: soft_race_known when it began */
+    struct soft_clock *known[SOFT_LANES]; /* with holds: soft_race_known when it started */
     uint32_t bytes[SOFT_LANES];           /* that are read */
-    uint32_t mbarrier[SOFT_LANES]; /* of an arrival: the object's name, as soft_mbarrier_find's */
+    uint32_t mbarrier[SOFT_LANES]; /* of an arrival: the object's name, as in soft_mbarrier_find */
     uint64_t map_address;          /* cp_tensor: generic */
-    /* cp_tensor: where the box is, of its one lane; the address in shared memory is the
-     * destination, or the source of what goes to global memory. */
+    /* cp_tensor: the box of its one lane; the address in shared memory is the destination, or the
+     * source of a copy to global memory. */
     struct soft_tensor_map map;
     struct soft_box_place place;
 };
@@ -48,7 +48,7 @@ struct soft_copies {
     uint64_t committed[SOFT_LANES]; /* groups */
 };
 
-/* A warp's: those that are waited for by groups, and what is waited for at mbarriers. */
+/* A warp's pending copies: two lists that are waited for by groups, one at mbarriers. */
 enum { SOFT_COPIES_ASYNC, SOFT_COPIES_BULK, SOFT_COPIES_MBARRIER, SOFT_COPIES_LISTS };
 struct soft_async {
     struct soft_copies lists[SOFT_COPIES_LISTS];
@@ -60,21 +60,21 @@ struct soft_async {
 const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
                                                const struct soft_instruction *in);
 
-/* The lanes' copies in a list that are in no group yet become one. */
+/* Commits the lanes' copies in a list that are in no group yet to a group. */
 const struct soft_instruction *soft_async_commit(struct soft_warp *warp,
                                                  const struct soft_instruction *in, unsigned list);
 
-/* Carries out all groups of a list but so many of the latest: in->mode is their number. */
+/* Executes all groups of a list except the latest in->mode ones. */
 const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
                                                const struct soft_instruction *in, unsigned list);
 
 /* cp.async.mbarrier.arrive: an arrival at a's mbarrier once the lanes' copies so far are done. The
- * mode is as of an access; u.immediate the offset; SOFT_ASYNC_NOINC besides. */
+ * mode is that of an access, with SOFT_ASYNC_NOINC; u.immediate is the offset. */
 const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
                                                   const struct soft_instruction *in);
 
-/* A thread of the CTA tests the mbarrier at an offset: what has been looked for there comes. false:
- * a copy cannot be carried out, and the launch has failed. */
+/* A thread of the CTA tests the mbarrier at an offset: copies that were tested for before are
+ * executed. false: a copy is invalid, and the launch has failed. */
 bool soft_async_arrive(struct soft_warp *warp, uint32_t offset);
 
 /* The test was in vain. */
@@ -83,10 +83,10 @@ void soft_async_look_for(struct soft_cta *cta, uint32_t offset);
 /* A warp's last thread has exited: reports copies out of shared memory that were not waited for. */
 void soft_async_end(struct soft_warp *warp);
 
-/* A CTA of a cluster has ended: reports copies that were to come into its memory. */
+/* A CTA of a cluster has ended: reports pending copies into its memory. */
 void soft_async_lost(struct soft_cta *cta);
 
-/* A warp begins or is gone: what was not waited for is never done. */
+/* A warp begins or has exited: copies that were not waited for are dropped. */
 void soft_async_begin(struct soft_warp *warp);
 void soft_async_drop(struct soft_warp *warp);
 
@@ -99,11 +99,12 @@ const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
 const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
                                                const struct soft_instruction *in);
 
-/* Applies values to what is at an address that has been found, as the copy's instruction says. */
+/* Applies values to the memory at a resolved address, with the operation of the copy's
+ * instruction. */
 void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint64_t address,
                  const uint8_t *values, unsigned bytes);
 
-/* cp.async.bulk.tensor: a is the address in shared memory, b the map's. And: carries one out. */
+/* cp.async.bulk.tensor: a is the address in shared memory, b the map's. And: executes one. */
 const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
                                                 const struct soft_instruction *in);
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane);
@@ -118,23 +119,23 @@ const struct soft_instruction *soft_map_copy(struct soft_warp *warp,
 
 /* ---- for other instructions that copy ---- */
 
-/* A copy of the current split's, without lanes; NULL: the launch has failed. */
+/* A new copy of the current split, without lanes; NULL: the launch has failed. */
 struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct soft_instruction *in);
 
-/* Whether a lane's source and destination are there; if not, the launch has failed, and the copy is
- * gone. */
+/* Whether a lane's source and destination are valid; if not, the launch has failed, and the copy is
+ * freed. */
 bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lane);
 
 /* The name of a place in shared memory, or of the same place in the block of a rank. */
 uint32_t soft_async_in_block(struct soft_cta *cta, uint32_t rank, uint64_t address);
 
-/* Which blocks of the cluster a lane's multicast copy is for, by its mask. false: there is none, or
- * one that there is not, and the launch has failed. */
+/* The blocks of the cluster in the mask of a lane's multicast copy. false: the mask is empty or
+ * names a block that does not exist, and the launch has failed. */
 bool soft_async_blocks(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint32_t mask, uint32_t *blocks);
 
-/* Finds the mbarrier of a lane's copy, which must be in the block that its destination is in.
- * false: it is not, and the launch has failed. */
+/* Finds the mbarrier of a lane's copy, which must be in the same block as the destination. false:
+ * it is not, and the launch has failed. */
 bool soft_async_find_mbarrier(struct soft_warp *warp, const struct soft_instruction *in,
                               struct soft_async_op *copy, uint32_t lane, uint64_t address);
 

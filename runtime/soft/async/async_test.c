@@ -1,5 +1,5 @@
 /*
- * Asynchronous copies: they are there once they are waited for, and not before.
+ * Asynchronous copies: visible after the wait, and not before.
  */
 #include "test/test_soft.h"
 

@@ -1,9 +1,9 @@
 /*
- * Bulk copies: a thread copies a row of shared or global memory at once. Source: PTX ISA 9.0,
- * section 9.7.9.25.4 (cp.async.bulk).
+ * Bulk copies: one thread copies a contiguous range of shared or global memory. Source: PTX ISA
+ * 9.0, section 9.7.9.25.4 (cp.async.bulk).
  *
- * Those into shared memory tell an mbarrier how many bytes have come; those into global memory form
- * groups that their thread waits for. Both are as late as other asynchronous copies are.
+ * Copies into shared memory signal an mbarrier with the number of bytes; copies into global memory
+ * form groups that their thread waits for. Both are executed as late as other asynchronous copies.
  */
 #include "async.h"
 
@@ -19,8 +19,8 @@
 
 enum { ALIGNMENT = 16 };
 
-/* more: the source's offset; then, where there is one, the mbarrier's address and its offset, and
- * the mask of the blocks that the copy is for. */
+/* more: the source's offset; then, if present, the mbarrier's address and offset, and the mask of
+ * the destination blocks. */
 enum { MORE_OFFSET, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS };
 
 /* The same of a store. */
@@ -123,7 +123,7 @@ const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
     return in + 1;
 }
 
-/* The components of a store, side by side as they are in memory. */
+/* The components of a store, in memory order. */
 static void hold(const struct soft_warp *warp, const struct soft_instruction *in,
                  struct soft_async_op *copy, uint32_t lane) {
     const uint32_t *values = warp->split->frame->code->operands + in->more + STORE_VALUES;

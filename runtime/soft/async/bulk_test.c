@@ -1,5 +1,5 @@
 /*
- * Bulk copies: into shared memory, which an mbarrier counts, and out of it, in groups.
+ * Bulk copies: into shared memory, counted by an mbarrier, and out of it, in groups.
  */
 #include "test/test_soft.h"
 

@@ -14,9 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bits of an object, lowest first: arrivals pending, arrivals expected in each phase, bytes to
- * come (a number with a sign), the parity of the phase, and a mark that memory with anything else
- * in it hardly has. */
+/* The bits of an object, lowest first: arrivals pending, arrivals expected in each phase, pending
+ * bytes (signed), the parity of the phase, and a mark that other data is unlikely to contain. */
 enum { COUNT_BITS = 20, BYTES_BITS = 21, COUNT_MAX = (1 << COUNT_BITS) - 1, MARK = 2 };
 
 struct mbarrier_state {
@@ -55,7 +54,7 @@ static void store(struct soft_cta *cta, uint32_t offset, uint64_t word) {
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \
          lane##_left &= lane##_left - 1)
 
-/* Says which object a name means: one of another block's has its block. */
+/* Prints the object of a name, with its block if that is another one. */
 static void describe(struct soft_cta *cta, uint32_t name, char *text, size_t bytes) {
     uint32_t offset = 0;
     const struct soft_cta *home = soft_cluster_find(cta, name, &offset);
@@ -73,7 +72,7 @@ static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint
     return false;
 }
 
-/* The CTA whose shared memory a place is in; NULL: it is elsewhere. */
+/* The CTA whose shared memory contains a place; NULL: it is elsewhere. */
 static struct soft_cta *home_of(struct soft_cta *cta, const struct soft_place *place,
                                 uint64_t *offset) {
     for (uint32_t r = 0; r < soft_cluster_count(cta); r++) {
@@ -84,7 +83,7 @@ static struct soft_cta *home_of(struct soft_cta *cta, const struct soft_place *p
     return NULL;
 }
 
-/* The name of an object that there may be. */
+/* The name of a possible object. */
 static bool find_place(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint64_t address, enum soft_access_space space, uint32_t *name) {
     struct soft_place place;
@@ -121,7 +120,7 @@ bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *i
     return true;
 }
 
-/* The phase of an object is over: who waits for that is ready. */
+/* The phase of an object is over: its waiters are ready. */
 static void wake(struct soft_cta *cta, uint32_t offset) {
     cta->idle = 0;
     for (uint32_t w = 0; w < cta->warp_count; w++) {

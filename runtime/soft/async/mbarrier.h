@@ -18,18 +18,18 @@ struct soft_mbarrier_change {
     uint32_t more;     /* arrivals pending in this phase besides the expected ones */
     uint32_t arrivals; /* that come */
     uint32_t dropped;  /* that later phases need not expect */
-    int64_t bytes;     /* of transactions: to come, or, below zero, that have come */
+    int64_t bytes;     /* of transactions: pending, or, below zero, arrived in advance */
     bool must_not_complete;
 };
 
 /* Finds the object at an address of a lane of the current split. false: there is none, and the
- * launch has failed. *name is its place in shared memory, or, in that of another block of the
- * cluster, its soft_cluster_address. */
+ * launch has failed. *name is its offset in shared memory or, in another block of the cluster, its
+ * soft_cluster_address. */
 bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                         uint64_t address, enum soft_access_space space, uint32_t *name);
 
-/* Changes an object; what waits for its phase goes on when that is over. *before is its state
- * before. false: it cannot be changed so, and the launch has failed. */
+/* Changes an object; its waiters resume if the phase completes. *before is its previous state.
+ * false: the change is invalid, and the launch has failed. */
 bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                          uint32_t name, const struct soft_mbarrier_change *change,
                          uint64_t *before);
@@ -43,7 +43,7 @@ uint64_t soft_mbarrier_state(const struct soft_cta *cta, uint32_t offset);
 uint32_t soft_mbarrier_pending(uint64_t state);
 uint32_t soft_mbarrier_parity(uint64_t state);
 
-/* Says what the object at an offset waits for; always terminated. */
+/* Prints what the object at an offset waits for; always terminated. */
 void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *text, size_t bytes);
 
 #endif

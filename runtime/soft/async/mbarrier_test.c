@@ -1,5 +1,5 @@
 /*
- * Mbarriers: when a phase is over, who waits for it, and what cannot be.
+ * Mbarriers: when a phase completes, which threads wait for it, and invalid uses.
  */
 #include "test/test_soft.h"
 

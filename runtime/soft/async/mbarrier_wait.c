@@ -26,7 +26,7 @@ set_aside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t of
     return soft_warp_stop(warp, SOFT_STOP_SWITCH, in);
 }
 
-/* Some lanes have seen a phase be over, most often all at one object. */
+/* Some lanes have observed a completed phase, usually all of the same object. */
 static void acquire(struct soft_warp *warp, uint32_t lanes, const uint32_t *offsets) {
     if (warp->cta->race == NULL) return;
     while (lanes != 0) {

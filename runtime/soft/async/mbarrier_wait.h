@@ -1,5 +1,5 @@
 /*
- * Waiting at mbarriers: a test of a phase that is not over sets its split aside for a while.
+ * Waits at mbarriers: a test of an incomplete phase sets its split aside for a while.
  */
 #ifndef SOFT_MBARRIER_WAIT_H
 #define SOFT_MBARRIER_WAIT_H
@@ -10,7 +10,7 @@
 const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
                                                   const struct soft_instruction *in);
 
-/* Lets those that are set aside go on: of all objects. false: there are none. */
+/* Resumes the splits that are set aside, of all objects. false: there are none. */
 bool soft_mbarrier_time_out(struct soft_cta *cta);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * Asynchronous sums: what cp.reduce.async.bulk and red.async do to memory when they are carried
- * out.
+ * Asynchronous reductions: the memory operations of cp.reduce.async.bulk and red.async.
  *
- * Each element is an atomic operation of its own, so it is atom that does it: 32 elements at a time
- * are put into a frame made for the purpose, as the lanes of a warp, and atom's handler is run.
+ * Each element is a separate atomic operation, so atom's handler executes it: 32 elements at a time
+ * are put into a temporary frame, as the lanes of a warp.
  */
 #include "async.h"
 

@@ -1,5 +1,5 @@
 /*
- * Asynchronous stores and sums: into shared memory, which an mbarrier counts, and out of it.
+ * Asynchronous stores and reductions: into shared memory, counted by an mbarrier, and out of it.
  */
 #include "test/test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * Boxes that come to other blocks of a cluster: multicast copies, and addresses of other blocks.
+ * Boxes for other blocks of a cluster: multicast copies, and addresses of other blocks.
  */
 #include "test/test_tensor.h"
 

@@ -4,15 +4,14 @@
  * 9.7.9.27.1.4 (cp.async.bulk.prefetch.tensor).
  *
  * The rows of a box follow each other in shared memory. If the map has a swizzle, a row takes at
- * least as many bytes as the swizzle spans, and the bits of the address decide where in its 128
- * bytes a chunk of 16 bytes is stored.
- * Elements outside the tensor come as zeros or NaN, and count as bytes that have come. The map is
- * read when the copy begins, the elements when it is carried out. A multicast copy is one for each
- * block.
+ * least the bytes of the swizzle span, and the address bits select where in its 128 bytes a chunk
+ * of 16 bytes is stored. Elements outside the tensor are zeros or NaN, and count as arrived bytes.
+ * The map is read when the copy starts, the elements when it is executed. A multicast copy is one
+ * copy per block.
  *
- * What the manual does not say is as an H200 does it, by README.md: a box begins at a multiple of
- * 16 bytes of a row, and one that is written not in front of the tensor; of a tile that is written
- * whole units of 16 bytes are.
+ * Where the manual is silent, the device does what an H200 does (README.md): a box must begin at a
+ * multiple of 16 bytes of a row; a stored box must not begin before the tensor; and a stored tile
+ * is written in whole units of 16 bytes.
  */
 #include "async.h"
 
@@ -80,7 +79,7 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
     return true;
 }
 
-/* The coordinates, and the im2col offsets of what is read. */
+/* The coordinates, and the im2col offsets of loads. */
 static bool read_place(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        struct soft_box_place *place) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
@@ -103,7 +102,7 @@ static bool read_place(struct soft_warp *warp, const struct soft_instruction *in
     return true;
 }
 
-/* Whether a tile is where the hardware copies one. If not, the launch has failed. */
+/* Whether the hardware copies a tile at this place. If not, the launch has failed. */
 static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
     const struct soft_tensor_map *map = &copy->map;
     bool writes = copy->to == SOFT_SPACE_GLOBAL;
@@ -119,16 +118,15 @@ static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy
     for (unsigned i = 0; i < map->rank && writes; i++) {
         if (copy->place.begin[i] >= 0) continue;
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "the box begins at %d along dimension %u, in front of the tensor, where "
-                         "only loads may begin",
+                         "the box begins at %d along dimension %u, before the tensor, where only "
+                         "loads may begin",
                          copy->place.begin[i], i);
         return false;
     }
     for (unsigned i = 0; i + 2 < map->rank && writes && map->im2col; i++) {
         if (map->lower[i] >= 0) continue;
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "the bounding box begins at %d, in front of the tensor, and only loads "
-                         "may have such a one",
+                         "the bounding box begins at %d, before the tensor, which only loads allow",
                          map->lower[i]);
         return false;
     }
@@ -183,7 +181,7 @@ static bool find_box(struct soft_warp *warp, const struct soft_async_op *copy, u
                              out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, place);
 }
 
-/* Where the copy goes, and its mbarrier: of the block of a rank, if it is for several. */
+/* The copy's destination and mbarrier: in the block of a rank, if it is multicast. */
 static bool read_targets(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                          uint32_t rank, struct soft_async_op *copy) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
@@ -235,7 +233,7 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
     return soft_async_op_begin(warp, copy, list);
 }
 
-/* A prefetch does nothing, but its map must be one. */
+/* A prefetch does nothing, but its map must be valid. */
 static bool prefetch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
     struct soft_async_op like = {.in = in, .to = SOFT_SPACE_SHARED};
     return read_map(warp, in, lane, &like.map) && read_place(warp, in, lane, &like.place) &&
@@ -264,7 +262,7 @@ const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
 
 /* ---- carrying out ---- */
 
-/* The PTX type of a map's elements in a sum, by CUtensorMapDataType; 0: none has sums. */
+/* The PTX type of a map's elements in a reduction, by CUtensorMapDataType; 0: no reductions. */
 static enum ptx_modifier type_of_sum(const struct soft_tensor_map *map) {
     static const enum ptx_modifier types[] = {
         PTX_b8,  PTX_b16, PTX_u32,  PTX_s32, PTX_u64, PTX_s64, PTX_f16,
@@ -290,14 +288,14 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     }
 }
 
-/* What is out of bounds: zeros, or a NaN, of which every 16 bits are the same whatever the type. */
+/* Elements out of bounds: zeros, or a NaN whose 16-bit words are equal for every type. */
 static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     static const uint8_t nan[2] = {0xf7, 0x7f};
     for (unsigned i = 0; i < count; i++) bytes[i] = map->fills_nan ? nan[i % 2] : 0;
 }
 
-/* Loads of TFLOAT32 are rounded to nearest, ties to even, and a NaN becomes that of all digits; an
- * H200 flushes no subnormal number, with FTZ either. */
+/* Loads of TFLOAT32 are rounded to nearest, ties to even, and a NaN gets all digits; an H200
+ * flushes no subnormal number, not even with FTZ. */
 static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     enum { TFLOAT32 = 11, CUT_BITS = 13, NAN_BITS = 0x7fffe000 };
     if (map->type < TFLOAT32) return;
@@ -314,7 +312,7 @@ static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned 
     }
 }
 
-/* Where a box is in shared memory, and whose that is. */
+/* The place of a box in shared memory, and the owning block. */
 struct shared_box {
     struct soft_cta *cta;
     struct soft_place place;
@@ -356,7 +354,7 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
     return true;
 }
 
-/* The hardware does so, and what is there may be somebody else's. */
+/* The hardware does this too, and may overwrite unrelated data. */
 static void note_behind(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
                         const struct soft_tensor_walk *row) {
     uint64_t bytes = ((uint64_t)copy->map.last[0] + 1) * copy->map.element_bytes;
@@ -365,7 +363,7 @@ static void note_behind(struct soft_warp *warp, const struct soft_async_op *copy
         .kind = "box behind row", .lanes = 1u << lane, .address = address, .minor = true};
     if (row->behind == 0) return;
     soft_launch_find(warp, copy->in, &finding,
-                     "a row of %llu bytes is written in units of 16 bytes, so the %u bytes behind "
+                     "a row of %llu bytes is written in units of 16 bytes, so the %u bytes after "
                      "it at 0x%llx are %s",
                      (unsigned long long)bytes, row->behind, (unsigned long long)address,
                      (copy->in->mode & SOFT_BULK_REDUCE) != 0 ? "changed" : "overwritten");
@@ -422,7 +420,7 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     struct soft_tensor_walk row;
     uint32_t offset;
     if (!find_box(warp, copy, lane, &shared.place)) return false;
-    /* What lies between rows that are apart is not read. */
+    /* The bytes between separate rows are not read. */
     bool gaps = soft_tensor_row_pitch(&copy->map) != soft_tensor_row_bytes(&copy->map);
     if (out && !gaps) {
         soft_access_check_read(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],

@@ -1,5 +1,5 @@
 /*
- * Boxes of tensors: into shared memory and back, beside a copy made here element by element.
+ * Boxes of tensors: into shared memory and back, compared with a copy made here element by element.
  */
 #include "base/tensor_map.h"
 #include "test/test_tensor.h"

@@ -31,7 +31,7 @@ struct data {
 };
 _Static_assert(offsetof(struct data, box) == 160, "the kernels count so many");
 
-/* A thread: what is in front of the copy, the copy, and what is behind it. */
+/* One thread: what precedes the copy, the copy, and what follows it. */
 #define EDGE(before, copy, after)                                                                  \
     TEST_KERNEL_WITH(                                                                              \
         ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 m;",                                 \
@@ -58,7 +58,7 @@ static const char load_text[] =
          "BACK: ld.shared.u32 %r7, [%r11]; st.global.u32 [%rd3+160], %r7; add.u32 %r11, %r11, 4;\n"
          "add.u64 %rd3, %rd3, 4; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 32; @%p1 bra BACK;\n");
 
-/* A tensor of rows of so many bytes, and where a box of it begins, in bytes of the row. */
+/* A tensor's bytes per row, and the byte of the row at which a box begins. */
 struct edge {
     int type, each, row, at;
 };
@@ -99,7 +99,7 @@ static bool is_refused(enum operation operation, const struct edge *edge) {
 static void check_refused(enum operation operation, const struct edge *edge, CUresult result) {
     char at[80];
     snprintf(at, sizeof at, "the box begins at %d along dimension 0, %s", edge->at / edge->each,
-             edge->at % 16 != 0 ? "which is byte " : "in front of the tensor");
+             edge->at % 16 != 0 ? "which is byte " : "before the tensor");
     cr_assert_eq(result, CUDA_ERROR_ILLEGAL_INSTRUCTION, "%d, row of %d at %d: %d", (int)operation,
                  edge->row, edge->at, (int)result);
     cr_assert(strstr(test_log(), at) != NULL, "%s: %s", at, test_log());
@@ -153,7 +153,7 @@ static void try(enum operation operation, const struct edge *edge) {
     }
 }
 
-/* The places that were measured, of rows that end 0 to 15 bytes behind a unit. */
+/* The measured box positions, in rows that end 0 to 15 bytes after a unit. */
 static void try_rows(int type, int each, const int *rows, size_t count) {
     for (size_t r = 0; r < count; r++) {
         int row = rows[r], last = row / 16 * 16;
@@ -274,7 +274,7 @@ Test(tensor_edge, what_is_written_behind_a_row_is_a_note) {
          "box behind row in kernel k in block (0,0,0), thread (0,0,0), at PTX line 14: "
          "cp.async.bulk.tensor"},
         {store_text, 148, 144,
-         "a row of 148 bytes is written in units of 16 bytes, so the 12 bytes behind it at 0x"},
+         "a row of 148 bytes is written in units of 16 bytes, so the 12 bytes after it at 0x"},
         {store_text, 148, 144, " are overwritten"},
         {reduce_text, 132, 128, " are changed"},
         {store_text, 148, 80, NULL},
@@ -300,7 +300,7 @@ Test(tensor_edge, what_is_written_behind_a_row_is_a_note) {
         cr_assert(first != NULL && strstr(first + 1, "box behind row") == NULL, "%zu: %s", i, said);
         cr_assert(strstr(said, cases[i].said) != NULL, "%zu: %s", i, said);
         char at[64];
-        snprintf(at, sizeof at, "behind it at 0x%llx are",
+        snprintf(at, sizeof at, "after it at 0x%llx are",
                  (unsigned long long)data.tensor + (unsigned)cases[i].row);
         cr_assert(strstr(said, at) != NULL, "%zu: %s is not in %s", i, at, said);
     }
@@ -331,7 +331,8 @@ Test(tensor_edge, a_unit_behind_the_allocation_is_out_of_bounds) {
     cr_assert(strstr(test_log(), "a store of 16 bytes at 0x") != NULL, "%s", test_log());
 }
 
-/* Of fresh memory the words behind a row that a store has written are read, and those behind. */
+/* Reads, in fresh memory, the words after a row that a store has written, and the words after
+ * those. */
 Test(tensor_edge, what_is_written_behind_a_row_counts_as_written) {
 #define READ(offset)                                                                               \
     EDGE(FILL, "cp.async.bulk.tensor.2d." OUT ".bulk_group [%rd1, {%r20, %r21}], [s];\n",          \

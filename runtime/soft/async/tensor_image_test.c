@@ -1,5 +1,5 @@
 /*
- * Copies by im2col: what cuTensorMapEncodeIm2col takes, and the way of the filter.
+ * Copies by im2col: the arguments of cuTensorMapEncodeIm2col, and the path of the filter.
  */
 #include "test/test_tensor.h"
 

@@ -1,9 +1,9 @@
 /*
- * Random copies of boxes, beside a model that goes through the box element by element.
+ * Random copies of boxes, compared with a model that copies element by element.
  *
- * A block of a launch copies one box by one map, to or from a part of the memory that is its own.
- * Shared memory is compared before the wait, when nothing may have come, and after it; what a copy
- * writes in global memory likewise.
+ * Each block of a launch copies one box with one map, to or from its own part of the memory. Shared
+ * memory is compared before the wait, when nothing may have arrived, and after it; likewise the
+ * global memory that a copy writes.
  */
 #include "test/box_model.h"
 #include "test/test_soft.h"
@@ -397,7 +397,7 @@ static void end(void) {
 
 TestSuite(tensor_random, .init = begin, .fini = end);
 
-/* The only things to be said are that boxes lie outside, and that tiles are written behind rows. */
+/* The only permitted reports are boxes outside the tensor and tiles written past rows. */
 static void check_said(size_t cases, bool behind) {
     char said[1 << 16];
     size_t outside_said = 0, behind_said = 0;

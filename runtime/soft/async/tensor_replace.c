@@ -2,8 +2,8 @@
  * Changes of tensor maps by kernels. Source: PTX ISA 9.0, sections 9.7.9.28 (tensormap.replace) and
  * 9.7.13.16 (tensormap.cp_fenceproxy).
  *
- * Compilers make a map out of 128 zeros by replacing every field: zeros are a map without fields.
- * Whether the fields fit together is seen when a copy reads the map.
+ * Compilers make a map from 128 zeros by replacing every field: zeros are a map without fields. A
+ * copy that reads the map checks that the fields are consistent.
  */
 #include "async.h"
 
@@ -39,7 +39,7 @@ static bool replace_type(struct soft_tensor_map *map, uint64_t value) {
     return true;
 }
 
-/* Numbers beyond the field are as wrong as the largest one that it holds. */
+/* A number that does not fit into the field is as invalid as the field's largest one. */
 static uint16_t narrow(uint64_t value) {
     return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
@@ -65,7 +65,7 @@ static bool replace(struct soft_warp *warp, const struct soft_instruction *in, u
         map->strides[i + 1] = value;
         return true;
     case SOFT_MAP_STEP:
-        /* As when a map is made: the first one is ignored where nothing is interleaved. */
+        /* As when a map is made: without interleaving, the first one is ignored. */
         if (i > 0 || map->interleave != 0)
             map->steps[i] = value < UINT8_MAX ? (uint8_t)value : UINT8_MAX;
         return true;

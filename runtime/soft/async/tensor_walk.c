@@ -2,8 +2,8 @@
  * The rows of a box. Source: PTX ISA 9.0, sections 5.5.3 (tiled mode) and 5.5.4 (im2col mode).
  *
  * In im2col mode the filter moves through the bounding box, dimension by dimension from the second
- * on, and then through that of the next image, until there are as many pixels as wanted. Each is
- * read at the filter's place and the offsets.
+ * on, and then through that of the next image, until it has the requested number of pixels. Each is
+ * read at the filter's position plus the offsets.
  */
 #include "tensor_walk.h"
 
@@ -16,11 +16,11 @@ void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_ten
     for (unsigned i = 0; i < map->rank; i++) walk->base[i] = place->begin[i];
 }
 
-/* The part of the row inside the tensor's first dimension, whatever the others are. A box that is
- * written begins and ends at a unit, so a unit that the tensor's row ends in is all in the box. */
+/* The part of the row inside the tensor's first dimension, regardless of the others. A stored box
+ * begins and ends at a unit, so it contains the whole unit in which the tensor's row ends. */
 static void find_part(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
-    if (map->interleave != 0) { /* a slice is inside or it is not */
+    if (map->interleave != 0) { /* a slice is entirely inside or outside */
         walk->bytes = walk->row_bytes;
         return;
     }
@@ -35,7 +35,7 @@ static void find_part(struct soft_tensor_walk *walk) {
     walk->bytes += walk->behind;
 }
 
-/* Where the row is along a dimension behind the first one. */
+/* The row's coordinate in a dimension after the first. */
 static int64_t place_along(const struct soft_tensor_walk *walk, unsigned i) {
     const struct soft_tensor_map *map = walk->map;
     if (!map->im2col) return walk->base[i] + (int64_t)walk->index[i] * map->steps[i];

@@ -1,5 +1,5 @@
 /*
- * Products that wait to be waited for. Source: PTX ISA 9.0, sections 9.7.15.5 to 9.7.15.8.
+ * Pending products. Source: PTX ISA 9.0, sections 9.7.15.5 to 9.7.15.8.
  */
 #include "wgmma.h"
 
@@ -14,18 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A warp that never waits has its oldest products made when there are so many. */
+/* Once a warp that never waits has this many pending products, the oldest are computed. */
 enum { PRODUCTS_MAX = 128, ALL = (1 << SOFT_WGMMA_WARPS) - 1 };
 
 struct soft_wgmma {
     struct soft_wgmma_op *first, **end, *free;
     uint32_t pending;
     uint64_t begun, committed;
-    bool fenced;            /* there has been a fence */
-    /* The registers written since the last fence, a bit each, of one frame. */
+    bool fenced; /* there has been a fence */
+    /* The registers of one frame written since the last fence, one bit each. */
     const struct soft_frame *frame;
     uint32_t *dirty, words;
-    /* Of the first warp of a warpgroup: the products that not all its warps have done. */
+    /* In the first warp of a warpgroup: the products that not all warps have computed. */
     struct soft_wgmma_group group;
 };
 
@@ -48,7 +48,7 @@ static struct soft_wgmma *wgmma_of(struct soft_warp *warp) {
 
 /* ---- registers ---- */
 
-/* A register is known by its slot; both are of one frame. */
+/* A register is identified by its slot; both are in one frame. */
 static bool is_dirty(const struct soft_wgmma *own, const struct soft_frame *frame, uint32_t slot) {
     uint32_t at = slot / SOFT_SLOT_BYTES;
     if (own->frame != frame || at / 32 >= own->words) return false;
@@ -83,8 +83,8 @@ static unsigned a_count(const struct soft_wgmma_op *op) {
     return op->in->mode & SOFT_WGMMA_A_IN_REGISTERS ? 4 : 0;
 }
 
-/* The product in flight that has a register as its result, or (factors) as its A. likely: which
- * register of the result it may be. */
+/* The pending product with a register in its result or (factors) in its A. likely: a guess of the
+ * register's index in the result. */
 static const struct soft_wgmma_op *user_of(const struct soft_warp *warp, uint32_t slot,
                                            uint32_t likely, bool factors) {
     const struct soft_wgmma_op *op = warp->wgmma != NULL ? warp->wgmma->first : NULL;
@@ -127,8 +127,8 @@ const struct soft_instruction *soft_wgmma_fence(struct soft_warp *warp,
     return in + 1;
 }
 
-/* Registers written before the product begins must be fenced; those of a product of the same shape
- * need not be. */
+/* Registers written before the product must be fenced, except those of a product of the same
+ * shape. */
 static void check_registers(struct soft_warp *warp, const struct soft_wgmma_op *op) {
     const struct soft_wgmma *own = warp->wgmma;
     bool dirty = !own->fenced, other_shape = false;
@@ -166,7 +166,7 @@ static uint32_t bit_of(const struct soft_warp *warp) {
     return 1u << warp->index % SOFT_WGMMA_WARPS;
 }
 
-/* A warp's part of a product; NULL: it has not begun it, or done it. */
+/* A warp's part of a product; NULL: not issued yet, or done. */
 static struct soft_wgmma_op *part_of(const struct soft_warp *warp,
                                      const struct soft_wgmma_product *product) {
     struct soft_wgmma_op *op = warp->wgmma != NULL ? warp->wgmma->first : NULL;
@@ -174,7 +174,7 @@ static struct soft_wgmma_op *part_of(const struct soft_warp *warp,
     return op;
 }
 
-/* All four warps have begun a product: those that wait for that go on. */
+/* All four warps have issued a product: those that wait for it continue. */
 static void wake(struct soft_warp *leader) {
     struct soft_cta *cta = leader->cta;
     cta->idle = 0;
@@ -234,7 +234,7 @@ static bool join_product(struct soft_warp *warp, struct soft_wgmma_op *op) {
 
 /* ---- products ---- */
 
-/* A report is about the instruction that began the product. */
+/* A report names the instruction that issued the product. */
 struct standpoint {
     struct soft_split split, *current;
 };
@@ -253,8 +253,8 @@ static void tell_overwritten(struct soft_warp *warp, const struct soft_wgmma_op 
                      warp->index);
 }
 
-/* A warp has waited for a product: the factors are read, and what is written to shared memory from
- * now on is no matter. false: they are gone, and the launch has failed. */
+/* A warp has waited for a product: the factors are read, so later writes to shared memory do not
+ * matter. false: they are outside shared memory, and the launch has failed. */
 static bool settle(struct soft_warp *warp, struct soft_wgmma_product *product) {
     struct soft_warp *leader = leader_of(warp);
     bool ok = true;
@@ -275,8 +275,8 @@ static bool settle(struct soft_warp *warp, struct soft_wgmma_product *product) {
     return ok;
 }
 
-/* Makes the oldest product, which all four warps have begun. false: it cannot be, and the launch
- * has failed. */
+/* Computes the oldest product, which all four warps have issued. false: it is invalid, and the
+ * launch has failed. */
 static bool finish_first(struct soft_warp *warp, soft_wgmma_multiply *multiply) {
     struct soft_wgmma *own = warp->wgmma;
     struct soft_wgmma_op *op = own->first;
@@ -344,7 +344,7 @@ static struct soft_wgmma_op *new_op(struct soft_warp *warp, const struct soft_in
     return op;
 }
 
-/* A part is there, and the others may wait for it. */
+/* A part has been issued, and the other warps may wait for it. */
 static void begin_part(struct soft_warp *warp, struct soft_wgmma_op *op) {
     struct soft_wgmma *own = warp->wgmma;
     warp->cta->multiplies = true;
@@ -386,7 +386,7 @@ const struct soft_instruction *soft_wgmma_commit(struct soft_warp *warp,
     return in + 1;
 }
 
-/* Not all of its warpgroup have begun a product that a warp waits for. */
+/* A warp waits for a product that not all warps of its warpgroup have issued. */
 static const struct soft_instruction *set_aside(struct soft_warp *warp,
                                                 const struct soft_instruction *in,
                                                 const struct soft_wgmma_op *op) {
@@ -413,7 +413,7 @@ const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
     return in + 1;
 }
 
-/* ---- the life of a warp ---- */
+/* ---- a warp's products ---- */
 
 static void report_uneven(struct soft_warp *warp) {
     struct soft_warp *leader = leader_of(warp);

@@ -1,24 +1,24 @@
 /*
- * Wgmma: products of matrices that a warpgroup has begun and not waited for.
+ * Wgmma: matrix products that a warpgroup has issued and not yet waited for.
  *
- * Four consecutive warps make a product of 64 rows, each its 16. A GPU does it at any time between
- * the instruction and the wait; here a warp does its part at the wait, so that whoever does not
- * wait finds the old accumulator. The factors in shared memory are read when the first warp has
- * waited, for all four: a product is one operation of its warpgroup, which one warp cannot see
- * complete while another has not begun it, so the wait is for that as well. What the factors were
- * at the beginning is kept, to report that they were changed in between.
+ * Four consecutive warps compute a product of 64 rows, 16 rows per warp. A GPU does it at any time
+ * between the instruction and the wait. Here a warp computes its rows when it executes the wait, so
+ * that a kernel without the wait reads the old accumulator. The wait also blocks until every other
+ * warp of the warpgroup has issued the product, because a product is one operation of its
+ * warpgroup. The first wait reads the factors in shared memory for all four warps. A copy of the
+ * factors at the time of the instruction is kept, to report that they were changed in between.
  *
- * Reported: registers of a product used before the wait, registers written and no wgmma.fence
- * behind it, factors overwritten, factors that boxes of tensors brought with another swizzle than
- * the descriptor has, warps of a warpgroup that do not execute the same, and products that nobody
- * waited for. Source: PTX ISA 9.0, section 9.7.15.
+ * Reported: registers of a product used before the wait, registers written without a wgmma.fence
+ * afterwards, factors overwritten, factors that a TMA box wrote with another swizzle than the
+ * descriptor's, warps of a warpgroup that diverge, and products that no warp waited for. Source:
+ * PTX ISA 9.0, section 9.7.15.
  */
 #ifndef SOFT_WGMMA_H
 #define SOFT_WGMMA_H
 
 #include "wgmma_product.h"
 
-/* Makes a warp's part of a product whose factors are there; compiled for each level. */
+/* Computes a warp's part of a product whose factors have been read; compiled for each level. */
 typedef void soft_wgmma_multiply(const struct soft_wgmma_op *op);
 
 /* wgmma.mma_async */
@@ -39,7 +39,7 @@ const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
 const struct soft_instruction *soft_wgmma_use(struct soft_warp *warp,
                                               const struct soft_instruction *in);
 
-/* A warp's last thread has exited; a warp begins; it is gone. */
+/* A warp's last thread has exited; a warp begins; it is freed. */
 void soft_wgmma_end(struct soft_warp *warp);
 void soft_wgmma_begin(struct soft_warp *warp);
 void soft_wgmma_drop(struct soft_warp *warp);

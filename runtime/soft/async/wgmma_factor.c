@@ -1,5 +1,5 @@
 /*
- * Where the factors of a product lie in shared memory, and what can be told to be wrong with them.
+ * Where the factors of a product are in shared memory, and which of their mistakes are reported.
  * Source: PTX ISA 9.0, section 9.7.15.5.1 (layouts, descriptors).
  */
 #include "wgmma_factor.h"
@@ -13,7 +13,7 @@
 
 /* A factor: rows (of A) or columns (of B) of k elements. */
 struct matrix {
-    uint32_t start, leading, stride, base, atom; /* atom: chunks side by side that are swizzled */
+    uint32_t start, leading, stride, base, atom; /* atom: adjacent chunks that are swizzled */
     bool k_major;
 };
 
@@ -46,7 +46,7 @@ static uint32_t place_of(const struct matrix *m, uint32_t along, uint32_t across
         at +=
             block * m->stride + across / m->atom * m->leading + across % m->atom * SOFT_WGMMA_CHUNK;
     }
-    /* The number of the 128-byte row within the pattern is added, bit by bit, to the chunk's. */
+    /* The chunk's number is XORed with the number of the 128-byte row within the pattern. */
     return at ^ (((at >> 7) - m->base) & (m->atom - 1)) << 4;
 }
 
@@ -68,12 +68,12 @@ static uint32_t rows_from(const struct soft_warp *warp) {
     return warp->index % SOFT_WGMMA_WARPS * SOFT_WGMMA_ROWS;
 }
 
-/* What is told of a factor's chunks when a product begins. */
+/* What is checked of a factor's chunks when a product is issued. */
 struct told {
     uint32_t unwritten, unwritten_at;
-    uint32_t swizzled; /* chunks that boxes brought with another swizzle, which is: */
+    uint32_t swizzled; /* chunks that boxes wrote with another swizzle, which is: */
     unsigned swizzle;
-    bool any; /* something in those is not zero: zeros are the same in any order */
+    bool any; /* one of those is not zero: zeros are the same in any order */
 };
 
 static void look_at(const struct soft_cta *cta, const struct matrix *m, uint32_t at,

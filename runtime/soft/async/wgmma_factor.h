@@ -6,17 +6,17 @@
 
 #include "wgmma_product.h"
 
-/* The warps of a warpgroup, each of which has so many rows of A. */
+/* The warps of a warpgroup, and the rows of A per warp. */
 enum { SOFT_WGMMA_WARPS = 4, SOFT_WGMMA_ROWS = 16 };
 
-/* Reads a warp's rows of A, where they are in shared memory; or B. first: the product begins, and
- * what is wrong with the factor is reported. *changed becomes true if the bytes are others than
- * those that were there. false: some are outside shared memory, and the launch has failed. */
+/* Reads a warp's rows of A, if they are in shared memory, or B. first: the product is being issued,
+ * and mistakes in the factor are reported. *changed becomes true if the bytes differ from those
+ * read before. false: some are outside shared memory, and the launch has failed. */
 bool soft_wgmma_read_a(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
 bool soft_wgmma_read_b(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
 
-/* The offsets of the chunks of 16 bytes that a warp stands for where reads of shared memory are
- * checked: its rows of A, and a quarter of B. Returns how many. */
+/* The offsets of the 16-byte chunks whose reads are checked on behalf of a warp: its rows of A, and
+ * a quarter of B. Returns their number. */
 enum { SOFT_WGMMA_PART = SOFT_WGMMA_A_CHUNKS + SOFT_WGMMA_B_CHUNKS / 4 };
 uint32_t soft_wgmma_part(const struct soft_warp *warp, const struct soft_wgmma_op *op,
                          uint32_t offsets[SOFT_WGMMA_PART]);

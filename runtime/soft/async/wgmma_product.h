@@ -1,6 +1,6 @@
 /*
- * Wgmma product: what four warps make together, and the products of a warpgroup that not all of
- * its warps have done.
+ * Wgmma product: the joint product of four warps, and the products of a warpgroup that not all of
+ * its warps have computed.
  */
 #ifndef SOFT_WGMMA_PRODUCT_H
 #define SOFT_WGMMA_PRODUCT_H
@@ -11,7 +11,7 @@
 /* 16 bytes of a factor's row or column, the unit of all layouts in shared memory. */
 enum { SOFT_WGMMA_CHUNK = 16, SOFT_WGMMA_A_CHUNKS = 32, SOFT_WGMMA_B_CHUNKS = 512 };
 
-/* Of a factor of at most so many elements all are kept as numbers, twice each. */
+/* A factor of at most this many elements is kept as numbers, two per element. */
 enum { SOFT_WGMMA_NUMBERS = 2 * 16 * 256 };
 
 /* What four warps make together. */
@@ -24,7 +24,7 @@ struct soft_wgmma_product {
     bool settled;         /* a warp has waited, and the factors have been read */
     uint32_t begun, done; /* by warps, a bit each */
     uint8_t b_bytes[SOFT_WGMMA_B_CHUNKS * SOFT_WGMMA_CHUNK];
-    /* ops_wgmma.c: B as numbers, in an order of its own, and their exponents. */
+    /* ops_wgmma.c: B as numbers, in a private order, and their exponents. */
     enum { SOFT_WGMMA_UNREAD, SOFT_WGMMA_PLAIN, SOFT_WGMMA_UNUSUAL } b_kind;
     int32_t b_least, b_largest; /* exponents of numbers that are not zero */
     _Alignas(64) float b_value[SOFT_WGMMA_NUMBERS];
@@ -48,16 +48,15 @@ struct soft_wgmma_op {
     _Alignas(16) uint8_t a_bytes[SOFT_WGMMA_A_CHUNKS * SOFT_WGMMA_CHUNK]; /* of this warp's rows */
 };
 
-/* The products of a warpgroup, oldest first, and some to be used again. Those who use them are on
- * one host thread. */
+/* The products of a warpgroup, oldest first, and free ones. Used by one host thread. */
 struct soft_wgmma_group {
     struct soft_wgmma_product *first, **end, *free;
 };
 
-/* The product of a number; NULL: no warp has begun it, or all have done it. */
+/* The product with a number; NULL: no warp has issued it, or all have computed it. */
 struct soft_wgmma_product *soft_wgmma_find(const struct soft_wgmma_group *group, uint64_t number);
 
-/* Adds the product that a warp's part is of; NULL: there is no memory. */
+/* Adds the product of a warp's part; NULL: out of memory. */
 struct soft_wgmma_product *soft_wgmma_add(struct soft_wgmma_group *group, uint64_t number,
                                           const struct soft_wgmma_op *op);
 

@@ -2,9 +2,9 @@
  * The soft device's own ABI types against NVIDIA's: compiled where a toolkit of CUDA 13.0 or newer
  * is present, and checked by the compiler.
  *
- * cuda.h is included first. abi.h then declares its structs again under names of our own, made of
- * NVIDIA's handles and enumerations, and each field must lie where cuda.h puts it. The enumerators
- * of abi.def and the signatures of functions.def are held against cuda.h's by name.
+ * cuda.h is included first. abi.h then declares its structs again under other names, with NVIDIA's
+ * handles and enumerations, and each field must have the offset of cuda.h. The enumerators of
+ * abi.def and the signatures of functions.def are compared with cuda.h's by name.
  */
 #include <criterion/criterion.h>
 

@@ -1,8 +1,8 @@
 /*
  * The arena: blocks that double in size, carved from the front.
  *
- * Blocks that are given back are kept for the next arena, up to some megabytes: a large module
- * fills tens of them, and the system's faults and zeroes for new memory took a quarter of a load.
+ * Freed blocks are kept for the next arena, up to some megabytes: a large module fills tens of
+ * them, and page faults for new memory took a large part of a load.
  */
 #include "arena.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A block from so many bytes on is mapped, in pages of that size where the system has them. */
+/* Blocks of at least this size are mapped, in pages of this size if the system has them. */
 enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 64 * 1024, MAPPED_BYTES = 2 << 20 };
 
-/* Where memory is looked after by a sanitizer, what was given back is to be gone. */
+/* Under a sanitizer, freed blocks must be inaccessible. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { KEPT_BYTES = 0 };
 #elif defined(__has_feature)
@@ -32,7 +32,7 @@ enum { KEPT_BYTES = 64 << 20 };
 struct soft_arena_block {
     struct soft_arena_block *older;
     size_t bytes;
-    void *mapped; /* where the mapping begins; NULL: the block is of malloc's */
+    void *mapped; /* the begin of the mapping; NULL: the block is from malloc */
     size_t mapped_bytes;
     _Alignas(ALIGNMENT) char data[];
 };

@@ -15,19 +15,19 @@ struct soft_arena {
     char *next, *end; /* the free part of the newest block */
 };
 
-/* Zeroed memory, aligned for any type; NULL when the host has none left. */
+/* Zeroed memory, aligned for any type; NULL when the host is out of memory. */
 void *soft_arena_alloc(struct soft_arena *arena, size_t bytes);
 
-/* The same, not zeroed: for what is filled at once. */
+/* The same, not zeroed: for memory that is filled at once. */
 void *soft_arena_raw(struct soft_arena *arena, size_t bytes);
 
-/* A copy of length bytes of text with a NUL behind it; NULL when the host has no memory left. */
+/* A copy of length bytes of text, NUL-terminated; NULL when the host is out of memory. */
 char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length);
 
-/* Gives everything back. The arena is empty after, and usable. */
+/* Frees everything. The arena is then empty, and usable. */
 void soft_arena_clear(struct soft_arena *arena);
 
-/* Forgets what is in it and keeps the newest block, the largest, for what comes next. */
+/* Discards the contents and keeps the newest block, the largest, for the next use. */
 void soft_arena_reuse(struct soft_arena *arena);
 
 /* An array of count elements of a type. The product is checked. */

@@ -1,5 +1,5 @@
 /*
- * The arena: small blocks and mapped ones, and memory that is used again.
+ * The arena: small blocks, mapped blocks, and reused memory.
  */
 #include "arena.h"
 

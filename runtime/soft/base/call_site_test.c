@@ -1,6 +1,5 @@
 /*
- * Where calls are made, by the line tables of this program and of one that nvcc built; and tables
- * that are damaged.
+ * Call sites by the line tables of this program and of one that nvcc built; and damaged tables.
  */
 #include "call_site.h"
 #include "line_table.h"
@@ -27,8 +26,8 @@ Test(call_site, a_call_is_at_its_line) {
     cr_assert(soft_call_site_of(site) == site);
 }
 
-/* A loop's last part is code behind its body, and of a line above it: further up than one byte of a
- * line table can go back. */
+/* The last part of a loop is code after its body that belongs to an earlier line: further back than
+ * one byte of a line table can express. */
 Test(call_site, lines_may_go_back) {
     const void *site = NULL;
     unsigned line = 0;

@@ -45,7 +45,7 @@ void soft_crew_run(unsigned threads, size_t count,
     members[0] = (struct member){.crew = &crew, .number = 0};
     while (made < threads && made < SOFT_CREW_MAX && made < count) {
         members[made] = (struct member){.crew = &crew, .number = made};
-        /* Where no thread can be had, fewer do the work. */
+        /* If no thread can be created, fewer do the work. */
         if (pthread_create(&members[made].thread, NULL, work, &members[made]) != 0) break;
         made++;
     }

@@ -1,7 +1,7 @@
 /*
- * Crew: pieces of work that do not depend on each other, done by several threads at once.
+ * Crew: independent pieces of work, done by several threads.
  *
- * For work of milliseconds: the threads are made for it and end with it.
+ * For work of milliseconds: the threads are created for it and end with it.
  */
 #ifndef SOFT_CREW_H
 #define SOFT_CREW_H
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* What one thread writes and another reads are kept so many bytes apart. */
+/* The distance in bytes between what one thread writes and what another reads. */
 enum { SOFT_CREW_MAX = 8, SOFT_CREW_GAP = 128 };
 
 /* A thread's own arena, in an array. */
@@ -19,7 +19,7 @@ struct soft_share {
     char gap[SOFT_CREW_GAP];
 };
 
-/* How many threads a crew has: no more than run blocks, TOLLENS_SOFT_WORKERS. */
+/* The number of threads of a crew, at most TOLLENS_SOFT_WORKERS. */
 unsigned soft_crew_threads(void);
 
 /* Calls piece for each index below count, in any order, with the number of the thread that does it;

@@ -29,8 +29,8 @@ static inline uint32_t soft_dice_roll(uint64_t *dice, uint32_t count) {
     return (uint32_t)((*dice >> 32) * count >> 32);
 }
 
-/* Where a number below count goes in an order of all of them: a network of four rounds on pairs of
- * half as many bits, walked until it comes to a number below count again. */
+/* The position of a number below count in a permutation of all of them: a Feistel network of four
+ * rounds, repeated until the result is below count again. */
 static inline uint64_t soft_dice_place(uint64_t dice, uint64_t number, uint64_t count) {
     if (count < 2) return number;
     unsigned bits = 64 - (unsigned)__builtin_clzll(count - 1), half = (bits + 1) / 2;

@@ -6,8 +6,8 @@
 
 #include "abi.h"
 
-/* Reads a whole file, with eight NULs behind it; free it. *bytes (if not NULL) is its size.
- * CUDA_ERROR_FILE_NOT_FOUND: there is none that can be read. */
+/* Reads a whole file and appends eight NULs; the caller frees it. *bytes (if not NULL) is the
+ * file's size. CUDA_ERROR_FILE_NOT_FOUND: it cannot be read. */
 CUresult soft_file_text(const char *name, char **text, size_t *bytes);
 
 #endif

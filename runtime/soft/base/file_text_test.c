@@ -1,5 +1,5 @@
 /*
- * Files of every size are read whole, also where one fills the room that was made for it.
+ * Files of every size are read completely, also if one fills the allocated space.
  */
 #include "file_text.h"
 

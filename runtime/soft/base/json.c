@@ -99,7 +99,7 @@ static bool read_unit(struct reader *reader, uint32_t *unit) {
     return true;
 }
 
-/* Behind \u: a character, which may take two units. */
+/* After \u: a character, which may take two units. */
 static bool read_character(struct reader *reader, uint32_t *character) {
     uint32_t low = 0;
     if (!read_unit(reader, character)) return false;
@@ -150,7 +150,7 @@ static bool read_escape(struct reader *reader, char **to) {
     return true;
 }
 
-/* What is read is never longer than what is written. */
+/* The parsed string is never longer than its source. */
 static bool read_string(struct reader *reader, const char **text) {
     if (!take(reader, '"')) return refuse_next(reader, "a string");
     const char *close = reader->at;
@@ -192,8 +192,8 @@ static void take_digit(double *number, int *exponent, unsigned digit) {
     }
 }
 
-/* The number times a power of ten, which may have another range than a double: the inverse of 1e321
- * would have hardly a bit left. */
+/* The number times a power of ten that may be outside a double's range: the inverse of 1e321 would
+ * have hardly any bits left. */
 static double scale(double number, int exponent) {
     long double power = 1;
     if (number == 0) return 0;

@@ -1,6 +1,6 @@
 /*
  * Json: a small, strict reader of JSON (RFC 8259), for the files that configure the soft device.
- * The library has no dependencies, because users copy it as a single file.
+ * The soft device has no dependencies, because users copy it as a single file.
  *
  * Stricter than the standard: names in an object must differ, and nesting is limited.
  */
@@ -32,7 +32,7 @@ struct soft_json {
     const char *name;                         /* as a member of an object */
     const char *text;                         /* of a string; without a NUL in it */
     double number;
-    bool whole;     /* the number is written as a whole one that count holds */
+    bool whole;     /* the number is an integer that fits into count */
     uint64_t count; /* of a whole number */
     bool truth;
     struct soft_json *first, *next; /* elements or members, in the order written */
@@ -43,7 +43,7 @@ struct soft_json_error {
     char text[160];
 };
 
-/* Reads a text into an arena. NULL: it is not JSON, and the error says where and why. */
+/* Parses a text into an arena. NULL: it is not JSON, and the error has the place and the reason. */
 const struct soft_json *soft_json_read(struct soft_arena *arena, const char *text, size_t bytes,
                                        struct soft_json_error *error);
 

@@ -1,5 +1,5 @@
 /*
- * The reader of JSON: what it takes, what it refuses, and where it says so.
+ * The JSON parser: what it accepts, what it refuses, and the position of the error.
  */
 #include "json.h"
 #include "test/test_api.h"
@@ -86,7 +86,7 @@ Test(json, strings_are_unescaped) {
     cr_assert_str_eq(read("\"a\\\"\\\\\\/\\b\\f\\n\\r\\tz\"")->text, "a\"\\/\b\f\n\r\tz");
     cr_assert_str_eq(read("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\"")->text,
                      "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-    /* The first and the last pair, and what stands around the halves of pairs. */
+    /* The first and the last surrogate pair, and the neighbours of lone halves. */
     cr_assert_str_eq(read("\"\\ud800\\udc00\\udbff\\udfff\"")->text,
                      "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
     cr_assert_str_eq(read("\"\\ud7ff\\ue000\"")->text, "\xed\x9f\xbf\xee\x80\x80");

@@ -1,8 +1,8 @@
 /*
  * Runs the line programs of a file until one has a row for the address.
  *
- * The file is the program's own and may be damaged: every read is checked against the end of what
- * is read, and what makes no sense ends the unit.
+ * The file may be damaged: every read is checked against the end of its section, and an invalid
+ * value ends the unit.
  */
 #include "line_table.h"
 
@@ -267,7 +267,7 @@ struct line_search {
     uint64_t lowest, address;
     struct row last;  /* before the address */
     struct row own;   /* likewise, in the function and of no wrapper */
-    struct row after; /* the first one behind the address, of no wrapper */
+    struct row after; /* the first one after the address that is not of a wrapper */
 };
 
 /* Looks at a row, in the order of addresses. true: the address is before it, and found. */
@@ -339,7 +339,7 @@ static bool run(struct line_piece program, const struct unit *unit, struct line_
         } else if (opcode != 0) {
             run_standard(&program, unit, opcode, &row);
         } else if (run_extended(&program, &row)) {
-            /* The end of a sequence is the address behind its last row, and has no line. */
+            /* The end of a sequence is the address after its last row, and has no line. */
             row.line = 0;
             if (look_at(search, unit, &row)) return true;
             row = first_row;

@@ -18,10 +18,10 @@ struct soft_line {
     bool is_wrapper; /* it is of a function of CUDA's own headers, which calls the runtime */
 };
 
-/* Finds the line of an address, which is as the file at path has it; lowest is where its function
- * begins. For a line of CUDA's own headers, whose wrappers are inlined, it is the first line behind
- * it, where the caller uses the result, which is the call's own line as a rule. false: the file has
- * no line for the address. Reads the file each time. */
+/* Finds the line of an address, given relative to the file at path; lowest is where its function
+ * begins. If the line is in CUDA's own headers, whose wrappers are inlined, the result is the first
+ * line after it outside of them: there the caller uses the result, usually in the line of the call.
+ * false: the file has no line for the address. Reads the file each time. */
 bool soft_line_find(const char *path, uint64_t lowest, uint64_t address, struct soft_line *line);
 
 #endif

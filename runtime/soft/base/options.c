@@ -17,7 +17,7 @@ static void complain(const char *name, const char *value, const char *allowed) {
     fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
 }
 
-/* Digits, and K, M or G behind them. strtoull would also take blanks, a sign and what overflows. */
+/* Digits followed by K, M or G. strtoull would also accept blanks, a sign and overflow. */
 static bool read_size(const char *text, uint64_t *size) {
     static const char units[] = "KMG";
     uint64_t number = 0;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What TOLLENS_SOFT_DRIVER_VERSION may name, as cuDriverGetVersion reports it. */
+/* The range of TOLLENS_SOFT_DRIVER_VERSION, as reported by cuDriverGetVersion. */
 enum { SOFT_DRIVER_VERSION_MIN = 11000, SOFT_DRIVER_VERSION_MAX = 13000 };
 
 struct soft_options {
@@ -17,24 +17,27 @@ struct soft_options {
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
     int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 90 */
     int driver_version;     /* TOLLENS_SOFT_DRIVER_VERSION: 11000 to 13000 */
-    bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of what was never written */
+    bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of unwritten memory */
     bool check_sync;        /* it has sync: barriers and member masks used in undefined ways */
     bool check_race;        /* it has race: accesses that nothing orders */
-    bool check_stream;      /* it has stream: operations of streams that nothing orders */
-    bool check_leak;        /* it has leak: what was never given back */
+    bool check_stream;      /* it has stream: unordered operations of streams */
+    bool check_leak;        /* it has leak: objects that were not released */
     bool check_fatal;       /* it has fatal: a finding in a kernel ends the launch */
-    uint64_t budget; /* TOLLENS_SOFT_BUDGET: warp instructions a launch may take; 0: no end */
-    uint64_t seed; /* TOLLENS_SOFT_SEED: of the order that blocks and warps run in; 0: the usual */
-    const char *report; /* TOLLENS_SOFT_REPORT: a file that reports are added to, a JSON a line */
-    const char *summary; /* TOLLENS_SOFT_SUMMARY: a file that a process adds a line to at its end */
-    const char *trace; /* TOLLENS_SOFT_TRACE: a file that gets a line for each operation and call */
-    const char *faults; /* TOLLENS_SOFT_FAULTS: a file that says what is to fail */
-    int core;           /* TOLLENS_SOFT_CORE: 1, 3 or 4, the x86-64 level; 0: the best there is */
+    uint64_t budget; /* TOLLENS_SOFT_BUDGET: the warp instructions of a launch; 0: unlimited */
+    uint64_t seed;   /* TOLLENS_SOFT_SEED: the order in which blocks and warps run; 0: the usual */
+    const char *report;  /* TOLLENS_SOFT_REPORT: a file to append reports to, one JSON object per
+                         * line */
+    const char *summary; /* TOLLENS_SOFT_SUMMARY: a file to which a process appends a line at its
+                          * end */
+    const char *trace;   /* TOLLENS_SOFT_TRACE: a file that gets one line per operation and call */
+    const char *faults;  /* TOLLENS_SOFT_FAULTS: a file of fault rules */
+    int core;            /* TOLLENS_SOFT_CORE: 1, 3 or 4, the x86-64 level; 0: the highest
+                         * supported */
 };
 
 const struct soft_options *soft_options(void);
 
-/* Reads the environment as it is now. Texts of it are not copied. */
+/* Reads the current environment. Its strings are not copied. */
 void soft_options_read(struct soft_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The environment: a number is taken as it is written, or not at all.
+ * The environment: a number is used exactly as written, or not at all.
  */
 #include "options.h"
 

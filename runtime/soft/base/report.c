@@ -23,7 +23,7 @@ static struct {
     uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* How bad it is: what a GPU ends a launch with, what it lets pass, what may be meant so. */
+/* The severity: what ends a launch on a GPU, what does not, and what may be intended. */
 static const char *severity(const struct soft_report *report) {
     return report->result != 0 ? "error" : report->minor ? "note" : "warning";
 }
@@ -138,7 +138,7 @@ static void write_line(const struct soft_report *report, struct line *line) {
     put(line, "}\n");
 }
 
-/* The line is added by one write, so that the lines of processes that share a file stay whole. */
+/* The line is appended by one write, so that lines of processes that share a file are not mixed. */
 static void write_to_file(const struct soft_report *report) {
     static bool complained;
     static struct line line;
@@ -193,7 +193,7 @@ size_t soft_log_dump(uint32_t *position, char *text, size_t bytes) {
     uint32_t oldest = notes.end > LOG_LINES ? notes.end - LOG_LINES : 0;
     uint32_t first = notes.end, begin = *position > oldest ? *position : oldest;
     bool lost = *position < oldest;
-    /* The newest lines that fit, and room for the note that some do not. */
+    /* The newest lines that fit, with a note if some do not. */
     size_t needed = 1, room = bytes > sizeof cut ? bytes - sizeof cut : 0;
     while (first > begin) {
         size_t length = strlen(notes.lines[(first - 1) % LOG_LINES]) + 1;

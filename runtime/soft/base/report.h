@@ -15,7 +15,7 @@
 struct soft_report_place {
     char function[128];    /* that the kernel called; "" in the kernel itself */
     char instruction[128]; /* as written */
-    char source[160];      /* file:line, "" where the PTX does not say */
+    char source[160];      /* file:line, "" if the PTX has none */
     uint32_t ptx_line;
     uint32_t block[3], thread[3];
 };
@@ -24,37 +24,37 @@ struct soft_report {
     int result;            /* a CUresult; 0: a finding that does not fail the launch */
     bool minor;            /* a finding that can be meant so */
     const char *kind;      /* "illegal address", "uninitialised read", ... */
-    char kernel[128];      /* "": it is about no kernel alone, and the detail says all */
+    char kernel[128];      /* "": not about a single kernel; the detail has everything */
     char function[128];    /* that the kernel called; "" in the kernel itself */
     char instruction[128]; /* as written */
-    char source[160];      /* file:line, "" where the PTX does not say */
+    char source[160];      /* file:line, "" if the PTX has none */
     uint32_t ptx_line;
     uint32_t block[3], thread[3];
-    uint32_t lanes; /* how many lanes of the warp it concerns */
+    uint32_t lanes; /* the number of lanes of the warp */
     uint64_t address;
     char detail[768];
     bool has_other;
     struct soft_report_place other; /* the other access of a data race */
 };
 
-/* What a fatal result is called: "illegal address". Static. */
+/* The name of a fatal result: "illegal address". Static. */
 const char *soft_report_kind(int result);
 
-/* Tells of a report in all three places. Thread-safe. */
+/* Writes a report to all three places. Thread-safe. */
 void soft_report_print(const struct soft_report *report);
 
 /* Writes the report as one line of text; always terminated. */
 void soft_report_text(const struct soft_report *report, char *text, size_t bytes);
 
-/* The log behind cuLogsCurrent and cuLogsDumpToMemory: numbered lines, the oldest of which are
- * given up when it is full. */
+/* The log that cuLogsCurrent and cuLogsDumpToMemory read: numbered lines, of which the oldest are
+ * dropped when it is full. */
 uint32_t soft_log_end(void);
 void soft_log_add(const char *text);
 
 /* The same for lines that end with \n, and on stderr as well. */
 void soft_log_print(const char *text);
 
-/* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not
+/* Copies the lines from *position on, each with a newline, NUL at the end; older ones that do not
  * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position
  * moves to the end. */
 size_t soft_log_dump(uint32_t *position, char *text, size_t bytes);

@@ -1,5 +1,5 @@
 /*
- * What makes a tensor map valid, and how large its box is.
+ * Checks a tensor map, and computes the size of its box.
  */
 #include "tensor_map.h"
 
@@ -141,7 +141,7 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
 
 unsigned soft_tensor_taken(const struct soft_tensor_map *map, unsigned dimension) {
     unsigned step = map->steps[dimension];
-    /* Its box counts channels, of which a slice has several. */
+    /* Its box counts channels, several per slice. */
     if (map->interleave != 0 && dimension + 2 == map->rank) return 1;
     return (map->box[dimension] + step - 1) / step;
 }

@@ -26,7 +26,7 @@ static void complain(const char *path) {
     fprintf(stderr, "tollens-soft: cannot write the trace to %s: %s\n", path, strerror(errno));
 }
 
-/* The file is opened for each line: a program may close all files that it does not know. */
+/* The file is opened for each line, because a program may close all unknown descriptors. */
 static void put(const char *line, int length) {
     const char *path = soft_options()->trace;
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void put(const char *line, int length) {
     if (file >= 0) close(file);
 }
 
-/* What a name has that JSON would not take is left out. */
+/* Characters of a name that JSON does not allow are left out. */
 static void escape(const char *text, char *to, size_t bytes) {
     size_t length = 0;
     for (; *text != '\0' && length + 3 < bytes; text++) {
@@ -60,7 +60,7 @@ static void name(const char *what, unsigned row, const char *text) {
     put(line, length);
 }
 
-/* The process, and again where a fork has made another. */
+/* The process id, and again after a fork. */
 static void name_process(void) {
     static atomic_long named;
     const long process = (long)getpid();

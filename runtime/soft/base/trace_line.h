@@ -1,12 +1,11 @@
 /*
- * Trace: a line in the file of TOLLENS_SOFT_TRACE for each thing that a process did, as an event of
- * the Trace Event Format, which Perfetto and chrome://tracing open.
+ * Trace: one line in the file of TOLLENS_SOFT_TRACE per activity of a process, as an event of the
+ * Trace Event Format, which Perfetto and chrome://tracing open.
  *
- * Each line is an event and a comma, so that processes can share the file: whoever makes it writes
- * the bracket of the list before it, and `tollens soft --trace` what ends the list. A line is
- * written in one piece, and stays if the process is killed. Times are microseconds of the host's
- * monotonic clock; a row (tid) is a thread of the host, counted from 1, or a stream, from
- * SOFT_TRACE_STREAMS on.
+ * Each line is an event and a comma, so that processes can share the file: the process that creates
+ * it writes the opening bracket, and `tollens soft --trace` the closing one. A line is written at
+ * once, and remains if the process is killed. Times are microseconds of the host's monotonic clock;
+ * a row (tid) is a host thread, counted from 1, or a stream, from SOFT_TRACE_STREAMS on.
  *
  * Source: Trace Event Format, Google, 2016.
  */
@@ -27,10 +26,10 @@ struct soft_trace_event {
 
 bool soft_trace_is_on(void);
 
-/* The calling thread's row; names it at its first call. */
+/* The calling thread's row; the first call names it. */
 unsigned soft_trace_thread_row(void);
 
-/* Names a row. number stands behind the name. */
+/* Names a row: name, then number. */
 void soft_trace_name_row(unsigned row, const char *name, uint64_t number);
 
 /* Adds an event. The format makes members of a JSON object, such as "\"bytes\":%llu", of at most

@@ -11,13 +11,13 @@
 #include "race.h"
 #include "race_state.h"
 
-/* The handler for some lanes, which does for all of them: unlike that for a full warp it never goes
- * on to the next instruction by itself. */
+/* The handler for partial warps, which also works for full ones: unlike the full warp's handler, it
+ * never continues with the next instruction by itself. */
 static soft_handler *unchecked(const struct soft_instruction *in) {
     return soft_core()->run[in->op][1];
 }
 
-/* Checks take turns, so that a strong read takes what belongs to the value that it sees. */
+/* Checks are serialized, so that a strong read gets the clock that belongs to the value it sees. */
 static const struct soft_instruction *
 checked_by(struct soft_warp *warp, const struct soft_instruction *in,
            void (*check)(struct soft_warp *warp, const struct soft_instruction *in)) {
@@ -38,14 +38,14 @@ static const struct soft_instruction *checked_access(struct soft_warp *warp,
     return checked_by(warp, in, soft_race_access);
 }
 
-/* With some lanes only it waits for the others, or fails. */
+/* A partial warp waits for the other lanes, or fails. */
 static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
                                                      const struct soft_instruction *in) {
     if (warp->mask != UINT32_MAX) return unchecked(in)(warp, in);
     return checked_by(warp, in, soft_race_matrix);
 }
 
-/* A copy of a map is a .sync operation of all lanes besides. */
+/* A copy of a map is also a .sync operation of all lanes. */
 static const struct soft_instruction *checked_map(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
     bool syncs = in->op == SOFT_OP_map_copy && warp->cta->race != NULL;
@@ -68,8 +68,8 @@ static const struct soft_instruction *checked_proxy_fence(struct soft_warp *warp
     return unchecked(in)(warp, in);
 }
 
-/* Whether all members of the lanes' mask that are left run now: if not, the operation waits, and
- * comes here again when they have gathered. */
+/* Whether all remaining members of the lanes' mask run now: if not, the operation waits and is
+ * executed again when they have gathered. */
 static bool is_gathered(const struct soft_warp *warp, const struct soft_instruction *in) {
     const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]);
     uint32_t first = members[__builtin_ctz(warp->mask)];
@@ -85,8 +85,7 @@ static const struct soft_instruction *checked_warp_sync(struct soft_warp *warp,
     return unchecked(in)(warp, in);
 }
 
-/* The lane that a shuffle's lane takes its value from; its own where that would be out of range.
- * As in ops_lane.c. */
+/* The source lane of a shuffle; the lane itself if that is out of range. As in ops_lane.c. */
 static uint32_t source_of(const struct soft_warp *warp, const struct soft_instruction *in,
                           uint32_t lane) {
     enum { UP, DOWN, BFLY };
@@ -100,7 +99,7 @@ static uint32_t source_of(const struct soft_warp *warp, const struct soft_instru
     return inside ? (uint32_t)from & 31 : lane;
 }
 
-/* What a lane takes from one that takes no part is undefined; perhaps nobody looks at it. */
+/* A value from an inactive lane is undefined, but the kernel may not use it. */
 static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
                                                       const struct soft_instruction *in) {
     for (uint32_t left = warp->partial ? warp->mask : 0; left != 0; left &= left - 1) {
@@ -116,7 +115,7 @@ static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
     return checked_warp_sync(warp, in);
 }
 
-/* Gives an instruction the handlers that check it, if there are some and the checks are on. */
+/* Gives an instruction the handlers that check it, if it has some and the checks are on. */
 static void hook(struct soft_instruction *in) {
     bool race = soft_options()->check_race, sync = soft_options()->check_sync;
     enum soft_access_space space = soft_access_space(in->mode);

@@ -7,7 +7,7 @@
 #include "lower/code.h"
 
 /* Gives the instructions of a function, which is complete and not yet run, the handlers that check
- * them. What was fused is taken apart by that. */
+ * them. This undoes fusing. */
 void soft_checks_hook(const struct soft_code *code);
 
 #endif

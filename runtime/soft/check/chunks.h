@@ -8,23 +8,23 @@
 
 #include <stdint.h>
 
-enum { SOFT_CHUNK_SIZES = 24 }; /* 64 bytes, and twice as many each */
+enum { SOFT_CHUNK_SIZES = 24 }; /* 64 bytes, each class twice the previous one */
 
 struct soft_chunks {
     struct soft_arena arena;
     void *free[SOFT_CHUNK_SIZES]; /* of each size; each begins with the next one */
 };
 
-/* Zeroed bytes; NULL when the host has no memory. */
+/* Zeroed bytes; NULL when the host is out of memory. */
 void *soft_chunk_take(struct soft_chunks *chunks, size_t bytes);
 
-/* Gives back a chunk that was taken with so many bytes; NULL is none. */
+/* Returns a chunk that was taken with this number of bytes; NULL does nothing. */
 void soft_chunk_give(struct soft_chunks *chunks, void *chunk, size_t bytes);
 
 /* Gives everything back. */
 void soft_chunks_clear(struct soft_chunks *chunks);
 
-/* A table of records of one size, by number; they are there, and zero, from their first use on. */
+/* A table of records of one size, by number; a record is created, zeroed, at its first use. */
 struct soft_pages {
     struct soft_chunks *chunks;
     size_t record_bytes;
@@ -32,7 +32,7 @@ struct soft_pages {
     size_t room, count;
 };
 
-/* The record of a number; NULL when the host has no memory. */
+/* The record of a number; NULL when the host is out of memory. */
 void *soft_pages_at(struct soft_pages *pages, uint64_t number);
 
 /* The same, but NULL where it has not been used. */

@@ -46,7 +46,7 @@ void soft_race_prepare(struct soft_launch *launch, struct soft_cta *cta) {
     } else {
         cta->race = new_cta(race, cta->warp_count);
     }
-    /* A CTA that is not looked at would make those that are look wrong. */
+    /* An unchecked CTA would cause false reports about the checked ones. */
     if (cta->race == NULL) atomic_store(&race->given_up, true);
     pthread_mutex_unlock(&race->lock);
 }

@@ -20,20 +20,20 @@
 
 struct soft_warp;
 
-/* The lanes that run have come together in a .sync operation; or execute a fence. */
+/* The active lanes have met in a .sync operation; or execute a fence. */
 void soft_race_warp_sync(struct soft_warp *warp);
 void soft_race_fence(struct soft_warp *warp, enum soft_scope scope);
 
-/* The lanes that run are about to change a tensor map, or copy one together. */
+/* The active lanes are about to change a tensor map, or copy one together. */
 void soft_race_map(struct soft_warp *warp, const struct soft_instruction *instruction);
 
-/* The lanes that run execute a fence.proxy.async: SOFT_PROXY_ bits say for which memory. */
+/* The active lanes execute a fence.proxy.async for the memory of the SOFT_PROXY_ bits. */
 void soft_race_proxy_fence(struct soft_warp *warp, uint32_t spaces);
 
-/* The lanes that run are about to execute a load, a store or an atomic. */
+/* The active lanes are about to execute a load, a store or an atomic. */
 void soft_race_access(struct soft_warp *warp, const struct soft_instruction *instruction);
 
-/* The same of ldmatrix, stmatrix, wmma.load, wmma.store, for which all lanes have come. */
+/* The same for ldmatrix, stmatrix, wmma.load, wmma.store, at which all lanes have met. */
 void soft_race_matrix(struct soft_warp *warp, const struct soft_instruction *instruction);
 
 #endif

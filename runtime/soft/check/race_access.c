@@ -34,7 +34,7 @@ static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struc
     *cell = (struct soft_cell){0};
 }
 
-/* Whether a mark is of the block's cluster; of the block itself it mostly is. */
+/* Whether a mark is of the block's cluster; usually it is of the block itself. */
 static bool is_near(const struct soft_checked_access *touch, const struct soft_mark *mark) {
     const struct soft_cluster *cluster = touch->warp->cta->cluster;
     if (mark->time == 0 || mark->cta == touch->mark.cta) return true;
@@ -44,7 +44,7 @@ static bool is_near(const struct soft_checked_access *touch, const struct soft_m
     return false;
 }
 
-/* Shared memory is a new one in each block, and its cells are not. */
+/* Each block has new shared memory, but the cells are reused. */
 static void renew(struct soft_checked_access *touch, struct soft_cell *cell) {
     bool old = !is_near(touch, &cell->write) || !is_near(touch, &cell->read);
     if (old) forget(&touch->race->clocks, touch->chunks, cell);
@@ -79,7 +79,7 @@ void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
     pthread_mutex_unlock(&race->lock);
 }
 
-/* The page around an address; most often it is that of the lane before. */
+/* The page of an address, usually that of the previous lane. */
 static struct soft_cells *page_at(struct soft_checked_access *touch, uint64_t at) {
     uint64_t number = at / PAGE_BYTES;
     if (touch->page == NULL || touch->page_number != number ||
@@ -112,8 +112,8 @@ static bool check_range(struct soft_checked_access *touch) {
     return true;
 }
 
-/* Where a lane's access lies: false where it is to be no matter of ours, be it because no other
- * thread can come there or because it will be reported for itself. */
+/* The place of a lane's access. false: it need not be checked, because no other thread can reach it
+ * or because it will be reported anyway. */
 static bool locate(struct soft_checked_access *touch, enum soft_access_space space) {
     touch->begin = touch->address;
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&touch->begin);

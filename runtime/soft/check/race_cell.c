@@ -1,10 +1,10 @@
 /*
- * One word: who wrote it last, who has read it since, and what its strong writes hand on.
+ * One word: its last writer, its readers since then, and what its strong writes pass on.
  *
- * Of accesses that are ordered among each other the last one is enough: what comes behind it comes
- * behind all. Two things are no findings although the model calls them races. A weak read beside
- * atomics gets one of the values; programs read so before a compare-and-swap, as the CUDA
- * Programming Guide does. And a strong read takes what is handed on as if a fence followed it.
+ * Of mutually ordered accesses only the last is kept, because whatever is ordered after it is
+ * ordered after all of them. Two races of the memory model are not reported. A weak read concurrent
+ * with atomics gets one of their values; programs read like this before a compare-and-swap, as in
+ * the CUDA Programming Guide. And a strong read is treated as if a fence followed it.
  */
 #include "race_state.h"
 
@@ -16,7 +16,7 @@ static bool both_strong(const struct soft_checked_access *touch, const struct so
     return scope > SOFT_SCOPE_CTA;
 }
 
-/* Whether the lane comes behind a strong read that saw the word's last write. */
+/* Whether the lane is ordered after a strong read that observed the word's last write. */
 static bool has_seen(const struct soft_checked_access *touch, const struct soft_flag *flag) {
     if (flag == NULL) return false;
     if (flag->seers > SOFT_SEERS_MAX) return true;
@@ -46,7 +46,7 @@ static bool same_moment(const struct soft_mark *one, const struct soft_mark *oth
            one->pending == other->pending && one->product == other->product;
 }
 
-/* Puts a read beside those that are not ordered with it. */
+/* Adds a read to those that are not ordered with it. */
 static void add_reader(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->read.time == 0 || soft_race_ordered(touch, &cell->read)) {
         /* It may still be unordered with the others. */
@@ -79,7 +79,7 @@ static void add_reader(struct soft_checked_access *touch, struct soft_cell *cell
     more->marks[place] = touch->mark;
 }
 
-/* The reads and the flag of a cell that is written belong to the value that is gone. */
+/* A write discards the reads and the flag of the previous value. */
 static void forget_readers(struct soft_checked_access *touch, struct soft_cell *cell) {
     cell->read = (struct soft_mark){0};
     soft_chunk_give(touch->chunks, cell->more, sizeof *cell->more);
@@ -100,7 +100,7 @@ static void put_clock(struct soft_checked_access *touch, struct soft_clock **pla
     *place = both;
 }
 
-/* A write hands on what its lane has fenced; an atomic, what the one it saw did as well. */
+/* A write passes on its lane's fenced clock; an atomic also that of the write it observed. */
 static void hand_on(struct soft_checked_access *touch, struct soft_cell *cell) {
     bool strong = touch->mark.scope != SOFT_SCOPE_WEAK, joins = touch->mark.atomic;
     bool near_only = touch->shared && touch->warp->cta->cluster == NULL;
@@ -116,7 +116,8 @@ static void hand_on(struct soft_checked_access *touch, struct soft_cell *cell) {
     flag->seers = 0;
 }
 
-/* A strong read takes what the write that it sees hands on, where their scopes reach. */
+/* A strong read gets the clock of the write that it observes, if their scopes include each
+ * other. */
 static void take(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->write.time == 0 || !both_strong(touch, &cell->write)) return;
     struct soft_flag *flag = flag_of(touch, cell);
@@ -133,7 +134,7 @@ static void take(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (flag->seers <= SOFT_SEERS_MAX) flag->seers++;
 }
 
-/* What a copy's lane had pending here is no more. */
+/* The copy's lane has nothing pending here any more. */
 static void settle(const struct soft_checked_access *touch, struct soft_mark *mark) {
     if (!mark->pending || mark->cta != touch->mark.cta || mark->warp != touch->mark.warp ||
         mark->site != touch->mark.site) {

@@ -1,10 +1,10 @@
 /*
- * Accesses of asynchronous copies, which are pending until somebody has waited for the copy.
+ * Accesses of asynchronous copies, which are pending until the wait.
  *
- * A copy reads and writes at any time between the instruction that begins it and the end of the
- * wait. So it is checked at both: when it begins, against all before, and its accesses stay
- * pending, ordered with no other, not even of its own thread; and when it has been waited for,
- * from when on they are like accesses that its thread made just then.
+ * A copy reads and writes at any time between its instruction and the end of the wait, so it is
+ * checked at both. At the instruction it is checked against all earlier accesses; then its accesses
+ * are pending, ordered with no other, not even of its own thread. After the wait they count as
+ * accesses that its thread made at that time.
  */
 #include "async/async.h"
 #include "async/tensor_walk.h"
@@ -19,7 +19,7 @@ static void touch_bytes(struct soft_checked_access *touch, uint64_t address, uns
     if (bytes > 0) soft_race_touch(touch, space);
 }
 
-/* A box in shared memory: whole spans of the swizzle, and what it makes of the last one. */
+/* A box in shared memory: whole swizzle spans, and the swizzled part of the last one. */
 static void touch_box(struct soft_checked_access *touch, const struct soft_tensor_map *map,
                       uint32_t address, unsigned bytes, enum soft_access_space space) {
     unsigned whole = bytes - bytes % (map->swizzle * (unsigned)SOFT_TENSOR_CHUNK);
@@ -37,7 +37,7 @@ static void touch_rows(struct soft_checked_access *touch, const struct soft_asyn
     }
 }
 
-/* Maps are read by a proxy of their own, as long as the copy is pending. */
+/* Maps are read through a separate proxy, while the copy is pending. */
 static void touch_map(struct soft_checked_access *touch, const struct soft_async_op *copy,
                       uint32_t lane) {
     struct soft_checked_access map = *touch;

@@ -1,10 +1,10 @@
 /*
- * Whether others are done with the shared memory of a block that exits.
+ * Whether other blocks have finished with the shared memory of a block that exits.
  *
- * A block of a cluster must not exit before the others' accesses to its shared memory are
- * complete: one of its threads must have waited for them, most often at the barrier of the
- * cluster. So each access of another block that the memory's cells remember is compared with what
- * the block's threads know in the end, all together.
+ * A block of a cluster must not exit before the others' accesses to its shared memory are complete:
+ * one of its threads must have waited for them, usually at the cluster barrier. So each access of
+ * another block in the memory's cells is compared with the joint clock of the block's threads at
+ * their exit.
  */
 #include "machine/cluster_member.h"
 #include "machine/race_events.h"
@@ -27,7 +27,7 @@ static void check_mark(const struct exit *exit, const struct soft_mark *mark, ui
     if (is_known(exit, mark)) return;
     for (uint32_t r = 0; r < soft_cluster_count(exit->cta); r++) {
         struct soft_cta *other = soft_cluster_member(exit->cta, r);
-        /* What is left of an earlier block is nobody's. */
+        /* Cells of an earlier block do not count. */
         if (other->number == mark->cta) soft_race_tell_exit(exit->cta, other, mark, at);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Accesses of the instructions that move matrices: each row of ldmatrix and stmatrix is one of the
- * lane that names it, and of wmma's matrices each lane has its own pieces. That the lanes come
- * together for the instruction orders nothing of what they have stored before.
+ * Accesses of the instructions that move matrices: each row of ldmatrix and stmatrix is an access
+ * of the lane that gives its address, and in wmma each lane accesses its own elements. Although the
+ * lanes execute the instruction together, it does not order their earlier stores.
  */
 #include "ops/matrix_pieces.h"
 #include "race.h"

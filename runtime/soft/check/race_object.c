@@ -1,10 +1,10 @@
 /*
- * Objects that threads arrive at and wait for: mbarriers, and the barrier of a cluster. Source: PTX
- * ISA 9.0, section 9.7.13.15 (mbarrier).
+ * Objects at which threads arrive and wait: mbarriers, and the cluster barrier. Source: PTX ISA
+ * 9.0, section 9.7.13.15 (mbarrier).
  *
- * An arrival hands on what its thread has done and knows; a test that finds a phase to be over
- * takes what has been handed on in that phase and those before. What is handed on in the phase
- * that goes on is kept apart, as who has seen the last one be over does not know it.
+ * An arrival passes on its thread's accesses and clock; a test that observes a completed phase gets
+ * what was passed on in that phase and earlier ones. What is passed on in the current phase is kept
+ * separately, because a thread that has observed the previous phase is not ordered after it.
  */
 #include "machine/cluster_member.h"
 #include "machine/race_events.h"
@@ -22,7 +22,7 @@ static struct soft_object_order *find(struct soft_race_cta *own, uint32_t offset
     return object;
 }
 
-/* NULL: there is no memory, and nothing is checked any more. */
+/* NULL: out of memory; nothing is checked any more. */
 static struct soft_object_order *find_or_make(struct soft_race_cta *own, uint32_t offset) {
     struct soft_object_order *object = find(own, offset);
     if (object != NULL) return object;
@@ -70,8 +70,8 @@ static uint32_t known_of(const struct soft_warp_order *order, uint32_t lane, uin
     return order->parted ? most(order->synced, order->lanes[lane][other]) : order->synced;
 }
 
-/* What a lane has done, and what it knows, or (alone) nothing of that. The caller has the lock, and
- * drops the clock. */
+/* A lane's own accesses and, unless alone, its clock. The caller has the lock, and drops the
+ * clock. */
 static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, bool alone) {
     struct soft_race_cta *own = warp->cta->race;
     const struct soft_warp_order *order = &own->warps[warp->index];
@@ -93,7 +93,7 @@ static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, 
     return clock;
 }
 
-/* To the object of another CTA of the cluster a lane hands on a clock. */
+/* To an object of another CTA of the cluster, a lane passes on a clock. */
 static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
                         bool alone) {
     struct soft_clocks *clocks = &warp->cta->race->race->clocks;
@@ -201,7 +201,7 @@ void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset) 
         behind = soft_clock_hold(object->done);
         for (uint32_t left = lanes; left != 0; left &= left - 1) {
             struct soft_clock **one = &known[__builtin_ctz(left)];
-            /* Most often all lanes have known the same before. */
+            /* Usually all lanes had the same clock before. */
             if (*one != before) {
                 soft_clock_drop(clocks, before);
                 soft_clock_drop(clocks, behind);
@@ -217,7 +217,7 @@ void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset) 
     pthread_mutex_unlock(&own->race->lock);
 }
 
-/* What the threads of one CTA hand on at the barrier of the cluster is what they have. */
+/* At the cluster barrier, the threads of a CTA pass on their clocks. */
 static void end_phase(struct soft_cta *cta) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         /* Threads that have exited count as there. */
@@ -231,7 +231,7 @@ static void end_phase(struct soft_cta *cta) {
     soft_race_phase(cta, SOFT_RACE_CLUSTER);
 }
 
-/* What has been handed on at the barriers of all CTAs becomes known at each. */
+/* What all CTAs have passed on at the barrier becomes known to each. */
 static void share(struct soft_cta *first) {
     struct soft_race *race = first->race->race;
     struct soft_clock *all = NULL;

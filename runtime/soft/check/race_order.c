@@ -1,11 +1,11 @@
 /*
- * Who knows what: how barriers, .sync operations, fences and flags order accesses.
+ * How barriers, .sync operations, fences and flags order accesses.
  *
- * A CTA is run by one host thread, so its time is one number, and all that its threads did up to a
- * barrier has a time below that of the barrier. A fence takes down what its lane knows then; a
- * strong write behind it hands that on. What came to the lane later, by a barrier, is handed on as
- * far as those it came from have executed fences of their own: __threadfence() in all threads,
- * __syncthreads(), and a flag set by one, is a pattern that works.
+ * One host thread runs a CTA, so the CTA's time is one number, and everything that its threads did
+ * before a barrier has a smaller time than the barrier. A fence records the lane's clock; a strong
+ * write after the fence passes that clock on. What the lane learns later through a barrier is
+ * passed on only as far as the originating threads executed fences themselves: __threadfence() in
+ * all threads, __syncthreads(), then a flag set by one thread is a pattern that works.
  */
 #include "race.h"
 #include "machine/race_events.h"
@@ -21,12 +21,12 @@ static uint32_t most(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* Up to when one lane of a warp knows another of the same warp. */
+/* The time up to which a lane of a warp is ordered after another of that warp. */
 static uint32_t knows_lane(const struct soft_warp_order *warp, uint32_t lane, uint32_t other) {
     return warp->parted ? most(warp->synced, warp->lanes[lane][other]) : warp->synced;
 }
 
-/* Those of a mark's lanes that the block's own order says nothing of. */
+/* The lanes of a mark that the block's own order does not cover. */
 static uint32_t unknown_in_block(const struct soft_checked_access *touch,
                                  const struct soft_mark *mark, uint32_t lanes) {
     const struct soft_warp_order *warp = &touch->cta->warps[touch->mark.warp];
@@ -53,7 +53,7 @@ static bool knows(const struct soft_checked_access *touch, const struct soft_mar
            soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lanes, mark->time);
 }
 
-/* Whether any thread of the warpgroup that the mark is of is known. A thread knows itself. */
+/* Whether any thread of the mark's warpgroup is known. A thread knows itself. */
 static bool knows_any(const struct soft_checked_access *touch, const struct soft_mark *mark) {
     const struct soft_race_cta *own = touch->cta;
     const struct soft_warp_order *warp = &own->warps[touch->mark.warp];
@@ -81,7 +81,7 @@ void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock 
     touch->cta->acquired = true;
 }
 
-/* What all the lanes of a mask know besides, joined; with a reference. */
+/* The join of the additional clocks of a mask's lanes; with a reference. */
 static struct soft_clock *gather(struct soft_clocks *clocks, const struct soft_warp_order *warp,
                                  uint32_t lanes, struct soft_clock *all) {
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
@@ -196,7 +196,7 @@ void soft_race_fence(struct soft_warp *warp, enum soft_scope scope) {
     own->time++;
 }
 
-/* What a strong write hands on, of the threads of its CTA: a time each; 0 where nothing. */
+/* What a strong write passes on about the threads of its CTA: one time each; 0 for nothing. */
 static bool released_times(const struct soft_checked_access *touch, bool far,
                            uint32_t times[SOFT_WARPS_MAX][SOFT_LANES]) {
     const struct soft_race_cta *own = touch->cta;

@@ -1,10 +1,10 @@
 /*
- * Reads of shared memory by products of matrices (wgmma), which go on until they have been waited
- * for, through the async proxy.
+ * Reads of shared memory by matrix products (wgmma): through the async proxy, until the wait.
  *
- * A product is one operation of four warps: any of their threads that comes behind its own wait
- * knows that all of it has been read. So each warp's rows of A, and a quarter of B, are noted as
- * read by the warp, and an access is behind that if it comes behind any thread of the warpgroup.
+ * A product is one operation of four warps: once one of their threads has executed its wait, all
+ * four have read their factors. So each warp's rows of A and a quarter of B are recorded as read by
+ * that warp, and an access is ordered after them if it is ordered after any thread of the
+ * warpgroup.
  */
 #include "machine/race_events.h"
 #include "async/wgmma_factor.h"

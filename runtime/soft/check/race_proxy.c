@@ -1,15 +1,14 @@
 /*
  * Proxy fences. Source: PTX ISA 9.0, sections 8.2.2 (proxies) and 9.7.13.4 (fence.proxy.async).
  *
- * What a thread writes in the usual way, by the generic proxy, is seen by an access of the async
- * proxy (bulk copies and what else works asynchronously on memory) only if a fence.proxy.async
- * lies between them, besides what orders them: executed by the writer behind its write, by the
- * thread that begins the asynchronous access, or by another one that knows of the write. Of a lane
- * the last fences are remembered; where there were more, one that is forgotten counts as there.
- * Writes of other blocks in global memory count as fenced.
+ * An ordinary write (generic proxy) is visible to the async proxy (bulk copies and other
+ * asynchronous operations) only if, besides being ordered, a fence.proxy.async lies between the
+ * two: in the writing thread after the write, in the thread that starts the asynchronous access, or
+ * in another thread ordered after the write. Only the last fences of a lane are kept; a forgotten
+ * one counts as executed. Writes of other blocks to global memory count as fenced.
  *
- * Copies read tensor maps through a proxy of their own. There the fence is the acquiring one,
- * fence.proxy.tensormap::generic.acquire, and that of release is not looked for.
+ * Copies read tensor maps through a separate proxy. Its fence is
+ * fence.proxy.tensormap::generic.acquire; the releasing fence is not checked.
  */
 #include "machine/cluster_member.h"
 #include "machine/race_events.h"

@@ -11,7 +11,7 @@
 static const char race_kind[] = "data race", equal_kind[] = "data race of equal values",
                   proxy_kind[] = "missing proxy fence";
 
-/* Whether an instruction is one that we look at: others may have its number. */
+/* Whether an instruction is checked: unchecked ones may have the same number. */
 static bool is_access(const struct soft_instruction *in) {
     switch ((enum soft_op)in->op) {
     case SOFT_OP_ld_slow:
@@ -43,7 +43,7 @@ static const struct soft_instruction *access_in(const struct soft_code *code, ui
     return NULL;
 }
 
-/* The access of a number, among all those of a module; NULL in case it is none. */
+/* The access with a number, among all those of a module; NULL: there is none. */
 static const struct soft_instruction *access_of(const struct soft_module *module, uint32_t site,
                                                 const struct soft_code **code) {
     for (unsigned u = 0; u < module->unit_count; u++) {
@@ -116,7 +116,7 @@ static uint32_t stored(const struct soft_checked_access *touch, uint32_t lane, u
     return value;
 }
 
-/* Whether a store leaves as it is what another one has written. */
+/* Whether a store leaves the value of another store unchanged. */
 static bool writes_the_same(const struct soft_checked_access *touch, const struct soft_mark *mark,
                             uint64_t at, unsigned bytes) {
     if (!touch->plain || mark->pending || touch->mark.atomic || mark->atomic) return false;
@@ -148,7 +148,7 @@ static const char *what(const struct soft_mark *mark, bool writes) {
     return scope != SOFT_SCOPE_WEAK ? "a strong load" : "a load";
 }
 
-/* Whether a shared variable lies around an offset of the kernel's shared memory. */
+/* Whether an offset of the kernel's shared memory is in a shared variable. */
 static bool lies_around(const struct ptx_variable *variable, const struct soft_code *kernel,
                         uint64_t offset) {
     bool seen = variable->common || variable->user == NULL || variable->user->code == kernel;
@@ -177,8 +177,8 @@ static void describe_shared(const struct soft_checked_access *touch, char *text,
     }
 }
 
-/* Whether a pair was reported before. A race is found again in each of its threads, and looking up
- * what there is to say takes a while. */
+/* Whether a pair was reported before. A race is found again in each thread, and composing a report
+ * takes time. */
 static bool was_told(struct soft_race *race, uint32_t site, uint32_t beside, bool equal) {
     for (uint32_t i = 0; i < race->reported_count; i++) {
         bool same = (race->reported[i].site == site && race->reported[i].beside == beside) ||
@@ -210,10 +210,10 @@ void soft_race_tell(const struct soft_checked_access *touch, const struct soft_m
                     bool wrote, uint64_t at, unsigned bytes) {
     struct soft_mark first = *mark;
     struct soft_report_place other;
-    /* What is not there is reported for itself. */
+    /* Missing memory is reported separately. */
     if (!touch->shared && !soft_space_is_live(touch->address, 1, SOFT_ACCESS_READ)) return;
     char where[200], other_line[200];
-    /* Of several lanes, one that is not known. */
+    /* One of the lanes that is not known. */
     for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
         first.lanes = left & -left;
         if (!soft_race_ordered(touch, &first)) break;

@@ -7,12 +7,11 @@
 #include "machine/access.h"
 #include "thread_clock.h"
 
-/* Readers of a word that are not ordered among each other are remembered up to this many, and the
- * one in the cell; then the oldest are forgotten. */
+/* A cell keeps one unordered reader of its word, and up to this many more; then the oldest are
+ * forgotten. */
 enum { SOFT_READERS_MAX = 7, SOFT_SEERS_MAX = 4, SOFT_CELLS = 256, SOFT_CELL_BYTES = 4 };
 
-/* Who has accessed a word: lanes of a warp, with one instruction, at one time of their CTA. Time 0:
- * nobody. */
+/* An access of a word: lanes of a warp, one instruction, one time of their CTA. Time 0: none. */
 struct soft_mark {
     uint32_t cta, time, lanes;
     uint32_t site; /* which access of the module */
@@ -20,9 +19,9 @@ struct soft_mark {
     uint8_t scope; /* enum soft_scope */
     bool atomic;
     bool copies;  /* asynchronously */
-    bool pending; /* and has not been waited for: nothing comes behind it */
+    bool pending; /* and has not been waited for: nothing is ordered after it */
     bool proxied; /* through the async proxy */
-    bool product; /* by a wgmma: behind any thread of the warpgroup is behind it */
+    bool product; /* by a wgmma: after any thread of the warpgroup is after it */
 };
 
 struct soft_readers {
@@ -30,12 +29,12 @@ struct soft_readers {
     struct soft_mark marks[SOFT_READERS_MAX];
 };
 
-/* What besides a value is to be had from a word that strong operations have written. */
+/* What a strong write of a word passes on besides the value. */
 struct soft_flag {
     struct soft_clock *released; /* to whoever reads it */
     struct soft_clock *near;     /* to readers of the CTA near_cta, by fences of scope .cta */
     uint32_t near_cta;
-    uint32_t seers; /* strong reads that have seen the last write; more than MAX: many */
+    uint32_t seers; /* strong reads that observed the last write; more than MAX: many */
     struct soft_mark seen[SOFT_SEERS_MAX];
 };
 
@@ -51,13 +50,13 @@ struct soft_cells {
     struct soft_cell words[SOFT_CELLS];
 };
 
-/* What a lane knew at its last fence. */
+/* A lane's clock at its last fence. */
 struct soft_fenced {
     uint32_t time, synced;
     uint32_t lanes[SOFT_LANES], warps[SOFT_WARPS_MAX];
 };
 
-/* The proxy fences of a lane: when the last ones were, and what it knew at the last. */
+/* The proxy fences of a lane: the times of the last ones, and its clock at the last. */
 enum { SOFT_PROXY_FENCES = 8, SOFT_PROXY_SPACES = 3 };
 struct soft_proxy_fences {
     uint32_t count, times[SOFT_PROXY_FENCES]; /* of fence i at i % SOFT_PROXY_FENCES */
@@ -70,8 +69,8 @@ struct soft_released {
     struct soft_clock *clock;
 };
 
-/* What the lanes of a warp know of their CTA: of each other all up to synced, or further in
- * lanes, a row for each; of other warps by barriers up to warps. And what each knows besides. */
+/* What the lanes of a warp know of their CTA: of each other, all up to synced, and more in lanes,
+ * one row per lane; of other warps, up to warps by barriers. And each lane's additional clock. */
 struct soft_warp_order {
     uint32_t synced;
     bool parted; /* lanes is in use */
@@ -88,8 +87,8 @@ struct soft_barrier_order {
     struct soft_clock *known;
 };
 
-/* What threads have handed on at an mbarrier in this phase, a time for each of the CTA and what
- * they know besides; and in the phases that are over. */
+/* What threads have passed on at an mbarrier in this phase (one time per thread of the CTA, and
+ * their additional clocks), and in completed phases. */
 struct soft_object_order {
     struct soft_object_order *next;
     uint32_t offset;
@@ -99,7 +98,7 @@ struct soft_object_order {
 
 struct soft_race_cta {
     struct soft_race *race;
-    struct soft_race_cta *next; /* in the list of all, or of those that are free */
+    struct soft_race_cta *next; /* in the list of all, or of free ones */
     struct soft_race_cta *free;
     uint32_t number, time;
     bool fenced[2], acquired; /* whether any lane has done that */
@@ -111,9 +110,9 @@ struct soft_race_cta {
     struct soft_warp_order warps[];
 };
 
-/* The race state of a launch. The lock guards all but the CTAs, each of which one thread runs; and
- * it is held while an instruction that may touch global memory is checked and executed, so that a
- * strong read takes what belongs to the very value it sees. */
+/* The race state of a launch. The lock guards all of it except the CTAs, each of which one thread
+ * runs. The lock is held while an instruction that may access global memory is checked and
+ * executed, so that a strong read gets the clock that belongs to the value it sees. */
 struct soft_race {
     pthread_mutex_t lock;
     struct soft_clocks clocks;
@@ -125,7 +124,7 @@ struct soft_race {
         bool equal;
     } reported[SOFT_NOTES_MAX]; /* pairs of accesses */
     uint32_t reported_count;
-    atomic_bool given_up; /* there was no memory: nothing is checked any more */
+    atomic_bool given_up; /* out of memory: nothing is checked any more */
 };
 
 /* A lane's access to be checked. */
@@ -142,35 +141,34 @@ struct soft_checked_access {
     bool settles;            /* a copy that has been pending */
     bool maps;               /* a copy that reads its tensor map */
     unsigned bytes;          /* of the lane's access */
-    struct soft_cells *page; /* the last one that was looked up, of page_shared */
+    struct soft_cells *page; /* the last one looked up, of page_shared */
     uint64_t page_number;
     bool page_shared;
-    struct soft_cta
-        *home; /* of shared memory: the block that it is of, most often the lane's own */
-    uint64_t address, begin; /* as the program sees it; in its space */
+    struct soft_cta *home;   /* of shared memory: the owning block, usually the lane's own */
+    uint64_t address, begin; /* as used by the program; and in its space */
 };
 
 /* race_order.c: whether a mark's access comes before a lane's next one. */
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
-/* race_proxy.c: whether a proxy fence lies between a generic access and one of the async proxy that
- * comes behind it. */
+/* race_proxy.c: whether a proxy fence lies between a generic access and a later one of the async
+ * proxy. */
 bool soft_race_is_proxied(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
 /* race_proxy.c: a new block has executed no proxy fences. */
 void soft_race_proxies_begin(struct soft_race_cta *own);
 
-/* race_order.c: what a strong write of the lane gives to whoever reads it, near: within the CTA;
- * the flag keeps a reference. */
+/* race_order.c: what a strong write of the lane passes on to its readers, near: within the CTA; the
+ * flag keeps a reference. */
 struct soft_clock *soft_race_released(const struct soft_checked_access *touch, bool near);
 
-/* race_order.c: the lane learns what a clock knows. */
+/* race_order.c: joins a clock into the lane's. */
 void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock);
 
 /* race_access.c: checks an access of bytes bytes at an address in a space. */
 void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space);
 
-/* race_access.c: notes it when the check cannot go on behind an instruction. */
+/* race_access.c: records that the check cannot continue after an instruction. */
 void soft_race_note_end(const struct soft_checked_access *touch);
 
 /* race_object.c: a new block has no objects. */
@@ -180,16 +178,16 @@ void soft_race_objects_begin(struct soft_race_cta *own);
 void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                      unsigned bytes);
 
-/* race_report.c: tells that an access of another block to shared memory at an offset may come
- * behind the exit of the block that it is of. */
+/* race_report.c: reports that another block's access to shared memory at an offset may follow the
+ * exit of the owning block. */
 void soft_race_tell_exit(const struct soft_cta *gone, struct soft_cta *other,
                          const struct soft_mark *mark, uint64_t at);
 
-/* race_report.c: tells that an access races with that of a mark, at a cell. */
+/* race_report.c: reports that an access races with a mark, at a cell. */
 void soft_race_tell(const struct soft_checked_access *touch, const struct soft_mark *mark,
                     bool wrote, uint64_t at, unsigned bytes);
 
-/* race_report.c: tells that no proxy fence lies between them. */
+/* race_report.c: reports that no proxy fence lies between them. */
 void soft_race_tell_proxy(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
 #endif

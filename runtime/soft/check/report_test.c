@@ -89,7 +89,7 @@ Test(report, findings_are_warnings_and_the_launch_goes_on) {
     cr_assert_eq(times_in(json, "\"other\": {\"function\": \"\", "), 2, "%s", json);
 }
 
-/* A finding ends the launch, and with it the context, where it is asked for; a note never does. */
+/* With the check fatal, a finding ends the launch and with it the context; a note never does. */
 Test(report, findings_may_be_fatal) {
     static const char *const texts[] = {UNWRITTEN, RACE};
     uint32_t out[64] = {0};

@@ -1,7 +1,7 @@
 /*
  * The sanitizer's table: fixtures/ptx/sanitizer holds a kernel for each mistake, and a twin with
- * nothing to find. What must be said of it stands at the head of each, and the line it is said of
- * is marked HERE: see the README there. All checks are on, with one worker and with several.
+ * nothing to find. The first lines of each file state the expected report, and HERE marks the line
+ * that it must name: see the README there. All checks are on, with one worker and with several.
  */
 /* Our own fixtures are read: a malformed number fails the test as well. */
 /* NOLINTBEGIN(cert-err34-c) */
@@ -177,7 +177,7 @@ static void check_reports(const char *name, const char *text, const struct fixtu
     }
 }
 
-/* Puts a tensor map in front of a kernel's memory. */
+/* Puts a tensor map before a kernel's memory. */
 static void make_map(const struct fixture *fixture, CUdeviceptr memory) {
     CUtensorMap map;
     const cuuint64_t sizes[] = {fixture->tensor[0], fixture->tensor[1]};

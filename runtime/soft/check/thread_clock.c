@@ -1,6 +1,6 @@
 /*
- * Clocks as trees. A leaf is what is known of one CTA: a time for all its threads, and those of
- * which more is known.
+ * Clocks as trees. A leaf is the clock of one CTA: a time for all its threads, and the threads with
+ * a later time.
  */
 #include "thread_clock.h"
 
@@ -8,11 +8,11 @@
 
 enum { BRANCH_BITS = 3, BRANCHES = 1 << BRANCH_BITS };
 
-/* The head of a branch, behind which its children lie, or of a leaf, behind which its items do. */
+/* The head of a branch, followed by its children, or of a leaf, followed by its items. */
 struct soft_clock {
     _Alignas(16) uint32_t references;
     uint32_t count; /* of a leaf: its items */
-    uint32_t all;   /* of a leaf: this much is known of every thread */
+    uint32_t all;   /* of a leaf: the time of every thread */
 };
 
 struct item {
@@ -72,7 +72,7 @@ void soft_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock) {
     drop(clocks, clock, clocks->levels);
 }
 
-/* The threads of a warp of which more is known than of all. Returns how many items they are. */
+/* The threads of a warp with a later time than all. Returns their number of items. */
 static uint32_t pack_warp(const uint32_t times[SOFT_CLOCK_LANES], uint32_t warp, uint32_t all,
                           struct item *items) {
     uint32_t count = 0, left = 0;

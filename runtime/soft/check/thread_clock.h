@@ -23,17 +23,17 @@ enum { SOFT_CLOCK_WARPS = 32, SOFT_CLOCK_LANES = 32 };
 struct soft_clocks {
     struct soft_chunks chunks;
     unsigned levels; /* of the trees */
-    bool failed;     /* there was no memory for one: what clocks know is incomplete */
+    bool failed;     /* out of memory for one: clocks are incomplete */
 };
 
 void soft_clocks_begin(struct soft_clocks *clocks, uint64_t ctas);
 void soft_clocks_end(struct soft_clocks *clocks);
 
-/* NULL is the clock that knows nothing. Those that functions return are the caller's to drop. */
+/* NULL is the empty clock. The caller must drop clocks that functions return. */
 struct soft_clock *soft_clock_hold(struct soft_clock *clock);
 void soft_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock);
 
-/* A clock that knows one CTA alone: so many warps, a time for each thread. */
+/* A clock of one CTA: a number of warps, one time per thread. */
 struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint32_t warps,
                                  uint32_t times[][SOFT_CLOCK_LANES]);
 
@@ -45,7 +45,7 @@ struct soft_clock *soft_clock_join(struct soft_clocks *clocks, struct soft_clock
 bool soft_clock_covers(const struct soft_clocks *clocks, const struct soft_clock *clock,
                        uint32_t cta, uint32_t warp, uint32_t lanes, uint32_t time);
 
-/* Whether any thread of so many warps from one on is. */
+/* The same, but for any thread of the warps from warp on. */
 bool soft_clock_covers_any(const struct soft_clocks *clocks, const struct soft_clock *clock,
                            uint32_t cta, uint32_t warp, uint32_t warps, uint32_t time);
 

@@ -1,5 +1,5 @@
 /*
- * Clocks and the memory they are made of, held against what plain arrays give.
+ * Clocks and their memory, compared with plain arrays.
  */
 #include "thread_clock.h"
 

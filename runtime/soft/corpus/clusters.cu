@@ -24,7 +24,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1)
     }
 }
 
-// Rows of a block go to the next one of the cluster, so many times, in two buffers.
+// Rows of a block go to the next one of the cluster, repeatedly, in two buffers.
 extern "C" __global__ void __cluster_dims__(2, 2, 1) pass_on(int32_t *data, uint32_t steps) {
     __shared__ int32_t row[2][THREADS];
     auto cluster = cg::this_cluster();

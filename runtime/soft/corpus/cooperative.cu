@@ -5,7 +5,7 @@
 
 namespace cg = cooperative_groups;
 
-// Each number becomes its right neighbour's, plus one, so many times.
+// Each number becomes its right neighbour's, plus one; repeated.
 extern "C" __global__ void rotate(int32_t *data, uint32_t steps) {
     auto grid = cg::this_grid();
     uint64_t i = grid.thread_rank();
@@ -33,7 +33,7 @@ extern "C" __global__ void sum_all(const int32_t *in, int32_t *sums, int32_t *ou
     *out = all;
 }
 
-// A block waits for the one behind it; the last one for none.
+// A block waits for its successor; the last one for none.
 extern "C" __global__ void from_the_end(volatile int32_t *values) {
     if (threadIdx.x != 0) return;
     uint32_t block = blockIdx.x;

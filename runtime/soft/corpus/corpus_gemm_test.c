@@ -120,8 +120,8 @@ static void check_pairs(CUmodule module) {
 CORPUS_TEST(corpus_gemm, product_in_clusters_is_that_of_the_host,
             { cr_assert_eq(corpus_each("tma_gemm", check_pairs), 2); })
 
-/* Skips a test, one of so many alike, whose turn it is not: where TOLLENS_TEST_ONE_IN says that
- * some are enough, TOLLENS_TEST_SEED (0) says which. */
+/* Skips all but one in TOLLENS_TEST_ONE_IN of the similar tests; TOLLENS_TEST_SEED (0) selects
+ * which. */
 static void take_turn(unsigned long turn, unsigned long of) {
     const char *seed = getenv("TOLLENS_TEST_SEED");
     const unsigned long run = seed != NULL ? strtoul(seed, NULL, 10) : 0;

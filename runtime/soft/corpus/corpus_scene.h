@@ -1,17 +1,17 @@
 /*
- * Running the corpus: programs in CUDA C as nvcc compiles them, under fixtures/ptx/corpus.
+ * Runs the corpus: programs in CUDA C, compiled by nvcc, in fixtures/ptx/corpus.
  *
- * What a kernel must give is computed by plain C: where nvcc's source and the test share a header,
- * by the very same functions. A check runs once for each PTX that is made of a program, and nothing
- * may be said on stderr meanwhile: no finding, such as a read of what was never written, is true.
+ * The expected results are computed in plain C; if the nvcc source and the test share a header, by
+ * the same functions. A check runs once per PTX version of a program. Nothing may appear on stderr
+ * meanwhile, because every finding would be false.
  */
-#ifndef SOFT_CORPUS_RUN_H
-#define SOFT_CORPUS_RUN_H
+#ifndef SOFT_CORPUS_SCENE_H
+#define SOFT_CORPUS_SCENE_H
 
 #include "test/test_soft.h"
 
-/* A test, and the same with all checks on, with one worker and with several: they are to find
- * nothing. body is in braces. */
+/* A test, and the same test with all checks on, with one worker and with several; the checks must
+ * find nothing. The body is in braces. */
 #define CORPUS_TEST(suite, name, ...)                                                              \
     static void suite##_##name(void) __VA_ARGS__ Test(suite, name) {                               \
         suite##_##name();                                                                          \
@@ -33,7 +33,7 @@ size_t corpus_each(const char *program, void (*check)(CUmodule module));
 CUdeviceptr corpus_put(const void *data, size_t bytes);
 void corpus_get(CUdeviceptr from, void *to, size_t bytes);
 
-/* Frees the latest of that memory, so many. */
+/* Frees the latest count blocks of that memory. */
 void corpus_forget(size_t count);
 
 /* Launches a kernel with the addresses of its arguments, and waits for it. */

@@ -113,7 +113,7 @@ Test(corpus_waits, a_grid_s_barrier_needs_a_cooperative_launch) {
     cr_assert(strstr(test_captured(stderr), "trap") != NULL, "%s", test_captured(stderr));
 }
 
-/* One block more than fit at once is refused; just as many run. */
+/* The largest number of blocks that fit at once runs; one more is refused. */
 Test(corpus_waits, a_cooperative_launch_is_no_larger_than_what_fits) {
     int32_t last[1024] = {0}, steps = 1, most = 0, processors = 0;
     test_soft_open();

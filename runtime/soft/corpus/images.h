@@ -1,13 +1,13 @@
 /*
- * What a texture gives, computed a second time: by recursion over the dimensions, in double, from
- * the formulae of the CUDA programming guide, "Texture Fetching".
+ * The expected results of textures, computed by recursion over the dimensions, in double, from the
+ * formulae of the CUDA programming guide, "Texture Fetching".
  *
  *     nearest: T[floor(x)]      linear: (1 - a) T[i] + a T[i + 1], i = floor(x - 0.5),
- *                                       a = the fraction, with 8 bits behind the point;
+ *                                       a = the fraction, with 8 fraction bits;
  *                                       of several dimensions so has the product
  *
- * As on an H200 (fixtures/ptx/cases) products are taken along z, x, y in turn, and one dimension is
- * a row of two, whose other rows are outside.
+ * As on an H200 (fixtures/ptx/cases), products are taken along z, x and y in turn, and a
+ * one-dimensional texture is a two-dimensional one whose other rows are outside.
  */
 #ifndef CORPUS_IMAGES_H
 #define CORPUS_IMAGES_H

@@ -1,8 +1,8 @@
 /*
  * What the tests of textures and of surfaces share: arrays, objects of them, and places to sample.
  */
-#ifndef CORPUS_IMAGES_RUN_H
-#define CORPUS_IMAGES_RUN_H
+#ifndef CORPUS_IMAGES_SCENE_H
+#define CORPUS_IMAGES_SCENE_H
 
 #include "corpus_scene.h"
 #include "images.h"

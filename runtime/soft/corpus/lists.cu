@@ -1,4 +1,4 @@
-// Memory that threads take and give back: each keeps a sorted list, whose nodes another kernel adds
+// Memory that threads allocate and free: each keeps a sorted list, whose nodes another kernel adds
 // up and frees.
 #include <stdint.h>
 #include <stdlib.h>

@@ -80,7 +80,7 @@ static __device__ float of_block(float mine, bool is_sum) {
     return mine;
 }
 
-// A row a block.
+// One row per block.
 extern "C" __global__ void softmax_rows(const float *in, float *out, uint32_t width) {
     const float *row = in + (size_t)blockIdx.x * width;
     float most = -INFINITY, sum = 0;

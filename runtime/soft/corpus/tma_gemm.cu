@@ -4,7 +4,7 @@
 // memory as boxes as well. In a cluster two blocks share the tile of B: each copies half of it into
 // the shared memory of both.
 //
-// The kernels behind the first two have one mistake each. They are for the checks of the soft
+// The kernels after the first two have one mistake each. They are for the checks of the soft
 // device; nothing is said of what they compute.
 #include "tma_gemm.h"
 
@@ -30,7 +30,7 @@ enum mistake {
     WRONG_SWIZZLE,      // the descriptors say 64 bytes, the maps 128
     EARLY_RELEASE,      // a stage is given back before its products are there
     NO_CLUSTER_BARRIER, // boxes go to a block that may not have begun
-    BOX_OUTSIDE,        // the last boxes begin behind the end of k
+    BOX_OUTSIDE,        // the last boxes begin after the end of k
     SMALL_COUNT,        // the barrier expects A's bytes alone
     LARGE_COUNT         // the barrier expects bytes that never come
 };
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void produce(shared *s, const tensor_map *a, c
     uint32_t stage = 0, phase = 0;
 #pragma unroll 1
     for (int i = 0; i < place.k_tiles; i++) {
-        // A barrier that is new counts as being behind its phase 1.
+        // A new barrier counts as past its phase 1.
         barrier_wait(&s->empty[stage], phase ^ 1);
         barrier_expect(&s->full[stage], bytes);
         int k = (mistake == BOX_OUTSIDE ? i + 1 : i) * TILE_K;

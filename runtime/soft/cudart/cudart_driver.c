@@ -16,7 +16,7 @@ void (*cudart_driver_site)(const void *site);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t outcome;
 
-/* Reads no argument, so it stands for functions of any parameters. */
+/* Reads no argument, so it can replace functions of any parameters. */
 static CUresult missing(void) {
     return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
 }

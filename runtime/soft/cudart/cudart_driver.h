@@ -20,8 +20,8 @@ struct cudart_driver {
 
 extern struct cudart_driver cudart_driver;
 
-/* What only the soft device has: it is told where the program called the runtime, before the first
- * call of the driver, and NULL after the last. NULL: this driver does not ask. */
+/* Only the soft device exports this. The runtime passes it the program's call site before its first
+ * driver call, and NULL after the last. NULL: this driver has no such function. */
 extern void (*cudart_driver_site)(const void *site);
 
 /* Opens the driver and initialises it, once; any thread. cudaErrorInsufficientDriver: there is

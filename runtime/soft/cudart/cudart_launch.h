@@ -10,9 +10,8 @@
  * made. nvcc's code calls from a function of its own. */
 extern _Thread_local const void *cudart_launch_site;
 
-/* Launches the kernel that a host address stands for. Where the grid or the block is
- * beyond the device's limits: cudaErrorInvalidValue, and of CUDA 12
- * cudaErrorInvalidConfiguration. */
+/* Launches the kernel of a host address. If the grid or the block exceeds the device's limits:
+ * cudaErrorInvalidValue, in CUDA 12 cudaErrorInvalidConfiguration. */
 cudaError_t cudart_launch(const void *kernel, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream);
 

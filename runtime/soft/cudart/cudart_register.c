@@ -108,9 +108,9 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 
-/* The generated code asks once, before the first launch of a kernel, and keeps the answer:
- * the host function, for which the kernel is found at each launch. So a launch that cannot be made
- * says why, each time. */
+/* The generated code calls this once, before the first launch of a kernel, and keeps the result:
+ * the host function, for which each launch finds the kernel. So every launch that fails reports
+ * why. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
     *kernel = (cudaKernel_t)(uintptr_t)host;
     return cudaSuccess;

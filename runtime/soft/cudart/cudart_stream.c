@@ -72,7 +72,7 @@ RT(cudaStreamQuery, (cudaStream_t stream)) {
     return CU_CALL(cuStreamQuery, (stream));
 }
 
-/* A length of 0 stands for the whole allocation, as in the driver. */
+/* A length of 0 means the whole allocation, as in the driver. */
 RT(cudaStreamAttachMemAsync,
    (cudaStream_t stream, void *address, size_t length, unsigned int flags)) {
     return CU_CALL(cuStreamAttachMemAsync,

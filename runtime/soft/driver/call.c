@@ -12,9 +12,9 @@
 #include "state/thread_state.h"
 #include "trace_call.h"
 
-/* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
- * again, and queries, also of streams and events that have no part in a capture; calls that wait
- * look at captures by themselves. */
+/* Calls that take effect at once, so that a graph captured meanwhile would lack it when it is
+ * launched again, and queries, also of streams and events outside of captures. Calls that wait
+ * check captures themselves. */
 static const bool is_unsafe[SOFT_CALLS] = {
     [SOFT_CALL_cuMemAlloc_v2] = true,       [SOFT_CALL_cuMemAllocPitch_v2] = true,
     [SOFT_CALL_cuMemAllocManaged] = true,   [SOFT_CALL_cuMemAllocHost_v2] = true,
@@ -44,7 +44,7 @@ CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site
         return is_general[call] ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
     }
     if (!is_general[call] && call != SOFT_CALL_cuInit) {
-        /* Before any argument is looked at, as an H200's driver does. */
+        /* Before any argument is checked, as in an H200's driver. */
         CUresult ready = soft_state_check();
         if (ready != CUDA_SUCCESS) return ready;
     }
@@ -58,7 +58,7 @@ CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site
 CUresult soft_call_end(enum soft_call call, CUresult result) {
     struct soft_thread *thread = soft_thread();
     soft_trace_call_end(call, result);
-    /* The thread is inside of another call, whose state this is. */
+    /* The thread is inside another call, to which this state belongs. */
     if (thread->in_host_function) return result;
     soft_stream_fault_end(result);
     thread->own_default = false;

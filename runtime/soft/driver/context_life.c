@@ -1,9 +1,9 @@
 /*
- * The life of contexts.
+ * Creation and destruction of contexts.
  *
- * A context that has ended is kept, dead: it may still be current to some thread, whose calls must
- * learn that it has ended, and its address must not become another's. A primary context comes back
- * to life under its old address, as in CUDA.
+ * A destroyed context is kept: it may still be current to some thread, whose calls must fail, and
+ * its address must not be reused. A primary context is created again at its old address, as in
+ * CUDA.
  */
 #include "context_life.h"
 
@@ -24,7 +24,7 @@
 
 static uint64_t last_id;
 
-/* A number for a context that no other living one has; -1: there is none. */
+/* A number that no other live context has; -1: there is none. */
 static int free_slot(void) {
     uint64_t taken = 0;
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
@@ -83,7 +83,7 @@ CUresult soft_context_begin(struct soft_device *device, struct soft_context **re
     return CUDA_SUCCESS;
 }
 
-/* Takes a context's events, and its modules off the register; the caller releases the modules. */
+/* Frees a context's events and unregisters its modules; the caller releases the modules. */
 static struct soft_module *take_handles(struct soft_context *context) {
     struct soft_module *modules = context->modules;
     context->modules = NULL;

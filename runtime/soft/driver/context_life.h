@@ -1,17 +1,17 @@
 /*
- * The life of contexts.
+ * Creation and destruction of contexts.
  */
 #ifndef SOFT_CONTEXT_LIFE_H
 #define SOFT_CONTEXT_LIFE_H
 
 #include "state/driver_state.h"
 
-/* Makes a context, or brings a primary one to life, with its default stream. The caller holds
+/* Creates a context, or a primary one again, with its default stream. The caller holds
  * soft_lock. */
 CUresult soft_context_begin(struct soft_device *device, struct soft_context **context);
 CUresult soft_context_revive(struct soft_context *context);
 
-/* Waits for a context's work and ends all that was made in it. */
+/* Waits for a context's work and frees everything that was created in it. */
 void soft_context_end(struct soft_context *context);
 
 #endif

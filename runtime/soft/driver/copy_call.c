@@ -9,7 +9,7 @@
 #include "graph/capture.h"
 #include "graph/submit.h"
 
-/* Whether a device may use the memory, so that its use need not be waited for. */
+/* Whether a device may use the memory, so that the call need not wait for its use. */
 static bool is_pinned(const struct soft_copy_end *end, const struct soft_copy *copy) {
     return soft_space_is_live(end->address, copy->width, SOFT_ACCESS_READ);
 }
@@ -32,7 +32,7 @@ CUresult soft_copy_submit(CUstream handle, const struct soft_copy *copy, bool wa
         waits = !copy->to.in_space || !copy->from.in_space;
     }
     result = soft_submit(stream, &task, stages);
-    /* What was captured is not there to be waited for. */
+    /* A captured copy cannot be waited for. */
     return result == CUDA_SUCCESS && waits ? soft_queue_wait_stream(stream) : result;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Shared by the calls that copy and fill.
+ * Shared by calls that copy and fill.
  */
 #ifndef SOFT_COPY_CALL_H
 #define SOFT_COPY_CALL_H

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each kind of thing is reported so often; then how many more there are. */
+/* The number of reports per kind of object; then only the remaining number is reported. */
 enum { REPORTED_MAX = 20 };
 
 void soft_leak_call(enum soft_call call, const void *site) {
@@ -63,7 +63,7 @@ static const char *const kinds[] = {
     [SOFT_KIND_POOL] = "memory of a pool",      [SOFT_KIND_MAPPED] = "a mapping",
     [SOFT_KIND_ARRAY] = "a CUDA array",         [SOFT_KIND_IMPORTED] = "another process's memory"};
 
-/* Memory of some kinds that was made in a context, or in none. */
+/* Memory of some kinds of a context, or of none. */
 static void report_memory(unsigned slot, unsigned wanted) {
     struct soft_allocation found = {.serial = 0};
     uint64_t more = 0, bytes = 0;

@@ -16,11 +16,11 @@
 /* A call begins, which returns to site. */
 void soft_leak_call(enum soft_call call, const void *site);
 
-/* cuInit has succeeded: the end of the process is to be looked at. The caller does not hold
+/* cuInit has succeeded: the end of the process will be checked. The caller does not hold
  * soft_lock. */
 void soft_leak_watch_exit(void);
 
-/* A context is about to end, with nothing left to do. The caller does not hold soft_lock. */
+/* A context is about to be destroyed, and its work is done. The caller does not hold soft_lock. */
 void soft_leak_context(const struct soft_context *context);
 
 #endif

@@ -17,7 +17,7 @@ static bool has_any(const char *name, const char *const *parts) {
     return false;
 }
 
-/* Calls that ask, or say what the thread's next calls are about. */
+/* Queries, and calls that only change the thread's current state. */
 static bool only_asks(const char *name) {
     static const char *const parts[] = {"Get",
                                         "Query",

@@ -1,6 +1,6 @@
 /*
- * Trace of calls: an event in its thread's row for each call that makes, frees, submits or waits;
- * those that only ask are left out. base/trace_line.h describes the file.
+ * Trace of calls: an event in its thread's row for each call that creates, frees, submits or waits;
+ * queries are left out. base/trace_line.h describes the file.
  */
 #ifndef SOFT_TRACE_CALL_H
 #define SOFT_TRACE_CALL_H

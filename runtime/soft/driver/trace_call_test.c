@@ -1,5 +1,5 @@
 /*
- * The trace: what the file has of a program's operations and calls.
+ * The trace: the events of a program's operations and calls.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

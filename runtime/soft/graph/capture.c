@@ -28,7 +28,7 @@ bool soft_front_set(struct soft_front *front, const struct soft_edge *edges, uns
 bool soft_front_add(struct soft_front *front, const struct soft_edge *edge) {
     for (unsigned i = 0; i < front->count; i++) {
         if (front->edges[i].from != edge->from) continue;
-        /* Behind the end of a node is behind all of it. */
+        /* After the end of a node is after all of it. */
         if (edge->data.type == 0) front->edges[i].data = edge->data;
         return true;
     }
@@ -97,7 +97,7 @@ CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph
     return CUDA_SUCCESS;
 }
 
-/* Ends a capture: all streams leave it, events of it stay what they are. */
+/* Ends a capture: all streams leave it; its events are unchanged. */
 static void close(struct soft_capture *capture) {
     capture->ended = true;
     capture->graph->capturing = false;
@@ -111,7 +111,7 @@ static void close(struct soft_capture *capture) {
     release(capture);
 }
 
-/* Marks all that a front depends on, from the end of an order to its beginning. */
+/* Marks all nodes that a front depends on, from the end of an order to its begin. */
 static void mark_behind(const struct soft_front *front, struct soft_node **order, unsigned count) {
     for (unsigned i = 0; i < count; i++) order[i]->mark = 0;
     for (unsigned i = 0; i < front->count; i++) front->edges[i].from->mark = 1;
@@ -123,8 +123,8 @@ static void mark_behind(const struct soft_front *front, struct soft_node **order
     }
 }
 
-/* Whether the origin waits for all that the other streams have done: CUDA_SUCCESS if it does. A
- * capture has no cycles, so that without an order there is no memory. */
+/* Whether the origin is joined with the work of all other streams: CUDA_SUCCESS if so. A capture
+ * has no cycles, so a missing order means out of memory. */
 static CUresult check_joined(const struct soft_capture *capture) {
     struct soft_node *culprit = NULL, **order = soft_graph_order(capture->graph, &culprit);
     if (order == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -164,7 +164,7 @@ void soft_capture_break(struct soft_stream *stream) {
     if (stream->capture != NULL) stream->capture->broken = true;
 }
 
-/* Whether a stream waits for the legacy stream's work, and it for the stream's. */
+/* Whether a stream and the legacy stream wait for each other's work. */
 static bool is_blocking(const struct soft_stream *stream) {
     return (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
 }
@@ -192,7 +192,7 @@ CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *
     CUresult result = soft_graph_add(stream->capture->graph, content, stream->front.edges,
                                      stream->front.count, &edge.from);
     if (result != CUDA_SUCCESS) return result;
-    /* The front has had at least this much room, or is made anew. */
+    /* The front has at least this capacity, or is allocated again. */
     return soft_front_set(&stream->front, &edge, 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -25,45 +25,45 @@ struct soft_capture {
     CUstreamCaptureMode mode;
     const struct soft_thread *thread; /* that began it */
     struct soft_stream *origin;       /* NULL once that is destroyed */
-    unsigned references;              /* streams in it, events of it, and the list's */
+    unsigned references;              /* of streams, events, and the list */
     bool ended;
-    struct soft_capture *next, **link; /* in the list of those that have not ended */
+    struct soft_capture *next, **link; /* in the list of active captures */
 };
 
-/* Begins one in a stream, in a graph of the program's or a new one (NULL). */
+/* Begins a capture in a stream, into a graph of the program's or a new one (NULL). */
 CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph,
                             const struct soft_front *front, CUstreamCaptureMode mode);
 
-/* Ends the one that began in a stream; *graph becomes NULL if it was broken. */
+/* Ends the capture that began in a stream; *graph becomes NULL if it was invalidated. */
 CUresult soft_capture_end(struct soft_stream *stream, struct soft_graph **graph);
 
 /* Breaks a stream's capture. */
 void soft_capture_break(struct soft_stream *stream);
 
-/* What a stream that is to get work says: CUDA_SUCCESS, and *capturing tells whether the work is to
- * become a node; CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; or CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, for
- * work in the legacy stream while a stream that waits for it is being captured. */
+/* Whether a stream accepts work: CUDA_SUCCESS, where *capturing says whether the work becomes a
+ * node; CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; or CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, for work in
+ * the legacy stream while a stream that waits for it is being captured. */
 CUresult soft_capture_check(struct soft_stream *stream, bool *capturing);
 
-/* Adds a node to a stream's capture, behind all that the stream has in it; takes over the content
- * on success. */
+/* Adds a node to a stream's capture, after all nodes of that stream; takes over the content on
+ * success. */
 CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *content);
 
-/* Records an event in a captured stream, early: as the programmatic event of the kernel captured
- * last; and makes a stream wait for an event that was recorded in one. */
+/* Records an event in a captured stream (early: as the programmatic event of the last captured
+ * kernel); and makes a stream wait for an event that was recorded in one. */
 CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event, bool early);
 CUresult soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
 
-/* Forgets what an event was recorded in; takes a stream out of its capture. */
+/* Removes an event's capture; removes a stream from its capture. */
 void soft_capture_forget_event(struct soft_event *event);
 void soft_capture_forget_stream(struct soft_stream *stream);
 
-/* For calls that a capture does not see and may need: whether the calling thread may make them now.
- * If not, the captures that forbid it are broken. The caller does not hold soft_lock. */
+/* For calls that a capture would miss: whether the calling thread may make them now. If not, the
+ * captures that forbid them are invalidated. The caller does not hold soft_lock. */
 CUresult soft_capture_allows(void);
 
-/* The same for calls that wait for a stream or a context: never, while it is being captured. The
- * caller does not hold soft_lock. */
+/* The same for calls that wait for a stream or a context: never allowed while it is being captured.
+ * The caller does not hold soft_lock. */
 CUresult soft_capture_allows_stream(struct soft_stream *stream);
 CUresult soft_capture_allows_context(const struct soft_context *context);
 

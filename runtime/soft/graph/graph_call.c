@@ -7,7 +7,7 @@
 #include "programmatic.h"
 #include "state/handle_set.h"
 
-/* Locks if a handle is registered as what it should be. */
+/* Locks if a handle is registered with the right kind. */
 static CUresult enter(enum soft_handle_kind kind, const void *handle) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
@@ -43,7 +43,7 @@ void soft_graph_leave(void) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* Adds a node behind those that a program names. The caller holds soft_lock. */
+/* Adds a node after the nodes that the program names. The caller holds soft_lock. */
 static CUresult add(struct soft_graph *graph, struct soft_node_content *content,
                     const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
                     struct soft_node **node) {
@@ -96,7 +96,7 @@ CUresult soft_graph_add_params(CUgraphNode *result_node, CUgraph handle, const C
     return CUDA_SUCCESS;
 }
 
-/* Nodes that allocate or free stay as they are. */
+/* Nodes that allocate or free cannot change. */
 static bool is_fixed(int type) {
     return type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }

@@ -6,18 +6,18 @@
 
 #include "graph_exec.h"
 
-/* Locks, and finds what a handle means. On failure nothing is locked: CUDA_ERROR_INVALID_VALUE, or
+/* Locks, and resolves a handle. On failure nothing is locked: CUDA_ERROR_INVALID_VALUE, or
  * CUDA_ERROR_NOT_INITIALIZED. */
 CUresult soft_graph_enter(CUgraph handle, struct soft_graph **graph);
 CUresult soft_node_enter(CUgraphNode handle, struct soft_node **node);
 CUresult soft_exec_enter(CUgraphExec handle, struct soft_exec **exec);
 
-/* The same for a node that must be of a type. */
+/* The same for a node of a given type. */
 CUresult soft_node_enter_type(CUgraphNode handle, CUgraphNodeType type, struct soft_node **node);
 
 void soft_graph_leave(void);
 
-/* Makes a node of parameters, whatever type they are of. */
+/* Makes a node of parameters of any type. */
 CUresult soft_graph_add_params(CUgraphNode *result, CUgraph graph, const CUgraphNode *nodes,
                                const CUgraphEdgeData *data, size_t count,
                                CUgraphNodeParams *params);

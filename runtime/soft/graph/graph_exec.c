@@ -14,7 +14,7 @@
 
 static struct soft_exec *all;
 
-/* How many nodes a graph and its children have. */
+/* The number of nodes in a graph and its children. */
 static unsigned count_nodes(const struct soft_graph *graph) {
     unsigned count = graph->node_count;
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next) {
@@ -41,7 +41,7 @@ static CUresult flatten(struct soft_graph *graph, struct soft_exec *exec,
     return result;
 }
 
-/* A node that cannot be carried out any more: its kernel's module is gone. */
+/* A node that can no longer be executed: its kernel's module is unloaded. */
 static struct soft_node *find_stale(const struct soft_exec *exec) {
     for (unsigned i = 0; i < exec->count; i++) {
         const struct soft_task *task = &exec->order[i]->content.task;
@@ -71,7 +71,7 @@ CUresult soft_exec_new(struct soft_graph *graph, unsigned long long flags,
                        CUgraphInstantiateResult *why) {
     *culprit = NULL;
     *why = CUDA_GRAPH_INSTANTIATE_ERROR;
-    /* What allocates has addresses that only one can use. */
+    /* Allocation nodes have addresses that only one executable graph can use. */
     if (graph->capturing || (graph->executables > 0 && soft_graph_has_memory(graph))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -126,12 +126,12 @@ void soft_execs_forget(const struct soft_graph *graph) {
 
 /* ---- launching ---- */
 
-/* Operations one behind the other, not yet in a stream. */
+/* A list of operations, not yet in a stream. */
 struct train {
     struct soft_operation *first, **last;
 };
 
-/* The end of a launch, which keeps what is launched until then. */
+/* The end of a launch, which keeps the launched graph alive until then. */
 static struct soft_operation *new_end(struct soft_exec *exec, struct soft_event_point *point) {
     struct soft_operation *operation =
         point != NULL ? soft_operation_point(SOFT_OPERATION_RECORD, point) : NULL;
@@ -185,7 +185,7 @@ static bool couple_wait(struct train *train, CUevent handle) {
     return couple_point(train, SOFT_OPERATION_WAIT, event->point);
 }
 
-/* A kernel may begin before those have ended that programmatic edges lead from. */
+/* A kernel may begin before the sources of its programmatic edges have ended. */
 static void depend(const struct soft_node *node, struct soft_launch *launch) {
     for (unsigned i = 0; i < node->edge_count; i++) {
         struct soft_launch *before = node->edges[i].from->launched;
@@ -226,7 +226,7 @@ static bool couple_node(struct train *train, struct soft_node *node) {
     }
 }
 
-/* What was allocated by the launch before and is not freed yet must be, or the launch fails. */
+/* Memory that the previous launch allocated must have been freed, or the launch fails. */
 static CUresult free_left_over(const struct soft_exec *exec, struct train *train) {
     bool frees = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     for (unsigned i = 0; i < exec->count; i++) {
@@ -240,7 +240,7 @@ static CUresult free_left_over(const struct soft_exec *exec, struct train *train
     return CUDA_SUCCESS;
 }
 
-/* What is out once this launch is in its stream. */
+/* The memory that is allocated once this launch is in its stream. */
 static void note_memory(const struct soft_exec *exec) {
     for (unsigned i = 0; i < exec->count; i++) {
         const struct soft_task *task = &exec->order[i]->content.task;
@@ -250,7 +250,7 @@ static void note_memory(const struct soft_exec *exec) {
     }
 }
 
-/* A context that has ended takes its nodes with it. */
+/* Nodes of a destroyed context cannot run. */
 static bool contexts_live(const struct soft_exec *exec) {
     for (unsigned i = 0; i < exec->count; i++) {
         const struct soft_context *context = exec->order[i]->content.context;
@@ -264,7 +264,7 @@ CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream) {
     struct soft_event_point *last = NULL;
     if (!contexts_live(exec)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     CUresult result = free_left_over(exec, &train);
-    /* One launch of a graph at a time, in whatever streams. */
+    /* One launch of a graph at a time, in any stream. */
     bool ok = result == CUDA_SUCCESS;
     if (ok && exec->last != NULL && (!exec->last->reached || soft_order_on())) {
         exec->last->references++;

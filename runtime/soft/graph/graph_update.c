@@ -1,5 +1,5 @@
 /*
- * Updates executable graphs: their shape stays the same, and so does where each node runs.
+ * Updates executable graphs: their shape does not change, nor the place where each node runs.
  */
 #include "graph_exec.h"
 
@@ -70,7 +70,7 @@ CUresult soft_exec_set(struct soft_exec *exec, const struct soft_node *origin,
     if (soft_content_may_become(&node->content, content) != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* What a call does not speak of stays. */
+    /* Parameters that a call does not set are unchanged. */
     content->hints = node->content.hints;
     replace(node, content);
     return CUDA_SUCCESS;
@@ -86,7 +86,7 @@ static CUresult fail(CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult 
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 
-/* The place of a node in its graph's list. */
+/* The position of a node in its graph's list. */
 static unsigned index_of(const struct soft_node *node) {
     unsigned index = 0;
     for (const struct soft_node *n = node->graph->first; n != node; n = n->next) index++;

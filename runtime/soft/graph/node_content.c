@@ -19,8 +19,7 @@ static void *copy_bytes(const void *bytes, size_t count) {
     return copy;
 }
 
-/* Makes what the parameters point to the content's own: pointers to a kernel's parameters lead into
- * the task, the rest is copied. */
+/* Copies what the parameters point to; pointers to a kernel's parameters point into the task. */
 static bool own_pointers(struct soft_node_content *content) {
     CUgraphNodeParams *params = &content->params;
     const int type = params->type;
@@ -115,7 +114,7 @@ static CUresult of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
         .shared = params->sharedMemBytes,
         .parameters = params->kernelParams,
         .extra = params->extra};
-    /* A function knows its context; a library's kernel has to be told. */
+    /* A function has its context; a library's kernel needs one. */
     CUresult result = CUDA_SUCCESS;
     content->context = soft_function_home(handle);
     if (content->context == NULL) result = soft_context_find(params->ctx, &content->context);
@@ -195,7 +194,7 @@ static CUresult of_event(CUevent event) {
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Who may use an allocation: its device, and those that are named. */
+/* The devices that may use an allocation: its own, and the named ones. */
 static CUresult read_access(const CUDA_MEM_ALLOC_NODE_PARAMS *params, uint32_t *readers,
                             uint32_t *writers) {
     if (params->accessDescCount > 0 && params->accessDescs == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -300,7 +299,7 @@ CUresult soft_content_of_params(const CUgraphNodeParams *params, struct soft_nod
     CUresult filled = fill_in(&content.params, &content);
     if (filled == CUDA_SUCCESS && !own_pointers(&content)) filled = CUDA_ERROR_OUT_OF_MEMORY;
     if (filled != CUDA_SUCCESS) {
-        /* What the parameters point to is not the content's yet. */
+        /* The parameters' targets are not copied yet. */
         content.params.type = CU_GRAPH_NODE_TYPE_EMPTY;
         pthread_mutex_lock(&soft_lock);
         soft_content_clear(&content);
@@ -359,7 +358,7 @@ static void say_fill(const struct soft_fill_rows *fill, struct soft_node_content
                                                           .ctx = (CUcontext)content->context};
 }
 
-/* One operation on a value, as a batch says it. */
+/* One operation of a batch. */
 static CUstreamBatchMemOpParams say_value(const struct soft_stream_value *value) {
     CUstreamBatchMemOpParams params = {.pad = {0}};
     if (value->nothing) {

@@ -39,8 +39,8 @@ void soft_front_shape(struct soft_edge *edges, unsigned count, const struct soft
     }
 }
 
-/* Whether a node that an edge of the order's last node comes from is also reached on another way,
- * which begins with another of its edges. */
+/* Whether the source of an edge of the order's last node is also reached by another path, which
+ * begins with another of its edges. */
 static bool is_redundant(const struct soft_edge *edge, struct soft_node **order, unsigned last) {
     const struct soft_node *to = order[last];
     for (unsigned i = 0; i < last; i++) order[i]->mark = 0;

@@ -5,7 +5,7 @@
 
 #include "capture.h"
 
-/* A copy of a task's source, for one whose source may change as soon as the call returns. */
+/* A copy of a task's source, if the source may change as soon as the call returns. */
 static bool stage(struct soft_operation *operation) {
     operation->staged = soft_copy_stage(&operation->task.is.copy);
     return operation->staged != NULL;
@@ -21,8 +21,8 @@ static CUresult queue_task(struct soft_stream *stream, struct soft_task *task, b
     return soft_queue_add(stream, operation);
 }
 
-/* Makes a node of a task. The stream may have left its capture meanwhile, which the second look
- * finds out. */
+/* Makes a node of a task. The stream may have left its capture meanwhile, so it is checked
+ * again. */
 static CUresult capture_task(struct soft_stream *stream, struct soft_task *task) {
     struct soft_node_content content;
     bool capturing = false;

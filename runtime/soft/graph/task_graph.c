@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct soft_graph *all; /* so that what a program never destroys is still reachable */
+static struct soft_graph *all; /* so that graphs that a program never destroys remain reachable */
 
 struct soft_graph *soft_graph_new(void) {
     struct soft_graph *graph = calloc(1, sizeof *graph);
@@ -209,7 +209,7 @@ struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node *
     *culprit = NULL;
     if (order == NULL) return NULL;
     for (struct soft_node *n = graph->first; n != NULL; n = n->next) n->mark = 0;
-    /* Nodes are usually added behind what they depend on, and then one round does. */
+    /* Nodes are usually added after those they depend on; then one round is enough. */
     do {
         done_before = done;
         for (struct soft_node *n = graph->first; n != NULL; n = n->next) {

@@ -23,7 +23,7 @@ struct soft_node_hints {
 };
 
 struct soft_node_content {
-    CUgraphNodeParams params; /* what it points to is the content's own */
+    CUgraphNodeParams params; /* its targets belong to the content */
     struct soft_task task;    /* EMPTY for nodes that are none */
     struct soft_context *context;
     struct soft_module *module;       /* of a kernel; held */
@@ -40,14 +40,14 @@ struct soft_edge {
 struct soft_node {
     struct soft_graph *graph;
     struct soft_node_content content;
-    struct soft_edge *edges; /* what it depends on, in the order given */
+    struct soft_edge *edges; /* its dependencies, in the given order */
     unsigned edge_count;
     unsigned dependents;
-    const struct soft_node *origin; /* what it was copied from; a name, not to be followed */
-    uint64_t number, origin_number; /* no two nodes have one, though they may have an address */
+    const struct soft_node *origin; /* its original; an identity, not to be dereferenced */
+    uint64_t number, origin_number; /* unique, although addresses may be reused */
     bool disabled;                  /* in an executable graph */
     unsigned mark;                  /* for walks */
-    struct soft_launch *launched;   /* while a launch of the graph is put together */
+    struct soft_launch *launched;   /* while a launch of the graph is assembled */
     struct soft_node *next, **link; /* in the graph's list, in the order made */
 };
 
@@ -67,25 +67,25 @@ struct soft_graph {
 /* An empty graph, not registered; NULL without memory. */
 struct soft_graph *soft_graph_new(void);
 
-/* Frees a graph with its nodes, and takes what is registered of it off the register. */
+/* Frees a graph with its nodes, and unregisters them. */
 void soft_graph_free(struct soft_graph *graph);
 
-/* Puts a graph, its nodes and its children into the register. */
+/* Registers a graph, its nodes and its children. */
 bool soft_graph_register(struct soft_graph *graph);
 
 /* Copies a graph with all nodes and children, not registered. */
 CUresult soft_graph_copy(const struct soft_graph *graph, struct soft_graph **copy);
 
-/* The node that was copied from another, also in children; NULL. A node that lies where the other
- * was before it was destroyed is not the other. */
+/* The copy of a node, also in children; NULL. A node at the reused address of a destroyed one is
+ * not that node. */
 struct soft_node *soft_graph_find_copy(struct soft_graph *copy, const struct soft_node *origin);
 
 /* Whether a graph, or a child of it, has nodes that allocate or free memory. */
 bool soft_graph_has_memory(const struct soft_graph *graph);
 
-/* Puts the nodes in an order in which each comes behind all it depends on: an array of node_count,
- * to be freed. NULL: there is none, for they depend on each other in a circle, of which *culprit is
- * a part; or, with *culprit NULL, the host has no memory. */
+/* Sorts the nodes so that each follows all that it depends on: an array of node_count, to be freed.
+ * NULL: the dependencies have a cycle, which contains *culprit; or, with *culprit NULL, the host is
+ * out of memory. */
 struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node **culprit);
 
 /* ---- nodes ---- */
@@ -96,10 +96,10 @@ CUresult soft_graph_add(struct soft_graph *graph, struct soft_node_content *cont
                         const struct soft_edge *edges, unsigned edge_count,
                         struct soft_node **node);
 
-/* Takes a node out, with every edge to and from it, and frees it. */
+/* Removes a node with all of its edges, and frees it. */
 void soft_node_free(struct soft_node *node);
 
-/* Adds an edge, or takes one away. add: CUDA_ERROR_INVALID_VALUE if it is there; remove: if it is
+/* Adds or removes an edge. CUDA_ERROR_INVALID_VALUE: the added edge exists, or the removed one does
  * not. */
 CUresult soft_node_add_edge(struct soft_node *to, const struct soft_edge *edge);
 CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edge);

@@ -2,7 +2,7 @@
  * Counts references to user objects.
  *
  * Destructors are the program's code and must run without a lock: they are queued here, and a
- * thread calls them that exists only while there are any.
+ * thread that exists only while the queue is not empty calls them.
  */
 #include "user_object.h"
 
@@ -37,7 +37,7 @@ void soft_object_release(struct soft_user_object *object, unsigned count) {
     if (object->references > 0) return;
     soft_handle_remove(SOFT_HANDLE_OBJECT, object);
     struct soft_held_object *item = calloc(1, sizeof *item);
-    if (item == NULL) return; /* the program's thing is lost rather than its lock */
+    if (item == NULL) return; /* leaks the program's object rather than calling it under the lock */
     item->object = object;
     item->next = dying;
     dying = item;

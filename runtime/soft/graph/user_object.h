@@ -12,25 +12,25 @@ struct soft_user_object {
     void *data;
 };
 
-/* How many references of one object a graph has. */
+/* The number of references to one object in a graph. */
 struct soft_held_object {
     struct soft_user_object *object;
     unsigned count;
     struct soft_held_object *next;
 };
 
-/* Gives references back; the last one calls the object's destructor, on a thread of its own, for
- * the caller holds soft_lock. */
+/* Releases references; the last one calls the object's destructor, on a separate thread because the
+ * caller holds soft_lock. */
 void soft_object_release(struct soft_user_object *object, unsigned count);
 
-/* Makes a graph, by its list of objects, hold or give back references. The caller holds
+/* Makes a graph, given its list of objects, hold or release references. The caller holds
  * soft_lock. */
 CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_object *object,
                           unsigned count);
 CUresult soft_object_let_go(struct soft_held_object **objects, struct soft_user_object *object,
                             unsigned count);
 
-/* What a copy of a graph holds as well, and what a graph gives back at its end. */
+/* What a copy of a graph holds as well, and what a graph releases when it is destroyed. */
 CUresult soft_objects_copy(const struct soft_held_object *from, struct soft_held_object **to);
 void soft_objects_free(struct soft_held_object **objects);
 

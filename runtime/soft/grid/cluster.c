@@ -1,8 +1,8 @@
 /*
  * How the CTAs of a cluster take turns.
  *
- * One host thread runs a cluster, a CTA at a time, so what its CTAs do to each other's memory needs
- * no lock. A CTA runs until it can go on no more without another one.
+ * One host thread runs a cluster, one CTA at a time, so accesses of its CTAs to each other's memory
+ * need no lock. A CTA runs until it must wait for another one.
  */
 #include "cluster.h"
 
@@ -19,7 +19,7 @@ static bool can_run(const struct soft_cta *cta) {
     return false;
 }
 
-/* Lets those that have tested mbarriers go on. false: there are none, or they do nothing else. */
+/* Resumes CTAs that have tested mbarriers. false: there are none, or they do nothing else. */
 static bool time_out(struct soft_cluster *cluster) {
     bool any = false, hopeful = false;
     for (uint32_t r = 0; r < cluster->count; r++) {

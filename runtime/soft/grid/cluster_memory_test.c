@@ -1,6 +1,6 @@
 /*
- * Clusters of several blocks: how they find each other's shared memory, what they may do there, and
- * what is said of those who do it wrong.
+ * Clusters of several blocks: how they find each other's shared memory, which accesses are allowed,
+ * and the reports about the others.
  */
 #include "test/test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * Clusters: their barrier, what a block knows of its own, and how large they may be.
+ * Clusters: their barrier, their special registers and their size limits.
  */
 #include "test/test_soft.h"
 

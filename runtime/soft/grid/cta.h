@@ -6,15 +6,15 @@
 
 #include "machine/machine_state.h"
 
-/* Tests of mbarriers that all fail, with nothing else going on between them, before that is taken
- * for a deadlock. A kernel may count its tests and give up; hardly so early. */
+/* The number of consecutive failing mbarrier tests, with no other progress, that count as a
+ * deadlock. A kernel that counts its tests and gives up does so later. */
 enum { SOFT_IDLE_MAX = 1 << 12 };
 
 /* Runs until all threads have exited (DONE), a turn is over (YIELD), the launch failed (FAULT), or,
  * in a cluster, another CTA must do something first (BLOCKED). */
 enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views);
 
-/* No warp can go on and none will: says who waits where, and fails the launch. */
+/* No warp can ever continue: reports which warps wait where, and fails the launch. */
 enum soft_stop soft_cta_deadlock(struct soft_cta *cta);
 
 #endif

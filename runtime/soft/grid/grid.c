@@ -1,8 +1,8 @@
 /*
- * Handing out CTAs: a counter says which is next, and a thread that has finished one takes another.
- * Those of a cluster are handed out together, and what is said here of a CTA holds for a cluster.
+ * Distributes CTAs: a thread that has finished one takes the next number of a counter. The CTAs of
+ * a cluster are taken together; here, "CTA" also means a cluster.
  *
- * A CTA is set up once a launch and thread, and then used for one block after the other: constants,
+ * Each thread sets up a CTA once per launch and reuses it for one block after the other: constants,
  * parameters and thread indices stay in its frames, only %ctaid changes.
  */
 #include "grid.h"
@@ -29,9 +29,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CTAs kept for later launches, and how many a thread takes at once: as many as execute BATCH
- * instructions, some ten microseconds' worth, where a CTA counts for as many as it takes to set it
- * up. Between batches it looks at the clock, and at what other threads write. */
+/* CTAs kept for later launches, and how many of them a thread takes at once: a batch of BATCH
+ * instructions, where setting up a CTA counts as SET_UP instructions. Between batches the thread
+ * looks at the clock, and at what other threads write. */
 enum { SPARE_MAX = 16, BATCH = 4096, BATCH_CTAS = 32, SET_UP = 64, ALIGNMENT = 64 };
 
 static struct {
@@ -42,7 +42,7 @@ static struct {
 
 static _Atomic int64_t executed_ever;
 
-/* Frees what a warp has made since it was laid out. */
+/* Frees what a warp has allocated since it was laid out. */
 static void drop_warp(struct soft_warp *warp) {
     soft_warp_drop(warp);
     soft_async_drop(warp);
@@ -65,7 +65,7 @@ static size_t aligned(size_t bytes) {
     return soft_round_up(bytes, ALIGNMENT);
 }
 
-/* Where the parts of a CTA's one block of memory lie. */
+/* The offsets of the parts in a CTA's single block of memory. */
 struct layout {
     uint32_t warps;
     size_t frame, slots, shared, shared_shadow, local, local_shadow, whole;
@@ -103,7 +103,7 @@ static struct soft_cta *take_spare(const struct layout *layout) {
 }
 
 static void give_one(struct soft_cta *cta) {
-    /* What its calls have made is of use to no other launch, and so with its race state. */
+    /* No other launch can use the frames of its calls or its race state. */
     soft_race_give_back(cta);
     for (uint32_t w = 0; w < cta->warp_count; w++) drop_warp(&cta->warps[w]);
     pthread_mutex_lock(&spare.lock);
@@ -189,7 +189,7 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
     soft_race_prepare(launch, cta);
 }
 
-/* Divisions of 64 bits take several times as long as those of 32, and most grids are of one row. */
+/* A 64-bit division takes several times longer than a 32-bit one, and most grids have one row. */
 static void find_place(const uint32_t grid[3], uint64_t number, uint32_t place[3]) {
     place[1] = place[2] = 0;
     if (number < grid[0]) {
@@ -266,7 +266,7 @@ static void begin_cluster(struct soft_cta *first, uint64_t number) {
     }
 }
 
-/* Forgets the views where they are of another launch or of a space that has changed. */
+/* Discards the views if they belong to another launch or if the space has changed. */
 static bool prepare_worker(struct soft_launch *launch, struct soft_worker *worker) {
     uint32_t sites = 2 * launch->code->sites;
     if (sites > worker->views_room) {
@@ -293,7 +293,7 @@ static void fail_without_place(struct soft_launch *launch, int result, const cha
     pthread_mutex_unlock(&launch->lock);
 }
 
-/* A CTA to go on with: one that was put aside, unless there is one to begin. */
+/* The CTA to continue: a new one if there is one, else one that was parked. */
 static struct soft_cta *take_parked(struct soft_launch *launch) {
     pthread_mutex_lock(&launch->lock);
     struct soft_cta **link = &launch->parked, *cta = NULL;
@@ -311,8 +311,8 @@ static void park(struct soft_launch *launch, struct soft_cta *cta) {
     pthread_mutex_unlock(&launch->lock);
 }
 
-/* CTAs that a thread has taken and begins one after the other, and what it has not told the launch
- * of yet. */
+/* CTAs that a thread has taken and starts one after the other, and results that it has not yet
+ * added to the launch. */
 struct batch {
     uint64_t next, end, size;
     uint64_t ended;
@@ -323,7 +323,7 @@ static bool has_next(struct soft_launch *launch, const struct batch *batch) {
     return batch->next < batch->end || atomic_load(&launch->next) < launch->clusters;
 }
 
-/* Begins the next CTA in a CTA's place; false when all have been begun. */
+/* Begins the next CTA in this CTA's memory; false when all have begun. */
 static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
     if (batch->next == batch->end) {
         uint64_t number = atomic_fetch_add(&launch->next, batch->size);
@@ -338,8 +338,8 @@ static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct 
     return true;
 }
 
-/* How many CTAs to take next, where one executes so much: not all that are left, which others may
- * want. */
+/* How many CTAs to take next, given the instructions per CTA: not all that are left, because other
+ * threads may take some. */
 static uint64_t batch_size(struct soft_launch *launch, int64_t executed) {
     uint64_t begun = atomic_load(&launch->next);
     uint64_t share = begun < launch->clusters ? (launch->clusters - begun) / BATCH_CTAS : 0;
@@ -365,7 +365,7 @@ static int64_t executed_by(struct soft_cta *cta) {
     return sum;
 }
 
-/* Reports lanes that were to run next: most likely they are the ones that never end. */
+/* Reports the lanes that would have run next: most likely they are the ones that never end. */
 static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
     int64_t executed = atomic_fetch_add(&launch->executed, batch->executed);
     batch->executed = 0;
@@ -395,7 +395,7 @@ static struct soft_cta *set_up_one(struct soft_launch *launch, const struct layo
     return cta;
 }
 
-/* A CTA with the others of its cluster, whose first it is; NULL: there is no memory. */
+/* A CTA with the others of its cluster, whose first it is; NULL: out of memory. */
 static struct soft_cta *set_up(struct soft_launch *launch, const struct layout *layout) {
     struct soft_cta *first = set_up_one(launch, layout);
     if (first == NULL || launch->cluster_ctas == 1) return first;
@@ -412,7 +412,7 @@ static struct soft_cta *set_up(struct soft_launch *launch, const struct layout *
     return NULL;
 }
 
-/* The CTA to run now: a new one where there is one to begin, else one that was parked. */
+/* The CTA to run now: a new one if there is one, else one that was parked. */
 static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *idle,
                                  const struct layout *layout, struct batch *batch, bool *prepared) {
     if (has_next(launch, batch)) {

@@ -1,11 +1,11 @@
 /*
  * setmaxnreg. Source: PTX ISA 9.0, section 9.7.20.5 (setmaxnreg).
  *
- * A thread has as many registers here as its kernel needs, so that only the rules are checked: all
- * warps of a warpgroup execute the same one, .inc asks for no fewer and .dec for no more than there
- * are, and the warpgroups together for no more than a multiprocessor has. For those .inc would wait
- * for ever. How many registers a kernel begins with is the compiler's choice, so the first one of a
- * warpgroup may name any number.
+ * A thread has all the registers that its kernel needs, so only the rules are checked: all warps of
+ * a warpgroup execute the same setmaxnreg; .inc must not request fewer registers than the warpgroup
+ * has, .dec not more; and all warpgroups together must not request more than a multiprocessor has,
+ * for which .inc would wait forever. The compiler chooses the initial number, so the first
+ * setmaxnreg of a warpgroup may name any number.
  */
 #include "registers.h"
 

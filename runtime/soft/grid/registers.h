@@ -1,5 +1,5 @@
 /*
- * Registers: how many the warps of a warpgroup have, by setmaxnreg.
+ * Registers: the register counts of warpgroups, as set by setmaxnreg.
  */
 #ifndef SOFT_REGISTERS_H
 #define SOFT_REGISTERS_H

@@ -39,7 +39,7 @@ static void check_one(void *context, unsigned thread, size_t index) {
 }
 
 static bool check_together(struct checking *checking, const struct soft_diagnostic *diagnostic) {
-    enum { SHORT_BYTES = 128 * 1024 }; /* checked in less time than a thread takes to begin */
+    enum { SHORT_BYTES = 128 * 1024 }; /* checked in less time than a thread takes to start */
     unsigned threads = soft_crew_threads();
     if (threads < 2 || checking->unit->length < SHORT_BYTES) return false;
     for (unsigned i = 0; i < threads; i++) checking->diagnostics[i] = *diagnostic;

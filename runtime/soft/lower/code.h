@@ -1,7 +1,7 @@
 /*
  * Code: an executable function; the lowering creates it, and the machine executes it.
  *
- * A register is a slot: 32 lanes side by side, 128 bytes for lanes of up to 32 bits and 256 for 64.
+ * A register is a slot of 32 adjacent lanes: 128 bytes for lanes of up to 32 bits, and 256 for 64.
  * Constants, parameters and special registers are slots too, filled before a warp starts. So every
  * operand of every instruction is an offset into the warp's frame. A predicate is one word, one bit
  * for each lane.
@@ -36,21 +36,21 @@ typedef const struct soft_instruction *soft_handler(struct soft_warp *warp,
                                                     const struct soft_instruction *instruction);
 
 struct soft_instruction {
-    soft_handler *run[2]; /* [0] for a full warp, [1] for some lanes */
-    uint32_t d, a, b, c;  /* offsets in the frame; d of what leads elsewhere: see below */
+    soft_handler *run[2]; /* [0] for a full warp, [1] for partial warps */
+    uint32_t d, a, b, c;  /* offsets in the frame; d of a jump: see below */
     union {
         int64_t immediate;
-        const struct soft_instruction *join; /* of a branch: where lanes that part meet again */
+        const struct soft_instruction *join; /* of a branch: where diverged lanes reconverge */
         const struct soft_code *callee;      /* of a call */
     } u;
-    const struct soft_instruction *target; /* of a branch; of an indirect call, where it ends */
+    const struct soft_instruction *target; /* of a branch; of an indirect call, its end */
     uint32_t mode;                         /* SOFT_MODE_ bits, or what the operation says */
     uint32_t more;                         /* where its further operands begin in code->operands */
     uint32_t site; /* which memory access of the function this is: the index of its view */
     uint16_t op;   /* enum soft_op: for reports */
 };
 
-/* How a floating point operation rounds, and what it does besides. */
+/* The rounding of a floating point operation, and its other modifiers. */
 enum {
     SOFT_MODE_RN = 0,
     SOFT_MODE_RZ = 1,
@@ -63,7 +63,7 @@ enum {
     SOFT_MODE_INTEGER = 32, /* round to an integer, in the format */
     SOFT_MODE_RELU = 64,
     SOFT_MODE_SATFINITE = 128,
-    SOFT_MODE_NAN = 256,     /* min, max: a NaN in gives a NaN out */
+    SOFT_MODE_NAN = 256,     /* min, max: a NaN source gives a NaN */
     SOFT_MODE_XORSIGN = 512, /* min, max: the result takes the product's sign */
     SOFT_MODE_ABS = 1024,    /* min, max: of the magnitudes */
     SOFT_MODE_APPROX = 2048,
@@ -77,7 +77,7 @@ enum {
     SOFT_CARRY_SIGNED = 8
 };
 
-/* The mode of a special register's reading: which one, and whether it has 64 bits. */
+/* The mode of reading a special register: which one, and whether it has 64 bits. */
 #define SOFT_SPECIAL_WIDE (1u << 16)
 
 /* The mode of a video instruction. Parts: 0 all, 1 to 4 a byte, 5 and 6 a half-word. */
@@ -105,7 +105,7 @@ enum {
     SOFT_VIDEO_D_SHIFT = 20,
     SOFT_VIDEO_A_SHIFT = 23,
     SOFT_VIDEO_B_SHIFT = 26,
-    SOFT_VIDEO_LANES_SHIFT = 20, /* of a packed one: a bit for each part that it computes */
+    SOFT_VIDEO_LANES_SHIFT = 20, /* of a packed one: one bit per computed part */
     SOFT_VIDEO_LANES = 15,
     SOFT_VIDEO_MINUS_PRODUCT = 1 << 29, /* of vmad */
     SOFT_VIDEO_MINUS_C = 1 << 30
@@ -116,7 +116,7 @@ enum {
     SOFT_BRANCH_BACKWARD = 1,
     SOFT_BRANCH_NEGATED = 2,
     SOFT_BRANCH_POLLS = 8,   /* backward, around a load or an atomic that may wait for others */
-    SOFT_BRANCH_GUARDED = 4, /* an exit or a trap of the lanes whose predicate holds */
+    SOFT_BRANCH_GUARDED = 4, /* an exit or a trap of the lanes with a true predicate */
     SOFT_BRANCH_BREAKS = 16, /* a trap that is a breakpoint */
     SOFT_BARRIER_COUNTED = 1,
     SOFT_BARRIER_ALIGNED = 2,
@@ -127,17 +127,17 @@ enum {
     SOFT_BARRIER_NEGATED = 16
 };
 
-/* The mode of a call: whether there is a function it is known to go to, or an address. */
+/* The mode of a call: to a known function, or to an address. */
 enum { SOFT_CALL_INDIRECT = 1 };
 
 /* Where an instruction came from, for reports. */
 struct soft_origin {
     uint32_t offset;     /* in the PTX text */
-    uint32_t file, line; /* in the source; 0 where the PTX does not say */
+    uint32_t file, line; /* in the source; 0 if the PTX has none */
     uint32_t number;     /* among the function's PTX instructions */
 };
 
-/* What is the same for all threads of a CTA, and another in each. */
+/* Values that are equal for all threads of a CTA, and differ between CTAs. */
 enum soft_cta_value {
     SOFT_CTA_CTAID = 0,         /* three, and so of the next two */
     SOFT_CTA_CLUSTERID = 3,     /* in the grid of clusters */
@@ -152,13 +152,12 @@ enum soft_fill_kind {
     SOFT_FILL_PARAMETER, /* value is the offset in the parameter buffer */
     SOFT_FILL_SPECIAL,   /* value is an enum ptx_special that is the same in all CTAs of a launch */
     SOFT_FILL_CTA,       /* value is an enum soft_cta_value */
-    SOFT_FILL_DYNAMIC_SHARED, /* value is added to where dynamic shared memory begins */
-    SOFT_FILL_LOCAL           /* value is added to where the call's local memory begins */
+    SOFT_FILL_DYNAMIC_SHARED, /* value is added to the begin of dynamic shared memory */
+    SOFT_FILL_LOCAL           /* value is added to the begin of the call's local memory */
 };
 
-/* Where a call finds an argument in the callee's frame, or a return its result: so many bytes for
- * each lane, one lane behind the other; a predicate is a bit for each. Slot 0: nobody looks at
- * it. */
+/* Where a call finds an argument in the callee's frame, or a return its result: a number of bytes
+ * per lane, lanes in order; a predicate takes one bit per lane. Slot 0: unused. */
 #define SOFT_PASSED_PREDICATE UINT32_MAX
 struct soft_passed {
     uint32_t slot, bytes;
@@ -169,16 +168,16 @@ struct soft_fill {
     uint32_t slot;  /* offset in the frame */
     uint32_t bytes; /* of a parameter: 1, 2, 4, 8 */
     bool wide;      /* a 64-bit slot */
-    bool predicate; /* one word, a bit a lane */
+    bool predicate; /* one word, one bit per lane */
     bool is_signed; /* a parameter to be sign-extended */
     uint64_t value;
 };
 
-/* A function is checked when its module is loaded, and completed when it is first launched, called
- * or asked for what only the complete code tells; see soft_module_complete. */
+/* A function is checked when its module is loaded, and completed when it is first launched or
+ * called, or when a query needs the complete code; see soft_module_complete. */
 struct soft_code {
     const char *name;
-    atomic_bool is_complete; /* all is there; before that, what is marked with (c) is not */
+    atomic_bool is_complete; /* complete; before that, members marked with (c) are unset */
     struct soft_instruction *instructions; /* (c) */
     struct soft_origin *origins;           /* (c) one an instruction */
     uint32_t instruction_count;            /* (c) */
@@ -186,21 +185,21 @@ struct soft_code {
     uint32_t frame_bytes;                  /* (c) */
     struct soft_fill *fills;               /* (c) */
     uint32_t fill_count;                   /* (c) */
-    uint32_t cta_fill_count;               /* (c) of them, the first: those of SOFT_FILL_CTA */
-    uint32_t sites;        /* memory accesses */
-    uint32_t local_bytes;  /* per thread, of this function alone */
-    uint32_t shared_bytes; /* static, of the module's variables it can reach */
+    uint32_t cta_fill_count;               /* (c) the first of them: those of SOFT_FILL_CTA */
+    uint32_t sites;                        /* memory accesses */
+    uint32_t local_bytes;                  /* per thread, of this function alone */
+    uint32_t shared_bytes;                 /* static, of the module's variables it can reach */
     uint32_t parameter_bytes;
     uint32_t parameter_count;
     const uint32_t *parameter_offsets, *parameter_sizes;
-    uint32_t registers; /* (c) what would be reported as registers a thread */
+    uint32_t registers; /* (c) reported as registers per thread */
     uint32_t block_threads_max;
-    uint32_t block_required[3]; /* .reqntid; 0 for none */
+    uint32_t block_required[3];   /* .reqntid; 0 for none */
     uint32_t cluster_required[3]; /* .reqnctapercluster; 0 for none */
     uint32_t cluster_max;         /* .maxclusterrank; 0 for none */
     bool cluster_needed;          /* .explicitcluster */
     bool blocks_are_clusters;     /* a launch counts clusters */
-    bool is_function;           /* not a kernel */
+    bool is_function;             /* not a kernel */
     bool has_alloca;
     uint32_t shared_end; /* of the module's shared variables it reads or writes itself */
     struct soft_passed *arguments, *results; /* (c) */
@@ -208,9 +207,9 @@ struct soft_code {
 };
 
 /* How executed instructions are counted: a split that runs from one place to another has executed
- * the difference of their numbers. So one that begins subtracts the number of its place, one that
- * ends adds it, and a jump adds what lies between; on the way there is nothing to count. A jump's
- * difference is its d, and so is the number behind an exit, a call, a return or a brx. */
+ * the difference of their numbers. So a split subtracts the number of its first place, adds that of
+ * its last, and a jump adds the difference in between; straight-line code counts nothing. A jump's
+ * difference is in its d; for an exit, a call, a return or a brx, d is the number after it. */
 static inline uint32_t soft_code_number(const struct soft_code *code,
                                         const struct soft_instruction *instruction) {
     return code->origins[instruction - code->instructions].number;

@@ -32,7 +32,7 @@ static uint32_t count_extras(const struct soft_lowering *lowering) {
     return count;
 }
 
-/* A function that the code calls is to be complete before the code is executed. */
+/* A function that the code calls must be complete before the code is executed. */
 static struct soft_code *code_of(struct soft_lowering *lowering, struct ptx_function *callee) {
     if (!callee->is_listed && !atomic_load(&callee->code->is_complete)) {
         callee->is_listed = true;
@@ -136,7 +136,7 @@ static bool write_fills(struct soft_lowering *lowering) {
     code->fill_count = 0;
     code->fills = SOFT_ARENA_ARRAY(lowering->arena, struct soft_fill, lowering->value_count);
     if (code->fills == NULL) return LOWER_NO_MEMORY(lowering);
-    /* Those that each block fills anew come first. */
+    /* First the slots that each block fills again. */
     add_fills(lowering, true);
     code->cta_fill_count = code->fill_count;
     add_fills(lowering, false);

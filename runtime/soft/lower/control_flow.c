@@ -1,10 +1,10 @@
 /*
- * The control flow graph: where lanes that part at a branch meet again.
+ * The control flow graph: where lanes that diverge at a branch reconverge.
  *
- * That is the branch's immediate post-dominator, the first block that every way from the branch to
- * the end goes through. Post-dominators are found on the reversed graph by the iteration of Cooper,
- * Harvey and Kennedy ("A simple, fast dominance algorithm", 2001). A join is put in front of each
- * such block; a branch whose ways meet only at the end has none.
+ * That is the branch's immediate post-dominator, the first block on every path from the branch to
+ * the end. Post-dominators are found on the reversed graph by the iteration of Cooper, Harvey and
+ * Kennedy ("A simple, fast dominance algorithm", 2001). A join is inserted before each such block;
+ * a branch whose paths meet only at the end has none.
  */
 #include "lower.h"
 
@@ -34,7 +34,7 @@ bool soft_ends_block(const struct soft_draft *draft) {
     case SOFT_OP_exit:
     case SOFT_OP_trap:
     case SOFT_OP_ret:
-    case SOFT_OP_call_indirect: /* lanes with different functions meet behind it */
+    case SOFT_OP_call_indirect: /* lanes with different functions reconverge after it */
         return true;
     default:
         return false;
@@ -128,7 +128,7 @@ static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
 }
 
 /* Numbers the blocks that reach the exit, in the reverse post-order of the reversed graph. Blocks
- * of an endless loop do not; their branches have no meeting place. */
+ * of an endless loop do not; their branches have no join. */
 static bool number_blocks(struct soft_lowering *lowering, struct graph *graph, uint32_t *numbered) {
     uint32_t nodes = graph->count + 1;
     uint32_t *stack = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, nodes);
@@ -196,7 +196,7 @@ static bool parts(const struct soft_draft *draft) {
            draft->op == SOFT_OP_call_indirect;
 }
 
-/* Puts the joins in, which moves all drafts behind them. */
+/* Inserts the joins, which moves all later drafts. */
 static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t joins = 0;
     for (uint32_t b = 0; b < graph->count; b++) {

@@ -10,7 +10,7 @@
 
 extern const struct soft_core soft_core_x1;
 #if defined(SOFT_HAS_LEVELS)
-/* They may have been left out of a library, which is linked in half the time then: ci/falsify. */
+/* A library may omit them, which halves its link time: ci/falsify. */
 extern const struct soft_core soft_core_x3 __attribute__((weak));
 extern const struct soft_core soft_core_x4 __attribute__((weak));
 #endif

@@ -1,9 +1,9 @@
 /*
- * Cores: an instruction gives the same bits at every processor level, for a full warp and for some
- * of its lanes, with one worker and with several.
+ * Cores: an instruction gives the same bits at every processor level, for full and partial warps,
+ * with one worker and with several.
  *
- * The levels are different code for the same bodies, vectorised or not; a compiler that contracts,
- * reorders or rounds otherwise in one of them would be seen here.
+ * The levels are different code of the same bodies, vectorised or not; this test detects a compiler
+ * that contracts, reorders or rounds differently in one of them.
  */
 #include "core.h"
 #include "test/test_soft.h"

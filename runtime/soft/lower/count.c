@@ -1,5 +1,5 @@
 /*
- * What branches and their like add to what has been executed: see soft_code_number.
+ * The numbers that branches and other jumps add to the executed instructions: see soft_code_number.
  */
 #include "lower.h"
 

@@ -7,7 +7,7 @@
 
 TestSuite(count, .fini = test_soft_close);
 
-/* What TEST_KERNEL puts in front of a body and behind it. */
+/* What TEST_KERNEL puts before and after a body. */
 enum { AROUND = 7 };
 
 static void must_execute(const char *ptx, unsigned warps, uint64_t each) {
@@ -27,7 +27,7 @@ Test(count, straight_lines) {
     must_execute(TEST_KERNEL("bar.sync 0; bar.sync 0;\n"), 4, 2);
 }
 
-/* What is in front of a loop counts once. */
+/* What precedes a loop counts once. */
 Test(count, loops) {
     must_execute(TEST_KERNEL("mov.u32 %r5, 0; mov.u32 %r6, 7; mov.u32 %r7, 7;\n"
                              "LOOP: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 10;\n"
@@ -52,7 +52,7 @@ Test(count, parted_lanes) {
                              "LESS: add.u32 %r5, %r1, 3;\n"
                              "DONE: add.u32 %r5, %r1, 4;\n"),
                  1, 2 + 3 + 1 + 1);
-    /* Lane i goes round i + 1 times; the loop is as long as its longest lane. */
+    /* Lane i runs i + 1 iterations; the loop is as long as its longest lane. */
     must_execute(TEST_KERNEL("mov.u32 %r5, 0;\n"
                              "LOOP: add.u32 %r5, %r5, 1; setp.le.u32 %p1, %r5, %r3;\n"
                              "@%p1 bra LOOP; mov.u32 %r6, 8;\n"),
@@ -76,8 +76,8 @@ Test(count, parted_lanes) {
                  1, 2 + 2 + 1);
 }
 
-/* Of the lanes at one operation some wait for others and some do not: each part executes it, though
- * all of them have passed its guard together, and they unite behind it. */
+/* Some lanes at an operation wait for others and some do not: each part executes it, although all
+ * have passed its guard together, and they reconverge after it. */
 Test(count, lanes_of_which_some_wait) {
     must_execute(TEST_KERNEL("setp.lt.u32 %p1, %r3, 8; mov.u32 %r5, 0xffff00ff;\n"
                              "setp.ge.u32 %p3, %r3, 8; setp.lt.and.u32 %p3, %r3, 16, %p3;\n"

@@ -1,5 +1,5 @@
 /*
- * Reads fat binaries. All sizes are compared with what is left before anything behind them is read.
+ * Reads fat binaries. Every size is compared with the bytes left before those bytes are read.
  */
 #include "fatbin.h"
 
@@ -69,7 +69,7 @@ static bool begin(struct walk *walk, const void *image, size_t most) {
     if (most < CONTAINER_BYTES) return false;
     if (number(at, 4) == WRAPPER) {
         struct wrapper wrapper;
-        /* It points to memory of a size that nobody tells. A file has no pointers. */
+        /* It points to memory of unknown size. A file has no pointers. */
         if (most != SIZE_MAX) return false;
         memcpy(&wrapper, image, sizeof wrapper);
         if (wrapper.data == NULL) return false;
@@ -82,7 +82,7 @@ static bool begin(struct walk *walk, const void *image, size_t most) {
     return true;
 }
 
-/* The next entry. false: there is none; *damaged tells whether there should be. */
+/* The next entry. false: there is none; *damaged: there should be one. */
 static bool next(struct walk *walk, struct entry *entry, bool *damaged) {
     const unsigned char *at = walk->at;
     *damaged = walk->left > 0 && walk->left < ENTRY_BYTES;

@@ -1,12 +1,11 @@
 /*
- * Fatbin: a fat binary, of which this device takes the best PTX; and what a program can do about an
- * image that has none.
+ * Fatbin: selects the best PTX of a fat binary; if an image has none, says what the program can do.
  *
- * Layout, as seen in what nvcc 11 to 13 write (the wrapper is in CUDA's fatbinary_section.h): a
- * wrapper points to a container, a header of 16 bytes and entries behind it. An entry has a header
+ * Layout, as written by nvcc 11 to 13 (the wrapper is in CUDA's fatbinary_section.h): a wrapper
+ * points to a container, which is a header of 16 bytes followed by entries. An entry has a header
  * with its kind (1 PTX, 2 machine code, 8 LTO-IR), its sizes, the architecture (80 for sm_80) and
- * flags; PTX may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries are
- * opened when a compressed entry is met first: liblz4.so.1, libzstd.so.1.
+ * flags; PTX may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries,
+ * liblz4.so.1 and libzstd.so.1, are opened at the first compressed entry.
  */
 #ifndef SOFT_FATBIN_H
 #define SOFT_FATBIN_H
@@ -20,15 +19,15 @@ enum { SOFT_FATBIN_SAYS = 600, SOFT_CUBIN_BYTES = 52 };
  * the first ones agree. */
 bool soft_fatbin_is(const void *image);
 
-/* The bytes of a container, its header included. 0: it is none, or has more than most. */
+/* The bytes of a container, including its header. 0: it is none, or has more than most. */
 size_t soft_fatbin_bytes(const void *image, size_t most);
 
 /*
  * The PTX for the highest architecture up to the capability (90 for 9.0), terminated by NUL, to be
- * freed. most is how many bytes of the image may be read; SIZE_MAX where nobody knows. NULL:
- * *result is CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
- * CUDA_ERROR_INVALID_IMAGE (damaged) or CUDA_ERROR_OUT_OF_MEMORY, and says tells why and what
- * helps, with a newline.
+ * freed. most is the number of readable bytes of the image; SIZE_MAX if unknown. NULL: *result is
+ * CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
+ * CUDA_ERROR_INVALID_IMAGE (damaged) or CUDA_ERROR_OUT_OF_MEMORY, and says has the reason and the
+ * remedy, with a newline.
  */
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
                       char says[SOFT_FATBIN_SAYS]);

@@ -1,7 +1,6 @@
 /*
- * Fusing: instructions that stand together and are carried out as one, by the handler of the first.
- * All of them stay where they are, so that a jump into the middle finds what it looks for, and some
- * lanes of a warp take them one by one.
+ * Fusing: adjacent instructions that the handler of the first executes as one. All of them remain
+ * in the code, so that a jump into the middle works, and partial warps execute them one by one.
  */
 #include "lower.h"
 
@@ -12,13 +11,13 @@ static uint32_t register_of(const struct soft_lowering *lowering, uint32_t value
     return lowering->values[value].alias;
 }
 
-/* Whether a value is a register that nobody reads after a draft: positions of reads are even. */
+/* Whether a value is a register that is not read after a draft: positions of reads are even. */
 static bool dies_at(const struct soft_lowering *lowering, uint32_t value, uint32_t draft) {
     return value != SOFT_NO_VALUE && lowering->values[value].kind == SOFT_VALUE_REGISTER &&
            lowering->values[value].last == 2 * draft;
 }
 
-/* Two loads of one space, and the fma of what they load. */
+/* Two loads of one space, and the fma of the loaded values. */
 static bool is_product(const struct soft_lowering *lowering, uint32_t at, enum soft_op load) {
     const struct soft_draft *one = &lowering->drafts[at], *other = one + 1, *fma = one + 2;
     if (at + 2 >= lowering->draft_count || one->op != load || other->op != load ||

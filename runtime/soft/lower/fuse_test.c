@@ -1,6 +1,6 @@
 /*
- * Fusing: two loads and the fma of what they load give what they give one by one, whatever the
- * addresses, the lanes and the numbers are, and whoever else reads what was loaded.
+ * Fusing: two loads and the fma of the loaded values give the same results as one by one, for all
+ * addresses, lanes and numbers, also if other instructions read the loaded values.
  */
 #include "test/test_soft.h"
 

@@ -1,6 +1,6 @@
 /*
- * Reads archives and ELF objects. Each offset and size is compared with what there is before it is
- * used.
+ * Reads archives and ELF objects. Each offset and size is compared with the available bytes before
+ * it is used.
  */
 #include "host_object.h"
 
@@ -93,7 +93,7 @@ static int walk_object(struct bytes file, const char *member, soft_host_object_v
     struct bytes names, bytes;
     if (table == 0) return CUDA_SUCCESS;
     if (!read_section(file, table, 0, &first)) return CUDA_ERROR_INVALID_IMAGE;
-    /* Numbers that the header has no room for are in the first section. */
+    /* Numbers too large for the header are in the first section. */
     if (count == 0) count = first.bytes;
     if (names_index == 0xffff) names_index = first.link;
     if (!read_section(file, table, names_index, &section) ||
@@ -120,7 +120,7 @@ static bool is_archive(struct bytes file) {
     return file.count >= ARCHIVE_MAGIC && memcmp(file.at, archive_magic, ARCHIVE_MAGIC) == 0;
 }
 
-/* A decimal number with blanks behind it. false: it is none. */
+/* A decimal number followed by blanks. false: it is none. */
 static bool read_decimal(const unsigned char *at, size_t digits, uint64_t *value) {
     size_t i = 0;
     *value = 0;
@@ -128,8 +128,8 @@ static bool read_decimal(const unsigned char *at, size_t digits, uint64_t *value
     return i > 0 && (i == digits || at[i] == ' ');
 }
 
-/* The name of a member: in its header, up to a slash or blanks; or, where the header has a slash
- * and a number, in the table of long names at that offset, up to a slash. */
+/* The name of a member: in its header, up to a slash or blanks; or, if the header has a slash and a
+ * number, in the table of long names at that offset, up to a slash. */
 static void read_name(const unsigned char *header, struct bytes long_names,
                       char name[MEMBER_NAME]) {
     enum { HEADER_NAME = 16 };

@@ -1,5 +1,5 @@
 /*
- * Host objects and archives: which fat binaries are found, and what damage does.
+ * Host objects and archives: which fat binaries are found, and the effects of damage.
  */
 #include "host_object.h"
 
@@ -62,7 +62,7 @@ static void put(unsigned char *at, uint64_t value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* An object with a section of two containers, the first of which ends 4 bytes behind a multiple of
+/* An object with a section of two containers, the first of which ends 4 bytes after a multiple of
  * 8, as ld -r makes one. */
 Test(host_object, a_section_may_have_several) {
     enum { NAMES = 64, IMAGES = 96, FIRST = 20, SECOND = 24, TABLE = 160, BYTES = 160 + 3 * 64 };
@@ -119,7 +119,7 @@ Test(host_object, other_files_are_none) {
     }
 }
 
-/* A copy that ends where the file was cut, so that the sanitizers see a read behind it. */
+/* A copy that ends where the file was cut, so that the sanitizers see a read past the end. */
 static int walk_part(const char *file, size_t bytes) {
     struct seen seen = {.count = 0};
     char *part = malloc(bytes + 1);
@@ -137,7 +137,7 @@ Test(host_object, what_is_cut_off_is_damaged) {
         char *file = read_file(files[i], &bytes);
         for (size_t length = 0; length < bytes; length += length < 600 ? 1 : 37) {
             const int result = walk_part(file, length);
-            /* Behind the header of an archive, and behind a member, it may end. */
+            /* An archive may end after its header or after a member. */
             cr_assert(result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_SUCCESS);
         }
         cr_assert(walk_part(file, bytes - 1) == CUDA_ERROR_INVALID_IMAGE, "%s", files[i]);

@@ -1,9 +1,9 @@
 /*
- * Lines: whatever pattern the addresses of a warp make, a load gives each lane the bytes at its own
- * address, a store puts them there, and what is wrong is found in the lane in which it is.
+ * Lines: for every pattern of a warp's addresses, a load gives each lane the bytes at its address,
+ * a store puts them there, and an error is found in the right lane.
  *
- * Warps whose lanes are side by side, all at one place, or none of that take different ways through
- * ops_memory.h, and so do some lanes of a warp.
+ * Warps with adjacent, equal or other addresses, and partial warps, take different paths through
+ * ops_memory.h.
  */
 #include "test/test_soft.h"
 

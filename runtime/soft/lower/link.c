@@ -57,7 +57,7 @@ static void take_address(struct linking *linking, const struct ptx_function *fun
     if (function->has_body) linking->taken[function->number] = true;
 }
 
-/* called: the operand is what a call goes to. */
+/* called: the operand is the target of a call. */
 static bool visit_operand(struct linking *linking, struct node *node, const struct ptx_function *f,
                           const struct ptx_operand *operand, bool called) {
     if (operand->kind == PTX_OPERAND_REGISTER) return true;
@@ -96,7 +96,7 @@ static bool visit_function(struct linking *linking, const struct ptx_function *f
     return true;
 }
 
-/* Gives the variables of a list that are common, or not, the next offsets behind *end. */
+/* Gives the variables of a list that are common, or not, the next offsets from *end on. */
 static bool place(struct linking *linking, const struct name *names, bool common, uint64_t *end) {
     for (const struct name *name = names; name != NULL; name = name->next) {
         struct ptx_variable *variable = name->symbol->is.variable;
@@ -119,7 +119,7 @@ static void see(struct linking *linking, uint32_t number, uint32_t *seen_count) 
     linking->work[(*seen_count)++] = number;
 }
 
-/* How far the common variables reach that a function and all it may call name. */
+/* The end of the common variables that a function and its possible callees name. */
 static uint64_t reach(struct linking *linking, uint32_t number) {
     uint32_t seen_count = 0;
     uint64_t end = 0;
@@ -182,7 +182,7 @@ static uint32_t count_functions(const struct linking *linking) {
 
 static bool number_functions(struct linking *linking) {
     struct soft_linked *linked = linking->linked;
-    static _Atomic uint64_t given; /* addresses are not given out again before all have been */
+    static _Atomic uint64_t given; /* addresses are reused only after all have been used */
     linked->count = count_functions(linking);
     if (!make_room(linking)) return false;
     uint64_t bytes = ((uint64_t)linked->count + 1) * FUNCTION_STEP;

@@ -1,6 +1,6 @@
 /*
- * Linking: variables and what they hold at first, names that are declared before or after, and what
- * a module promises of its kernels.
+ * Linking: variables and their initial values, names declared before or after their use, and a
+ * module's attributes of its kernels.
  */
 #include "test/test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * Header, then for each text its length, its bytes and a NUL, padded to eight bytes.
+ * A header, then per text its length, its bytes and a NUL, padded to eight bytes.
  */
 #include "linked_image.h"
 
@@ -26,7 +26,7 @@ size_t soft_linked_image_bytes(const void *image) {
     return (size_t)header.bytes;
 }
 
-/* What a text takes: its length, itself, a NUL, and padding. */
+/* The bytes of a text: its length, itself, a NUL, and padding. */
 static uint64_t room_of(uint64_t length) {
     return 8 + (length + 1 + 7) / 8 * 8;
 }

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* Whether bytes are such an image. Reads no further than the first that tells. */
+/* Whether bytes are such an image. Reads no further than the first differing byte. */
 bool soft_linked_image_is(const void *image);
 
 /* How many bytes one has. */
@@ -20,8 +20,8 @@ size_t soft_linked_image_bytes(const void *image);
 /* Makes one of texts; free it. NULL without memory. */
 void *soft_linked_image_make(const struct soft_source *sources, unsigned count, size_t *bytes);
 
-/* The texts of one, in an array to be freed, pointing into the image. NULL: it is damaged, or there
- * is no memory. */
+/* The texts of one, in an array to be freed, pointing into the image. NULL: it is damaged, or out
+ * of memory. */
 struct soft_source *soft_linked_image_sources(const void *image, unsigned *count);
 
 #endif

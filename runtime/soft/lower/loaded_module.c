@@ -1,7 +1,7 @@
 /*
- * Loading a module: read, unite what was linked, place functions and variables, fix addresses,
- * check every function. A function's code is completed when it is first needed: most programs load
- * many functions and launch few.
+ * Loads a module: reads it, unites linked inputs, places functions and variables, resolves
+ * addresses, checks every function. A function's code is completed when it is first needed, because
+ * most programs load many functions and launch few.
  */
 #include "loaded_module.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A managed variable is memory of the host that devices use, as that of cuMemAllocManaged is. */
+/* A managed variable is host memory that devices use, like that of cuMemAllocManaged. */
 static enum soft_kind kind_of(const struct ptx_variable *variable) {
     return variable->is_managed ? SOFT_KIND_MANAGED : SOFT_KIND_MODULE;
 }
@@ -33,7 +33,7 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     struct soft_allocation wanted = {
         .bytes = bytes, .kind = kind_of(variable), .device = module->device, .slot = module->slot};
     memcpy(wanted.name, name, sizeof name);
-    /* Nothing is charged for them, but a device holds no more than it has. */
+    /* They are not charged, but must fit into the device's memory. */
     const uint64_t left = soft_options()->memory_bytes - module->variable_bytes;
     struct soft_allocation *allocation =
         bytes <= left ? soft_space_alloc(&wanted, alignment) : NULL;
@@ -52,7 +52,7 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
 
 static bool is_placed_here(const struct ptx_variable *variable) {
     if (variable->space != PTX_global && variable->space != PTX_constant) return false;
-    /* ptxas takes one that is only declared for defined, where it knows the size. */
+    /* ptxas treats a variable that is only declared as defined if its size is known. */
     return !variable->elsewhere && (!variable->external || variable->bytes > 0);
 }
 
@@ -64,7 +64,7 @@ static bool place_variables(struct soft_diagnostic *diagnostic, struct soft_modu
     return true;
 }
 
-/* Writes the addresses that initial data asks for. */
+/* Writes the addresses that initial data contains. */
 static bool relocate(struct soft_diagnostic *diagnostic, const struct ptx_variable *variable) {
     for (const struct ptx_relocation *r = variable->relocations; r != NULL; r = r->next) {
         bool is_function = r->symbol->kind == PTX_FUNCTION;
@@ -98,7 +98,7 @@ static bool check_functions(struct soft_diagnostic *diagnostic, struct soft_modu
     return soft_check_unit(diagnostic, unit, module->shares, &module->sites);
 }
 
-/* Makes what a CUfunction points to, for each kernel. */
+/* Makes the targets of CUfunction handles, one per kernel. */
 static bool add_kernels(struct soft_diagnostic *diagnostic, struct soft_module *module,
                         const struct soft_unit *unit) {
     enum { SHARED_USUAL_BYTES = 48 * 1024 };
@@ -136,7 +136,7 @@ static void free_module(struct soft_module *module) {
     free(module);
 }
 
-/* Copies the texts, for as long as the module lives. */
+/* Copies the texts, which the module keeps. */
 static bool copy_sources(struct soft_module *module, const struct soft_source *sources,
                          unsigned count) {
     module->units = SOFT_ARENA_ARRAY(&module->arena, struct soft_unit, count);
@@ -153,7 +153,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
     return true;
 }
 
-/* Each step is done to all units before the next one begins. */
+/* Each step is done for all units before the next step. */
 static bool build(struct soft_module *module, struct soft_diagnostic *diagnostic) {
     static bool (*const steps[])(struct soft_diagnostic *, struct soft_module *,
                                  const struct soft_unit *) = {place_variables, relocate_all,
@@ -218,7 +218,7 @@ const struct ptx_variable *soft_module_variable(const struct soft_module *module
     return NULL;
 }
 
-/* The unit that a function's code was made from. */
+/* The unit of a function's code. */
 static const struct soft_unit *unit_of(const struct soft_module *module,
                                        const struct soft_code *code) {
     for (unsigned u = 0; u < module->unit_count; u++) {
@@ -229,7 +229,8 @@ static const struct soft_unit *unit_of(const struct soft_module *module,
     return NULL;
 }
 
-/* The functions called come in front of those done; the list ends up with all that were done. */
+/* Called functions are inserted before the completed ones; in the end the list has all completed
+ * functions. */
 static bool complete(struct soft_module *module, struct ptx_function *function,
                      struct ptx_function **done) {
     struct soft_arena scratch = {0};
@@ -259,7 +260,8 @@ static bool complete(struct soft_module *module, struct ptx_function *function,
     return ok;
 }
 
-/* Whoever finds a code complete finds complete what it calls: they become so together. */
+/* A thread that finds a code complete also finds its callees complete: they are published
+ * together. */
 static bool complete_code(struct soft_module *module, struct ptx_function *function) {
     if (atomic_load_explicit(&function->code->is_complete, memory_order_acquire)) return true;
     pthread_mutex_lock(&module->completing);
@@ -289,7 +291,7 @@ const struct soft_code *soft_module_function(struct soft_module *module, uint64_
     return function->code;
 }
 
-/* Blanks, tabs and ends of lines in a row become one blank: a report is one readable line. */
+/* Consecutive blanks, tabs and line ends become one blank: a report is one readable line. */
 static void fold_blanks(char *text) {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++) {

@@ -1,6 +1,6 @@
 /*
- * The lowering of a function: drafts, then blocks, then slots, then code. Drafts alone tell what is
- * wrong with a function.
+ * Lowers a function: drafts, then blocks, then slots, then code. Making drafts finds all errors of
+ * a function.
  */
 #include "lower.h"
 
@@ -79,7 +79,7 @@ uint32_t soft_value_temporary(struct soft_lowering *lowering, unsigned bits) {
 
 uint32_t soft_value_find(struct soft_lowering *lowering, enum soft_value_kind kind, unsigned bits,
                          uint64_t constant, unsigned parameter_bytes, bool parameter_signed) {
-    /* The registers come first; what never changes comes behind them. */
+    /* Registers come first, then values that never change. */
     for (uint32_t i = lowering->function->register_count; i < lowering->value_count; i++) {
         const struct soft_value *value = &lowering->values[i];
         if (value->kind == kind && value->bits == bits && value->constant == constant &&
@@ -122,7 +122,7 @@ uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special spe
     case PTX_SPECIAL_cluster_ctarank:
         return of_cta(lowering, SOFT_CTA_CLUSTER_CTARANK, 0);
     case PTX_SPECIAL_smid:
-        /* A block has no multiprocessor of its own here; the manual allows any number. */
+        /* Blocks have no multiprocessor here; the manual allows any number. */
         return soft_value_constant(lowering, 32, 0);
     case PTX_SPECIAL_nsmid:
         return soft_value_constant(lowering, 32, 1);
@@ -146,8 +146,8 @@ bool soft_value_alias(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* Counts how often each register is written: a destination is the first operand, but for stores and
- * branches, whose first operand is none; counting a few too many only costs a move. */
+/* Counts the writes of each register: the destination is the first operand, except in stores and
+ * branches, which have none. Counting too many only costs a move. */
 static void count_definitions(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     for (uint32_t i = 0; i < function->instruction_count; i++) {
@@ -195,8 +195,8 @@ static bool add_guard(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* A guarded instruction that may make its lanes wait, or that becomes several drafts, is branched
- * around; the branch's lanes part and meet like any other's. */
+/* A guarded instruction that may make its lanes wait, or that becomes several drafts, gets a branch
+ * around it; the branch's lanes diverge and reconverge like any other's. */
 static bool branch_around(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct soft_draft *branch = soft_draft(lowering, SOFT_OP_bra_if);
     if (branch == NULL) return false;
@@ -206,7 +206,7 @@ static bool branch_around(struct soft_lowering *lowering, const struct ptx_instr
     return true;
 }
 
-/* Operations that take care of their own guard, and those that may wait or lead elsewhere. */
+/* Operations that handle their own guard, and those that may wait or jump. */
 static bool handles_guard(enum soft_op op) {
     return op == SOFT_OP_bra || op == SOFT_OP_exit || op == SOFT_OP_trap;
 }
@@ -257,8 +257,8 @@ static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_i
     return true;
 }
 
-/* Under a seed others may have a turn behind what reads memory that they write, so that an update
- * that is made of a load and a store is seen to come apart. */
+/* With a seed, other threads may run after a load of memory that they write, so that an update made
+ * of a load and a store is seen to be non-atomic. */
 static bool give_turn(struct soft_lowering *lowering, uint32_t begin) {
     if (soft_options()->seed == 0) return true;
     bool polls = false;
@@ -353,8 +353,8 @@ static void write_limits(struct soft_lowering *lowering) {
     code->local_bytes = align_up(lowering->local_bytes, 16);
 }
 
-/* A function is drafted when it is checked and again when it is completed: what the first time has
- * noted of its variables is forgotten. */
+/* A function is drafted when it is checked and again when it is completed: this resets what the
+ * first pass recorded about its variables. */
 static void forget(struct ptx_variable *variable) {
     if (variable->space == PTX_local) variable->placed = false;
     if (!variable->is_register) variable->has_value = false;

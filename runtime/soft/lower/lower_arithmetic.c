@@ -1,6 +1,6 @@
 /*
- * Instructions that compute one result from one to four sources: which micro-operation of the row's
- * group fits the types and modifiers.
+ * Instructions that compute one result from one to four sources: selects the micro-operation of the
+ * row's group by types and modifiers.
  */
 #include "lower.h"
 
@@ -189,7 +189,7 @@ bool soft_lower_arithmetic(struct soft_lowering *lowering, const struct ptx_inst
     return soft_emit(lowering, in, soft_first_op(in) + place, mode);
 }
 
-/* Instructions without a result or an effect that this machine knows: hints. */
+/* Hints: instructions without a result or an effect here. */
 bool soft_lower_plain(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     return soft_draft(lowering, (enum soft_op)soft_first_op(in)) != NULL;

@@ -4,7 +4,7 @@
 #include "lower_memory.h"
 #include "modes.h"
 
-/* The third operand: 4, 8 or 16 bytes; around the first level of the cache only 16. */
+/* The third operand: 4, 8 or 16 bytes; bypassing the L1 cache only 16. */
 static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruction *in,
                        uint32_t *bytes) {
     const struct ptx_operand *operand = &in->operands[2];
@@ -19,7 +19,7 @@ static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruct
     return true;
 }
 
-/* The fourth: how many bytes are read, or a predicate whose truth makes them none. */
+/* The fourth: the number of bytes to read, or a predicate that makes it 0. */
 static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand *operand,
                        uint32_t *value, uint32_t *mode) {
     bool negated = false;
@@ -39,7 +39,7 @@ static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand 
     return soft_source(lowering, operand, 32, PTX_u32, value);
 }
 
-/* An address behind the first: its offset is an operand of its own. */
+/* An address after the first: its offset is a separate operand. */
 static bool add_offset(struct soft_lowering *lowering, struct soft_draft *draft,
                        const struct ptx_operand *where, const struct soft_address *address) {
     if (address->offset != (int32_t)address->offset) {
@@ -75,7 +75,7 @@ bool soft_lower_cp_async(struct soft_lowering *lowering, const struct ptx_instru
     return add_offset(lowering, draft, &in->operands[1], &from);
 }
 
-/* What an asynchronous reduction does, as bits of its mode. */
+/* The operation of an asynchronous reduction, as mode bits. */
 static uint32_t reduction_of(const struct ptx_opcode *opcode) {
     static const enum ptx_modifier words[] = {PTX_add, PTX_min, PTX_max, PTX_inc,
                                               PTX_dec, PTX_and, PTX_or,  PTX_xor};
@@ -168,8 +168,8 @@ bool soft_lower_st_async(struct soft_lowering *lowering, const struct ptx_instru
     return ok;
 }
 
-/* cp.async.wait_group n; cp.async.wait_all is a commit_group and a wait_group 0. That a source has
- * been read (.read) is as late as that all is done. */
+/* cp.async.wait_group n; cp.async.wait_all is a commit_group and a wait_group 0. Reading the source
+ * (.read) completes as late as everything else. */
 bool soft_lower_cp_async_wait(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     bool all = ptx_has(in->opcode, PTX_wait_all);
     if (in->operand_count != (all ? 0u : 1u) ||

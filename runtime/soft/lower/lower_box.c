@@ -59,7 +59,7 @@ static bool read_offsets(struct soft_lowering *lowering, const struct ptx_operan
     return true;
 }
 
-/* What an instruction's operands are, and where: SOFT_NO_VALUE for what it has not. */
+/* The operands of an instruction and their positions: SOFT_NO_VALUE for absent ones. */
 struct box_operands {
     struct soft_address map, shared, object;
     uint32_t coordinates[5], offsets[3], rank, blocks;
@@ -95,14 +95,14 @@ static bool read_operands(struct soft_lowering *lowering, const struct ptx_instr
            (!hinted || soft_source(lowering, &in->operands[next], 64, PTX_b64, &policy));
 }
 
-/* An operand that is used; or 0 where there is none. */
+/* An operand that is used; or 0 if absent. */
 static bool add_value(struct soft_lowering *lowering, struct soft_draft *draft, bool has,
                       uint32_t value) {
     return soft_extra(lowering, draft, has ? SOFT_EXTRA_USE : SOFT_EXTRA_NUMBER, has ? value : 0);
 }
 
 /* The further operands: the map's offset, the rank, the mbarrier's address and offset, the blocks,
- * the coordinates, and the im2col offsets; 0 where there is none. */
+ * the coordinates, and the im2col offsets; 0 if absent. */
 bool soft_lower_cp_tensor(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct box_operands box = {.map.base = SOFT_NO_VALUE,
                                .shared.base = SOFT_NO_VALUE,

@@ -3,8 +3,8 @@
  * Source: PTX ISA 9.0, sections 5.1.6 (Parameter State Space), 7.1 (Function Declarations), 9.7.12
  * (Control flow) and 9.7.15 (Stack manipulation).
  *
- * A parameter in a call is a value like a register, and lives in a slot: so many bytes for each
- * lane. One of four or eight bytes is laid out as a register is, and moves as one.
+ * A parameter in a call is a value like a register and has a slot with its bytes for each lane. A
+ * parameter of four or eight bytes has a register's layout and is moved like one.
  */
 #include "lower.h"
 #include "modes.h"
@@ -99,8 +99,8 @@ bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruct
     struct soft_draft *draft = draft_access(lowering, SOFT_OP_st_param, access);
     if (draft == NULL) return false;
     draft->d = value;
-    /* What is stored to a part leaves the other parts as they were; before the first store there
-     * was nothing, so that the parameters of one call after the other can share a slot. */
+    /* A store to a part does not change the other parts. Before the first store the parameter is
+     * undefined, so that the parameters of successive calls can share a slot. */
     draft->keeps = !first;
     for (unsigned i = 0; i < access->count; i++) {
         if (!soft_extra(lowering, draft, SOFT_EXTRA_USE, access->registers[i])) return false;
@@ -108,7 +108,7 @@ bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruct
     return true;
 }
 
-/* A parameter whose address is taken lives in local memory from the begin (PTX ISA 9.0, section
+/* A parameter whose address is taken is in local memory from the start (PTX ISA 9.0, section
  * 9.7.9.3, mov). */
 static bool spill(struct soft_lowering *lowering, struct ptx_variable *variable) {
     if (!variable->is_spilled) return true;
@@ -128,7 +128,7 @@ static bool spill(struct soft_lowering *lowering, struct ptx_variable *variable)
     return true;
 }
 
-/* Marks the parameters that a mov takes the address of; others have none. */
+/* Marks the parameters whose address a mov takes; others have none. */
 static void find_spilled(const struct ptx_function *function) {
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         const struct ptx_instruction *in = &function->instructions[i];
@@ -147,7 +147,7 @@ bool soft_begin_function(struct soft_lowering *lowering) {
     for (uint32_t i = 0; i < function->parameter_count; i++) {
         struct ptx_variable *parameter = function->parameters[i];
         if (parameter->is_register) {
-            /* The call defines it, besides whatever else may. */
+            /* The call also defines it. */
             lowering->values[parameter->value].definitions++;
         } else if (soft_passed_value(lowering, parameter) == SOFT_NO_VALUE ||
                    !spill(lowering, parameter)) {
@@ -175,7 +175,7 @@ bool soft_end_function(struct soft_lowering *lowering) {
     return true;
 }
 
-/* The bytes of a lane in the slot of a value. */
+/* The bytes per lane in the slot of a value. */
 static uint32_t bytes_of(const struct soft_value *value) {
     if (value->bytes > 0) return value->bytes;
     if (value->bits == 1) return SOFT_PASSED_PREDICATE;
@@ -187,7 +187,7 @@ static bool write_list(struct soft_lowering *lowering, struct ptx_variable *cons
     *list = SOFT_ARENA_ARRAY(lowering->arena, struct soft_passed, count);
     if (*list == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t i = 0; i < count; i++) {
-        /* A result that is only ever one constant has no slot but the constant's. */
+        /* A result that is always one constant uses the constant's slot. */
         uint32_t place = lowering->values[variables[i]->value].alias;
         const struct soft_value *value = &lowering->values[place];
         (*list)[i] =
@@ -233,7 +233,7 @@ static bool read_call(struct soft_lowering *lowering, const struct ptx_instructi
     if (!named && !by_address) return LOWER_FAIL(lowering, in, "expected a function to call");
     if (named) call->function = call->target->symbol->is.function;
     if (by_address) {
-        /* Which functions they are is checked when they are called. */
+        /* The functions are checked when they are called. */
         bool listed = at < in->operand_count && in->operands[at].kind == PTX_OPERAND_SYMBOL &&
                       (in->operands[at].symbol->kind == PTX_PROTOTYPE ||
                        in->operands[at].symbol->kind == PTX_TARGETS);
@@ -262,8 +262,8 @@ static bool is_passed_variable(const struct ptx_operand *operand) {
            soft_is_passed(operand->symbol->is.variable);
 }
 
-/* What is given for a parameter: a .param variable of its size, a register or a number. formal is
- * NULL in a call by address, where the size is that of what is given. */
+/* The argument of a parameter: a .param variable of its size, a register or a number. formal is
+ * NULL in a call by address, where the argument determines the size. */
 static bool argument_value(struct soft_lowering *lowering, const struct ptx_operand *operand,
                            const struct ptx_variable *formal, uint32_t *value) {
     if (is_passed_variable(operand)) {
@@ -288,11 +288,11 @@ static bool argument_value(struct soft_lowering *lowering, const struct ptx_oper
            wrong_size(lowering, operand, bits / 8, formal->bytes);
 }
 
-/* Where a result goes: a .param variable of its size, a register, or nowhere. */
+/* The destination of a result: a .param variable of its size, a register, or none. */
 static bool result_value(struct soft_lowering *lowering, const struct ptx_operand *operand,
                          const struct ptx_variable *formal, uint32_t *value) {
     if (is_passed_variable(operand)) return argument_value(lowering, operand, formal, value);
-    /* A call by address gives what the register that takes it holds. */
+    /* A call by address returns the width of the receiving register. */
     bool by_address = formal == NULL && operand->kind == PTX_OPERAND_REGISTER;
     if (!by_address &&
         (formal == NULL || (!formal->is_register && !is_like_register(formal->bytes)))) {
@@ -306,8 +306,8 @@ static uint32_t count_of(const struct ptx_operand *list) {
     return list != NULL ? list->count : 0;
 }
 
-/* Whether another input defines without a result what this one has declared with one, as of C. A
- * driver links that, and the result is whatever its place holds; here it is zero. */
+/* Whether another input defines the function without a result, although this one declares a result,
+ * as C allows. A driver links this with an undefined result; here it is zero. */
 static bool lacks_result(const struct call *call) {
     const struct ptx_function *f = call->function;
     return f != NULL && f->has_body && f->return_count == 0 && f->symbol != call->target->symbol &&
@@ -355,7 +355,7 @@ static bool add_passed(struct soft_lowering *lowering, struct soft_draft *draft,
     return true;
 }
 
-/* Functions that the device has and no module defines. */
+/* Functions of the device that no module defines. */
 static const struct builtin {
     const char *name;
     enum soft_op op;

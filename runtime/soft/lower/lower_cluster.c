@@ -1,6 +1,6 @@
 /*
- * What names the blocks of a cluster, and their barrier; and what a grid says to the next one.
- * Source: PTX ISA 9.0, sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank), 9.7.13.4 (barrier.cluster).
+ * Addresses of the blocks of a cluster, their barrier, and griddepcontrol. Source: PTX ISA 9.0,
+ * sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank), 9.7.13.4 (barrier.cluster).
  */
 #include "lower_memory.h"
 
@@ -11,7 +11,7 @@ static uint32_t address_mode(const struct ptx_opcode *opcode, unsigned bits) {
     return space << SOFT_ACCESS_SPACE_SHIFT | (bits == 64 ? SOFT_ACCESS_WIDE_ADDRESS : 0);
 }
 
-/* mapa d, a, rank: the same place in the block of that rank. */
+/* mapa d, a, rank: the same address in the block of that rank. */
 bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned bits = soft_bits(type);
@@ -35,7 +35,7 @@ bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instructio
     return true;
 }
 
-/* getctarank d, a: the rank of the block that has an address. */
+/* getctarank d, a: the rank of the block of an address. */
 bool soft_lower_getctarank(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     uint32_t d = 0, a = 0;
@@ -52,7 +52,7 @@ bool soft_lower_getctarank(struct soft_lowering *lowering, const struct ptx_inst
     return true;
 }
 
-/* barrier.cluster.arrive: mode is whether it hands nothing on. */
+/* barrier.cluster.arrive: mode says whether it is relaxed. */
 bool soft_lower_cluster_arrive(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_cluster_arrive);
@@ -89,7 +89,7 @@ bool soft_lower_setmaxnreg(struct soft_lowering *lowering, const struct ptx_inst
     return true;
 }
 
-/* createpolicy d, ...: what a policy asks of a cache changes nothing here; it is 0. */
+/* createpolicy d, ...: cache policies have no effect here; the policy is 0. */
 bool soft_lower_createpolicy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;
     bool range = ptx_has(in->opcode, PTX_range), converts = ptx_has(in->opcode, PTX_cvt);

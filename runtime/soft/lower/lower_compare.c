@@ -1,8 +1,8 @@
 /*
  * Comparisons, selections, and logic on predicates. Source: PTX ISA 9.0, section 9.7.6.
  *
- * setp may combine its result with a third predicate, and give the complement as well:
- * p = (a op b) and c; q = !(a op b) and c. That becomes up to three micro-operations.
+ * setp may combine its result with a third predicate, and return the complement as well: p = (a op
+ * b) and c; q = !(a op b) and c. This becomes up to three micro-operations.
  */
 #include "lower.h"
 
@@ -73,7 +73,7 @@ static bool logic(struct soft_lowering *lowering, enum soft_op op, uint32_t d, u
     return true;
 }
 
-/* An operand; of halves the lower or the upper one, as a single. */
+/* An operand; for halves the lower or the upper one, as a single. */
 static bool read_side(struct soft_lowering *lowering, const struct ptx_instruction *in,
                       enum ptx_modifier type, const struct ptx_operand *operand, bool upper,
                       uint32_t *value) {
@@ -182,7 +182,7 @@ bool soft_lower_setp_pair(struct soft_lowering *lowering, const struct ptx_instr
            logic(lowering, SOFT_OP_mov_pred, d[1], result[1], result[1], 0);
 }
 
-/* What a comparison that holds gives: 1.0, or all ones. */
+/* The value of a true comparison: 1.0, or all ones. */
 static uint64_t truth(enum ptx_modifier type) {
     switch ((int)type) {
     case PTX_f32:

@@ -1,6 +1,6 @@
 /*
- * Branches, exits, barriers, and what lanes do together.
- * Source: PTX ISA 9.0, sections 9.7.12 (Control flow) and 9.7.13 (Parallel synchronization).
+ * Branches, exits, barriers, and joint operations of lanes. Source: PTX ISA 9.0, sections 9.7.12
+ * (Control flow) and 9.7.13 (Parallel synchronization).
  */
 #include "lower.h"
 
@@ -23,7 +23,7 @@ bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction
 }
 
 /* exit, ret, trap and brkpt: for the lanes whose guard holds. A return from a function is a branch
- * to its end, where all its lanes meet; that from a kernel is an exit. */
+ * to its end, where all its lanes reconverge; a return from a kernel is an exit. */
 bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     bool returns = in->opcode->row->name[0] == 'r' && !lowering->function->entry;
@@ -38,7 +38,7 @@ bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* What is written as a number can be refused here, as ptxas does. */
+/* Literal numbers can be checked here, as in ptxas. */
 static bool check_barrier(struct soft_lowering *lowering, const struct ptx_operand *barrier,
                           const struct ptx_operand *threads) {
     if (barrier->kind == PTX_OPERAND_INTEGER && (barrier->integer < 0 || barrier->integer > 15)) {
@@ -101,7 +101,7 @@ bool soft_lower_warp_sync(struct soft_lowering *lowering, const struct ptx_instr
     return draft != NULL && soft_extra(lowering, draft, SOFT_EXTRA_USE, members);
 }
 
-/* The destination of an operation that may also give a predicate: d or d|p. */
+/* The destination of an operation that may also return a predicate: d or d|p. */
 static bool read_pair(struct soft_lowering *lowering, const struct ptx_operand *operand,
                       uint32_t *d, uint32_t *p) {
     bool pair = operand->kind == PTX_OPERAND_PAIR;
@@ -110,7 +110,7 @@ static bool read_pair(struct soft_lowering *lowering, const struct ptx_operand *
            (!pair || soft_destination(lowering, &operand->items[1], 1, PTX_pred, p));
 }
 
-/* Adds the member mask and the predicate, which all of these have behind them. */
+/* Adds the member mask and the predicate, which all of these have as their last operands. */
 static bool add_members(struct soft_lowering *lowering, struct soft_draft *draft, uint32_t members,
                         uint32_t p) {
     return soft_extra(lowering, draft, SOFT_EXTRA_USE, members) &&
@@ -118,8 +118,8 @@ static bool add_members(struct soft_lowering *lowering, struct soft_draft *draft
                                : soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, UINT32_MAX));
 }
 
-/* The member mask, the operand at a place. Before .sync there was none: those who execute together
- * were the members. */
+/* The member mask, the operand at a position. Before .sync there was none: the lanes that execute
+ * together were the members. */
 static bool read_members(struct soft_lowering *lowering, const struct ptx_instruction *in,
                          uint32_t place, uint32_t *members) {
     const char *name = in->opcode->row->name;

@@ -15,7 +15,7 @@ bool soft_lower_half(struct soft_lowering *lowering, const struct ptx_instructio
     return soft_emit(lowering, in, soft_first_op(in) + place, mode);
 }
 
-/* A group of two: without a sign, and with one. */
+/* A group of two: unsigned and signed. */
 bool soft_lower_packed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     bool is_signed = ptx_types[in->opcode->type[0]].text[0] == 's';
     return soft_emit(lowering, in, soft_first_op(in) + is_signed, soft_mode_of(in->opcode));
@@ -45,7 +45,7 @@ bool soft_lower_carry(struct soft_lowering *lowering, const struct ptx_instructi
     if (!carry_of(lowering, &carry) || !soft_emit(lowering, in, soft_first_op(in) + wide, mode)) {
         return false;
     }
-    /* more: the flag's slot. A flag that is not written keeps its value. */
+    /* more: the flag's slot. An unwritten flag keeps its value. */
     struct soft_draft *draft = &lowering->drafts[lowering->draft_count - 1];
     return soft_extra(lowering, draft, SOFT_EXTRA_USE, carry) &&
            (!writes || soft_extra(lowering, draft, SOFT_EXTRA_DEFINE, carry));

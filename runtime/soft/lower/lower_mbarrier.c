@@ -5,7 +5,7 @@
 #include "lower_memory.h"
 #include "modes.h"
 
-/* The address of an object: in shared memory, or anywhere that turns out to be there. */
+/* The address of an object: in shared memory, or generic. */
 static bool read_object(struct soft_lowering *lowering, const struct ptx_instruction *in,
                         const struct ptx_operand *operand, struct soft_address *address,
                         uint32_t *mode) {
@@ -85,8 +85,8 @@ bool soft_lower_mbarrier_arrive(struct soft_lowering *lowering, const struct ptx
     return true;
 }
 
-/* mbarrier.test_wait p, [a], state; .parity p, [a], parity; try_wait has a time behind that, which
- * is a hint. */
+/* mbarrier.test_wait p, [a], state; .parity p, [a], parity; try_wait has a further operand, a time,
+ * which is a hint. */
 bool soft_lower_mbarrier_test(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct soft_address address = {.base = SOFT_NO_VALUE};
     bool parity = ptx_has(in->opcode, PTX_parity), tries = ptx_has(in->opcode, PTX_try_wait);

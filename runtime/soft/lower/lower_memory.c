@@ -1,6 +1,6 @@
 /*
- * Loads, stores and atomics: which space, which width, which address.
- * Source: PTX ISA 9.0, sections 6.4.1 (Addresses), 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.13.5 (atom).
+ * Loads, stores and atomics: their space, width and address. Source: PTX ISA 9.0, sections 6.4.1
+ * (Addresses), 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.13.5 (atom).
  */
 #include "lower_memory.h"
 
@@ -26,7 +26,7 @@ enum soft_access_space soft_space_meant(const struct ptx_opcode *opcode,
     return cluster ? SOFT_SPACE_CLUSTER : space;
 }
 
-/* What an address begins with: [base + 4], or x[1]; NULL where it is no address. */
+/* The base of an address: [base + 4], or x[1]; NULL if it is no address. */
 static const struct ptx_operand *base_of(const struct ptx_operand *operand) {
     if (operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1) return &operand->items[0];
     return operand->kind == PTX_OPERAND_SYMBOL && operand->indexed ? operand : NULL;
@@ -69,7 +69,7 @@ bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand 
         address->base = base->reg;
         address->offset = base->integer;
         if (own == bits) return true;
-        /* Offsets in small spaces come in registers of either width. */
+        /* Offsets in small spaces may be in registers of either width. */
         if (own == 64 && space == SOFT_SPACE_SHARED) {
             address->base = soft_convert(lowering, SOFT_OP_cvt_low_32, 32, base->reg);
             return address->base != SOFT_NO_VALUE;
@@ -96,7 +96,7 @@ bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand 
     }
 }
 
-/* A parameter read at a place known now is a value of the launch. */
+/* A parameter read at a constant offset is a value of the launch. */
 static bool parameter_value(struct soft_lowering *lowering, const struct ptx_instruction *in,
                             enum ptx_modifier type, const struct ptx_operand *operand,
                             unsigned component, unsigned bits, uint32_t *value) {
@@ -116,7 +116,7 @@ static bool parameter_value(struct soft_lowering *lowering, const struct ptx_ins
     return *value != SOFT_NO_VALUE;
 }
 
-/* The parameter that an address names; NULL where it is something else. */
+/* The parameter that an address names; NULL if it is something else. */
 static struct ptx_variable *named_parameter(const struct ptx_operand *operand) {
     bool named = operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1 &&
                  operand->items[0].kind == PTX_OPERAND_SYMBOL &&
@@ -125,8 +125,8 @@ static struct ptx_variable *named_parameter(const struct ptx_operand *operand) {
     return named ? operand->items[0].symbol->is.variable : NULL;
 }
 
-/* In a function the addresses of parameters are in local memory; a kernel's have a space of their
- * own. */
+/* In a function, the addresses of parameters are in local memory; a kernel's have a separate
+ * space. */
 static enum soft_access_space parameter_space(const struct soft_lowering *lowering,
                                               const struct ptx_variable *named) {
     bool moved = named != NULL ? soft_is_passed(named) : !lowering->function->entry;
@@ -165,7 +165,7 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
-/* A load or a store has two operands, and the policy for the cache where its spelling has one. */
+/* A load or a store has two operands, and a cache policy if its spelling has one. */
 static bool check_policy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t count = ptx_has(in->opcode, PTX_l2_cache_hint) ? 3 : 2, policy = 0;
     if (in->operand_count != count) {
@@ -189,7 +189,7 @@ static uint32_t access_mode(const struct ptx_instruction *in, const struct data 
 }
 
 /* Whether registers and memory hold components of one width, so that they can be copied whole, and
- * where the operation is in the groups of loads and stores behind the narrow ones. */
+ * the position of the operation in its group of loads and stores, after the narrow ones. */
 static bool is_plain(const struct ptx_instruction *in, const struct data *data, unsigned *place) {
     unsigned bits = ptx_types[in->opcode->type[0]].bits;
     if (data->bits != bits || bits < 32 || bits > 64) return false;
@@ -199,7 +199,7 @@ static bool is_plain(const struct ptx_instruction *in, const struct data *data, 
     return true;
 }
 
-/* The same for what is narrower than its register, of 16 or 32 bits. */
+/* The same for components narrower than their register, of 16 or 32 bits. */
 static bool is_narrow(const struct ptx_instruction *in, const struct data *data) {
     return data->count == 1 && ptx_types[in->opcode->type[0]].bits < 32 && data->bits <= 32;
 }

@@ -7,20 +7,20 @@
 #include "lower.h"
 #include "modes.h"
 
-/* The state space that an instruction names first. */
+/* The first state space of an instruction. */
 enum soft_access_space soft_space_of(const struct ptx_opcode *opcode);
 
-/* The same; where it names none, a shared or a local variable that the address names says in which
- * space it is. Addresses in registers are generic. */
+/* The same; without one, a shared or local variable in the address determines the space. Addresses
+ * in registers are generic. */
 enum soft_access_space soft_space_at(const struct ptx_opcode *opcode,
                                      const struct ptx_operand *address);
 
-/* The space that a mode names for one of those: .shared::cluster is not .shared, though
- * its addresses are alike. */
+/* The mode's space for one of those: .shared::cluster is not .shared, although its addresses are
+ * similar. */
 enum soft_access_space soft_space_meant(const struct ptx_opcode *opcode,
                                         enum soft_access_space space);
 
-/* An address: the value of the base, and the number added to it. */
+/* An address: the value of the base, and its offset. */
 struct soft_address {
     uint32_t base;
     int64_t offset;

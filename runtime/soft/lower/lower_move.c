@@ -17,7 +17,7 @@ static bool move(struct soft_lowering *lowering, const struct ptx_instruction *i
     return true;
 }
 
-/* prmt: the bytes of two values that a number picks, a digit for each. */
+/* prmt: the bytes of two values that a number selects, one digit per byte. */
 static uint32_t permute(struct soft_lowering *lowering, uint32_t d, uint32_t a, uint32_t b,
                         uint32_t picks) {
     uint32_t selector = soft_value_constant(lowering, 32, picks);
@@ -30,7 +30,7 @@ static uint32_t permute(struct soft_lowering *lowering, uint32_t d, uint32_t a, 
     return d;
 }
 
-/* Parts of eight bits live in registers of sixteen, whose other bytes may be anything. */
+/* Parts of eight bits are in 16-bit registers, whose other bytes are undefined. */
 static bool pack_bytes(struct soft_lowering *lowering, const struct ptx_operand *parts,
                        uint32_t d) {
     uint32_t values[4], pairs[2] = {SOFT_NO_VALUE, SOFT_NO_VALUE};
@@ -94,8 +94,8 @@ static bool pack(struct soft_lowering *lowering, const struct ptx_instruction *i
     return true;
 }
 
-/* mov.b64 {%r1, %r2}, %rd. A part may be "_". The source may be one of the parts' registers only in
- * width, never in fact, so the parts are written one after the other. */
+/* mov.b64 {%r1, %r2}, %rd. A part may be "_". The source cannot be one of the parts' registers,
+ * because their widths differ, so the parts are written one after the other. */
 static bool unpack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     const struct ptx_operand *parts = &in->operands[0];
     unsigned bits = soft_bits(in->opcode->type[0]), part_bits = bits / parts->count;
@@ -141,7 +141,7 @@ bool soft_lower_mov(struct soft_lowering *lowering, const struct ptx_instruction
            move(lowering, in, d, a, bits);
 }
 
-/* mov.v4.f32 {a, b, c, d}, v: each component to its own, all of them read before one is written. */
+/* mov.v4.f32 {a, b, c, d}, v: component by component, all read before any is written. */
 bool soft_lower_mov_vector(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     uint32_t count = ptx_has(in->opcode, PTX_v2) ? 2 : 4, from[4], to[4];
@@ -214,8 +214,8 @@ static bool is_integer_of(enum ptx_modifier type, unsigned bits) {
     return (kind == 'S' || kind == 'U') && ptx_types[type].bits == bits;
 }
 
-/* Between integers, without .sat; wide: what the source's register holds. A 16-bit register has
- * zeros above its value, a wider one may have anything. */
+/* Between integers, without .sat; wide: the width of the source's register. A 16-bit register has
+ * zeros above its value; a wider one is undefined there. */
 static enum soft_op common_integer(enum ptx_modifier to, enum ptx_modifier from, unsigned wide) {
     if (is_integer_of(to, 64)) {
         return is_integer_of(from, 32) ? from == PTX_u32 ? SOFT_OP_cvt_u64_u32 : SOFT_OP_cvt_s64_s32
@@ -240,7 +240,7 @@ static enum soft_op common_integer(enum ptx_modifier to, enum ptx_modifier from,
     return SOFT_OP_cvt_any;
 }
 
-/* The pairs of types that have a micro-operation of their own. */
+/* The pairs of types with their own micro-operation. */
 static enum soft_op common_conversion(enum ptx_modifier to, enum ptx_modifier from, uint32_t mode,
                                       unsigned wide) {
     uint32_t rounding = mode & SOFT_MODE_ROUND, more = mode & ~(uint32_t)SOFT_MODE_ROUND;
@@ -281,7 +281,7 @@ static bool is_float(enum ptx_modifier type) {
     return ptx_types[type].kind[0] == 'F';
 }
 
-/* What a conversion must and must not say about rounding. */
+/* The rounding modifiers that a conversion requires or forbids. */
 static bool check_rounding(struct soft_lowering *lowering, const struct ptx_instruction *in,
                            enum ptx_modifier to, enum ptx_modifier from, bool to_integer) {
     const struct ptx_opcode *opcode = in->opcode;
@@ -330,8 +330,8 @@ bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction
     bool float_both = is_float(to) && is_float(from);
     if (float_both && to_integer) mode |= SOFT_MODE_INTEGER;
 
-    /* Registers may be wider than the types: the source's low bits are taken, the destination is
-     * filled by the sign. */
+    /* Registers may be wider than the types: the source's low bits are used, the destination is
+     * sign-extended. */
     const struct ptx_operand *source = &in->operands[1], *destination = &in->operands[0];
     unsigned from_bits = soft_bits(from), to_bits = soft_bits(to);
     if (source->kind == PTX_OPERAND_REGISTER && soft_bits(source->type) > from_bits) {
@@ -345,7 +345,7 @@ bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction
         !soft_destination(lowering, destination, to_bits, to, &d)) {
         return false;
     }
-    /* Up to 32 bits a lane is the same word, of which the operation takes what it needs. */
+    /* Up to 32 bits, a lane is one word, of which the operation uses the needed bits. */
     bool exact = (from_bits == soft_bits(from) || from_bits <= 32) && to_bits == soft_bits(to);
     enum soft_op op = exact ? common_conversion(to, from, mode, from_bits) : SOFT_OP_cvt_any;
     if (op == SOFT_OP_mov_32 && from_bits == to_bits) return move(lowering, in, d, a, to_bits);
@@ -370,7 +370,7 @@ bool soft_lower_cvt_pair(struct soft_lowering *lowering, const struct ptx_instru
         return LOWER_FAIL(lowering, in, "cvt needs %u operands here, not %u", 1 + sources,
                           in->operand_count);
     }
-    /* Packed bytes have no registers of their type: they stand in 16 bits. */
+    /* Packed bytes have no registers of their type: they use 16-bit ones. */
     if (!soft_source(lowering, &in->operands[1], soft_bits(from),
                      ptx_types[from].bits == 16 ? PTX_b16 : from, &a) ||
         (sources == 2 && !soft_source(lowering, &in->operands[2], 32, from, &b)) ||

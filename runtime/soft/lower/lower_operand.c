@@ -1,14 +1,14 @@
 /*
- * Operands: what an instruction reads and writes, checked against the widths it needs.
+ * Operands: the sources and destinations of an instruction, checked against the widths it needs.
  *
- * The checks are what keeps a wrong PTX from reading a neighbour's lanes: a 64-bit operation never
- * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
+ * These checks prevent invalid PTX from reading another register's lanes: a 64-bit operation never
+ * gets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
  */
 #include "lower.h"
 
 #include <string.h>
 
-/* The bits of a floating point literal in the format wanted. */
+/* The bits of a floating point literal in a format. */
 static uint64_t literal(const struct ptx_operand *operand, enum ptx_modifier type, unsigned bits) {
     if (operand->kind == PTX_OPERAND_FLOAT64 && bits == 32 && type != PTX_b64) {
         double wide;
@@ -48,8 +48,8 @@ uint32_t soft_convert(struct soft_lowering *lowering, enum soft_op op, unsigned 
     return temporary;
 }
 
-/* Special registers that change while a kernel runs, which those of 64 bits do, are read where they
- * are written; the rest are values like any other. */
+/* Special registers that change while a kernel runs, including all 64-bit ones, are read at each
+ * use; the others are ordinary values. */
 static bool is_read_late(enum ptx_special special) {
     switch (special) {
     case PTX_SPECIAL_clock:
@@ -94,7 +94,7 @@ bool soft_local_room(struct soft_lowering *lowering, const struct ptx_operand *w
     return true;
 }
 
-/* A kernel's local memory begins at 0; a function's wherever its caller's ends. */
+/* A kernel's local memory begins at 0, a function's at the end of its caller's. */
 static bool local_address(struct soft_lowering *lowering, uint64_t offset, unsigned bits,
                           uint32_t *value) {
     *value = lowering->function->entry
@@ -146,8 +146,8 @@ bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_oper
     return *value != SOFT_NO_VALUE;
 }
 
-/* Bits go with everything, whole numbers with and without a sign with each other, and floating
- * point numbers with themselves. */
+/* Bit types agree with all types, signed and unsigned integers with each other, and floating point
+ * types with themselves. */
 static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
     char kinds[2] = {ptx_types[a].kind[0], ptx_types[b].kind[0]};
     for (int i = 0; i < 2; i++) {
@@ -157,7 +157,7 @@ static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
     return kinds[0] == kinds[1];
 }
 
-/* The width and the type of a register, against what the instruction needs. */
+/* Checks the width and the type of a register against the instruction's. */
 static bool check_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
                            unsigned bits, enum ptx_modifier type) {
     const char *own = ptx_types[operand->type].text;

@@ -7,10 +7,10 @@
 #include "modes.h"
 #include "ptx/opcode.h"
 
-/* The scope that an instruction names; otherwise what it has without a name. */
+/* The scope of an instruction; without one, its default. */
 enum soft_scope soft_scope_of(const struct ptx_opcode *opcode, enum soft_scope otherwise);
 
-/* The bits of a load's, store's or atomic's mode that say so. */
+/* Its bits in the mode of a load, store or atomic. */
 uint32_t soft_order_of(const struct ptx_opcode *opcode);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The rows of ptx.def once more, for what the reader does not know of them: which function lowers
- * an instruction, and to which micro-operations.
+ * The rows of ptx.def again, for the columns that the reader does not use: the function that lowers
+ * an instruction, and its micro-operations.
  */
 #include "lower.h"
 

@@ -25,10 +25,10 @@ static struct soft_tensor_shape shape_of(const struct ptx_opcode *opcode) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (ptx_has(opcode, shapes[i].modifier)) return shapes[i].shape;
     }
-    return (struct soft_tensor_shape){8, 8, 8}; /* movmatrix and its kin: no row names another */
+    return (struct soft_tensor_shape){8, 8, 8}; /* movmatrix and similar: no row names another */
 }
 
-/* What ptx.def lets stand for an element, and the type of the registers that hold it. */
+/* The element types of ptx.def, and the type of the registers that hold them. */
 static const struct {
     enum ptx_modifier modifier;
     enum soft_tensor_type type;
@@ -53,7 +53,7 @@ static enum soft_tensor_type tensor_type(enum ptx_modifier modifier) {
     return types[index_of_type(modifier)].type;
 }
 
-/* The registers between two braces: so many of a type. */
+/* The registers between two braces: a number of registers of a type. */
 struct operand_registers {
     uint32_t values[REGISTERS_MAX];
     unsigned count;
@@ -108,16 +108,16 @@ static enum soft_op op_of(enum soft_tensor_type type, bool quads) {
     }
 }
 
-/* How many registers each operand has, D, A, B, C. */
+/* The number of registers of each operand, D, A, B, C. */
 static void count_registers(struct soft_tensor_shape shape, const enum soft_tensor_type type[4],
                             bool quads, bool is_wmma, unsigned counts[4]) {
     static const enum soft_tensor_operand operands[4] = {SOFT_TENSOR_C, SOFT_TENSOR_A,
                                                          SOFT_TENSOR_B, SOFT_TENSOR_C};
     for (int i = 0; i < 4; i++) {
         counts[i] = soft_tensor_registers(shape, operands[i], type[i]);
-        /* Four matrices to a warp: a thread has four elements of its A and B, and eight of C. */
+        /* Four matrices per warp: a thread has four elements of its A and B, and eight of C. */
         if (quads) counts[i] = (operands[i] == SOFT_TENSOR_C ? 8 : 4) / soft_tensor_per(type[i]);
-        /* wmma's fragments of halves have room for every shape, whichever it is. */
+        /* wmma's fragments of halves have the same number of registers for every shape. */
         bool is_factor = operands[i] != SOFT_TENSOR_C;
         if (is_wmma && is_factor && type[i] == SOFT_TENSOR_F16) counts[i] = REGISTERS_MAX;
     }
@@ -166,13 +166,13 @@ bool soft_lower_mma(struct soft_lowering *lowering, const struct ptx_instruction
     return lower_product(lowering, in, in->opcode->type, false, mode);
 }
 
-/* Both words are there, as they are in row.col; the order is known from ptx.def's row. */
+/* Both words are present, as in row.col; ptx.def's row determines the order. */
 bool soft_lower_mma_col_row(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     return lower_product(lowering, in, in->opcode->type, false,
                          SOFT_TENSOR_A_COL | SOFT_TENSOR_B_ROW);
 }
 
-/* The layouts said what the loads did. Where two types are written they are D's and C's. */
+/* The layouts are those of the loads. If two types are written, they are D's and C's. */
 bool soft_lower_wmma_mma(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     const enum ptx_modifier *type = in->opcode->type;
     enum ptx_modifier halves[4] = {type[0], PTX_f16, PTX_f16, type[1]};
@@ -251,7 +251,7 @@ static enum soft_tensor_operand operand_of(const struct ptx_opcode *opcode) {
                                     : SOFT_TENSOR_C;
 }
 
-/* Without a stride lines follow each other at once. */
+/* Without a stride, lines are contiguous. */
 static unsigned least_stride(struct soft_tensor_shape shape, enum soft_tensor_operand operand,
                              bool by_columns) {
     unsigned rows = operand == SOFT_TENSOR_B ? shape.k : shape.m;

@@ -4,7 +4,7 @@
  *
  *     tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];
  *
- * A name in the object's place is a .texref or a .surfref, whose address is taken: the texture unit
+ * A name instead of the object is a .texref or a .surfref, whose address is used: the texture unit
  * finds the object that is bound to it.
  */
 #include "lower.h"
@@ -17,7 +17,7 @@ struct parts {
     uint32_t object;
     uint32_t data[4];
     unsigned data_count;
-    bool writes; /* data are results */
+    bool writes;                                                 /* data are results */
     uint32_t coordinates[COORDINATES_MAX], offsets[3], level[6]; /* or two gradients */
     unsigned coordinate_count, offset_count, level_count;
 };
@@ -49,7 +49,8 @@ static bool read_object(struct soft_lowering *lowering, const struct ptx_operand
     return soft_source(lowering, base, 64, PTX_u64, object);
 }
 
-/* A tuple: of at least so many, of which those are read. One alone needs no braces. */
+/* A tuple of at least count registers, of which the first count are read. One alone needs no
+ * braces. */
 static bool read_tuple(struct soft_lowering *lowering, const struct ptx_operand *operand,
                        unsigned count, const enum ptx_modifier *types, uint32_t *values) {
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
@@ -115,7 +116,7 @@ static bool emit(struct soft_lowering *lowering, enum soft_op op, uint32_t mode,
     return ok;
 }
 
-/* What stands behind the coordinates: a level or gradients; and offsets. */
+/* The operands after the coordinates: a level or gradients; offsets. */
 static bool read_rest(struct soft_lowering *lowering, const struct ptx_instruction *in,
                       enum soft_geometry geometry, struct parts *parts) {
     static const enum ptx_modifier floats[] = {PTX_f32, PTX_f32, PTX_f32, PTX_f32};
@@ -199,7 +200,7 @@ bool soft_lower_txq(struct soft_lowering *lowering, const struct ptx_instruction
            emit(lowering, SOFT_OP_txq, mode, &parts);
 }
 
-/* The mode of an access to a surface, but for how many components there are. */
+/* The mode of an access to a surface, except for the number of components. */
 static uint32_t surface_mode(const struct ptx_opcode *opcode) {
     uint32_t mode = (uint32_t)geometry_of(opcode) | SOFT_TEXTURE_SURFACE;
     mode |= ptx_types[opcode->type[0]].bits / 8u << SOFT_TEXTURE_BYTES_SHIFT;

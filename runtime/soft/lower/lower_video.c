@@ -1,6 +1,6 @@
 /*
- * The video instructions: all that they say, packed into one word. The selectors of packed sources
- * become permutations in front of them. Source: PTX ISA 9.0, section 9.7.19.
+ * The video instructions, packed into one word each. The selectors of packed sources become
+ * permutations before them. Source: PTX ISA 9.0, section 9.7.19.
  *
  *     vadd.s32.u32.s32.sat d.h1, a.b0, b, c
  */
@@ -51,7 +51,7 @@ static uint32_t mode_of(const struct ptx_opcode *opcode) {
     return mode;
 }
 
-/* Whether a selector names so many bytes or half-words, each below a limit. */
+/* Whether a selector names count bytes or half-words, each below a limit. */
 static bool picks(const struct ptx_operand *operand, bool halves, unsigned count, unsigned limit) {
     if (operand->picked != count || operand->picks_halves != halves) return false;
     for (unsigned i = 0; i < count; i++) {
@@ -72,7 +72,7 @@ static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *op
     return true;
 }
 
-/* The register of an operand, whatever is chosen of it. */
+/* The register of an operand, without its selector. */
 static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
                      bool is_result, uint32_t *value) {
     struct ptx_operand whole = *operand;
@@ -128,7 +128,7 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     return emit(lowering, in, mode | minus, values);
 }
 
-/* The bytes or half-words that a packed destination names, from high to low; a bit each. */
+/* The bytes or half-words that a packed destination names, from high to low, one bit each. */
 static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
                      uint32_t *lanes) {
     unsigned count = bytes ? 4 : 2;
@@ -146,7 +146,7 @@ static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *o
     return true;
 }
 
-/* What a packed source takes from the two registers, one behind the other, as prmt's digits. */
+/* What a packed source takes from the two consecutive registers, as prmt's digits. */
 static bool digits_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
                       uint32_t *digits) {
     if (operand->picked != 0 && !picks(operand, !bytes, bytes ? 4 : 2, bytes ? 8 : 4)) {

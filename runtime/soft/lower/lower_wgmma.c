@@ -1,10 +1,9 @@
 /*
- * Products of matrices by four warps (wgmma), and the registers that they use while they run.
- * Source: PTX ISA 9.0, section 9.7.15.
+ * Matrix products by four warps (wgmma), and the registers that they use meanwhile. Source: PTX ISA
+ * 9.0, section 9.7.15.
  *
- * The product is carried out when somebody waits for it. Until then its registers must not share
- * their slots with others; and whoever uses them too early is to be reported, so a check stands
- * before each such instruction.
+ * A product is computed at its wait. Until then its registers must not share slots with others, and
+ * a check before each instruction that uses them reports premature uses.
  */
 #include "lower.h"
 
@@ -30,7 +29,7 @@ static uint32_t type_of(enum ptx_modifier modifier) {
     return (uint32_t)types[i].type;
 }
 
-/* The shapes stand in modifier.def in the order of k, and then of n. */
+/* modifier.def has the shapes in the order of k, and then of n. */
 static void shape_of(const struct ptx_opcode *opcode, uint32_t *n, uint32_t *k) {
     static const uint16_t ks[] = {8, 16, 32, 256};
     for (uint32_t i = 0; i < 4 * 32; i++) {
@@ -72,8 +71,8 @@ struct product {
     uint32_t d_count, mode;
 };
 
-/* The immediates behind scale-d: factors of A and B for all floating point, and how both lie in
- * shared memory for 16 bits. */
+/* The immediates after scale-d: factors of A and B for all floating point types, and the layouts of
+ * both in shared memory for 16-bit types. */
 static bool read_immediates(struct soft_lowering *lowering, const struct ptx_instruction *in,
                             struct product *p) {
     const struct ptx_operand *next = &in->operands[4];

@@ -1,13 +1,13 @@
 /*
- * Modes: what instructions that access memory do, packed into 32 bits by the lowering and read by
- * the machine. Those of other instructions are in code.h.
+ * Modes: the modifiers of instructions that access memory, packed into 32 bits by the lowering and
+ * read by the machine. Those of other instructions are in code.h.
  */
 #ifndef SOFT_MODES_H
 #define SOFT_MODES_H
 
 #include <stdint.h>
 
-/* What a load, store or atomic does, packed into an instruction's mode. */
+/* The mode of a load, store or atomic. */
 enum {
     SOFT_ACCESS_BYTES = 0x1f,    /* of one component: 1, 2, 4, 8, 16 */
     SOFT_ACCESS_COUNT_SHIFT = 5, /* components: 1, 2, 4, 8 */
@@ -20,19 +20,20 @@ enum {
     SOFT_ACCESS_WIDE_DATA = 1 << 15,    /* so is each component */
     SOFT_ACCESS_SHORT_DATA = 1 << 16,   /* components are 16-bit registers */
     SOFT_ACCESS_NO_RESULT = 1 << 17,    /* an atomic whose old value nobody wants */
-    SOFT_ACCESS_SCOPE_SHIFT = 18, /* enum soft_scope: of a strong access, which may meet others */
+    SOFT_ACCESS_SCOPE_SHIFT = 18,       /* enum soft_scope: of a strong access, which may overlap
+                                   * others */
     SOFT_ACCESS_SCOPE = 3 << 18,
     SOFT_ACCESS_RELEASE = 1 << 20 /* a strong write with a fence of its own */
 };
 
-/* How far a strong operation or a fence reaches. We have no thread outside the device to tell .sys
- * from .gpu for. */
+/* The scope of a strong operation or a fence. There are no threads outside the device, so .sys is
+ * .gpu. */
 enum soft_scope { SOFT_SCOPE_WEAK, SOFT_SCOPE_CTA, SOFT_SCOPE_CLUSTER, SOFT_SCOPE_GPU };
 
-/* fence: a scope, and whether it orders initialisations of mbarriers alone. */
+/* fence: a scope, and whether it orders only initialisations of mbarriers. */
 enum { SOFT_FENCE_INITS = 8 };
 
-/* The memory that a fence.proxy.async is about; or that tensor maps are read by copies. */
+/* The memory of a fence.proxy.async; or reads of tensor maps by copies. */
 enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2, SOFT_PROXY_MAP = 4 };
 
 /* The part of a tensor map that tensormap.replace changes. */
@@ -52,7 +53,7 @@ enum soft_map_field {
 /* setmaxnreg: a number of registers, and whether it is .inc. */
 enum { SOFT_REGISTERS = 0x1ff, SOFT_REGISTERS_MORE = 0x200 };
 
-/* What an atomic does; its operand list says which, and on what type. */
+/* The operation of an atomic; its further operands have the operation and the type. */
 enum soft_atomic {
     SOFT_ATOMIC_ADD,
     SOFT_ATOMIC_MIN,
@@ -66,7 +67,7 @@ enum soft_atomic {
     SOFT_ATOMIC_CAS
 };
 
-/* The state spaces as an instruction names them. */
+/* The state spaces of instructions. */
 enum soft_access_space {
     SOFT_SPACE_GENERIC,
     SOFT_SPACE_GLOBAL,
@@ -76,8 +77,8 @@ enum soft_access_space {
     SOFT_SPACE_CLUSTER /* the shared memory of all blocks of a cluster */
 };
 
-/* An address in the shared memory of a cluster. Below 2^SOFT_RANK_SHIFT it is an offset in that of
- * the block itself; what mapa gives for another block has that one's rank, and 1, above that. */
+/* An address in the shared memory of a cluster. Below 2^SOFT_RANK_SHIFT it is an offset in the
+ * block's own; mapa's address for another block has that block's rank, and 1, above those bits. */
 enum { SOFT_RANK_SHIFT = 24 };
 static inline uint32_t soft_cluster_address(uint32_t rank, uint32_t offset) {
     return (rank + 1) << SOFT_RANK_SHIFT | offset;
@@ -100,12 +101,12 @@ static inline enum soft_scope soft_access_scope(uint32_t mode) {
 /* What cp.async does, packed into its mode. */
 enum {
     SOFT_ASYNC_BYTES = 0x1f,    /* that are written: 4, 8, 16 */
-    SOFT_ASYNC_SIZED = 1 << 5,  /* c: how many bytes are read; the rest is zeros */
+    SOFT_ASYNC_SIZED = 1 << 5,  /* c: the number of bytes read; the rest is zeros */
     SOFT_ASYNC_IGNORE = 1 << 6, /* c: a predicate for zeros alone */
     SOFT_ASYNC_NEGATED = 1 << 7
 };
 
-/* What cp.async.mbarrier.arrive adds to the mode of an access. */
+/* The bit that cp.async.mbarrier.arrive adds to the mode of an access. */
 enum { SOFT_ASYNC_NOINC = 1 << 18 };
 
 /* What cp.async.bulk and its kin do. */
@@ -122,7 +123,7 @@ enum {
     SOFT_BULK_TYPE_SHIFT = 16
 };
 
-/* What an instruction about an mbarrier does, in the bits of its mode that SOFT_ACCESS_ leaves. */
+/* The mode of an mbarrier instruction, in the bits that SOFT_ACCESS_ leaves. */
 enum {
     SOFT_MBARRIER_INIT = 0,
     SOFT_MBARRIER_INVAL = 1,
@@ -136,7 +137,8 @@ enum {
     SOFT_MBARRIER_EXPECTS = 1 << 23,     /* b: bytes to come; it arrives once */
     SOFT_MBARRIER_STATE = 1 << 24,       /* d: the state before */
     SOFT_MBARRIER_PARITY = 1 << 25,      /* of a test: b is a parity, not a state */
-    SOFT_MBARRIER_RELAXED = 1 << 26      /* an arrival hands nothing on, a test takes nothing */
+    SOFT_MBARRIER_RELAXED = 1 << 26      /* relaxed: an arrival passes nothing on, a test gets
+                                          * nothing */
 };
 
 #endif

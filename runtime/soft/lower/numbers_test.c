@@ -1,6 +1,5 @@
 /*
- * Numbers in instructions and directives that have a limit: the last that is right and the first
- * that is not.
+ * Numbers with a limit in instructions and directives: the last valid and the first invalid one.
  */
 #include "test/test_soft.h"
 

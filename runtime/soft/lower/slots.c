@@ -1,11 +1,11 @@
 /*
  * Slots: which values may share a place in the frame.
  *
- * A compiler writes PTX with a register for every value it ever computes; most live for a few
- * instructions. Liveness over the blocks gives each an interval of drafts, and intervals that do
- * not overlap share a slot of the same width (a linear scan: Poletto and Sarkar, 1999). Frames
- * become several times smaller, and stay in the cache. Divergence changes nothing: lanes are
- * disjoint places of a slot, and each lane alone goes along one path of the graph.
+ * Compilers write PTX with one register per computed value; most are live for a few instructions.
+ * Liveness over the blocks gives each an interval of drafts, and intervals that do not overlap
+ * share a slot of the same width (a linear scan: Poletto and Sarkar, 1999). So frames are several
+ * times smaller and stay in the cache. Divergence does not matter: lanes are disjoint parts of a
+ * slot, and each lane follows one path of the graph.
  */
 #include "lower.h"
 
@@ -76,7 +76,7 @@ static void number_value(struct liveness *liveness, uint32_t value, bool is_defi
     liveness->dense_of[value] = liveness->dense++;
 }
 
-/* A definition under a guard leaves the other lanes as they were, so it reads too. */
+/* A guarded definition does not change the other lanes, so it also reads. */
 static void gather(struct liveness *liveness, uint32_t value, bool is_define, bool partial,
                    void *context) {
     struct live_range *block = context;
@@ -163,7 +163,7 @@ static void iterate(struct liveness *liveness) {
     }
 }
 
-/* Positions count twice: a draft reads at the even one and writes at the odd one behind it. */
+/* Each draft has two positions: it reads at the even one and writes at the odd one after it. */
 static void extend(struct soft_value *value, uint32_t position) {
     if (position < value->first) value->first = position;
     if (position > value->last) value->last = position;
@@ -216,8 +216,8 @@ static int by_first(const void *one, const void *other) {
     return a < b ? -1 : a > b;
 }
 
-/* The slots of one width: which are taken, and until where. Those of parameters that are no
- * registers have sizes of their own. */
+/* The slots of one width: which are taken, and until which position. Parameters that are no
+ * registers have individual sizes. */
 enum { PREDICATES, NARROW, WIDE, OTHERS, POOLS };
 struct pool {
     uint32_t *busy_until;
@@ -294,7 +294,7 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
         struct soft_value *value = &lowering->values[i];
         if (!value->used) continue;
         if (value->kind != SOFT_VALUE_REGISTER || value->pinned) {
-            /* What is filled in before the function begins must stay to the end. */
+            /* Values filled in before the function begins must be kept to its end. */
             value->first = 0;
             value->last = UINT32_MAX;
         }

@@ -2,7 +2,7 @@
  * Tensor: matrices that a warp holds in registers, some elements in each thread.
  *
  * One rule gives the position of an element by lane and register for all shapes of mma.sync except
- * the oldest: eight lanes down, four across, as many elements side by side as a register holds, and
+ * the oldest: eight lanes down, four across, each with the adjacent elements of one register, and
  * tiles of that below and beside each other (PTX ISA 9.0, section 9.7.14.5). The manual does not
  * define which thread gets which element from wmma.load. Here the rule is the same, in tiles of 16
  * by 8, as ptxas does for sm_80 and newer. Shared by the lowering and the machine.
@@ -36,7 +36,7 @@ enum soft_tensor_operand { SOFT_TENSOR_A, SOFT_TENSOR_B, SOFT_TENSOR_C };
 enum {
     SOFT_TENSOR_SATFINITE = 1 << 3, /* the three bits below: how it rounds, SOFT_MODE_ROUND */
     SOFT_TENSOR_AND = 1 << 4,       /* single bits are joined by and, not by xor */
-    SOFT_TENSOR_A_COL = 1 << 5,     /* of m8n8k4 on halves, whose fragments depend on it */
+    SOFT_TENSOR_A_COL = 1 << 5,     /* of m8n8k4 on halves, which determines the fragments */
     SOFT_TENSOR_B_ROW = 1 << 6,
     SOFT_TENSOR_QUADS = 1 << 7 /* m8n8k4 on halves: four products, each of eight lanes */
 };
@@ -75,7 +75,7 @@ static inline unsigned soft_tensor_per(enum soft_tensor_type type) {
     return bits >= 32 ? 1 : 32 / bits;
 }
 
-/* Registers of an operand in each thread, once each element is there once. */
+/* Registers of an operand per thread, if each element occurs once. */
 static inline unsigned soft_tensor_registers(struct soft_tensor_shape shape,
                                              enum soft_tensor_operand operand,
                                              enum soft_tensor_type type) {
@@ -90,14 +90,14 @@ struct soft_tensor_place {
     bool down; /* the register's next elements are in the next rows, not columns */
 };
 
-/* Where in its matrix a register's first element is. */
+/* The position in its matrix of a register's first element. */
 static inline struct soft_tensor_place soft_tensor_place(struct soft_tensor_shape shape,
                                                          enum soft_tensor_operand operand,
                                                          unsigned per, unsigned index,
                                                          unsigned lane) {
     unsigned group = lane / 4, within = lane % 4;
     if (operand == SOFT_TENSOR_C) {
-        /* Two columns to a thread, two rows of tiles where there are 16 rows. */
+        /* Two columns per thread; two rows of tiles if there are 16 rows. */
         unsigned element = index * per, block = shape.m * shape.n == 64 ? 2 : 4;
         unsigned row = group + element % block / 2 * 8, column = within * 2 + element % 2;
         unsigned tile = element / block;

@@ -1,6 +1,6 @@
 /*
- * What an instruction on a texture or a surface does, packed into its mode by the lowering and read
- * by the texture unit; and where its operands are.
+ * The mode of an instruction on a texture or a surface, packed by the lowering and read by the
+ * texture unit; and the positions of its operands.
  *
  * The further operands, in order: the object, the results (of a store the data, of a reduction the
  * value), the coordinates, the offsets, the level or the gradients. There are SOFT_TEXTURE_DATA
@@ -33,7 +33,7 @@ enum {
     SOFT_TEXTURE_DATA = 7 << 9,
     SOFT_TEXTURE_CLAMP = 1 << 12, /* what is outside is the nearest inside */
     /* 1 << 13 is SOFT_ACCESS_STORE, and not used */
-    SOFT_TEXTURE_ZERO = 1 << 14,   /* what is outside is zero, and not written; neither: a trap */
+    SOFT_TEXTURE_ZERO = 1 << 14,   /* outside reads zero and is not written; neither bit: a trap */
     SOFT_TEXTURE_BYTES_SHIFT = 15, /* of a surface's component: 1, 2, 4, 8 */
     SOFT_TEXTURE_BYTES = 15 << 15,
     SOFT_TEXTURE_OPERATION_SHIFT = 19, /* enum soft_atomic, of a reduction */
@@ -43,7 +43,7 @@ enum {
     SOFT_TEXTURE_QUERY_SHIFT = 25,  /* enum soft_texture_query */
     SOFT_TEXTURE_QUERY = 15 << 25,
     SOFT_TEXTURE_FORMATTED = 1 << 29, /* texels of a surface, by number; not bytes */
-    SOFT_TEXTURE_LEVEL = 1 << 29,     /* of a texture: a level of detail comes behind */
+    SOFT_TEXTURE_LEVEL = 1 << 29,     /* of a texture: a level of detail follows */
     SOFT_TEXTURE_GRADIENTS = 1 << 30  /* or what follows from two gradients */
 };
 
@@ -69,12 +69,12 @@ static inline unsigned soft_texture_bytes(uint32_t mode) {
     return (mode & SOFT_TEXTURE_BYTES) >> SOFT_TEXTURE_BYTES_SHIFT;
 }
 
-/* The dimensions that a coordinate is given for; a cubemap's direction has three. */
+/* The number of coordinates; a cubemap's direction has three. */
 static inline unsigned soft_geometry_dimensions(enum soft_geometry geometry) {
     static const uint8_t dimensions[] = {1, 2, 3, 1, 2, 3, 3};
     return dimensions[geometry];
 }
-/* Whether an index of a layer stands in front of them. */
+/* Whether a layer index precedes them. */
 static inline int soft_geometry_is_layered(enum soft_geometry geometry) {
     return geometry == SOFT_GEOMETRY_A1D || geometry == SOFT_GEOMETRY_A2D ||
            geometry == SOFT_GEOMETRY_ACUBE;

@@ -58,8 +58,8 @@ static bool outside(struct soft_warp *warp, const struct soft_instruction *in, u
     return false;
 }
 
-/* Whether an instruction for global memory is given the generic address of another space, which is
- * an error of its own. */
+/* Whether an instruction for global memory has a generic address of another space, which is a
+ * separate error. */
 static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                          uint64_t address, enum soft_access_kind kind) {
     uint64_t offset = address;
@@ -93,7 +93,7 @@ void soft_access_note(struct soft_warp *warp, const struct soft_instruction *in,
     place->view.low = place->view.high;
 }
 
-/* What an instruction that says how far it reaches does to global memory. */
+/* An access of global memory with a scope. */
 static enum soft_touch touch_of(const struct soft_instruction *in, enum soft_access_kind kind) {
     const bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0;
     if (kind == SOFT_ACCESS_WRITE) return strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE;
@@ -176,7 +176,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     return true;
 }
 
-/* A thread's local memory is that of all the calls it is in, and what they asked for by alloca. */
+/* A thread's local memory is that of all its active calls, with their alloca. */
 static bool find_local(const struct soft_frame *frame, uint32_t lane, uint64_t address,
                        unsigned bytes, struct soft_place *place) {
     for (; frame != NULL; frame = frame->caller) {
@@ -307,8 +307,8 @@ static void put_value(struct soft_warp *warp, const struct soft_instruction *in,
     }
 }
 
-/* Whether all lanes that run read one component of at most 8 bytes, at one address. Parameters
- * mostly are read so: code that is given a struct of them has its address in a register. */
+/* Whether all active lanes read one component of at most 8 bytes at one address. Most parameter
+ * reads do this: code with a struct of parameters has its address in a register. */
 static bool is_one_for_all(const struct soft_warp *warp, const struct soft_instruction *in) {
     if (soft_access_count(in->mode) != 1 || soft_access_bytes(in->mode) > 8) return false;
     const uint64_t first = soft_access_address(warp, in, (uint32_t)__builtin_ctz(warp->mask));

@@ -3,8 +3,8 @@
  *
  * Threads are counted in whole warps: a warp arrives once, when the last of its threads that have
  * not exited is there, and a full count opens the barrier for all who wait at it. With .aligned the
- * threads of a warp must execute the same instruction; if they do not, the barrier works all the
- * same, and the mistake is reported.
+ * threads of a warp must execute the same instruction; if they do not, the barrier still works, and
+ * the mistake is reported.
  */
 #include "barrier.h"
 
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-/* Writes what barrier.red has gathered to a split that waited for it. */
+/* Writes the result of barrier.red to a split that waited for it. */
 static void give_result(const struct soft_barrier *barrier, const struct soft_split *split) {
     const struct soft_instruction *in = split->pc - 1;
     uint8_t *d = split->frame->slots + in->d;
@@ -41,7 +41,7 @@ static void give_result(const struct soft_barrier *barrier, const struct soft_sp
     }
 }
 
-/* Wakes what waits at a barrier, and makes it ready for its next use. */
+/* Wakes the waiters of a barrier, and resets it for its next use. */
 static void open_barrier(struct soft_cta *cta, uint32_t number) {
     struct soft_barrier *barrier = &cta->barriers[number];
     soft_race_open(cta, number);
@@ -81,7 +81,7 @@ static bool is_complete(const struct soft_warp *warp, uint32_t *number) {
     return (warp->cta->barriers[*number].waiting >> warp->index & 1) == 0;
 }
 
-/* One instruction for all the warp's threads is what .aligned promises. */
+/* .aligned promises one instruction for all of the warp's threads. */
 static void check_aligned(struct soft_warp *warp) {
     const struct soft_split *first = NULL;
     for (int s = 0; s < warp->split_end; s++) {
@@ -125,7 +125,7 @@ bool soft_warp_arrive(struct soft_warp *warp) {
     return true;
 }
 
-/* A barrier opens for the number that the last one to come names; they are to name the same. */
+/* A barrier opens for the count of the last arrival; all should have the same count. */
 static void check_count(struct soft_warp *warp, const struct soft_instruction *in, uint32_t number,
                         uint32_t threads) {
     const struct soft_barrier *barrier = &warp->cta->barriers[number];
@@ -150,7 +150,7 @@ const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
     barrier->expected = threads;
     barrier->red_threads += (uint32_t)__builtin_popcount(warp->mask);
     barrier->red_count += (uint32_t)__builtin_popcount(votes & warp->mask);
-    /* With all its threads here the warp may be the last, and go straight on. */
+    /* If all its threads are here, the warp may be the last one and continue at once. */
     if (split->mask == warp->alive && soft_warp_arrive(warp)) return in + 1;
     warp->stop = SOFT_STOP_SWITCH;
     return NULL;

@@ -1,5 +1,5 @@
 /*
- * The barriers of a CTA: who waits, who does not, and what bar.red makes of predicates.
+ * The barriers of a CTA: which threads wait, and the results of bar.red.
  */
 #include "test/test_soft.h"
 
@@ -169,7 +169,7 @@ Test(barrier, an_aligned_barrier_reached_from_two_sides_is_told_of) {
     cr_assert(strstr(told, "0x55555555") != NULL && strstr(told, "0xaaaaaaaa") != NULL, "%s", told);
 }
 
-/* A warp that spins for another's result in front of the barrier is not in its way. */
+/* A warp that spins for another's result before the barrier does not block it. */
 Test(barrier, a_warp_may_spin_in_front_of_it) {
     uint32_t out[65] = {0};
     TEST_RUN(TEST_KERNEL("setp.lt.u32 %p1, %r3, 32; @!%p1 bra TELL;\n"
@@ -210,14 +210,14 @@ Test(barrier, lanes_that_pass_a_barrier_by_do_not_wait_behind_it) {
                          "PAST: add.u32 %r6, %r3, 5; st.global.u32 [%rd2], %r6;\n"),
              1, 64, out);
     for (uint32_t i = 0; i < 64; i++) cr_assert_eq(out[i], i + 5, "%u: %u", i, out[i]);
-    /* The odd lanes come to the same barrier by another instruction, behind the join. */
+    /* The odd lanes reach the same barrier through another instruction, after the join. */
     TEST_RUN(TEST_KERNEL("and.b32 %r5, %r3, 1; setp.ne.u32 %p1, %r5, 0; @%p1 bra PAST;\n"
                          "barrier.sync 0;\n"
                          "PAST: @!%p1 bra END; barrier.sync 0;\n"
                          "END: add.u32 %r6, %r3, 7; st.global.u32 [%rd2], %r6;\n"),
              1, 64, out);
     for (uint32_t i = 0; i < 64; i++) cr_assert_eq(out[i], i + 7, "%u: %u", i, out[i]);
-    /* And to the same .sync operation as the rest of their warp, from behind the join. */
+    /* And the same .sync operation as the rest of their warp, from after the join. */
     TEST_RUN(TEST_KERNEL("and.b32 %r5, %r3, 1; setp.ne.u32 %p1, %r5, 0; @%p1 bra PAST;\n"
                          "bar.warp.sync -1;\n"
                          "PAST: @!%p1 bra END; bar.warp.sync -1;\n"

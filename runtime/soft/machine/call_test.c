@@ -1,6 +1,6 @@
 /*
- * Functions: what is passed and given back, who runs what, and what each call has for itself. The
- * lanes of a warp go their own ways into and out of calls; each must come to what it would alone.
+ * Functions: arguments, results, and the separate registers and memory of each call. The lanes of a
+ * warp diverge into and out of calls; each must compute what it would alone.
  */
 #include "test/test_soft.h"
 
@@ -71,7 +71,7 @@ Test(call, structures_by_value) {
     }
 }
 
-/* Every path of a call with divergence before, inside and behind it. */
+/* Every path of a call with divergence before, inside and after it. */
 #define PATHS                                                                                      \
     ".func (.param .b32 r) paths(.param .b32 a) { .reg .b32 %r<9>; .reg .pred %p<5>;"              \
     " ld.param.u32 %r1, [a]; st.param.b32 [r], 0; setp.lt.u32 %p1, %r1, 10; @%p1 ret;"             \
@@ -136,7 +136,7 @@ Test(call, lanes_exit_inside_a_function) {
         bool gone = i >= 20 && (i % 8 == 3 || i % 8 > 5);
         cr_assert_eq(out[i], gone ? 1 : 3, "thread %u: %u", i, out[i]);
     }
-    /* All lanes of a warp may, in as many calls as they like. */
+    /* All lanes of a warp may, in any number of calls. */
     TEST_RUN(TEST_KERNEL_WITH(".func f() { exit; } .func g() { call f; ret; }",
                               "st.global.u32 [%rd2], 4; call g; st.global.u32 [%rd2], 5;\n"),
              1, THREADS, out);
@@ -186,7 +186,7 @@ Test(call, mutual_recursion_goes_deep) {
     for (uint32_t i = 0; i < 32; i++) cr_assert_eq(out[i], i % 2 == 0, "lane %u: %u", i, out[i]);
 }
 
-/* The oldest form: parameters in registers, and numbers passed as they stand. */
+/* The oldest form: parameters in registers, and literal numbers as arguments. */
 Test(call, parameters_in_registers) {
     uint32_t out[THREADS] = {0};
     TEST_RUN(TEST_KERNEL_WITH(

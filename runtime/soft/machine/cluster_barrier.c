@@ -1,8 +1,8 @@
 /*
  * The barrier of a cluster. Source: PTX ISA 9.0, section 9.7.13.4 (barrier.cluster).
  *
- * It is for all threads of the cluster that have not exited; each arrives, and waits later. Unlike
- * the barriers of a CTA it counts threads, not warps.
+ * All threads of the cluster that have not exited take part; each arrives, and waits later. Unlike
+ * the barriers of a CTA, it counts threads, not warps.
  */
 #include "cluster_barrier.h"
 

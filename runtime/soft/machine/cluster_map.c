@@ -1,6 +1,6 @@
 /*
- * From an address in shared memory to that in another block, and to the block. Sources: PTX ISA
- * 9.0, sections 9.7.9.23 (mapa) and 9.7.9.24 (getctarank).
+ * Maps an address in shared memory to the same address in another block, and to its block. Sources:
+ * PTX ISA 9.0, sections 9.7.9.23 (mapa) and 9.7.9.24 (getctarank).
  */
 #include "cluster_map.h"
 
@@ -25,7 +25,7 @@ bool soft_cluster_map(struct soft_warp *warp, const struct soft_instruction *in,
                          "0x%llx is no address in shared memory", (unsigned long long)*address);
         return false;
     }
-    /* Where it lies inside is seen when it is used. */
+    /* The offset is checked when the address is used. */
     (void)soft_cluster_find(cta, (uint32_t)own, &offset);
     *address = *address - own + soft_cluster_name(cta, soft_cluster_member(cta, rank), offset);
     return true;

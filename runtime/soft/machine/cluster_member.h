@@ -1,5 +1,5 @@
 /*
- * Cluster member: how a CTA finds the others of its cluster, and a place in their shared memory.
+ * Cluster member: finds the other CTAs of a cluster, and places in their shared memory.
  */
 #ifndef SOFT_CLUSTER_MEMBER_H
 #define SOFT_CLUSTER_MEMBER_H
@@ -7,7 +7,7 @@
 #include "lower/modes.h"
 #include "machine_state.h"
 
-/* How many CTAs a CTA's cluster has, and the one of a rank. */
+/* The number of CTAs in a CTA's cluster, and the CTA of a rank. */
 static inline uint32_t soft_cluster_count(const struct soft_cta *cta) {
     return cta->cluster != NULL ? cta->cluster->count : 1;
 }
@@ -15,8 +15,8 @@ static inline struct soft_cta *soft_cluster_member(struct soft_cta *cta, uint32_
     return cta->cluster != NULL ? cta->cluster->members[rank] : cta;
 }
 
-/* The CTA whose shared memory an address of the cluster's is in, as seen by a CTA, and the offset
- * there: see lower/modes.h. NULL: the cluster has no such CTA. */
+/* The CTA whose shared memory contains a cluster address, as seen by a CTA, and the offset there:
+ * see lower/modes.h. NULL: the cluster has no such CTA. */
 static inline struct soft_cta *soft_cluster_find(struct soft_cta *cta, uint32_t address,
                                                  uint32_t *offset) {
     uint32_t rank = address >> SOFT_RANK_SHIFT;
@@ -26,8 +26,8 @@ static inline struct soft_cta *soft_cluster_find(struct soft_cta *cta, uint32_t 
     return has ? cta->cluster->members[rank - 1] : NULL;
 }
 
-/* The address by which a CTA names an offset in the shared memory of a CTA of its cluster; that of
- * its own is the offset. */
+/* A CTA's address for an offset in the shared memory of a CTA of its cluster; for its own it is the
+ * offset. */
 static inline uint32_t soft_cluster_name(const struct soft_cta *cta, const struct soft_cta *other,
                                          uint32_t offset) {
     return cta == other ? offset : soft_cluster_address(other->rank, offset);

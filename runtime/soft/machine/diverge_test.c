@@ -1,6 +1,7 @@
 /*
- * Divergence: lanes that part, meet, wait for each other and leave. Every kernel's results are held
- * against what each thread would compute alone; those that need forward progress must end.
+ * Divergence: lanes that diverge, reconverge, wait for each other and exit. The results of every
+ * kernel are compared with what each thread would compute alone; kernels that need forward progress
+ * must end.
  */
 #include "test/test_soft.h"
 

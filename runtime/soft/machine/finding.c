@@ -50,8 +50,8 @@ const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
     return NULL;
 }
 
-/* An instruction that reads what was never written does so in every thread and every block; the
- * first time tells all there is to tell. */
+/* An instruction that reads unwritten memory does so in every thread and every block; the first
+ * report is enough. */
 static bool is_first(struct soft_launch *launch, const struct soft_instruction *instruction,
                      const struct soft_finding *finding) {
     const struct soft_instruction *beside = finding->beside;
@@ -72,7 +72,7 @@ static bool is_first(struct soft_launch *launch, const struct soft_instruction *
     return first;
 }
 
-/* The warp goes on to the end of its turn: what it does is of no consequence any more. */
+/* The warp continues to the end of its turn; its effects no longer matter. */
 static void end_launch(struct soft_launch *launch, struct soft_report *report) {
     report->result = CUDA_ERROR_LAUNCH_FAILED;
     pthread_mutex_lock(&launch->lock);

@@ -1,6 +1,6 @@
 /*
- * Findings: what is wrong with a launch. A failure ends it; what a check has found does not, unless
- * findings are fatal.
+ * Findings: the mistakes of a launch. A failure ends the launch; a finding of a check does not,
+ * unless findings are fatal.
  */
 #ifndef SOFT_FINDING_H
 #define SOFT_FINDING_H
@@ -13,13 +13,13 @@ soft_launch_fail(struct soft_warp *warp, const struct soft_instruction *instruct
                  uint32_t lanes, uint64_t address, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
-/* Fills in who a report is about, and where. */
+/* Fills in the thread and the place of a report. */
 void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
                           uint32_t lanes, struct soft_report *report);
 
 /* What a check has found. */
 struct soft_finding {
-    const char *kind; /* "data race"; of static life: it is compared by address */
+    const char *kind; /* "data race"; static, because it is compared by address */
     uint32_t lanes;
     uint64_t address;
     bool minor;                            /* it never ends the launch */
@@ -27,13 +27,13 @@ struct soft_finding {
     const struct soft_instruction *beside; /* its instruction */
 };
 
-/* Tells of a finding, once for each kind and instruction of a launch, or pair of instructions; or,
- * where findings are fatal, ends the launch with it. */
+/* Reports a finding, once per kind and instruction, or pair of instructions, of a launch; if
+ * findings are fatal, ends the launch with it. */
 void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *instruction,
                       const struct soft_finding *finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for a finding that is about one place. */
+/* The same for a finding at one place. */
 void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,
                       const char *kind, uint32_t lanes, uint64_t address, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How deep calls may go, and what the frames of one warp may take: more is a recursion without
- * end. A GPU's default stack of 1 KiB a thread ends far earlier. */
+/* The maximum depth of calls, and the maximum bytes of a warp's frames: more is an endless
+ * recursion. A GPU's default stack of 1 KiB per thread ends far earlier. */
 enum { DEPTH_MAX = 1 << 14, ALIGNMENT = 64 };
 #define STACK_BYTES_MAX ((size_t)256 << 20)
 
@@ -159,7 +159,7 @@ static size_t aligned(size_t bytes) {
     return soft_round_up(bytes, ALIGNMENT);
 }
 
-/* One block of memory: the frame, its slots, its local memory, that one's shadow. */
+/* One block of memory: the frame, its slots, its local memory and the shadow of the latter. */
 static struct soft_frame *new_frame(struct soft_warp *warp, const struct soft_code *code) {
     size_t header = aligned(sizeof(struct soft_frame)), slots = aligned(code->frame_bytes);
     size_t local = aligned((size_t)code->local_bytes * SOFT_LANES);
@@ -207,7 +207,7 @@ struct soft_frame *soft_frame_take(struct soft_warp *warp, struct soft_frame *ca
         *why = "the registers and local variables of the calls need too much memory";
         return NULL;
     }
-    /* The caller's variables and its allocas lie below, with gaps in which nothing is. */
+    /* The caller's variables and its allocas lie below, with unused gaps. */
     uint64_t base = soft_alloca_base(caller);
     if (caller->code->has_alloca) base += SOFT_ALLOCA_MAX + SOFT_LOCAL_GAP;
     bool moved = frame->local_base != base || frame->cta == UINT64_MAX;

@@ -1,5 +1,5 @@
 /*
- * Functions: arguments are copied from the caller's frame into one of their own, lane by lane where
+ * Function calls: arguments are copied from the caller's frame into the callee's, lane by lane if
  * not all take part; results are copied back. Source: PTX ISA 9.0, sections 7 (Abstracting the ABI)
  * and 9.7.12.5 (call).
  */
@@ -69,12 +69,12 @@ static struct soft_frame *enter(struct soft_warp *warp, const struct soft_instru
     return frame;
 }
 
-/* The current split, all of it, goes into a call. */
+/* The whole current split enters a call. */
 static const struct soft_instruction *go_into(struct soft_warp *warp, struct soft_frame *frame) {
     struct soft_frame *caller = warp->split->frame;
     warp->split->frame = frame;
     warp->slots = frame->slots;
-    soft_frame_release(warp, caller); /* the callee's frame is a user in the split's place */
+    soft_frame_release(warp, caller); /* the callee's frame is a user instead of the split */
     /* A recursion is a loop as well. */
     warp->quantum--;
     return frame->code->instructions;
@@ -86,7 +86,7 @@ const struct soft_instruction *soft_call(struct soft_warp *warp,
     return frame != NULL ? go_into(warp, frame) : NULL;
 }
 
-/* Whether a function takes and gives what the call does. */
+/* Whether a function's parameters and results match the call. */
 static bool fits(const struct soft_code *callee, const struct passing *passing) {
     if (callee->argument_count != passing->argument_count ||
         callee->result_count != passing->result_count) {
@@ -130,7 +130,7 @@ const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
             soft_warp_set_mask(warp, lanes);
             return go_into(warp, frame);
         }
-        /* Lanes with other functions part here and meet behind the call. */
+        /* Lanes with other functions diverge here and reconverge after the call. */
         soft_warp_open_join(warp, in->target);
         split->mask &= ~lanes;
         struct soft_split *other = soft_warp_split(warp);

@@ -9,7 +9,7 @@
 
 /* more: the number of arguments, their bytes and slots; the number of results, their bytes and
  * slots. Directly: to u.callee. Indirectly: each lane to the function whose address is in slot a;
- * they meet again at target, the instruction behind. */
+ * they reconverge at target, the next instruction. */
 const struct soft_instruction *soft_call(struct soft_warp *warp, const struct soft_instruction *in);
 const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
                                                   const struct soft_instruction *in);
@@ -18,7 +18,7 @@ const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
 const struct soft_instruction *soft_return(struct soft_warp *warp,
                                            const struct soft_instruction *in);
 
-/* d: a local address with slot a's bytes behind it, at a multiple of the immediate. */
+/* d: a local address of slot a bytes, at a multiple of the immediate. */
 const struct soft_instruction *soft_alloca_take(struct soft_warp *warp,
                                                 const struct soft_instruction *in);
 const struct soft_instruction *soft_alloca_save(struct soft_warp *warp,

@@ -1,6 +1,5 @@
 /*
- * What functions have and reach: addresses, local and shared memory, tables of branches, names; and
- * calls that make no sense.
+ * Functions: addresses, local and shared memory, branch tables, names; and invalid calls.
  */
 #include "memory/space.h"
 #include "test/test_soft.h"
@@ -221,8 +220,8 @@ Test(function, special_registers_and_constants_in_functions) {
     }
 }
 
-/* Shared memory: a function's variable is one for all its callers; a kernel's own needs no room in
- * another kernel; dynamic memory begins behind what the launched kernel has. */
+/* Shared memory: all callers share a function's variable; a kernel's own takes no space in another
+ * kernel; dynamic memory begins after the static memory of the launched kernel. */
 Test(function, shared_memory_of_functions_and_kernels) {
     static const char functions[] =
         ".version 8.0\n.target sm_90\n.address_size 64\n"

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* What malloc promises of its addresses, and in what steps the limit is used up. */
+/* The alignment of malloc's addresses, and the granularity of the limit. */
 enum { ALIGNMENT = 16 };
 
 static _Atomic uint64_t used[SOFT_REACH_SLOTS];
@@ -24,7 +24,7 @@ static uint64_t take(const struct soft_reach *reach, uint64_t bytes) {
     if (atomic_fetch_add(&used[reach->slot], cost) + cost <= limit) {
         const struct soft_allocation wanted = {
             .bytes = bytes, .kind = SOFT_KIND_HEAP, .device = reach->device, .slot = reach->slot};
-        /* No call makes it: a kernel does, whoever waits for that meanwhile. */
+        /* No driver call makes it but a kernel, whichever thread waits for that kernel. */
         const struct soft_maker call = soft_maker;
         soft_maker = (struct soft_maker){.function = NULL};
         struct soft_allocation *block = soft_space_alloc(&wanted, ALIGNMENT);
@@ -53,8 +53,8 @@ const struct soft_instruction *soft_heap_malloc(struct soft_warp *warp,
     return in + 1;
 }
 
-/* Where accesses found their ranges may be what was freed: they look again. Those of other host
- * threads do so at their next turn; the bytes stay until then. */
+/* The cached ranges of accesses may be the freed memory: they are looked up again. Other host
+ * threads do so at their next turn; the bytes are kept until then. */
 static void forget_views(struct soft_warp *warp) {
     const struct soft_launch *launch = warp->cta->launch;
     memset(warp->views, 0, (size_t)2 * launch->code->sites * sizeof *warp->views);

@@ -39,7 +39,7 @@ Test(heap, each_thread_takes_and_gives_back) {
     cr_assert_str_eq(test_captured(stderr), "");
 }
 
-/* What one kernel takes lives on for the next ones, until one of them frees it. */
+/* What one kernel allocates remains for later kernels, until one of them frees it. */
 Test(heap, blocks_outlive_their_kernel) {
     uint64_t out[32] = {0};
     TEST_RUN(HEAP("mad.wide.u32 %rd2, %r1, 8, %rd1; mov.u64 %rd11, 64;\n" MALLOC

@@ -1,5 +1,5 @@
 /*
- * How far the initialisation of each mbarrier has been handed on.
+ * How far the initialisation of each mbarrier has been passed on.
  */
 #include "mbarrier_init.h"
 
@@ -29,7 +29,7 @@ static struct init *find(const struct soft_cta *cta, uint32_t offset) {
     return NULL;
 }
 
-/* NULL: the host has no memory, and less is found. */
+/* NULL: the host is out of memory, and less is found. */
 static struct init *add(struct soft_cta *cta) {
     struct soft_inits *inits = cta->inits;
     if (inits == NULL || inits->count == inits->room) {
@@ -56,7 +56,7 @@ static bool is_by(const struct init *init, const struct soft_warp *warp) {
     return init->warp == warp->index && (warp->mask >> init->lane & 1) != 0;
 }
 
-/* Of a thread that has exited others hand on what it did. */
+/* Other threads pass on the initialisations of an exited thread. */
 static bool is_orphan(const struct soft_cta *cta, const struct init *init) {
     return (cta->warps[init->warp].alive >> init->lane & 1) == 0;
 }
@@ -93,7 +93,7 @@ void soft_init_open(struct soft_cta *cta) {
 
 void soft_init_use(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                    const struct soft_cta *home, uint32_t offset) {
-    /* Before the first barrier the block itself may not have begun: that is reported already. */
+    /* Before the first barrier the block itself may not have begun, which is reported already. */
     if (!warp->cta->cluster_met) return;
     const struct init *init = find(home, offset);
     if (init == NULL) return;
@@ -104,8 +104,8 @@ void soft_init_use(struct soft_warp *warp, const struct soft_instruction *in, ui
                      "that block has initialised %s",
                      offset, home->rank, init->warp * SOFT_LANES + init->lane,
                      init->state == NEW
-                         ? "without fence.mbarrier_init.release.cluster behind it"
-                         : "without a barrier of the cluster behind it that this block has "
+                         ? "without fence.mbarrier_init.release.cluster after it"
+                         : "without a barrier of the cluster after it that this block has "
                            "waited for");
 }
 

@@ -1,7 +1,7 @@
 /*
- * printf as a kernel has it. The arguments lie in memory one behind the other, each at a multiple
- * of its size, as the default promotions of C make them. Source: CUDA C++ Programming Guide,
- * "Formatted Output" and "Assertion".
+ * printf in kernels. The arguments are consecutive in memory, each at a multiple of its size, after
+ * the default promotions of C. Source: CUDA C++ Programming Guide, "Formatted Output" and
+ * "Assertion".
  */
 #include "print.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A GPU's buffer of 1 MiB holds formats and arguments; this one holds what they become. When it is
- * full the oldest goes, as there. */
+/* A GPU's buffer of 1 MiB holds formats and arguments; this one holds the formatted text. When it
+ * is full, the oldest text is dropped, as there. */
 enum { GATHERED_MAX = 16 << 20, TEXT_MAX = 1 << 16, ARGUMENTS_MAX = 32 };
 
 struct piece {
@@ -67,7 +67,7 @@ void soft_print_flush(void) {
     pthread_mutex_unlock(&gathered.lock);
 }
 
-/* One thread's printf while it is put together. */
+/* One thread's printf while it is formatted. */
 struct printing {
     struct soft_warp *warp;
     const struct soft_instruction *in;
@@ -105,7 +105,7 @@ static bool next_argument(struct printing *p, unsigned bytes, uint64_t *value) {
     return true;
 }
 
-/* A string of the device's memory. precision: at most so many characters; below 0: all. */
+/* A string in device memory. precision: the maximum number of characters; below 0: all. */
 static bool put_string(struct printing *p, const char *before, uint64_t address, int precision) {
     char text[4096];
     size_t length = 0;
@@ -120,7 +120,7 @@ static bool put_string(struct printing *p, const char *before, uint64_t address,
     return true;
 }
 
-/* What stands between "%" and the conversion: flags, width, precision, size. */
+/* The text between "%" and the conversion: flags, width, precision, size. */
 struct conversion {
     char flags[8];
     int width, precision; /* -1: not given */
@@ -170,7 +170,7 @@ static bool read_conversion(struct printing *p, struct conversion *conversion) {
     return true;
 }
 
-/* The same conversion for the host, with a size for what it is given. */
+/* The same conversion for the host, with the size of the host's argument. */
 static void write_conversion(const struct conversion *conversion, const char *size, char *text,
                              size_t bytes) {
     char width[16] = "", precision[16] = "";
@@ -188,7 +188,7 @@ static void write_conversion(const struct conversion *conversion, const char *si
              conversion->letter);
 }
 
-/* A whole number of so many bytes; less than four are passed as four. */
+/* An integer of a number of bytes; less than four are passed as four. */
 static bool next_integer(struct printing *p, unsigned bytes, uint64_t *value) {
     if (!next_argument(p, bytes == 8 ? 8 : 4, value)) return false;
     if (bytes < 8) *value &= (1ull << 8 * bytes) - 1;
@@ -244,7 +244,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
         snprintf(done, sizeof p->part, how, number);
         break;
     default: {
-        /* No conversion at all: it is printed as it stands. */
+        /* No conversion at all: it is printed unchanged. */
         char letter[2] = {conversion->letter, '\0'};
         struct conversion percent = *conversion;
         percent.letter = '%';
@@ -263,7 +263,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
     return true;
 }
 
-/* false: an address of the format or its arguments makes no sense, and the launch has failed. */
+/* false: an address of the format or its arguments is invalid, and the launch has failed. */
 static bool print_all(struct printing *p) {
     for (;;) {
         char next = '\0';

@@ -8,8 +8,8 @@
 
 #include "machine_state.h"
 
-/* vprintf(format, arguments): more is their slots, generic addresses of 64 bits; d gets how many
- * arguments were printed, -1 where there is no format. */
+/* vprintf(format, arguments): more is their slots, generic addresses of 64 bits; d gets the number
+ * of arguments printed, -1 without a format. */
 const struct soft_instruction *soft_print(struct soft_warp *warp,
                                           const struct soft_instruction *in);
 
@@ -17,7 +17,7 @@ const struct soft_instruction *soft_print(struct soft_warp *warp,
 const struct soft_instruction *soft_print_assertion(struct soft_warp *warp,
                                                     const struct soft_instruction *in);
 
-/* Lets out what has been gathered, to stdout and stderr. Thread-safe. */
+/* Prints the collected output to stdout and stderr. Thread-safe. */
 void soft_print_flush(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * printf and assert in kernels: what comes out, in which order, and when.
+ * printf and assert in kernels: the output, its order, and when it appears.
  */
 #include "test/test_soft.h"
 
@@ -305,7 +305,7 @@ Test(print, an_assertion_that_fails_ends_the_kernel) {
               "%s", told);
 }
 
-/* 600 letters more in front of the file's name: 511 of all are printed. */
+/* 600 more letters before the file's name: 511 of all are printed. */
 Test(print, long_texts_of_an_assertion_are_cut) {
     enum { MORE = 600, KEPT = 511 };
     static char text[sizeof assertion + 4 * MORE], wanted[KEPT + 32];

@@ -1,5 +1,5 @@
 /*
- * What launches note of each other, and the report.
+ * The accesses that launches record for each other, and the report.
  */
 #include "prior.h"
 
@@ -18,8 +18,8 @@ struct soft_footprint {
 struct soft_prior {
     _Atomic int references;
     struct soft_footprint *own;
-    atomic_bool timely; /* what is behind it begins behind its own wait */
-    /* What its dependents are not behind either; known when it has ended. */
+    atomic_bool timely; /* the next grid begins after this one's own wait */
+    /* Grids that its dependents are not ordered after either; known when it has ended. */
     struct soft_footprint *passed[SOFT_PRIORS_MAX];
     uint32_t passed_count;
 };
@@ -108,7 +108,8 @@ static void be_timely(const struct soft_launch *launch) {
     if (launch->prior != NULL) atomic_store(&launch->prior->timely, true);
 }
 
-/* Dependents begin when all CTAs have come by here, or ended: one that has waited is enough. */
+/* Dependents begin when all CTAs have passed this point or ended: one CTA that has waited is
+ * enough. */
 void soft_prior_trigger(struct soft_warp *warp) {
     struct soft_cta *cta = warp->cta;
     if (cta->triggered) return;
@@ -120,8 +121,8 @@ void soft_prior_exit(struct soft_cta *cta) {
     if (!cta->triggered && cta->waited) be_timely(cta->launch);
 }
 
-/* The other grid's use of some bytes that this access must come behind; NULL: there is none. Strong
- * accesses may meet, and one that has read what another wrote is behind it. */
+/* The other grid's use of some bytes that this access must follow; NULL: there is none. Strong
+ * accesses may overlap, and an access that has read what another wrote is ordered after it. */
 static const char *find_use(const struct soft_footprint *footprint, uint64_t base, uint64_t address,
                             unsigned bytes, bool stores, bool strong, bool *met) {
     bool used[SOFT_TOUCHES];
@@ -158,7 +159,7 @@ void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in
     const bool stores = touch == SOFT_TOUCH_WRITE || touch == SOFT_TOUCH_STRONG_WRITE;
     const bool strong = touch == SOFT_TOUCH_STRONG_READ || touch == SOFT_TOUCH_STRONG_WRITE;
     if (launch->hidden_count > 0) {
-        /* A thread of another block may have waited, and told this one. */
+        /* A thread of another block may have waited and synchronised with this one. */
         if (strong && !stores && atomic_load(&launch->waited)) {
             warp->waited = warp->cta->waited = true;
         }

@@ -1,16 +1,16 @@
 /*
- * Prior: what a grid has accessed, for grids that may begin before it has ended.
+ * Prior: the accesses of a grid, for grids that may begin before it has ended.
  *
- * A programmatic dependency lets a grid begin while the grid in front of it still runs. Its threads
- * see what that grid writes only behind griddepcontrol.wait, and until then must not write what it
- * uses. Here grids run one after the other all the same: an access of a thread that has not waited,
- * to bytes that the earlier grid uses, is reported, however the grids would have overlapped.
+ * With programmatic dependent launch, a grid may begin while the preceding grid still runs. Its
+ * threads see what that grid writes only after griddepcontrol.wait, and until then must not write
+ * what it uses. Here grids still run one after the other: an access by a thread that has not
+ * waited, to bytes that the earlier grid uses, is reported however the grids would have overlapped.
  *
- * A grid that lets its dependents begin before it has waited itself hands on what it has not waited
- * for: they are not behind that either. Source: PTX ISA 9.0, section 9.7.13.13 (griddepcontrol);
- * CUDA Programming Guide, "Programmatic Dependent Launch".
+ * If a grid triggers its dependents before it has waited itself, they are not ordered after the
+ * grids that it has not waited for. Source: PTX ISA 9.0, section 9.7.13.13 (griddepcontrol); CUDA
+ * Programming Guide, "Programmatic Dependent Launch".
  *
- * The caller of functions that are given a launch holds soft_lock, unless stated otherwise.
+ * Functions with a launch argument require soft_lock, unless stated otherwise.
  */
 #ifndef SOFT_PRIOR_H
 #define SOFT_PRIOR_H
@@ -18,10 +18,10 @@
 #include "machine_state.h"
 #include "memory/touch.h"
 
-/* A launch begins to note what it accesses: called before it begins. Without memory it does not. */
+/* A launch starts to record its accesses: called before it begins. Without memory it does not. */
 void soft_prior_keep(struct soft_launch *launch);
 
-/* References; NULL is nothing, and stays so. Thread-safe. */
+/* Add and release references; NULL is allowed. Thread-safe. */
 struct soft_prior *soft_prior_hold(struct soft_prior *prior);
 void soft_prior_drop(struct soft_prior *prior);
 
@@ -42,8 +42,8 @@ void soft_prior_clear(struct soft_launch *launch);
 void soft_prior_wait(struct soft_warp *warp);
 void soft_prior_trigger(struct soft_warp *warp);
 
-/* A warp has met others of the CTA, at a barrier or in another way: what one of those has waited
- * for is over for it too. */
+/* A warp has synchronised with others of the CTA, at a barrier or otherwise: their waits count for
+ * it too. */
 static inline void soft_prior_meet(struct soft_warp *warp) {
     warp->waited |= warp->cta->waited;
 }
@@ -51,11 +51,11 @@ static inline void soft_prior_meet(struct soft_warp *warp) {
 /* A CTA has ended. */
 void soft_prior_exit(struct soft_cta *cta);
 
-/* A lane accesses global memory. base: where the range around it begins. */
+/* A lane accesses global memory. base: the begin of its range. */
 void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint64_t base, uint64_t address, unsigned bytes, enum soft_touch touch);
 
-/* Whether accesses of a launch are to be noted, or compared. */
+/* Whether accesses of a launch are recorded or compared. */
 static inline bool soft_prior_watches(const struct soft_launch *launch) {
     return launch->prior != NULL || launch->hidden_count > 0;
 }

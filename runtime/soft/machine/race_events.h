@@ -1,7 +1,6 @@
 /*
- * Race events: what the machine tells the race check, which stands above it and defines these
- * functions. See check/race.h; where races are not looked for, CTAs have no race state, and these
- * return at once.
+ * Race events: functions that the machine calls and the race check, on a higher floor, defines. See
+ * check/race.h. If races are not checked, CTAs have no race state, and these return at once.
  */
 #ifndef SOFT_RACE_EVENTS_H
 #define SOFT_RACE_EVENTS_H
@@ -16,41 +15,40 @@ struct soft_launch;
 struct soft_warp;
 struct soft_wgmma_op;
 
-/* A CTA is laid out for a launch, begins as a block, is given back; the launch ends. */
+/* A CTA is laid out for a launch, begins as a block, is freed; the launch ends. */
 void soft_race_prepare(struct soft_launch *launch, struct soft_cta *cta);
 void soft_race_begin(struct soft_cta *cta);
 void soft_race_give_back(struct soft_cta *cta);
 void soft_race_end(struct soft_launch *launch);
 
-/* All of a warp's threads have come to a barrier; it opens for those who wait, of all the CTA's
+/* All of a warp's threads have arrived at a barrier; it opens for its waiters, of all the CTA's
  * threads or of a number. Nothing without race state. */
 void soft_race_arrive(struct soft_warp *warp, uint32_t barrier);
 void soft_race_open(struct soft_cta *cta, uint32_t barrier);
 
-/* An asynchronous copy begins, for some of its lanes, and is pending; or it has been waited for. */
+/* An asynchronous copy starts, for some of its lanes, and is pending; or it has been waited for. */
 void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes,
                     bool pending);
 
-/* A warp's part of a product begins, and reads its factors until it has been waited for. Nothing
- * without race state. */
+/* A warp issues its part of a product, which reads its factors until the wait. Nothing without race
+ * state. */
 void soft_race_product(struct soft_warp *warp, const struct soft_wgmma_op *op, bool pending);
 
-/* A lane arrives at an mbarrier, named as by soft_mbarrier_find, and hands on all it knows or
- * (alone) what it did itself. When the lanes of an instruction have, the CTA goes on to its next
- * time. Nothing without race state. */
+/* A lane arrives at an mbarrier, named as in soft_mbarrier_find, and passes on its clock or (alone)
+ * only its own accesses. After the lanes of an instruction, the CTA's time advances. Nothing
+ * without race state. */
 void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, bool alone);
 void soft_race_go_on(struct soft_cta *cta);
 
-/* What a lane has done and knows, and handing that on at an mbarrier later, which takes the clock.
- * A clock that is never handed on is freed with the launch's. NULL, and nothing, without race
- * state. */
+/* A lane's clock, and passing it on at an mbarrier later, which consumes the clock. A clock that is
+ * never passed on is freed with the launch's. NULL, and nothing, without race state. */
 struct soft_clock *soft_race_known(struct soft_warp *warp, uint32_t lane);
 void soft_race_hand_on(struct soft_warp *warp, uint32_t name, struct soft_clock *known);
 
-/* A kernel has freed memory, whose addresses may be others' next. Nothing without race state. */
+/* A kernel has freed memory, whose addresses may be reused. Nothing without race state. */
 void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes);
 
-/* A phase of an mbarrier is over; lanes have seen that; it is made anew. */
+/* A phase of an mbarrier is over; lanes have observed that; the mbarrier is initialised again. */
 void soft_race_phase(struct soft_cta *cta, uint32_t offset);
 void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset);
 void soft_race_forget(struct soft_cta *cta, uint32_t offset);

@@ -1,7 +1,7 @@
 /*
- * Random programs: branches to anywhere, tables of them, loops, calls, returns and exits, with
- * nothing that lanes do together. Then each thread must come to what it comes to alone, in a block
- * of its own, whatever ways its neighbours go.
+ * Random programs: arbitrary branches, branch tables, loops, calls, returns and exits, without
+ * joint operations of lanes. Each thread must compute what it computes alone in its own block,
+ * whatever paths its neighbours take.
  */
 #include "test/test_soft.h"
 

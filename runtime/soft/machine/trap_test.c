@@ -1,6 +1,6 @@
 /*
- * Faults: each gives the right code, stays with the context, and is reported exactly: the kernel,
- * the instruction, its line, the block and thread, the address and what is allocated nearest to it.
+ * Faults: each gives the right code, is sticky in its context, and is reported exactly: the kernel,
+ * the instruction, its line, the block and thread, the address and the nearest allocation.
  */
 #include "test/test_soft.h"
 
@@ -43,7 +43,7 @@ static void forget_reports(void) {
     cr_assert_eq(truncate(report_path, 0), 0);
 }
 
-/* The context is lost: whatever is asked of it, it answers with the error. A new one works. */
+/* The context is lost: every call in it returns the error. A new context works. */
 static void check_sticky(CUresult expected) {
     CUdeviceptr more = 0;
     CUstream stream = NULL;

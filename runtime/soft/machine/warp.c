@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Backward branches a split may take before others get their turn, and how many such turns lanes
- * wait in a join before they are let go alone. A split that uses up its turns may be spinning, and
- * one that others wait for in a join may be spinning for them, so its turns get shorter. */
+/* The backward branches that a split may take before others get their turn, and the turns that
+ * lanes wait in a join before they continue alone. A split that uses up its turns may be spinning
+ * for the lanes that wait for it in a join, so its turns get shorter. */
 enum { QUANTUM = 1 << 12, QUANTUM_ALONE = 1 << 9, QUANTUM_AWAITED = 1 << 5, PATIENCE = 4 };
 
 void soft_warp_set_mask(struct soft_warp *warp, uint32_t mask) {
@@ -40,8 +40,8 @@ static void add_joins(struct soft_warp *warp, struct soft_joins *joins) {
     }
 }
 
-/* NULL when the host has no memory: the lanes then go on without meeting again, slower and as
- * right. */
+/* NULL when the host is out of memory: the lanes then continue without reconverging, slower but
+ * correct. */
 static struct soft_join *new_join(struct soft_warp *warp) {
     warp->parted = true;
     if (warp->free_join == NULL) {
@@ -130,11 +130,11 @@ void soft_warp_open_join(struct soft_warp *warp, const struct soft_instruction *
     split->frame->users++;
 }
 
-/* Some lanes of the current split, which it has given up, go to a place. */
+/* Some lanes, already removed from the current split, go to a place. */
 static void send(struct soft_warp *warp, const struct soft_instruction *target, uint32_t lanes) {
     struct soft_split *split = warp->split;
     if (is_at(split->join, target, split->frame)) {
-        /* Straight to the meeting place: no need to run there. */
+        /* Directly to the join: no need to run there. */
         split->join->arrived |= lanes;
         return;
     }
@@ -188,8 +188,8 @@ const struct soft_instruction *soft_warp_scatter(struct soft_warp *warp,
     }
 }
 
-/* The lanes that wait in a join become a split that goes on there. It is executed once more by the
- * join instruction, which looks for an outer join at the same place. */
+/* The lanes that wait in a join become a split that continues there. It executes the join
+ * instruction again, which looks for an outer join at the same place. */
 static void resume(struct soft_warp *warp, struct soft_join *join, struct soft_split *split) {
     *split = (struct soft_split){
         .state = SOFT_SPLIT_READY,
@@ -243,7 +243,7 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
     warp->executed += (int32_t)next[-1].d;
     end_split(warp, split);
     warp->stop = SOFT_STOP_SWITCH;
-    /* Lanes that waited for the ones gone need wait no longer. */
+    /* Lanes that waited for the exited ones wait no longer. */
     for (struct soft_join *join = split->join, *outer = NULL; join != NULL; join = outer) {
         outer = join->outer;
         if (join->expected != 0 && join->arrived != join->expected) break;
@@ -255,7 +255,7 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
     return NULL;
 }
 
-/* Lets the lanes that wait in a split's joins go on alone. true: there were some. */
+/* Releases the lanes that wait in a split's joins to continue alone. true: there were some. */
 static bool let_go(struct soft_warp *warp, const struct soft_split *split) {
     bool any = false;
     for (struct soft_join *join = split->join; join != NULL; join = join->outer) {
@@ -269,8 +269,8 @@ static bool let_go(struct soft_warp *warp, const struct soft_split *split) {
     return any;
 }
 
-/* No split can run: what they wait for, lanes in their joins may still do. true: there were
- * some. */
+/* No split can run: releases lanes in joins, which may do what the splits wait for. true: there
+ * were some. */
 static bool let_all_go(struct soft_warp *warp) {
     bool any = false;
     for (int s = 0; s < SOFT_SPLITS_MAX; s++) {
@@ -308,7 +308,7 @@ void soft_warp_time_out(struct soft_warp *warp) {
     SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
 }
 
-/* Any of the splits that can run, each as likely as the others; NULL when none can. */
+/* A random runnable split, with equal probabilities; NULL when none can run. */
 static struct soft_split *any_ready(struct soft_warp *warp) {
     struct soft_split *any = NULL;
     uint32_t seen = 0;

@@ -22,62 +22,64 @@ void soft_warp_set_mask(struct soft_warp *warp, uint32_t mask);
 /* Puts all threads of the warp at an instruction. */
 void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entry);
 
-/* Runs until the warp is blocked, done or has failed, or has used up its quantum with another split
- * or warp to go to. */
+/* Runs until the warp is blocked, done or has failed, or has used up its quantum and another split
+ * or warp can run. */
 enum soft_stop soft_warp_run(struct soft_warp *warp);
 
-/* The lanes of the current split part: those of taken go to target, the others go on behind the
- * branch. Returns where to go on. */
+/* The lanes of the current split diverge: those of taken go to target, the others to the next
+ * instruction. Returns the next instruction to execute. */
 const struct soft_instruction *soft_warp_part(struct soft_warp *warp,
                                               const struct soft_instruction *branch,
                                               const struct soft_instruction *target,
                                               uint32_t taken);
 
-/* The same for a branch of many ways: each lane's target is the instruction of that number in code,
- * of which at least two differ. Returns where to go on. */
+/* The same for a branch by table: each lane's target is the instruction of that number in code; at
+ * least two differ. Returns the next instruction. */
 const struct soft_instruction *soft_warp_scatter(struct soft_warp *warp,
                                                  const struct soft_instruction *branch,
                                                  const struct soft_instruction *const targets[]);
 
-/* Opens the place where lanes that are about to part will meet; NULL: they will not. */
+/* Opens the join where lanes that are about to diverge will reconverge; NULL: they will not. */
 void soft_warp_open_join(struct soft_warp *warp, const struct soft_instruction *meet);
 
-/* The current split is at a place where splits may meet. Returns where to go on, NULL to wait. */
+/* The current split is at a join. Returns the next instruction, NULL to wait. */
 const struct soft_instruction *soft_warp_meet(struct soft_warp *warp,
                                               const struct soft_instruction *join);
 
-/* The lanes that run now exit. Returns where the rest of the split goes on, NULL for nowhere. */
+/* The active lanes exit. Returns the next instruction of the rest of the split, NULL if there is
+ * none. */
 const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
                                               const struct soft_instruction *next);
 
-/* A free split, for lanes of one that parts. */
+/* A free split, for lanes that diverge. */
 struct soft_split *soft_warp_split(struct soft_warp *warp);
 
-/* warp_sync.c: the current split is at a .sync operation with the member masks given, a word a
- * lane, and they differ or other members are missing. Runs it for the lanes that are complete.
- * Returns where to go on, NULL if some must wait or the masks make no sense. */
+/* warp_sync.c: the current split is at a .sync operation with these member masks, one word per
+ * lane, which differ or whose other members are missing. Runs it for the lanes whose members are
+ * complete. Returns the next instruction, NULL if some lanes must wait or the masks are invalid. */
 const struct soft_instruction *soft_warp_gather(struct soft_warp *warp,
                                                 const struct soft_instruction *in,
                                                 const uint32_t *members);
 
-/* The same for an operation that takes all lanes of the warp, where some are elsewhere. Returns
- * NULL: they are waited for, or have exited, and the launch has failed. */
+/* The same for an operation of all lanes of the warp, if some are elsewhere. Returns NULL: the
+ * others wait for them, or they have exited and the launch has failed. */
 const struct soft_instruction *soft_warp_whole(struct soft_warp *warp,
                                                const struct soft_instruction *in);
 
-/* Runs the .sync operations that wait and whose members are all there. true: there were some. */
+/* Runs the waiting .sync operations whose members are complete. true: there were some. */
 bool soft_warp_exchange(struct soft_warp *warp);
 
-/* Lets the splits that are set aside in POLL go on. */
+/* Resumes the splits that are set aside in POLL. */
 void soft_warp_time_out(struct soft_warp *warp);
 
 /* ---- warp_valid.c, for asserts (base/deep_assert.h): not with NDEBUG ---- */
 
-/* Whether the split that is about to run has lanes that are alive, and the warp runs those. */
+/* Whether the split that is about to run has lanes that have not exited, and the warp runs
+ * those. */
 bool soft_split_is_valid(const struct soft_warp *warp, const struct soft_split *split);
 
-/* Whether each lane that is alive is in one split or waits in one join, and the counters agree.
- * Walks all splits and their joins. Not after a fault. */
+/* Whether each lane that has not exited is in one split or waits in one join, and the counters
+ * agree. Walks all splits and their joins. Not after a fault. */
 bool soft_warp_is_valid(const struct soft_warp *warp);
 
 #endif

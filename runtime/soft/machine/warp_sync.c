@@ -1,11 +1,11 @@
 /*
- * Together: the .sync operations of a warp whose lanes do not come at once, or not with one mask.
+ * The .sync operations of a warp whose lanes do not arrive together, or have different masks.
  *
  * A lane of such an operation waits until all members of its mask have executed the operation with
  * the same qualifiers and the same mask (PTX ISA 9.0, section 9.7.9.6, shfl.sync) -- the operation,
  * not this very instruction: the two sides of a branch may exchange values. So the operands of all
- * who wait are gathered in a frame made for the purpose, the operation runs once on that, and each
- * takes its result from there.
+ * waiting lanes are gathered in a temporary frame, the operation runs once on that frame, and each
+ * lane takes its result from it.
  */
 #include "warp.h"
 
@@ -106,7 +106,7 @@ static void scatter(const uint8_t *slots, struct soft_split *split) {
     if (p != UINT32_MAX) copy_lanes(to + p, slots + PLACE_P, split->mask, 1);
 }
 
-/* The current split is at an operation of all lanes, and some of those are no more. */
+/* The current split is at an operation of all lanes, some of which have exited. */
 static const struct soft_instruction *fail_for_missing(struct soft_warp *warp,
                                                        const struct soft_instruction *in) {
     return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->split->mask, 0,
@@ -115,7 +115,7 @@ static const struct soft_instruction *fail_for_missing(struct soft_warp *warp,
                             warp->split->mask, ~warp->alive);
 }
 
-/* All lanes wait at one instruction, in one call: it runs as if they had come together. */
+/* All lanes wait at one instruction, in one call: it runs as if they had arrived together. */
 static void run_whole(struct soft_warp *warp, const struct soft_split *one) {
     struct soft_split all = *one, like = *one;
     struct soft_split *current = warp->split;
@@ -133,7 +133,7 @@ static void run_whole(struct soft_warp *warp, const struct soft_split *one) {
     }
 }
 
-/* Runs the operation that one waits at for all the lanes that are there. */
+/* Runs the operation of a waiting split for all the lanes that wait at it. */
 static void run_for(struct soft_warp *warp, const struct soft_split *one, uint32_t there) {
     _Alignas(64) uint8_t slots[PLACE_END];
     uint32_t operands[2] = {PLACE_MEMBERS, PLACE_P};
@@ -170,7 +170,7 @@ static void run_for(struct soft_warp *warp, const struct soft_split *one, uint32
     }
 }
 
-/* Those that go on at one place, in one call, to one meeting place, may as well go together. */
+/* Splits that continue at one instruction, in one call, with one join, are merged. */
 static void unite(struct soft_warp *warp) {
     for (int s = 0; s < warp->split_end; s++) {
         struct soft_split *one = &warp->splits[s];
@@ -217,8 +217,8 @@ bool soft_warp_exchange(struct soft_warp *warp) {
     return any;
 }
 
-/* The lanes of the current split that have one member mask; whether all the other members are
- * among them. false: they are no members of their own, and the launch has failed. */
+/* The lanes of the current split with one member mask; whether they include all other members.
+ * false: a lane is not in its own mask, and the launch has failed. */
 static bool same_members(struct soft_warp *warp, const struct soft_instruction *in,
                          const uint32_t *members, uint32_t among, uint32_t *group) {
     uint32_t mask = members[__builtin_ctz(among)];
@@ -261,7 +261,7 @@ const struct soft_instruction *soft_warp_gather(struct soft_warp *warp,
         uint32_t mask = members[__builtin_ctz(group)];
         if ((mask & warp->alive & ~group) != 0) missing |= group;
     }
-    /* Those who are complete go first: nothing they write is an operand of the others. */
+    /* Lanes with complete members go first: nothing that they write is an operand of the others. */
     for (uint32_t left = all & ~missing; left != 0; left &= ~group) {
         same_members(warp, in, members, left, &group);
         soft_warp_set_mask(warp, group);

@@ -1,5 +1,5 @@
 /*
- * What is always true of a warp and its splits, for asserts. With NDEBUG there is nothing here.
+ * The invariants of a warp and its splits, for asserts. Empty with NDEBUG.
  */
 #include "warp.h"
 
@@ -15,8 +15,8 @@ bool soft_split_is_valid(const struct soft_warp *warp, const struct soft_split *
             ((split->mask & ~join->expected) == 0 && (split->mask & join->arrived) == 0));
 }
 
-/* The lanes that wait in the joins of a split; false: a join has what it does not expect, or two of
- * them have one lane. */
+/* The lanes that wait in the joins of a split; false: a join has an unexpected lane, or two joins
+ * have the same lane. */
 static bool add_waiting(const struct soft_split *split, uint32_t *waiting) {
     uint32_t lanes = 0;
     for (const struct soft_join *join = split->join; join != NULL; join = join->outer) {

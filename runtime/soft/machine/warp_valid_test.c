@@ -1,5 +1,5 @@
 /*
- * That the asserts about warps fire: a warp is made by hand and broken on purpose.
+ * The asserts about warps fire: a hand-made warp is broken on purpose.
  */
 #include "base/deep_assert.h"
 #include "warp.h"

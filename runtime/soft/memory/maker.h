@@ -1,5 +1,6 @@
 /*
- * Maker: the call that created an object, for leak reports; and what a call made, for the trace.
+ * Maker: the call that created an object, for leak reports; and the object that a call created, for
+ * the trace.
  */
 #ifndef SOFT_MAKER_H
 #define SOFT_MAKER_H
@@ -12,10 +13,10 @@ struct soft_maker {
     const void *site;     /* where the program called: base/call_site.h */
 };
 
-/* The call that the thread is in. Only kept where TOLLENS_SOFT_CHECK has leak or stream. */
+/* The thread's current call. Only kept if TOLLENS_SOFT_CHECK has leak or stream. */
 extern _Thread_local struct soft_maker soft_maker;
 
-/* What the thread has allocated or freed last. */
+/* The thread's last allocation or free. */
 struct soft_made {
     uint64_t address, bytes;
 };

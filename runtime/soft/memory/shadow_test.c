@@ -1,6 +1,6 @@
 /*
- * The shadow of what is written has a bit for each byte, four to an element: every range of a few
- * elements, marked alone and beside another, against one bit at a time.
+ * The shadow of written bytes has one bit per byte, four per element: every range of a few
+ * elements, marked alone and beside another, is compared with marking one bit at a time.
  */
 #include "space.h"
 

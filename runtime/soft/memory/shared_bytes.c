@@ -19,7 +19,7 @@ static const char magic[8] = {'T', 'O', 'L', 'S', 'H', 'A', 'R', '1'};
 _Static_assert(sizeof(struct soft_shared_name) == 64, "a handle of CUDA has 64 bytes");
 _Static_assert(sizeof(struct soft_shared_note) <= PAGE_BYTES, "the note is one page");
 
-/* Where the note begins: behind the bytes, and what vector code may read there. */
+/* Where the note begins: after the bytes and the margin that vector code may read. */
 static uint64_t note_at(uint64_t bytes) {
     return (bytes + SOFT_BYTES_SLACK + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
@@ -64,7 +64,7 @@ struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *no
     return map_file(file, bytes);
 }
 
-/* Not fstat, which no glibc before 2.33 has as a function: the library is made to run there. */
+/* Not fstat, which glibc before 2.33 does not export: the library must run there. */
 static bool look_at(int file, struct statx *status) {
     return statx(file, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, status) == 0;
 }
@@ -124,7 +124,7 @@ int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", name->process, name->file);
     int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return -1;
-    /* The number may be another file's by now. */
+    /* The descriptor may belong to another file by now. */
     if (inode_of(file) == name->inode && read_note(file, &note) && note.kind == (uint32_t)kind &&
         note.bytes == name->bytes) {
         return file;
@@ -145,7 +145,7 @@ struct soft_backing *soft_space_share(uint64_t address, unsigned kinds,
             found->backing = soft_shared_new(found->bytes, &note);
             if (found->backing != NULL) {
                 memcpy(found->backing->host, found->host, (size_t)found->bytes);
-                /* A kernel may still have found the old bytes: they go when none can have. */
+                /* A kernel may still use the old bytes: they are freed when none can. */
                 *old = *found;
                 old->backing = NULL;
                 found->host = found->backing->host;

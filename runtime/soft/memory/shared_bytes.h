@@ -1,12 +1,12 @@
 /*
- * Shared bytes: backings that other processes can map, and how they name them.
+ * Shared bytes: memory that other processes can map, and its name for them.
  *
- * The bytes are an unnamed file in memory, which lives as long as anybody has it open. A page
- * behind them says what they are. A process reaches another's file through /proc, by the number of
- * the process and of the file there; the file's inode tells whether that is still the same. So both
- * must see the same processes, and the one that shares must live when the other opens.
+ * The bytes are an unnamed file in memory, which exists while a process has it open. The page after
+ * them describes them. A process opens another's file through /proc, by process id and file
+ * descriptor; the inode shows whether it is still the same file. So both must see the same
+ * processes, and the sharing process must still run when the other opens the file.
  *
- * What another process may write is not tracked: it has no shadow.
+ * Writes of other processes are not tracked: shared memory has no shadow.
  */
 #ifndef SOFT_SHARED_BYTES_H
 #define SOFT_SHARED_BYTES_H
@@ -18,12 +18,12 @@ enum soft_shared_kind {
     SOFT_SHARED_MEMORY = 1, /* of cuMemAlloc or of a pool */
     SOFT_SHARED_PHYSICAL,   /* of cuMemCreate */
     SOFT_SHARED_EVENT,
-    SOFT_SHARED_POOL /* a pool itself, which has no bytes of its own */
+    SOFT_SHARED_POOL /* a pool itself, without bytes */
 };
 
 enum { SOFT_SHARED_NOTE_BYTES = 256 };
 
-/* The page behind the bytes. */
+/* The page after the bytes. */
 struct soft_shared_note {
     char magic[8];
     uint32_t kind; /* enum soft_shared_kind */
@@ -43,11 +43,11 @@ struct soft_shared_name {
 };
 
 /* Bytes that can be shared, all zero, with one reference; the note's magic and bytes are filled in.
- * NULL: the host has no memory. */
+ * NULL: the host is out of memory. */
 struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *note);
 
-/* Maps the bytes of a file, which stays the caller's; tells its note. NULL: it is no such file of
- * this kind, or the host has no memory. */
+/* Maps the bytes of a file, which remains the caller's, and returns its note. NULL: it is no such
+ * file of this kind, or the host is out of memory. */
 struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
                                      struct soft_shared_note *note);
 
@@ -55,17 +55,18 @@ struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
 struct soft_shared_name soft_shared_name(const struct soft_backing *backing,
                                          enum soft_shared_kind kind, int device);
 
-/* Opens what a name means: a file of the caller's, or -1. is_own tells that it is its own. */
+/* Opens the file of a name, for the caller to close; or -1. is_own: it is this process's own
+ * file. */
 int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind kind, bool *is_own);
 
-/* Lets the host use a range of reserved addresses that a mapping of shared bytes has: reads them,
- * reads and writes them, or (neither) faults there again. false: the host has no memory. */
+/* Lets the host access the range of reserved addresses of a shared mapping: to read, to read and
+ * write, or (neither) to fault again. false: the host is out of memory. */
 bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint64_t bytes,
                       bool reads, bool writes);
 
-/* Makes the bytes of the live allocation around an address shared, if they are not; the caller sees
- * to it that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none of
- * these kinds (bits of 1 << kind), or the host has no memory. */
+/* Makes the bytes of the live allocation around an address shared, if they are not; the caller
+ * ensures that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none
+ * of these kinds (bits of 1 << kind), or the host is out of memory. */
 struct soft_backing *soft_space_share(uint64_t address, unsigned kinds,
                                       struct soft_allocation *allocation);
 

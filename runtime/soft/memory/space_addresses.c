@@ -20,7 +20,7 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* The first reservation that ends behind an address. */
+/* The first reservation that ends after an address. */
 static size_t reservation_behind(uint64_t address) {
     size_t low = 0, high = reserved.count;
     while (low < high) {
@@ -42,7 +42,7 @@ bool soft_space_next_reservation(uint64_t address, uint64_t *begin, uint64_t *en
     return true;
 }
 
-/* What lies first at or behind an address, living or reserved: its bounds. */
+/* The bounds of the first allocation or reservation at or after an address. */
 static bool next_thing(uint64_t address, uint64_t *begin, uint64_t *end) {
     bool found = soft_space_next_reservation(address, begin, end);
     size_t index = soft_space_index(address);
@@ -61,7 +61,7 @@ uint64_t soft_space_addresses(uint64_t bytes, uint64_t alignment) {
     uint64_t gap = bytes > GAP_MIN ? bytes : GAP_MIN, end = soft_space.end;
     uint64_t begin = 0, behind = 0, address = align_up(soft_space.cursor, alignment);
     while (address < end && bytes <= end - address && gap <= end - address - bytes) {
-        /* A reservation may have been asked for where the cursor comes by. */
+        /* The program may have reserved addresses that the cursor reaches. */
         bool blocked = next_thing(address, &begin, &behind) && begin < address + bytes + GAP_MIN;
         soft_space.cursor = blocked ? behind + GAP_MIN : address + bytes + gap;
         if (!blocked) return address;

@@ -1,9 +1,9 @@
 /*
- * The bytes behind addresses, and when they may go.
+ * The bytes of addresses, and when they may be freed.
  *
- * A kernel remembers where it found its last range, for up to a slice of work. So what is taken out
- * of the space meanwhile is retired: it is freed when every reader that is inside has come in after
- * it was taken out, and so cannot have found it.
+ * A kernel caches the last range that it found, for up to one slice of work. So bytes removed from
+ * the space meanwhile are retired: they are freed once every active reader has entered after the
+ * removal and so cannot have found them.
  */
 #include "space_list.h"
 
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 enum {
-    MAPPED_BYTES_MIN = 64 * 1024 /* from here on bytes are mapped, below allocated */
+    MAPPED_BYTES_MIN = 64 * 1024 /* from this size on bytes are mapped, below it allocated */
 };
 
 static struct {
@@ -84,7 +84,7 @@ void soft_space_discard(struct soft_allocation *allocation) {
     free(allocation);
 }
 
-/* Takes what no reader can have found off the list of the retired. */
+/* Removes from the list of retired bytes those that no reader can have found. */
 static struct retired *take_free(void) {
     uint64_t oldest = UINT64_MAX;
     for (const struct soft_space_reader *r = inside.readers; r != NULL; r = r->next) {
@@ -125,7 +125,7 @@ void soft_space_retire(struct soft_allocation *allocation) {
     }
     pthread_mutex_unlock(&inside.lock);
     free_all(free_now);
-    /* Without memory for the note the bytes are kept for good, unless nobody can be looking. */
+    /* Without memory for the list entry the bytes are never freed, unless no reader is active. */
     if (item == NULL && alone) soft_space_discard(allocation);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Bytes that are freed while a reader is inside stay until it has left, and then all of them go.
+ * Bytes that are freed while a reader is inside are kept until it has left, and then all are freed.
  */
 #include "space.h"
 #include "test/test_api.h"

@@ -19,13 +19,13 @@ void soft_shadow_mark(uint8_t *shadow, uint64_t offset, uint64_t bytes) {
     soft_shadow_set(&shadow[last], tail);
 }
 
-/* One stretch of a range that lies in one allocation. */
+/* The part of a range in one allocation. */
 struct stretch {
     uint8_t *host, *shadow;
     uint64_t offset, bytes;
 };
 
-/* The part of [address, address + bytes) in the allocation around address; bytes 0: none is. */
+/* The part of [address, address + bytes) in the allocation around address; bytes 0: none. */
 static struct stretch stretch_at(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     const struct soft_allocation *found = soft_space_around(address, 1);
     if (found == NULL || !soft_space_allows(found, kind)) return (struct stretch){0};
@@ -85,8 +85,7 @@ bool soft_space_read(uint64_t address, void *destination, uint64_t bytes) {
     return live;
 }
 
-/* Bytes copied with what the shadow knows of them: copying what was never written does not make it
- * written. */
+/* Copies bytes with their shadow: copies of unwritten bytes remain unwritten. */
 static void copy_stretch(const struct stretch *to, const struct stretch *from, uint64_t bytes) {
     memmove(to->host, from->host, (size_t)bytes);
     if (to->shadow == NULL) return;
@@ -125,7 +124,7 @@ bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes) {
     return live;
 }
 
-/* The pattern over and over, begun at an offset into it: what is there is doubled each time. */
+/* Repeats the pattern from an offset on, doubling the filled part each time. */
 static void repeat(uint8_t *to, size_t bytes, const uint8_t *pattern, unsigned pattern_bytes,
                    unsigned offset) {
     size_t done = bytes < pattern_bytes ? bytes : pattern_bytes;

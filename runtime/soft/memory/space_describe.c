@@ -5,14 +5,14 @@
 
 #include <stdio.h>
 
-/* How far an address is from an allocation; 0 inside it. */
+/* The distance of an address from an allocation; 0 inside it. */
 static uint64_t distance(const struct soft_allocation *allocation, uint64_t address) {
     if (address < allocation->address) return allocation->address - address;
     uint64_t end = allocation->address + allocation->bytes;
     return address < end ? 0 : address - end + 1;
 }
 
-/* The living allocation nearest to an address; but a freed one around it says more. */
+/* The live allocation nearest to an address; a freed one around the address takes precedence. */
 static const struct soft_allocation *find_nearest(uint64_t address) {
     const struct soft_allocation *nearest = NULL;
     size_t index = soft_space_index(address);
@@ -30,7 +30,7 @@ static const struct soft_allocation *find_nearest(uint64_t address) {
     return nearest;
 }
 
-/* Why a living allocation must not be used. */
+/* Why a live allocation must not be used. */
 static const char *why_not(const struct soft_allocation *allocation, const struct soft_reach *reach,
                            enum soft_access_kind kind) {
     if (allocation->freed || soft_space_may(allocation, reach, kind)) return "";

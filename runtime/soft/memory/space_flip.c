@@ -9,13 +9,12 @@ static bool may_flip(const struct soft_allocation *allocation, int device) {
     return of_device && allocation->device == device;
 }
 
-/* The allocation of a device before which so many were made, of those that live; NULL. The caller
+/* The live allocation of a device with this position in the order of creation; NULL. The caller
  * holds the lock. */
 static const struct soft_allocation *find(int device, uint64_t earlier) {
     const struct soft_allocation *found = NULL;
     uint64_t behind = 0;
-    /* Each time the oldest that is younger than the one before: there are few, and faults are
-     * rarer. */
+    /* Repeatedly finds the next younger allocation: there are few, and faults are rare. */
     for (uint64_t i = 0; i <= earlier; i++) {
         const struct soft_allocation *next = NULL;
         for (size_t k = 0; k < soft_space.count; k++) {

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 enum {
-    RANGE_SHIFT_MAX = 44, /* 16 TiB of addresses; less where the system gives less */
+    RANGE_SHIFT_MAX = 44, /* 16 TiB of addresses; less if the system allows less */
     RANGE_SHIFT_MIN = 35  /* what valgrind gives */
 };
 
@@ -107,7 +107,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
     *allocation = *wanted;
     bool ok = true, of_host = is_of_host(allocation);
     if (allocation->backing == NULL) {
-        /* The host may write its memory at any time, unseen: none of that is tracked. */
+        /* The host may write its memory at any time: such writes are not tracked. */
         bool tracks = soft_space_tracks() && !of_host;
         if (allocation->host == NULL) allocation->host = soft_bytes_take(allocation->bytes);
         if (tracks) allocation->shadow = soft_bytes_take(allocation->bytes / 4 + 1);
@@ -134,7 +134,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
     return allocation;
 }
 
-/* Takes the allocation at an index out. The caller holds the lock. */
+/* Removes the allocation at an index. The caller holds the lock. */
 static void take_out(size_t index, struct soft_allocation *was) {
     struct soft_allocation *allocation = soft_space.live[index];
     memmove((void *)(soft_space.live + index), (void *)(soft_space.live + index + 1),
@@ -231,14 +231,14 @@ bool soft_space_allows(const struct soft_allocation *allocation, enum soft_acces
     return (kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers) != 0;
 }
 
-/* Whether the context and the device may use it, by whatever instruction. */
+/* Whether the context and the device may use it, with any instruction. */
 static bool is_within(const struct soft_allocation *allocation, const struct soft_reach *reach,
                       enum soft_access_kind kind) {
     if (is_shared_by_mask(allocation)) {
         uint32_t devices = kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers;
         return (devices >> reach->device & 1) != 0;
     }
-    /* Under unified addressing every context may use host memory, whoever made it. */
+    /* Under unified addressing every context may use all host memory. */
     return is_of_host(allocation) || (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
 }
 

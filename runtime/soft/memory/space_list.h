@@ -23,23 +23,23 @@ struct soft_space {
 };
 extern struct soft_space soft_space;
 
-/* The first live allocation that ends behind an address. The caller holds the lock. */
+/* The first live allocation that ends after an address. The caller holds the lock. */
 size_t soft_space_index(uint64_t address);
 
 /* The live allocation around a range, or NULL. The caller holds the lock. */
 struct soft_allocation *soft_space_around(uint64_t address, uint64_t bytes);
 
-/* Whether any device may use an allocation so. */
+/* Whether any device may use an allocation with this kind of access. */
 bool soft_space_allows(const struct soft_allocation *allocation, enum soft_access_kind kind);
 
-/* The first reservation that ends behind an address: its bounds. false: there is none. The caller
+/* The bounds of the first reservation that ends after an address. false: there is none. The caller
  * holds the lock. */
 bool soft_space_next_reservation(uint64_t address, uint64_t *begin, uint64_t *end);
 
 /* Finds free addresses; 0: there are none. The caller holds the lock. */
 uint64_t soft_space_addresses(uint64_t bytes, uint64_t alignment);
 
-/* What vector code may read behind the end of host bytes. */
+/* What vector code may read past the end of host bytes. */
 enum { SOFT_BYTES_SLACK = 64 };
 
 /* shared_bytes.c: unmaps a backing's file and closes it. */
@@ -49,11 +49,11 @@ void soft_shared_release(struct soft_backing *backing);
 void *soft_bytes_take(uint64_t bytes);
 void soft_bytes_give(void *bytes, uint64_t count);
 
-/* Frees an allocation that is in no list, once no reader can be inside that found it. The caller
+/* Frees an allocation that is in no list, once no reader that found it can be inside. The caller
  * holds the lock, and has changed the generation. */
 void soft_space_retire(struct soft_allocation *allocation);
 
-/* Frees an allocation at once: nobody has ever seen it. */
+/* Frees an allocation at once: no reader has ever found it. */
 void soft_space_discard(struct soft_allocation *allocation);
 
 #endif

@@ -19,14 +19,14 @@ struct page {
     struct page *next;
 };
 
-/* Most operations touch a few pages: the table begins small, and has no fewer buckets than pages
- * once they are more. */
+/* Most operations touch few pages: the table begins small, and grows so that it has at least one
+ * bucket per page. */
 enum { FEW_BUCKETS = 16 };
 
 struct soft_touched {
     pthread_mutex_t lock;
     bool told_host, asked_host;
-    struct page *last; /* the page touched last: the next access is likely to be there */
+    struct page *last; /* the page touched last: the next access is probably there too */
     size_t count, buckets;
     struct page **pages; /* few, or memory of its own */
     struct page *few[FEW_BUCKETS];
@@ -34,7 +34,7 @@ struct soft_touched {
 
 static struct {
     struct page *pages[BUCKETS];
-    size_t count, swept; /* marks, and how many the latest sweep has left */
+    size_t count, swept; /* the number of marks, and of those left by the latest sweep */
 } marks;
 
 static size_t hash_of(uint64_t number) {
@@ -91,7 +91,7 @@ static void widen_table(struct soft_touched *touched) {
     touched->buckets = buckets;
 }
 
-/* The page of an address in an allocation; NULL without memory, and then less is found. */
+/* The page of an address in an allocation; NULL without memory: less is found. */
 static struct page *page_of(struct soft_touched *touched, uint64_t number, uint64_t base) {
     struct page *page = touched->last;
     if (page != NULL && page->number == number && page->base == base) return page;
@@ -112,7 +112,7 @@ static struct page *page_of(struct soft_touched *touched, uint64_t number, uint6
     return touched->last = page;
 }
 
-/* The bits from one on to an end that are in its word, which are counted. */
+/* The bits from one to an end within one word; they are counted. */
 static uint64_t mask_of(unsigned from, unsigned end, unsigned *count) {
     unsigned at = from % 64;
     *count = end - from < 64 - at ? end - from : 64 - at;
@@ -245,8 +245,8 @@ static void compare(const struct page *old, const struct page *new, struct soft_
     }
 }
 
-/* Takes out of an older mark what a newer operation that comes after it says better. true: nothing
- * is left of it. */
+/* Removes from an older mark what a newer, later ordered operation covers. true: nothing is left of
+ * it. */
 static bool prune(struct page *old, const struct page *new) {
     uint64_t left = 0;
     for (int w = 0; w < WORDS; w++) {
@@ -270,7 +270,7 @@ static void drop_mark(struct page **link, const struct soft_touch_order *order) 
     marks.count--;
 }
 
-/* Takes away the marks of allocations that are no more. */
+/* Removes the marks of freed allocations. */
 static void sweep(const struct soft_touch_order *order) {
     for (int b = 0; b < BUCKETS; b++) {
         for (struct page **link = &marks.pages[b]; *link != NULL;) {
@@ -292,7 +292,7 @@ void soft_touched_forget(const struct soft_touch_order *order) {
     }
 }
 
-/* The conflicts found so far: one for each earlier operation and allocation. */
+/* The conflicts found so far: one per earlier operation and allocation. */
 struct findings {
     struct soft_conflict items[16];
     unsigned count;

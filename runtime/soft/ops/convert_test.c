@@ -56,7 +56,7 @@ static uint64_t expected(const struct form *form, uint64_t x) {
     return form->wide_to == 64 ? y : y & ((1ull << form->wide_to) - 1);
 }
 
-/* Thread i converts number i in each form; in places of its own in out stand the results. */
+/* Thread i converts number i in each form and writes the results to its own part of out. */
 static char *write_kernel(size_t count) {
     static char text[MOST * 160];
     size_t at = (size_t)snprintf(

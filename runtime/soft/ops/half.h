@@ -26,8 +26,8 @@ static inline float float_of_bf16(uint32_t half) {
     return x == x ? x : float_f32(0x7fffffff);
 }
 
-/* Whether a result is to be one unit larger than the truncated one. odd: the truncated one's last
- * bit; half, rest: the first bit cut off, and whether any behind it is set. */
+/* Whether a result is one unit larger than the truncated one. odd: the truncated one's last bit;
+ * half, rest: the first bit cut off, and whether any later one is set. */
 static inline uint32_t rounds_up(uint32_t mode, uint32_t sign, uint32_t odd, uint32_t half,
                                  uint32_t rest) {
     switch (mode & SOFT_MODE_ROUND) {

@@ -167,7 +167,7 @@ typedef double value_f64;
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \
          lane##_left &= lane##_left - 1)
 
-/* Packs 32 lanes that are all ones or all zeros into a word, a bit a lane. */
+/* Packs 32 lanes that are all ones or all zeros into a word, one bit per lane. */
 static inline uint32_t soft_pack(const uint32_t *lanes);
 
 #if defined(__AVX512DQ__) && defined(__AVX512F__)

@@ -143,8 +143,8 @@ OP_ANY(atom) {
     return in + 1;
 }
 
-/* exch and cas on 128 bits: one at a time in the whole process. Nothing else that PTX has for 128
- * bits is more than a load or a store, of which it does not say that they are of one piece. */
+/* exch and cas on 128 bits: one at a time in the whole process. The only other 128-bit operations
+ * of PTX are loads and stores, which need not be atomic. */
 OP_ANY(atom_128) {
     bool exchanges = SOFT_OPERANDS(warp, in)[0] == SOFT_ATOMIC_EXCH;
     EACH_LANE(lane, warp->mask) {

@@ -66,7 +66,7 @@ static inline uint64_t insert(uint64_t x, uint64_t y, uint32_t position, uint32_
     return (y & ~(mask << pos)) | (x & mask) << pos;
 }
 
-/* bfi has four sources: the fourth slot stands in the immediate. */
+/* bfi has four sources: the immediate is the fourth slot. */
 #define INSERT(op, T, width)                                                                       \
     HANDLER(SOFT_FULL(op)) {                                                                       \
         store_##T *d = SLOT(store_##T, in->d);                                                     \

@@ -55,8 +55,8 @@ OP_ANY(brx) {
     return next;
 }
 
-/* A parameter of a call is so many bytes a lane, one lane behind the other in its slot. The
- * immediate: where in them, and above that how many they are. */
+/* A parameter of a call has a number of bytes per lane, lanes in order in its slot. The immediate:
+ * the offset in them, and in its upper bits their number. */
 OP_ANY(ld_param) {
     unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
     uint32_t offset = (uint32_t)in->u.immediate, stride = (uint32_t)(in->u.immediate >> 32);

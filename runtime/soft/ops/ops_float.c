@@ -1,10 +1,10 @@
 /*
  * Floating point arithmetic, rounded to nearest. Source: PTX ISA 9.0, section 9.7.3.
  *
- * The processor's own operations are IEEE 754's and so are PTX's; what differs is NaN, which single
- * precision results give in one form only and double precision results pass on, and flushing.
- * Contraction is off when this is compiled, so a product and a sum stay two roundings unless fma
- * asks for one.
+ * The processor's operations are those of IEEE 754, and so are PTX's. They differ in flushing and
+ * in NaN, which has only one form in single precision results and is passed on in double precision
+ * ones. This is compiled without contraction, so a product and a sum are rounded twice except in
+ * fma.
  */
 #include "float_bits.h"
 #include "op_body.h"
@@ -12,8 +12,8 @@
 
 OP2(div_f32, f32, f32, f32, canonical_f32(x / y))
 
-/* A sum often waits for the one before it, so nothing stands between the two that need not be
- * there: a NaN, which is rare, is looked for beside, and put right by a second pass. */
+/* A sum often depends on the previous one, so nothing unnecessary is between the two: NaN, which is
+ * rare, is detected separately and corrected by a second pass. */
 #define FLOAT_LINE(op, expression)                                                                 \
     HANDLER(SOFT_FULL(op)) {                                                                       \
         const float *a = SLOT(float, in->a), *b = SLOT(float, in->b), *c = SLOT(float, in->c);     \

@@ -102,7 +102,8 @@ static inline bool soft_any_wrong_64(const uint64_t *offsets, uint64_t limit, ui
 #endif
 }
 
-/* Whether so many shadow bytes say that all four bytes of theirs are written; a multiple of 8. */
+/* Whether all of these shadow bytes say that their four bytes are written; the count is a multiple
+ * of 8. */
 static inline bool soft_all_written(const uint8_t *shadow, size_t count) {
     uint64_t sum = UINT64_MAX, word;
 #if defined(__AVX2__)

@@ -27,8 +27,8 @@ struct range {
 
 static inline struct range RANGE(const struct soft_warp *warp, const struct soft_instruction *in);
 
-/* Whether all lanes are so many bytes apart, inside and aligned; first is the first one's offset.
- * A range may be the host's own memory and begin anywhere. */
+/* Whether all lanes are this many bytes apart, inside and aligned; first is the first one's offset.
+ * A range may be host memory and begin anywhere. */
 static inline bool is_line(const ADDRESS *address, const struct range *range, ADDRESS first,
                            unsigned step, unsigned bytes) {
     ADDRESS whole = (ADDRESS)step * (SOFT_LANES - 1) + bytes;
@@ -107,8 +107,7 @@ static inline void mark_one(const struct range *range, ADDRESS offset, unsigned 
     if (bytes >= 4) {
         memset(range->shadow + offset / 4, 0x0f, bytes / 4);
     } else {
-        soft_shadow_set(&range->shadow[offset / 4],
-                        (uint8_t)(((1u << bytes) - 1) << offset % 4));
+        soft_shadow_set(&range->shadow[offset / 4], (uint8_t)(((1u << bytes) - 1) << offset % 4));
     }
 }
 

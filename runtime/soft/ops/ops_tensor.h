@@ -34,8 +34,8 @@ static inline struct tensor tensor_of(const struct soft_warp *warp,
     return t;
 }
 
-/* Where the elements of a fragment are in an array of so many columns: a register's first one and a
- * lane's are added. */
+/* The positions of a fragment's elements in an array with a number of columns: the sum of a
+ * register's first position and a lane's. */
 struct fragment {
     unsigned registers, per, columns, step; /* step: from an element of a register to the next */
     uint32_t of_lane[SOFT_LANES], of_register[8];
@@ -59,7 +59,7 @@ static inline struct fragment fragment_of(struct soft_tensor_shape shape,
     return f;
 }
 
-/* The elements of a fragment, as many low bits of each as its type has. */
+/* The elements of a fragment, each in the low bits of its type's width. */
 static inline void gather_elements(const struct soft_warp *warp, const struct fragment *f,
                                    const uint32_t *slots, uint32_t *matrix) {
     unsigned bits = 32 / f->per;

@@ -33,7 +33,7 @@ static void multiply_bytes(struct problem *p) {
     }
 }
 
-/* Where k goes: a block's elements stand together. */
+/* The position of k: the elements of a block are adjacent. */
 static unsigned place_of_byte(unsigned k, unsigned count) {
     return k / 4 * 2 + k % 2 + (k % 4 / 2) * (count / 2);
 }
@@ -77,7 +77,7 @@ struct plain_factors {
     _Alignas(64) int32_t exponent[FACTORS_MAX];
 };
 
-/* Adds a block of so many products to all sums. */
+/* Adds a block of products to all sums. */
 static inline __attribute__((always_inline)) void
 add_plain_block(struct problem *p, const struct plain_factors *a, const struct plain_factors *b,
                 unsigned k_begin, unsigned count) {
@@ -150,7 +150,7 @@ OP_WHOLE(mma_float) {
     struct fragment fd = fragment_of(s, SOFT_TENSOR_C, t.d);
     _Alignas(64) uint32_t a[FACTORS_MAX], b[FACTORS_MAX], c[SUMS_MAX];
     _Alignas(64) struct problem p;
-    /* Where one of C and D is single the sum is: halves are widened before, and made behind it. */
+    /* If C or D is single, so is the sum: halves are widened before it and rounded after it. */
     begin_problem(&p, s, block_of(t.a, s), t.c == SOFT_TENSOR_F16 && t.d == SOFT_TENSOR_F16);
     gather_elements(warp, &fa, t.a_slots, a);
     gather_elements(warp, &fb, t.b_slots, b);

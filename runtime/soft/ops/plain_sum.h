@@ -77,7 +77,7 @@ static bool are_plain_factors(const struct plain_range *a, const struct plain_ra
            a->largest + b->largest <= PLAIN_LARGEST;
 }
 
-/* Whether so many accumulators are zero, or ordinary numbers: with an exponent no sum of products
+/* Whether all accumulators are zero or ordinary numbers: with an exponent that no sum of products
  * can take to infinity. */
 static bool are_plain(const uint32_t *singles, unsigned count) {
     uint32_t least = UINT32_MAX, largest = 0; /* the least is one less, so that zero is none */
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) void add_plain(const struct plain_s
                         __builtin_convertvector(second, plain_doubles);
     plain_floats back = (plain_floats)((largest - (int32_t)BITS + 127) << 23);
     sum *= __builtin_convertvector(back, plain_doubles);
-    /* No sum is too small or too large for a single: what it has no room for is cut off. */
+    /* No sum is too small or too large for a single: digits that do not fit are cut off. */
     plain_longs kept = (plain_longs)sum & ~(int64_t)0x1fffffff;
     *sums = __builtin_convertvector((plain_doubles)kept, plain_floats);
 }

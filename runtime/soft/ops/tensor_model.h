@@ -1,40 +1,39 @@
 /*
- * How a tensor core adds. The manual leaves order, rounding and what becomes of subnormal numbers
- * open, but for whole numbers and doubles (PTX ISA 9.0, section 9.7.14.5, mma).
+ * How a tensor core adds. Except for integers and doubles, the manual leaves the order, the
+ * rounding and the treatment of subnormal numbers open (PTX ISA 9.0, section 9.7.14.5, mma).
  *
  * The model is the one of the published studies: Fasi, Higham, Mikaitis and Pranesh, Numerical
  * behavior of NVIDIA tensor cores (PeerJ Computer Science 7:e330, 2021), for V100, T4 and A100; Li
  * et al., FTTN (2024), and Xie et al., MMA-Sim (2025), for Hopper. Products are exact. The products
- * of a block and the accumulator are shifted until they all have the largest exponent among them,
- * where what falls behind the last fraction bit is cut off. Their sum is exact and rounded once:
- * toward zero to a single, to nearest to a half. The exponent of a product is the sum of its
- * factors' exponents, so its digits are those of a number from 1 up to 4.
+ * of a block and the accumulator are aligned to the largest exponent among them; bits after the
+ * last fraction bit are cut off. Their sum is exact and rounded once: toward zero to a single, to
+ * nearest to a half. The exponent of a product is the sum of its factors' exponents, so its digits
+ * are those of a number from 1 up to 4.
  *
  * The numbers are those published for Hopper, and an H200 has them: every row of tensor.table,
  * tensor_volta.table, matrix.table, wgmma.table and tensor_model.table gives the same bits there
- * (CUDA driver 13.0). tensor_model.table asks about each number: on a GPU where it is another one,
- * the answers differ.
+ * (CUDA driver 13.0). tensor_model.table tests each number: a GPU with other numbers gives other
+ * results.
  *
- * A sum is a half only where both C and D are halves. Where one of them is single the sum is: a C
- * of halves is widened first, so that its subnormals have the exponents of singles, and a D of
- * halves is rounded to nearest from the single that was cut off.
+ * A sum is a half only if both C and D are halves. If one of them is single, so is the sum: a C of
+ * halves is widened first, so that its subnormals have the exponents of singles, and a D of halves
+ * is rounded to nearest from the truncated single.
  *
- * m8n8k4 on halves is made of fma for everything newer than sm_70, each rounded to nearest in
- * single precision (ptxas 13.0; an H200 gives these bits). Where D is single, whatever C is: a
- * chain over the four products from +0 on, and C added to it. Where D is half: C + (a2 b2 + a3 b3),
- * then + (a0 b0 + a1 b1), and that as a half.
+ * On targets newer than sm_70, m8n8k4 on halves consists of fma, each rounded to nearest in single
+ * precision (ptxas 13.0; an H200 gives these bits). If D is single: a chain over the four products
+ * from +0 on, then C is added. If D is half: C + (a2 b2 + a3 b3), then + (a0 b0 + a1 b1), rounded
+ * to a half.
  */
 #ifndef SOFT_TENSOR_MODEL_H
 #define SOFT_TENSOR_MODEL_H
 
 enum {
-    /* Digits kept behind the point of the largest: 23 of a single, and two more. V100: 23, A100:
-     * 24. */
+    /* Binary digits kept after the point of the largest: 23 of a single, and two more. V100: 23,
+     * A100: 24. */
     SOFT_TENSOR_FRACTION_BITS = 25,
-    /* The same of eight-bit floating point in wgmma, and of the sums that come of it: Hopper's core
-     * keeps 13, as users of its sums have found too (Xie et al., MMA-Sim; DeepSeek-V3's report). A
-     * single has 13 fraction bits as well, cut off behind its own first digit; a half is rounded to
-     * nearest from the whole sum. */
+    /* The same for eight-bit floating point in wgmma: Hopper's core keeps 13, as others have found
+     * too (Xie et al., MMA-Sim; DeepSeek-V3's report). A single result has 13 fraction bits as
+     * well, counted from its own first digit; a half is rounded to nearest from the whole sum. */
     SOFT_TENSOR_BYTE_FRACTION_BITS = 13,
     /* Products that are added at once. V100: 4, A100: 8 and 4. */
     SOFT_TENSOR_BLOCK_HALF = 16,

@@ -154,7 +154,7 @@ static inline void round_singles(const double sum[COLUMNS], float result[COLUMNS
     for (int j = 0; j < COLUMNS && !plain; j++) result[j] = rounded_single(sum[j]);
 }
 
-/* Rounded once, to nearest: the digits that a single has no room for leave their trace in it. */
+/* Rounded once, to nearest: digits that do not fit into the single leave a sticky bit. */
 static inline void round_halves(const double sum[COLUMNS], float result[COLUMNS]) {
     for (int j = 0; j < COLUMNS; j++) {
         float half = float_of_f16(f16_of_float(odd_float(sum[j])));
@@ -162,7 +162,7 @@ static inline void round_halves(const double sum[COLUMNS], float result[COLUMNS]
     }
 }
 
-/* Digits moved right by so many places; what falls off is gone. */
+/* Digits shifted right by a number of places; digits shifted out are lost. */
 static inline int32_t shifted(int32_t digits, int32_t by) {
     by = by > 31 ? 31 : by;
     if (SOFT_TENSOR_CUTS_DOWNWARD) return digits >> by;
@@ -249,8 +249,8 @@ static void add_block(struct problem *p, unsigned row, unsigned column, unsigned
     }
 }
 
-/* The sums of a block that are NaN or infinite whatever the order: made before add_block, which
- * knows only numbers, and put in their place behind it. */
+/* The sums of a block that are NaN or infinite in any order: computed before add_block, which
+ * handles only numbers, and stored after it. */
 static void note_special(const struct problem *p, unsigned row, unsigned column, unsigned k_begin,
                          double special[COLUMNS]) {
     for (unsigned j = 0; j < COLUMNS; j++) {

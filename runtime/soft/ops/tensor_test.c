@@ -18,7 +18,7 @@ TestSuite(tensor, .init = begin, .fini = test_soft_close);
 
 #define MMA_S8 "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r10, %r11}, {%r12}, {%r13}, "
 
-/* Every lane of the warp gets as many as there are products of ones. */
+/* Every lane of the warp gets the number of products of ones. */
 #define MULTIPLY                                                                                   \
     "mov.u32 %r12, 0x01010101; mov.u32 %r13, 0x01010101; mov.u32 %r14, 100;\n" MMA_S8              \
     "{%r14, %r14};\nst.global.u32 [%rd2], %r10;\n"
@@ -43,8 +43,8 @@ Test(tensor, a_warp_multiplies) {
     for (int i = 0; i < 64; i++) cr_assert_eq(out[i], 116, "%d: %u", i, out[i]);
 }
 
-/* Half a warp goes round a loop for so long that the other half is let go alone. At the product
- * they wait for each other. */
+/* Half a warp stays in a loop for so long that the other half continues alone. At the product they
+ * wait for each other. */
 Test(tensor, lanes_that_come_one_after_another_are_waited_for) {
     uint32_t out[32] = {0};
     TEST_RUN(TEST_KERNEL("mov.u32 %r20, 0; setp.lt.u32 %p1, %r3, 16; @%p1 bra END;\n"
@@ -114,7 +114,7 @@ Test(tensor, rows_are_checked_lane_by_lane) {
 #define WMMA_LOAD "wmma.load.c.sync.aligned.row.m16n16k16.global.s32 "
 #define EIGHT "{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}"
 
-/* The buffer has 1024 bytes, a matrix as many. */
+/* The buffer has 1024 bytes, and so has a matrix. */
 Test(tensor, wmma_checks_each_piece) {
     says(TEST_KERNEL(WMMA_LOAD EIGHT ", [%rd1];\n"), 32, CUDA_SUCCESS, "");
     says(TEST_KERNEL(WMMA_LOAD EIGHT ", [%rd1+8];\n"), 32, CUDA_ERROR_ILLEGAL_ADDRESS,

@@ -1,6 +1,6 @@
 /*
- * Products by a warpgroup: each type, layout and source of A beside a product of whole numbers
- * that is made here, element by element; and what is wrong with a product is reported.
+ * Products by a warpgroup: each type, layout and source of A is compared with an integer product
+ * computed here, element by element; and mistakes in the use of a product are reported.
  */
 #include "test/test_soft.h"
 

@@ -62,8 +62,8 @@ Test(wide, they_are_swapped_as_a_whole) {
     }
 }
 
-/* What a lane had before is not asked for, and has a place of its own all the same: the register
- * that is swapped stays as it is. */
+/* The previous value is unused, but still has its own place: the swapped register does not
+ * change. */
 Test(wide, what_is_not_asked_for_overwrites_nothing) {
     uint64_t out[32 * 2];
     for (uint64_t i = 0; i < 64; i++) out[i] = ~i;

@@ -13,7 +13,7 @@ unsigned soft_line_of(const char *text, size_t length, size_t offset) {
     return line;
 }
 
-/* Appends printf-style; what does not fit is cut. */
+/* Appends printf-style; excess text is cut. */
 __attribute__((format(printf, 2, 3))) static void add(struct soft_diagnostic *diagnostic,
                                                       const char *format, ...) {
     va_list arguments;
@@ -45,7 +45,7 @@ bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, c
         diagnostic->name != NULL ? diagnostic->name : "ptx",
         soft_line_of(diagnostic->text, diagnostic->length, offset), column + 1, what);
 
-    /* A very long line is shown from a little before the place. */
+    /* A very long line is shown from shortly before the place. */
     size_t shown = column > SHOWN_MAX / 2 ? column - SHOWN_MAX / 2 : 0;
     size_t count = end - begin - shown < SHOWN_MAX ? end - begin - shown : SHOWN_MAX;
     char line[SHOWN_MAX + 1], caret[SHOWN_MAX + 2];

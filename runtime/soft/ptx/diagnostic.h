@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct soft_diagnostic {
-    const char *name; /* of the text, in front of the line; NULL: "ptx" */
+    const char *name; /* of the text, before the line number; NULL: "ptx" */
     const char *text; /* the PTX */
     size_t length;
     bool failed;
@@ -28,7 +28,7 @@ struct soft_diagnostic {
 bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
 
-/* The line, counted from 1, that an offset of the text lies in. */
+/* The line, counted from 1, of an offset of the text. */
 unsigned soft_line_of(const char *text, size_t length, size_t offset);
 
 #endif

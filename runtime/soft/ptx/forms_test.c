@@ -1,6 +1,6 @@
 /*
- * Forms of instructions that compilers of today no longer write: without .sync, without a space,
- * with narrow parameters. Each is one that ptxas takes.
+ * Forms of instructions that current compilers no longer write: without .sync, without a space,
+ * with narrow parameters. ptxas accepts each of them.
  */
 #include "test/test_soft.h"
 
@@ -156,7 +156,7 @@ Test(forms, members_that_wait_for_the_others_go_on_alone) {
     }
 }
 
-/* The two that one lane votes with elsewhere, behind the place where it was to meet them. */
+/* The two that one lane votes with elsewhere, after the point where it should have met them. */
 Test(forms, members_meet_at_another_place) {
     uint32_t out[THREADS] = {0};
     TEST_RUN(TEST_KERNEL("and.b32 %r4, %r3, 31; setp.eq.u32 %p1, %r4, 0; mov.u32 %r5, 0;\n"

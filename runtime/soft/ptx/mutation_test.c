@@ -1,7 +1,7 @@
 /*
- * Texts with something wrong at any place: whatever comes, the loader ends with a module, or with a
- * code of its own and a log. Fuzzers try more of them (tools/fuzz), and ci/check what they found;
- * here the fixtures are changed as they are now.
+ * Texts with a mistake at any place: the loader always returns a module, or one of its codes and a
+ * log. Fuzzers try more texts (tools/fuzz), and ci/check those that they found; this test mutates
+ * the current fixtures.
  */
 #include "test/test_soft.h"
 
@@ -57,7 +57,7 @@ static void change(char *text, size_t length, const char *name) {
     case 1: /* a piece is gone */
         memmove(copy + at, copy + at + bytes, length + 1 - at - bytes);
         break;
-    case 2: /* a piece stands twice */
+    case 2: /* a piece occurs twice */
         memmove(copy + at + bytes, copy + at, length + 1 - at);
         break;
     case 3: /* another byte */

@@ -16,7 +16,7 @@ _Static_assert(PTX_MODIFIERS <= 512, "struct ptx_opcode has a bit for each");
 
 enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
 
-/* How long each row's name is: most rows are told apart by that and the first letter. */
+/* The length of each row's name: it and the first letter distinguish most rows. */
 static const uint8_t name_lengths[ROWS] = {
 #define PTX(name, pattern, operands, lower, base, version, target) sizeof #name - 1,
 #include "ptx.def"
@@ -78,9 +78,9 @@ static bool is_among(const char *alternatives, size_t length, enum ptx_modifier 
     return false;
 }
 
-/* Matches the words from *word on against the rest of a pattern; those that may be left out are
- * taken where they fit and, if what follows then does not fit, left out after all. On failure *word
- * is the furthest that a match came. */
+/* Matches the words from *word on against the rest of a pattern. Optional words are matched if they
+ * fit and, if the rest then does not match, skipped after all. On failure *word is the furthest
+ * match. */
 static bool match(const char *pattern, const struct spelling *spelling, size_t word,
                   size_t *furthest, struct ptx_opcode *opcode) {
     while (*pattern == ' ') pattern++;
@@ -100,8 +100,8 @@ static bool match(const char *pattern, const struct spelling *spelling, size_t w
     return optional && match(rest, spelling, word, furthest, opcode);
 }
 
-/* Types say in turn which operands they are of, and so do state spaces and the layouts of
- * matrices. */
+/* The order of types says which operands they belong to; likewise for state spaces and the layouts
+ * of matrices. */
 enum { UNBOUND, TYPE, SPACE, LAYOUT, KINDS };
 static int kind_of(enum ptx_modifier modifier) {
     if ((int)modifier < PTX_TYPES) return TYPE;
@@ -109,8 +109,8 @@ static int kind_of(enum ptx_modifier modifier) {
     return modifier >= PTX_global && modifier <= PTX_param_func ? SPACE : UNBOUND;
 }
 
-/* The same in any order, as ptxas takes the words: a bit of used for each that has its place. Only
- * types stay in order among themselves, and spaces, and layouts. */
+/* The same in any order, as ptxas accepts: used has one bit per matched word. Only types keep their
+ * order among themselves, and so do spaces and layouts. */
 static bool match_shuffled(const char *pattern, const struct spelling *spelling, uint32_t used,
                            struct ptx_opcode *opcode) {
     while (*pattern == ' ') pattern++;

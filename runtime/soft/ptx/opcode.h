@@ -15,7 +15,7 @@ struct ptx_row {
     const char *name;
     const char *pattern;  /* which modifiers, in which order: see ptx.def */
     const char *operands; /* see ptx.def */
-    uint16_t version_min; /* the PTX version that brought it, 10 * major + minor */
+    uint16_t version_min; /* its first PTX version, 10 * major + minor */
     uint16_t target_min;  /* the oldest target that has it */
 };
 
@@ -32,16 +32,16 @@ struct ptx_opcode_cache {
     struct ptx_opcode_entry *buckets[PTX_OPCODE_BUCKETS];
 };
 
-/* Resolves a spelling. NULL: it is none of ours, and why says so in a clause (why_bytes at most);
- * *at is the place in the spelling. */
+/* Resolves a spelling. NULL: it is not supported, and why has the reason as a clause (why_bytes at
+ * most); *at is the place in the spelling. */
 const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct soft_arena *arena,
                                          const char *spelling, size_t length, char *why,
                                          size_t why_bytes, size_t *at);
 
-/* The modifier that a word without its dot names; PTX_MODIFIERS if none. */
+/* The modifier of a word without its dot; PTX_MODIFIERS if none. */
 enum ptx_modifier ptx_modifier_find(const char *text, size_t length);
 
-/* How many rows ptx.def has, and one of them: for tests and documentation. */
+/* The number of rows in ptx.def, and one row: for tests and documentation. */
 size_t ptx_row_count(void);
 const struct ptx_row *ptx_row_at(size_t index);
 

@@ -31,11 +31,11 @@ enum ptx_special {
     PTX_SPECIALS
 };
 
-/* An instruction's spelling, resolved: its row of ptx.def and the modifiers it was written with. */
+/* An instruction's resolved spelling: its row of ptx.def and its modifiers. */
 struct ptx_opcode {
     const struct ptx_row *row;
     uint64_t has[8];           /* a bit for each modifier written */
-    enum ptx_modifier type[4]; /* the types in the order written; PTX_TYPES where there is none */
+    enum ptx_modifier type[4]; /* the types in the written order; PTX_TYPES if there is none */
     unsigned types;
 };
 
@@ -67,12 +67,12 @@ struct ptx_symbol {
         } reg;
         struct ptx_variable *variable;
         struct ptx_function *function;
-        uint32_t label; /* the instruction it stands before */
+        uint32_t label; /* the instruction after it */
         struct ptx_list *targets;
     } is;
 };
 
-/* Who may use what a module declares outside functions. */
+/* The linkage of a module's declarations outside functions. */
 enum ptx_linkage {
     PTX_LINKAGE_OWN, /* this text alone */
     PTX_LINKAGE_EXTERN,
@@ -91,7 +91,7 @@ enum { PTX_BUCKETS = 64 };
 
 struct ptx_scope {
     struct ptx_scope *parent;
-    uint32_t before;           /* names around it count that stand before this offset; 0: all do */
+    uint32_t before;           /* outer names declared before this offset are visible; 0: all are */
     bool has_percent;          /* one of the names in its buckets begins with '%' */
     struct ptx_symbol *ranges; /* of registers; found by their stems */
     struct ptx_symbol *buckets[PTX_BUCKETS];
@@ -115,12 +115,12 @@ struct ptx_operand {
     enum ptx_operand_kind kind;
     bool negated; /* !p */
     bool indexed; /* SYMBOL: x[2] */
-    bool whole;   /* VECTOR: a register of several components, by its name alone */
+    bool whole;   /* VECTOR: a register of several components, named as a whole */
     bool chosen;  /* REGISTER: one of those components, v.x */
     uint32_t offset;
     uint32_t reg;             /* REGISTER: its number in the function */
     enum ptx_modifier type;   /* REGISTER: as declared */
-    uint8_t picked;           /* REGISTER: how many bytes or half-words .b7654 or .h1 names */
+    uint8_t picked;           /* REGISTER: the number of bytes or half-words in .b7654 or .h1 */
     bool picks_halves;        /* they are half-words */
     uint8_t picks[4];         /* which, the highest first */
     bool minus;               /* REGISTER: -r, of a video instruction */
@@ -138,7 +138,7 @@ struct ptx_instruction {
     int32_t guard; /* the register of @p; -1 for none */
     bool guard_negated;
     bool has_symbols;    /* among its operands */
-    uint32_t file, line; /* of the source, from .loc; 0 where there is none */
+    uint32_t file, line; /* of the source, from .loc; 0 if there is none */
     struct ptx_operand *operands;
     uint32_t operand_count;
 };
@@ -164,10 +164,10 @@ struct ptx_variable {
     uint8_t dimensions;
     bool external; /* .extern */
     enum ptx_linkage linkage;
-    bool elsewhere; /* another of the texts that were linked defines it, or must */
+    bool elsewhere; /* another linked text defines it, or must */
     bool is_array, is_unsized;
-    bool is_managed;     /* .attribute(.managed): the host uses it under the same address */
-    bool is_opaque;      /* a .texref or .surfref: the handle of what is bound to it */
+    bool is_managed;     /* .attribute(.managed): the host can use it at the same address */
+    bool is_opaque;      /* a .texref or .surfref: the handle of the bound object */
     bool is_surface;     /* a .surfref */
     bool is_pointer;     /* a parameter marked .ptr */
     unsigned char *data; /* NULL where nothing is initialised */
@@ -175,9 +175,9 @@ struct ptx_variable {
     uint64_t address; /* an offset in its space, or a device address, once it is placed */
     bool placed;
     const struct ptx_function *user; /* of a shared one: a function that names it */
-    bool common;                     /* another one does as well, or it is no kernel */
+    bool common;                     /* another function names it too, or it is no kernel */
     bool is_register;                /* a parameter declared with .reg */
-    uint32_t value; /* of a parameter: its register; of one in a call: the lowering's value */
+    uint32_t value; /* a parameter's register; for one in a call, the lowering's value */
     bool has_value;
     bool is_spilled; /* a function's parameter whose address is taken: it is in local memory */
     struct ptx_variable *next;
@@ -205,11 +205,11 @@ struct ptx_function {
     uint32_t register_count;
     struct ptx_instruction *instructions;
     uint32_t instruction_count;
-    uint32_t number;        /* among those of the module that have a body */
-    uint64_t address;       /* where calls find it */
-    struct soft_code *code; /* made when the module is linked, filled by the lowering */
+    uint32_t number;                  /* among the module's functions with a body */
+    uint64_t address;                 /* where calls find it */
+    struct soft_code *code;           /* made when the module is linked, filled by the lowering */
     uint32_t first_site, sites;       /* its memory accesses, counted over the module */
-    struct ptx_function *next_callee; /* in a list of those whose code is to be completed */
+    struct ptx_function *next_callee; /* in a list of functions whose code will be completed */
     bool is_listed;
     struct ptx_function *next;
 };
@@ -221,10 +221,10 @@ struct ptx_file {
 };
 
 struct ptx_module {
-    uint32_t version;   /* 10 * major + minor */
-    uint32_t target;    /* 90 for sm_90 */
+    uint32_t version;         /* 10 * major + minor */
+    uint32_t target;          /* 90 for sm_90 */
     atomic_bool programmatic; /* it has griddepcontrol */
-    char target_suffix; /* 'a' or 'f' for sm_90a, sm_100f; 0 */
+    char target_suffix;       /* 'a' or 'f' for sm_90a, sm_100f; 0 */
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* in the order declared */
     struct ptx_function *functions; /* in the order declared */
@@ -239,7 +239,7 @@ struct ptx_type_info {
 };
 extern const struct ptx_type_info ptx_types[PTX_TYPES];
 
-/* The bits a register of this type takes: predicates 1; 8-bit types live in 16. */
+/* The register width of a type in bits: predicates have 1, 8-bit types 16. */
 static inline unsigned ptx_register_bits(enum ptx_modifier type) {
     unsigned bits = ptx_types[type].bits;
     return bits == 1 ? 1 : bits < 16 ? 16 : bits;

@@ -1,9 +1,9 @@
 /*
- * Bodies read apart from the rest of a module: first all that is outside of them is read, then they
- * are, by several threads. A name outside is known in a body if it stands before it, as ever.
+ * Reads function bodies with several threads, after all text outside of them. As usual, a body sees
+ * only the outer names declared before it.
  *
- * This is for texts without an error. Where anything is wrong, or a body is not what its braces
- * say, the text is read once more from begin to end, so that the first error is the one reported.
+ * This is for texts without errors. If anything is wrong, or a body does not end at its closing
+ * brace, the text is read again from begin to end, so that the first error is reported.
  */
 #include "reader.h"
 
@@ -14,7 +14,7 @@
 
 enum { ROOM_FIRST = 64 };
 
-/* What stands in a body and is kept by the module, in the order of the text. */
+/* What the module keeps of a body, in the order of the text. */
 static bool is_of_module(const struct ptx_reader *reader, const struct soft_token *token) {
     static const char *const words[] = {".global", ".const", ".file", ".extern"};
     const char *text = reader->diagnostic->text + token->offset;
@@ -25,7 +25,7 @@ static bool is_of_module(const struct ptx_reader *reader, const struct soft_toke
     return false;
 }
 
-/* The token behind the brace that closes the body; NULL if the body cannot be read apart. */
+/* The token after the brace that closes the body; NULL if the body cannot be read apart. */
 static const struct soft_token *find_end(const struct ptx_reader *reader) {
     unsigned depth = 1;
     for (const struct soft_token *token = reader->token;; token++) {

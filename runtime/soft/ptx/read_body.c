@@ -24,7 +24,7 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
             return PTX_FAIL(reader, "the instruction is longer than %d characters", OPCODE_MAX);
         }
         if (reader->token->offset != begin->offset + length && spelling != joined) {
-            memcpy(joined, spelling, length); /* blanks stand between the words */
+            memcpy(joined, spelling, length); /* blanks separate the words */
             spelling = joined;
         }
         if (spelling == joined) memcpy(joined + length, ptx_text(reader), reader->token->length);
@@ -130,8 +130,8 @@ static bool read_label(struct ptx_reader *reader) {
         return read_targets(reader, label);
     }
     if (ptx_is(reader, ".callprototype")) {
-        /* What a call passes is checked against the function it reaches, so the prototype says
-         * nothing new. */
+        /* The arguments of a call are checked against the called function, so the prototype is
+         * redundant. */
         label->kind = PTX_PROTOTYPE;
         while (!ptx_is(reader, ";") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
         return ptx_expect(reader, ";");

@@ -1,7 +1,7 @@
 /*
  * Numbers and constant expressions. Source: PTX ISA 9.0, section 4.5 (Constants).
  *
- * Arithmetic is done on 64 bits and wraps, as the manual has it; division by zero is an error.
+ * Arithmetic uses 64 bits and wraps, as in the manual; division by zero is an error.
  */
 #include "reader.h"
 
@@ -131,7 +131,7 @@ static const char *const levels[][4] = {
 };
 enum { LEVELS = sizeof levels / sizeof levels[0] };
 
-/* Whether the next tokens spell an operator: its marks stand side by side. */
+/* Whether the next tokens spell an operator: its characters are adjacent. */
 static bool at_operator(const struct ptx_reader *reader, const char *spelling) {
     const struct soft_token *token = reader->token;
     const char *text = reader->diagnostic->text;
@@ -230,7 +230,7 @@ static bool read_conditional(struct ptx_reader *reader, unsigned depth, int64_t 
     return true;
 }
 
-/* Whether a number stands here alone, as nearly all do: the operators are ten levels deep. */
+/* Whether this is a number alone, as in most cases: the operators are ten levels deep. */
 static bool is_alone(const struct ptx_reader *reader) {
     const char after = reader->token[1].first;
     return reader->token->kind == SOFT_TOKEN_INTEGER &&

@@ -10,7 +10,7 @@
 
 enum { REGISTERS_MAX = 1 << 20, GROUP_MAX = 4096 };
 
-/* Gives a function's registers their numbers and types: of each so many as it has components. */
+/* Gives a function's registers their numbers and types, one per component. */
 static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
                           struct ptx_register_type type, uint32_t count, bool range) {
     struct ptx_function *function = reader->function;
@@ -101,7 +101,7 @@ struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number
     return symbol;
 }
 
-/* Gives each name that was read before its declaration its meaning. */
+/* Resolves each name that was read before its declaration. */
 static bool resolve_fixups(struct ptx_reader *reader) {
     for (struct ptx_fixup *fixup = reader->fixups; fixup != NULL; fixup = fixup->next) {
         const char *text = reader->diagnostic->text + fixup->operand->offset;
@@ -186,7 +186,7 @@ static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***li
     return true;
 }
 
-/* Up to three numbers behind a directive such as .maxntid; those not written are 1. */
+/* Up to three numbers after a directive such as .maxntid; missing ones are 1. */
 static bool read_extents(struct ptx_reader *reader, uint32_t extents[3]) {
     for (int i = 0; i < 3; i++) extents[i] = 1;
     for (int i = 0; i < 3; i++) {
@@ -210,7 +210,7 @@ static bool begins_item(const struct ptx_reader *reader) {
     return false;
 }
 
-/* The directive's own place is what an error names. */
+/* An error names the place of the directive. */
 static bool read_cluster(struct ptx_reader *reader, uint32_t extents[3]) {
     enum { BLOCKS_MAX = 16 };
     const struct soft_token *directive = reader->token++;

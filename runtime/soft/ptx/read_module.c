@@ -1,6 +1,6 @@
 /*
- * The module level: version, target, declarations, and what debuggers read and we skip.
- * Source: PTX ISA 9.0, sections 11.1, 11.5 and 11.6.
+ * The module level: version, target, declarations, and debug directives, which are skipped. Source:
+ * PTX ISA 9.0, sections 11.1, 11.5 and 11.6.
  */
 #include "reader.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newest PTX that the driver accepts whose version the device reports: what a newer one brings
- * would be misread. By "Release Notes" of PTX ISA 9.0, its table of CUDA releases. */
+/* The newest PTX version of the driver version that the device reports: newer features would be
+ * misread. From the table of CUDA releases in "Release Notes" of PTX ISA 9.0. */
 static unsigned newest_version(void) {
     static const struct {
         int driver;
@@ -66,8 +66,7 @@ static bool read_version(struct ptx_reader *reader) {
     return true;
 }
 
-/* The architectures there are, and the version of the language that brought each, as ptxas 13.0 has
- * them. */
+/* The architectures, and the first PTX version of each, as in ptxas 13.0. */
 static unsigned version_of_architecture(unsigned number) {
     static const struct {
         unsigned char architecture, version;
@@ -148,7 +147,7 @@ static bool read_loc(struct ptx_reader *reader) {
         while (reader->token->kind == SOFT_TOKEN_INTEGER ||
                reader->token->kind == SOFT_TOKEN_NAME || ptx_is(reader, "+")) {
             /* "function_name $L__info_string0+12" and "inlined_at 1 20 5"; an instruction's name
-             * would be next, and it stands on a line of its own. */
+             * would be next, on a line of its own. */
             const char *text = reader->diagnostic->text;
             size_t i = reader->token[-1].offset;
             while (i < reader->token->offset && text[i] != '\n') i++;
@@ -201,9 +200,9 @@ static bool read_alias(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
-/* registers outside functions: they are declared anew in each, when it is read. */
+/* registers outside functions: they are declared again in each function. */
 static bool read_outer_registers(struct ptx_reader *reader) {
-    enum { LAST = 23 }; /* newer ones have calls with stacks, and no such registers */
+    enum { LAST = 23 }; /* newer versions have calls with stacks, and no such registers */
     if (reader->module->version > LAST) {
         return PTX_FAIL(reader, "registers outside functions need .version 2.3 or older");
     }
@@ -216,8 +215,8 @@ static bool read_outer_registers(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
-/* Hints, which nothing here needs. Those that a version of the language brought are refused before
- * it, as ptxas 13.0 does, and names that nobody knows are not. */
+/* Hints, which have no effect. As in ptxas 13.0, a hint is refused before the PTX version that
+ * introduced it, but unknown names are not. */
 bool ptx_read_pragmas(struct ptx_reader *reader) {
     static const struct {
         const char *name;
@@ -315,7 +314,7 @@ static bool read_items(struct soft_diagnostic *diagnostic, struct soft_arena *ar
 static bool read_apart(const struct soft_diagnostic *diagnostic, struct soft_arena *arena,
                        const struct ptx_shares *shares, struct ptx_module *module,
                        const struct soft_token *tokens) {
-    enum { SHORT_BYTES = 128 * 1024 }; /* read in less time than a thread takes to begin */
+    enum { SHORT_BYTES = 128 * 1024 }; /* read in less time than a thread takes to start */
     struct soft_diagnostic trial = *diagnostic;
     struct ptx_bodies bodies = {0};
     if (shares->threads < 2 || diagnostic->length < SHORT_BYTES) return false;

@@ -1,7 +1,7 @@
 /*
- * What PTX before 1.4 spelled otherwise, as compilers of 2008 wrote it: kernels with parameters
- * declared in the body, and arithmetic that did not say how exact it is.
- * Source: PTX ISA 9.0, the notes on versions of div, rcp, sqrt, rsqrt, sin, cos, lg2 and ex2.
+ * Spellings of PTX before 1.4, as compilers of 2008 wrote it: kernels with parameters declared in
+ * the body, and arithmetic without a precision modifier. Source: PTX ISA 9.0, the notes on versions
+ * of div, rcp, sqrt, rsqrt, sin, cos, lg2 and ex2.
  */
 #include "reader.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Calls by parameters in memory, which a body declares too, came later still. */
+/* Calls with parameters in memory, which a body also declares, are newer. */
 enum { LAST_VERSION = 13, BEFORE_CALLS = 20 };
 
 const char *ptx_old_spelling(const struct ptx_reader *reader, const char *spelling, size_t length) {

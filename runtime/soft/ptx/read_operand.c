@@ -6,8 +6,8 @@
  *             | "(" operands ")", in a call
  *     address = (name | constant) (("+" | "-") constant)? ("," operand)*
  *
- * What a name means is decided by where it is declared; labels and functions may come later in the
- * text and are filled in at the end of the body.
+ * The declaration determines the meaning of a name; labels and functions may be declared later in
+ * the text and are resolved at the end of the body.
  */
 #include "reader.h"
 
@@ -28,7 +28,7 @@ static const struct {
 #include "special.def"
 };
 
-/* Looks for "%tid.x" as the name and the dotted word behind it, or for the name alone. */
+/* Looks for "%tid.x" as the name and the dotted word after it, or for the name alone. */
 static bool find_special(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t alone = reader->token->length;
@@ -60,8 +60,8 @@ static bool add_fixup(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* ".b2", ".h10" or ".b7654" right behind a register: the bytes or half-words of it, and of the next
- * register behind them, that a video instruction takes. */
+/* ".b2", ".h10" or ".b7654" immediately after a register: the bytes or half-words of it, followed
+ * by those of the next register, that a video instruction takes. */
 static void read_picks(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct soft_token *before = reader->token - 1;
     const char *text = ptx_text(reader);
@@ -105,7 +105,7 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     operand->kind = PTX_OPERAND_SYMBOL;
     reader->saw_symbol = true;
     operand->symbol = ptx_symbol_find(reader->scope, text, length);
-    /* Labels and functions may come later; what looks like a register should have come before. */
+    /* Labels and functions may be declared later; registers must be declared before. */
     if (operand->symbol == NULL && text[0] == '%' && !ptx_is_of(reader, "bra")) {
         return PTX_FAIL(reader, "'%.*s' is neither a declared register nor a special register",
                         (int)length, text);
@@ -115,14 +115,14 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* ("+" | "-") constant, behind a name: [%rd1+8], [%rd1+-8], [x-4], [x+4*2] */
+/* ("+" | "-") constant, after a name: [%rd1+8], [%rd1+-8], [x-4], [x+4*2] */
 static bool read_addend(struct ptx_reader *reader, int64_t *addend) {
     if (ptx_take(reader, "+") || ptx_is(reader, "-")) return ptx_read_constant(reader, addend);
     return true;
 }
 
-/* x[2] is the address of an array's element, for a load or a store as if it stood in brackets: an
- * addend in elements, where x+8 is one in bytes. */
+/* x[2] is the address of an array's element, in a load or a store as if in brackets: an addend in
+ * elements, while x+8 is one in bytes. */
 static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct ptx_variable *array = operand->symbol->is.variable;
     int64_t index = 0;
@@ -135,8 +135,8 @@ static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* A vector of registers by its name alone is no item of braces, and a component none of an address,
- * of a pair or of what a call passes; there all of a vector is its components. */
+/* A whole vector of registers is not allowed in braces, and a component is not allowed in an
+ * address, in a pair or as an argument of a call; there a vector means its components. */
 static bool check_vectors(struct ptx_reader *reader, struct ptx_operand *items, uint32_t *count,
                           const char *end) {
     struct ptx_operand last = items[*count - 1];
@@ -154,7 +154,7 @@ static bool check_vectors(struct ptx_reader *reader, struct ptx_operand *items, 
     return true;
 }
 
-/* Braces that choose a component of a vector hold no number. */
+/* Braces with a component of a vector have no number. */
 static bool check_braces(struct ptx_reader *reader, const struct ptx_operand *items,
                          uint32_t count) {
     bool chosen = false;
@@ -190,7 +190,7 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
     if (operand->items == NULL) return PTX_NO_MEMORY(reader);
     memcpy(operand->items, items, count * sizeof items[0]);
     operand->count = count;
-    /* Names still to be found now live in the arena. */
+    /* Copies the unresolved names into the arena. */
     for (struct ptx_fixup *fixup = reader->fixups; fixup != before; fixup = fixup->next) {
         if (fixup->operand >= items && fixup->operand < items + count) {
             fixup->operand = operand->items + (fixup->operand - items);

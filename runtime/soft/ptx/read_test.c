@@ -1,6 +1,6 @@
 /*
- * The PTX reader: what it makes of declarations, constants and operands, and what it refuses, with
- * line, column and caret.
+ * The PTX reader: declarations, constants and operands, and refused ones with line, column and
+ * caret.
  */
 #include "reader.h"
 #include "test/test_soft.h"

@@ -25,7 +25,7 @@ bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type) {
     return true;
 }
 
-/* Puts a value at a place, least significant byte first, with its sign where it is shorter. */
+/* Writes a value at a place, least significant byte first, sign-extended if it is shorter. */
 static void store(unsigned char *data, uint64_t at, uint64_t value, unsigned bytes) {
     unsigned char sign = value >> 63 != 0 ? 0xff : 0;
     for (unsigned i = 0; i < bytes; i++) {
@@ -107,7 +107,7 @@ static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable,
 }
 
 /* data = value | "{" (data ("," data)*)? "}": nested braces follow the dimensions, and the vectors
- * of the last. The values of a row that is cut short stay zero. */
+ * of the last. Missing values of a row are zero. */
 static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, uint64_t begin,
                       uint64_t end, unsigned bytes, const uint64_t *row_bytes, unsigned rows) {
     if (!ptx_take(reader, "{")) {
@@ -135,7 +135,7 @@ static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, 
 enum { DIMENSIONS_MAX = 8 };
 
 /* Counts the entries of an array whose size its data decides, .b8 s[] = {1, 2, 3}: each is a brace,
- * or so many values. */
+ * or that many values. */
 static uint64_t count_entries(const struct ptx_reader *reader, uint64_t entry_values) {
     const struct soft_token *token = reader->token;
     const char *text = reader->diagnostic->text;
@@ -234,8 +234,8 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
 
     struct ptx_symbol *known = ptx_symbol_here(reader->scope, text, name->length);
     if (known != NULL) {
-        /* A declaration may come before, or after, the definition; a body between them sees the one
-         * and not the other. */
+        /* A declaration may precede or follow the definition; a body between them sees only the
+         * first. */
         if (reader->bodies != NULL) return PTX_FAIL(reader, "the bodies cannot be read apart");
         bool both = known->kind == PTX_VARIABLE && known->is.variable->space == variable->space;
         if (!both || (!known->is.variable->external && !variable->external)) {
@@ -271,7 +271,7 @@ static bool read_alignment(struct ptx_reader *reader, uint32_t *alignment) {
     return true;
 }
 
-/* The words between a space and a type, in any order that compilers write them in. */
+/* The words between a space and a type, in any order. */
 static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like, unsigned *vector,
                             uint32_t *alignment) {
     for (;;) {

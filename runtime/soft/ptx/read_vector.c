@@ -1,9 +1,9 @@
 /*
  * Vectors that are registers: ".reg .v4 .f32 v;", v.x, and special registers such as %tid.
  *
- * A vector is so many registers in a row. Its name alone stands for all of them, as if they were
- * written in braces; with a selector it is one of them. Source: PTX ISA 9.0, sections 5.4.2
- * (vectors) and 6.4.3 (vectors as operands).
+ * A vector is a number of consecutive registers. Its name alone means all of them, as if written in
+ * braces; with a selector it means one of them. Source: PTX ISA 9.0, sections 5.4.2 (vectors) and
+ * 6.4.3 (vectors as operands).
  */
 #include "reader.h"
 
@@ -13,7 +13,7 @@
 
 enum { VECTOR_BITS_MAX = 128 };
 
-/* Other types are spelled in instructions only: their registers hold bits. */
+/* Other types occur only in instructions: their registers have bit types. */
 static bool is_of_registers(enum ptx_modifier type) {
     static const char kinds[] = "USB";
     unsigned bits = ptx_types[type].bits;
@@ -48,7 +48,7 @@ bool ptx_read_register_type(struct ptx_reader *reader, struct ptx_register_type 
                       "a vector can have at most %d bits", VECTOR_BITS_MAX);
 }
 
-/* Whether the next token stands right behind the one before it, and is a dotted word. */
+/* Whether the next token immediately follows the previous one and is a dotted word. */
 static bool is_joined(const struct ptx_reader *reader) {
     const struct soft_token *before = reader->token - 1;
     return reader->token->kind == SOFT_TOKEN_DOTTED &&

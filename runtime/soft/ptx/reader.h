@@ -18,14 +18,14 @@ struct ptx_shares {
     unsigned threads;
 };
 
-/* Reads a whole text. What is read is in the arena and in the shares. false: the diagnostic says
- * what is wrong; the module must not be used. */
+/* Reads a whole text into the arena and the shares. false: the diagnostic has the error; the module
+ * must not be used. */
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
               const struct ptx_shares *shares, struct ptx_module *module);
 
-/* A body that is read after all that is outside of bodies. */
+/* A body that is read after everything outside of bodies. */
 struct ptx_body {
-    const struct soft_token *begin, *end; /* behind the first brace, and behind the last */
+    const struct soft_token *begin, *end; /* after the first brace, and after the last */
     struct ptx_function *function;
 };
 
@@ -34,14 +34,14 @@ struct ptx_bodies {
     size_t count, room;
 };
 
-/* A name in an operand that was not known when it was read: a label or a function further down. */
+/* A name in an operand that was unknown when it was read: a later label or function. */
 struct ptx_fixup {
     struct ptx_operand *operand;
     const struct ptx_scope *scope;
     struct ptx_fixup *next;
 };
 
-/* A .reg outside functions, which PTX before 3.0 may have: what stands behind the word. */
+/* A .reg outside functions, which PTX before 3.0 may have: the text after the word. */
 struct ptx_outer_registers {
     const struct soft_token *token;
     struct ptx_outer_registers *next;
@@ -57,8 +57,7 @@ struct ptx_reader {
     struct ptx_variable **variables_end; /* where the module's next one goes */
     struct ptx_function **functions_end;
     struct ptx_outer_registers *outer, **outer_end;
-    struct ptx_bodies
-        *bodies; /* where those go that are read later; NULL if all are read at once */
+    struct ptx_bodies *bodies; /* the list of postponed bodies; NULL if all are read at once */
 
     /* while inside a body */
     struct ptx_function *function;
@@ -66,7 +65,8 @@ struct ptx_reader {
     struct ptx_fixup *fixups;
     struct ptx_variable **body_variables_end;
     uint32_t instructions_room, registers_room;
-    uint32_t outer_count; /* how many of the function's registers are declared outside of it */
+    uint32_t outer_count; /* the number of the function's registers that are declared outside of
+                           * it */
     unsigned nesting;
     const char *instruction; /* whose operands are read; "" between instructions */
     bool saw_symbol;         /* among them */
@@ -80,7 +80,7 @@ struct ptx_reader {
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_OUT_OF_MEMORY,            \
                "out of host memory")
 
-/* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
+/* For token.c's words: whether the next token is this one; skip it if so; require it. */
 static inline const char *ptx_text(const struct ptx_reader *reader) {
     return reader->diagnostic->text + reader->token->offset;
 }
@@ -93,7 +93,7 @@ static inline bool ptx_is(const struct ptx_reader *reader, const char *text) {
            (length == 1 || memcmp(ptx_text(reader), text, length) == 0);
 }
 
-/* Whether it is the operands of this instruction that are read. */
+/* Whether this is the instruction whose operands are being read. */
 static inline bool ptx_is_of(const struct ptx_reader *reader, const char *instruction) {
     return reader->instruction[0] == instruction[0] &&
            strcmp(reader->instruction, instruction) == 0;
@@ -110,22 +110,22 @@ bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct s
 /* A type such as .f32; *type is written only on success. */
 bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type);
 
-/* read_vector.c: what a register holds: one value, or the two or four of a vector. */
+/* read_vector.c: the type of a register: one value, or a vector of two or four. */
 struct ptx_register_type {
     enum ptx_modifier component;
     uint32_t width;
 };
 bool ptx_read_register_type(struct ptx_reader *reader, struct ptx_register_type *type);
 
-/* The register of a vector that stands before the next token: all of it, or the component that the
- * next token, ".x", chooses. operand->reg is its first. */
+/* The register of a vector before the next token: all of it, or the component that the next token,
+ * ".x", selects. operand->reg is its first. */
 bool ptx_read_vector(struct ptx_reader *reader, struct ptx_operand *operand, uint32_t width);
 
-/* "%tid" and its kin as a whole, or a component of one by its other names, "%tid.r". false: the
- * next token is none of these, or there is no memory, which is noted. */
+/* "%tid" and similar registers as a whole, or a component by its other name, "%tid.r". false: the
+ * next token is none of these, or out of memory, which is noted. */
 bool ptx_read_special_vector(struct ptx_reader *reader, struct ptx_operand *operand);
 
-/* The modifier that a dotted word names; PTX_MODIFIERS if none. */
+/* The modifier of a dotted word; PTX_MODIFIERS if none. */
 enum ptx_modifier ptx_modifier_of(const char *text, size_t length);
 
 /* constant = integer expression with C's operators and precedence */
@@ -143,7 +143,7 @@ bool ptx_read_pragmas(struct ptx_reader *reader);
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end);
 
-/* The texture references of PTX before 1.5, ".tex .u32 name;": behind ".tex". */
+/* The texture references of PTX before 1.5, ".tex .u32 name;": the text after ".tex". */
 bool ptx_read_texture(struct ptx_reader *reader, struct ptx_variable ***end);
 
 /* One parameter of a function, as a variable; its space word is read here. */
@@ -155,14 +155,14 @@ bool ptx_read_function(struct ptx_reader *reader, bool external);
 /* registers = ".reg" vector? type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
 bool ptx_read_registers(struct ptx_reader *reader);
 
-/* read_apart.c: skips the body that comes next, to be read later. false: it has to be read now. */
+/* read_apart.c: skips the next body, to be read later. false: it must be read now. */
 bool ptx_postpone_body(struct ptx_reader *reader, struct ptx_function *function);
 
-/* Reads those that were postponed. false: something is wrong, and reading all at once says what. */
+/* Reads the postponed bodies. false: there is an error; reading all at once reports it. */
 bool ptx_read_bodies(struct ptx_module *module, const struct soft_diagnostic *diagnostic,
                      const struct ptx_bodies *bodies, const struct ptx_shares *shares);
 
-/* A body behind its "{": the reader has the function and its scope. */
+/* A body after its "{": the reader has the function and its scope. */
 bool ptx_read_statements(struct ptx_reader *reader);
 
 /* The statements between "{" and "}"; the "{" is read already. */
@@ -171,12 +171,11 @@ bool ptx_read_body(struct ptx_reader *reader);
 /* operands = (operand ("," operand)*)? ";" -- see read_operand.c */
 bool ptx_read_operands(struct ptx_reader *reader, struct ptx_operand **operands, uint32_t *count);
 
-/* A register's symbol, and its number; NULL where the name is none, or one that a function may not
- * use, which is an error already. */
+/* A register's symbol and number; NULL if the name is no register, or one that a function may not
+ * use; then the error is already noted. */
 struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number);
 
-/* read_old.c: how today's PTX spells an instruction of a module before 1.4; NULL where it is the
- * same. */
+/* read_old.c: the current spelling of an instruction of PTX before 1.4; NULL if it is the same. */
 const char *ptx_old_spelling(const struct ptx_reader *reader, const char *spelling, size_t length);
 
 /* Whether a .param in the body is a kernel's own; reads one of them. */

@@ -1,6 +1,5 @@
 /*
- * Spellings: texts as other compilers and other people write them, which say nothing new but say it
- * in their own way. Each is one that ptxas takes.
+ * Spellings of other compilers and authors, for the same instructions. ptxas accepts each of them.
  */
 #include "test/test_soft.h"
 
@@ -142,7 +141,7 @@ Test(spelling, modifiers_come_in_any_order) {
           43);
     gives(OLD("", "mov.f32 f1, 0.75; add.f32.sat.ftz.rn f2, f1, f1; st.global.f32 [d1], f2;\n"),
           0x3f800000);
-    /* The first type is the result's wherever it stands. */
+    /* The first type is the result's in any position. */
     gives(OLD("", "mov.f32 f1, -2.5; cvt.s32.f32.rzi r2, f1; setp.f32.lt p1, f1, 0.0;\n"
                   "selp.u32 r3, r2, 0, p1; st.global.u32 [d1], r3;\n"),
           (uint32_t)-2);

@@ -41,7 +41,7 @@ struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *na
     return find_in(scope, bucket_of(name, length), name, length);
 }
 
-/* Whether a name is known to a scope that comes after so much text. */
+/* Whether a name is declared before an offset of the text. */
 static bool stands_before(const struct ptx_symbol *symbol, uint32_t before) {
     return before == 0 || symbol->offset < before;
 }
@@ -79,7 +79,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
     bool has_bucket = false;
     for (; scope != NULL; before = scope->before, scope = scope->parent) {
         struct ptx_symbol *symbol = NULL;
-        /* Compilers declare ranges: most functions have no such name of its own. */
+        /* Compilers declare ranges: most functions have no single register of that form. */
         if (name[0] != '%' || scope->has_percent) {
             if (!has_bucket) own_bucket = bucket_of(name, length);
             has_bucket = true;

@@ -14,15 +14,15 @@ struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *na
 struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char *name,
                                        size_t length, uint32_t *number);
 
-/* Whether a register, or for a count above 0 one of the range of so many, has its name taken in
- * this scope already. */
+/* Whether the name of a register, or with a count above 0 of any in that range, is already taken in
+ * this scope. */
 bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, size_t length,
                                uint32_t count);
 
 /* Finds a name in this scope alone. */
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length);
 
-/* Adds a symbol without asking whether the name is taken; NULL when there is no memory. */
+/* Adds a symbol without checking whether the name is taken; NULL without memory. */
 struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
                                   enum ptx_symbol_kind kind, const char *name, size_t length);
 

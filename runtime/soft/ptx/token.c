@@ -1,6 +1,6 @@
 /*
- * The lexer: one pass without states; it skips comments and white space. Words are found by a table
- * of characters, since a text of megabytes is nearly all words.
+ * The lexer: one pass without states; it skips comments and white space. Words are found with a
+ * table of characters, because large texts consist mostly of words.
  */
 #include "token.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What a character can be. The '\0' behind the text is nothing. */
+/* The classes of characters. The '\0' after the text has none. */
 enum { BLANK = 1, NAME_START = 2, NAME_PART = 4, DIGIT = 8, MARK = 16 };
 enum { S_ = BLANK, L_ = NAME_START | NAME_PART, D_ = NAME_PART | DIGIT, M_ = MARK, P_ = MARK | 2 };
 static const uint8_t classes[256] = {
@@ -56,7 +56,7 @@ static bool at_line_marker(const struct lexer *lexer) {
     return at == 0 || lexer->text[at - 1] == '\n';
 }
 
-/* Skips white space, both kinds of comment, and what the C preprocessor leaves behind. */
+/* Skips white space, both kinds of comment, and the C preprocessor's line markers. */
 static bool skip_blank(struct lexer *lexer) {
     for (;;) {
         char c = peek(lexer, 0);
@@ -81,7 +81,8 @@ static bool skip_blank(struct lexer *lexer) {
     }
 }
 
-/* Whether a decimal point stands here: digits follow it, or nothing that it could be the dot of. */
+/* Whether this is a decimal point: followed by digits, or by nothing that it could be the dot
+ * of. */
 static bool at_point(const struct lexer *lexer) {
     char next = peek(lexer, 1);
     return peek(lexer, 0) == '.' && (is_digit(next) || (!is_name_start(next) && next != '.'));

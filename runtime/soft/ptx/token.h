@@ -26,8 +26,8 @@ struct soft_token {
     char first;   /* its first character */
 };
 
-/* Cuts the whole text, behind which a '\0' stands; the list ends with a SOFT_TOKEN_END. The arena
- * is best one that is cleared when the text was read: the list is several times as long as the
+/* Splits the whole text, which ends with '\0'; the list ends with a SOFT_TOKEN_END. The arena
+ * should be cleared after the text was read, because the list is several times longer than the
  * text. false: an error is noted. */
 bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
                    struct soft_token **tokens, size_t *count);

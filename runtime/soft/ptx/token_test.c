@@ -1,5 +1,5 @@
 /*
- * Tokens: each kind, where it begins and ends, and what is refused.
+ * Tokens: each kind, its begin and end, and invalid ones.
  */
 #include "token.h"
 
@@ -147,7 +147,7 @@ Test(token, the_caret_stays_in_sight_on_a_long_line) {
     while (line_begin[-1] != '\n') line_begin--;
     while (caret_begin[-1] != '\n') caret_begin--;
     cr_assert_eq(caret - caret_begin, line - line_begin, "%s", diagnostic.message);
-    /* Behind four blanks, 80 characters of each side. */
+    /* After four blanks, 80 characters of each side. */
     cr_assert_eq(caret - caret_begin, 4 + 80, "%s", diagnostic.message);
     cr_assert_eq(strcspn(line_begin, "\n"), 4 + 160, "%s", diagnostic.message);
 }

@@ -9,10 +9,10 @@
 
 /* A text to load. */
 struct soft_source {
-    const char *name; /* for messages, as the program or the file system has it; NULL: none */
+    const char *name; /* for messages: the program's name for it, or the file name; NULL: none */
     const char *text;
     size_t length;
-    bool linked; /* by the linker: what it only declares, another text must define */
+    bool linked; /* by the linker: another text must define what it only declares */
 };
 
 struct soft_unit {
@@ -23,7 +23,7 @@ struct soft_unit {
     bool linked;
 };
 
-/* Errors are told in the text they are about. */
+/* Errors name the text that they occur in. */
 static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
                                      const struct soft_unit *unit) {
     diagnostic->name = unit->name;

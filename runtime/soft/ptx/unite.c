@@ -1,8 +1,8 @@
 /*
- * A symbol is a place that all uses of a name go through, so it is enough to redirect it: every
- * unit's own symbol of a name comes to mean the one definition. As PTX ISA 9.0 has it in "Linking
- * Directives": of several weak definitions one counts, and none beside a definition that is not
- * weak; of several common ones the largest.
+ * All uses of a name refer to its symbol, so it is enough to redirect the symbols: each unit's
+ * symbol of a name then refers to the one definition. As in "Linking Directives" of PTX ISA 9.0: of
+ * several weak definitions one counts, and none beside a definition that is not weak; of several
+ * common ones the largest.
  */
 #include "unite.h"
 
@@ -32,15 +32,15 @@ static bool is_same(const struct ptx_symbol *one, const struct ptx_symbol *other
                                      : one->is.variable == other->is.variable;
 }
 
-/* Whether one definition counts more than another of the same name. */
+/* Whether one definition takes precedence over another of the same name. */
 static bool goes_before(const struct ptx_symbol *one, const struct ptx_symbol *other) {
     enum ptx_linkage a = linkage_of(one), b = linkage_of(other);
     if (a != b) return a == PTX_LINKAGE_VISIBLE;
     return a == PTX_LINKAGE_COMMON && one->is.variable->bytes > other->is.variable->bytes;
 }
 
-/* The definition of a name among all units; NULL if there is none. clash and where: a second
- * one that may not be there, and its unit. */
+/* The definition of a name among all units; NULL if there is none. clash and where: an invalid
+ * second definition, and its unit. */
 static struct ptx_symbol *find_definition(const struct soft_unit *units, unsigned count,
                                           const struct ptx_symbol *like,
                                           const struct ptx_symbol **clash,
@@ -61,7 +61,7 @@ static struct ptx_symbol *find_definition(const struct soft_unit *units, unsigne
     return best;
 }
 
-/* What a symbol is to mean from now on, though it keeps its place in its unit. */
+/* Redirects a symbol, which keeps its place in its unit. */
 static bool redirect(struct ptx_symbol *symbol, const struct ptx_symbol *definition) {
     if (symbol->kind != definition->kind) return false;
     if (is_same(symbol, definition)) return true;
@@ -87,7 +87,7 @@ static bool unite_symbol(struct soft_diagnostic *diagnostic, const struct soft_u
     const struct ptx_symbol *clash = NULL;
     const struct soft_unit *where = NULL;
     if (!is_offered(symbol)) return true;
-    /* A shared array without a size is the launch's own memory, in every unit. */
+    /* A shared array without a size is the launch's dynamic memory, in every unit. */
     if (symbol->kind == PTX_VARIABLE && symbol->is.variable->is_unsized) return true;
     const struct ptx_symbol *definition = find_definition(units, count, symbol, &clash, &where);
     if (clash != NULL) {

@@ -6,8 +6,8 @@
 
 #include "unit.h"
 
-/* Makes the symbols that units declare mean what another unit defines. false: two define the same,
- * or it is something else; diagnostic holds the error. */
+/* Redirects the symbols that units declare to the definitions in other units. false: two units
+ * define the same name, or another error; diagnostic has it. */
 bool soft_unite(struct soft_diagnostic *diagnostic, const struct soft_unit *units, unsigned count);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The hook, and the calls of it that are under way.
+ * The hook, and the number of its running calls.
  */
 #include "access_tell.h"
 
@@ -43,7 +43,7 @@ struct list {
     size_t count, room;
 };
 
-/* Without memory less is told. */
+/* Without memory, fewer accesses are passed on. */
 static void add(uint64_t address, uint64_t bytes, bool is_write, void *data) {
     struct list *list = data;
     if (list->count == list->room) {

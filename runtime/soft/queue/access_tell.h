@@ -13,7 +13,7 @@
 /* Sets the hook, or none. Not under soft_lock. */
 CUresult soft_access_hook(tol_accesses_hook hook, void *user);
 
-/* A launch is about to begin. Under soft_lock. Returns whether it will be told of. */
+/* A launch is about to begin. Under soft_lock. Returns whether its accesses will be passed on. */
 bool soft_access_begin(struct soft_launch *launch);
 
 /* It has ended; calls the hook. Not under soft_lock. */

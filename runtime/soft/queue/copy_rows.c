@@ -11,7 +11,7 @@ struct soft_copy_end soft_copy_end(enum soft_place_kind kind, uint64_t address) 
     return (struct soft_copy_end){.address = address, .in_space = device};
 }
 
-/* What CUDA_MEMCPY2D and CUDA_MEMCPY3D say of one end. */
+/* One end in CUDA_MEMCPY2D and CUDA_MEMCPY3D. */
 struct end {
     CUmemorytype type;
     const void *host;
@@ -20,7 +20,7 @@ struct end {
     size_t x, y, z, pitch, rows;
 };
 
-/* Whether so many from one on are among those there are. */
+/* Whether count items from first on exist. */
 static bool is_inside(uint64_t first, uint64_t count, uint64_t all) {
     return first <= all && count <= all - first;
 }
@@ -42,7 +42,7 @@ bool soft_copy_end_of_array(CUarray handle, const uint64_t at[3], const uint64_t
     return true;
 }
 
-/* The end's first byte, pitch and slice. false: they make no sense. */
+/* The end's first byte, pitch and slice. false: they are invalid. */
 static bool place(const struct end *end, const struct soft_copy *copy,
                   struct soft_copy_end *result) {
     enum { PITCH_MAX = INT32_MAX };
@@ -59,7 +59,7 @@ static bool place(const struct end *end, const struct soft_copy *copy,
     uint64_t slice = 0, across = 0, down = 0, address = 0;
     bool flat = copy->depth == 1 && end->z == 0, one_row = flat && copy->height == 1 && end->y == 0;
     if (end->pitch > PITCH_MAX || base == 0) return false;
-    /* A pitch of 0 is none: it must not be needed. So with the number of rows in a layer. */
+    /* A pitch of 0 means none, and must not be needed. The same holds for the rows of a layer. */
     if (end->x > UINT64_MAX - copy->width || end->y > UINT64_MAX - copy->height) return false;
     if (end->pitch == 0 ? !one_row : end->pitch < end->x + copy->width) return false;
     if (end->rows == 0 ? !flat : end->rows < end->y + copy->height) return false;

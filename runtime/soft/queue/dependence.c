@@ -10,7 +10,7 @@ bool soft_dependence_on(void) {
     return soft_options()->check_sync;
 }
 
-/* Whether a module says anything to other grids. Its kernels most likely have dependents. */
+/* Whether a module has griddepcontrol. Its kernels probably have dependents. */
 static bool is_programmatic(const struct soft_module *module) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         if (module->units[u].ptx.programmatic) return true;
@@ -25,8 +25,8 @@ void soft_dependence_forget(struct soft_stream *stream) {
     *own = (struct soft_dependence){0};
 }
 
-/* A kernel that has been queued without its accesses being kept, and has not begun, can still have
- * them kept. */
+/* A kernel that was queued without recording its accesses, and has not begun, can still record
+ * them. */
 static void keep_last(struct soft_stream *stream) {
     struct soft_operation *last = stream->last;
     if (last == NULL || last->launch == NULL || last->begun || last->launch->prior != NULL) return;
@@ -54,7 +54,8 @@ void soft_dependence_queue(struct soft_stream *stream, struct soft_operation *op
         queue_launch(stream, operation);
         return;
     }
-    /* What the legacy stream implies orders streams, not the kernels of one. */
+    /* The implicit order of the legacy stream is between streams, not between kernels of one
+     * stream. */
     if (point != NULL && !point->of_event && operation->exec == NULL) return;
     bool keeps = point != NULL && point->prior != NULL;
     bool waits = keeps && operation->kind == SOFT_OPERATION_WAIT;

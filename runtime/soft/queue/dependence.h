@@ -1,10 +1,10 @@
 /*
- * Dependence: which launches in streams may begin before others have ended.
+ * Dependence: which launches may begin before others have ended.
  *
- * A kernel that is launched with programmatic stream serialization may begin before the kernel that
- * is queued right in front of it has ended; one behind a wait for a programmatic event, before the
- * kernel of that event has. Anything else in between orders them. What follows from that for their
- * memory is in machine/prior.h.
+ * A kernel launched with programmatic stream serialization may begin before the kernel queued
+ * directly before it has ended; a kernel after a wait for a programmatic event, before that event's
+ * kernel has. Anything else in between orders them. machine/prior.h has the consequences for their
+ * memory.
  *
  * The caller holds soft_lock for all of these.
  */
@@ -16,10 +16,10 @@
 /* Whether the check is on. */
 bool soft_dependence_on(void);
 
-/* An operation is queued behind what a stream has. */
+/* An operation is queued at the end of a stream. */
 void soft_dependence_queue(struct soft_stream *stream, struct soft_operation *operation);
 
-/* The program knows that a stream has come to its end; or the stream itself ends. */
+/* The program has waited for a stream; or the stream itself is destroyed. */
 void soft_dependence_forget(struct soft_stream *stream);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The life of events.
+ * Creation and destruction of events.
  */
 #include "event_life.h"
 
@@ -106,7 +106,7 @@ CUresult soft_event_wait_shared(struct soft_context *context,
     while (!soft_shared_event_has(shared, latest)) {
         CUresult result = soft_queue_query_context(context);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) return result;
-        /* Another process may be at it, which tells nobody here. */
+        /* Another process may complete it, without a notification here. */
         if (!soft_shared_event_has(shared, latest)) nanosleep(&moment, NULL);
     }
     return CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 /*
- * Instructions and operands that ask something of caches, schedulers and profilers: they change no
- * result, and are taken wherever ptxas takes them.
+ * Hints for caches, schedulers and profilers: they change no result, and are accepted wherever
+ * ptxas accepts them.
  */
 #include "test/test_soft.h"
 

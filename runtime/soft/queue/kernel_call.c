@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The cluster that a launch has: what the kernel demands, or the launch does; and the grid, counted
- * in blocks. */
+/* The cluster of a launch, as the kernel or the launch requires it; and the grid in blocks. */
 struct launch_shape {
     uint32_t grid[3], cluster[3];
     bool explicit_clusters;
@@ -48,7 +47,7 @@ static bool shape_fits(const struct soft_function *function, const struct soft_k
     return fits;
 }
 
-/* The blocks of a cooperative launch must all be there at once. */
+/* All blocks of a cooperative launch must be resident at the same time. */
 static bool can_cooperate(const struct soft_function *function,
                           const struct soft_kernel_call *call) {
     uint32_t threads = call->block[0] * call->block[1] * call->block[2];
@@ -58,7 +57,7 @@ static bool can_cooperate(const struct soft_function *function,
     return layer <= most && layer * call->grid[2] <= most;
 }
 
-/* Takes the parameters from one buffer that the caller has laid out. */
+/* Copies the parameters from one buffer with the caller's layout. */
 static CUresult copy_buffer(const struct soft_code *code, void **extra, uint8_t *parameters) {
     const void *buffer = NULL;
     size_t bytes = 0;
@@ -96,7 +95,7 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     struct soft_function *function = NULL;
     CUresult result = soft_function_find(call->function, context, &function);
     if (result != CUDA_SUCCESS) return result;
-    /* A function is of one context, and runs in its streams alone. */
+    /* A function belongs to one context, and runs only in its streams. */
     if (function->module->slot != context->reach.slot) return CUDA_ERROR_INVALID_HANDLE;
     struct launch_shape shape;
     result = find_shape(function, call, &shape);
@@ -105,7 +104,7 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     if (call->cooperative && !can_cooperate(function, call)) {
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     }
-    /* Loads of up to eight bytes may begin at the last parameter. */
+    /* Loads of up to eight bytes may start at the last parameter. */
     uint8_t *parameters = calloc(1, (size_t)function->code->parameter_bytes + 8);
     if (parameters == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     result = gather(function->code, call, parameters);

@@ -7,7 +7,7 @@
 #include "state/kernel_library.h"
 #include "task.h"
 
-/* A launch as a program asks for it. */
+/* A launch as the program requested it. */
 struct soft_kernel_call {
     CUfunction function;
     uint32_t grid[3], block[3];

@@ -25,9 +25,9 @@ void soft_event_point_release(struct soft_event_point *point) {
     free(point);
 }
 
-/* A cooperative launch has some memory of its own, all zero, in which its blocks count who has come
- * to a barrier of the whole grid; the registers %envreg1 and %envreg2 say where, the upper half
- * first, which is how nvcc's code finds it. 0: there is no memory. */
+/* A cooperative launch has a zeroed workspace in which its blocks count arrivals at barriers of the
+ * whole grid. The registers %envreg1 and %envreg2 have its address, the upper half first, as nvcc's
+ * code expects. 0: out of memory. */
 enum { WORKSPACE_BYTES = 64 };
 static uint64_t take_workspace(const struct soft_module *module) {
     const struct soft_allocation wanted = {.bytes = WORKSPACE_BYTES,
@@ -114,7 +114,7 @@ void soft_operation_free(struct soft_operation *operation) {
         soft_touched_free(launch->touched);
         free(launch);
     }
-    /* Nobody is to wait for what was never carried out. */
+    /* No thread must wait for an operation that was never executed. */
     if (operation->kind == SOFT_OPERATION_RECORD) operation->point->reached = true;
     soft_task_clear(&operation->task);
     soft_event_point_release(operation->point);

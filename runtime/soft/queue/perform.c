@@ -19,8 +19,8 @@
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
 enum { FIRST_SLICE_NS = 50 * 1000 };
 
-/* A kernel has failed: nothing else runs in its context, and every later call says so. Operations
- * that other threads are at work on end by themselves. */
+/* A kernel has failed: nothing else runs in its context, and every later call returns the error.
+ * Operations that other threads execute end by themselves. */
 static void fail_context(struct soft_context *context, CUresult error) {
     if (context->error == CUDA_SUCCESS) context->error = error;
 }
@@ -43,8 +43,8 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
     pthread_mutex_lock(&soft_lock);
     operation->workers--;
     if (!over && first && atomic_load(&launch->next) < launch->clusters) soft_queue_want_help();
-    /* The last one out ends it. A CTA that was put aside belongs to the launch, not to a thread, so
-     * "over" may have been false for the one who ran its last part. */
+    /* The last thread to leave ends it. A parked CTA belongs to the launch, not to a thread, so
+     * "over" may have been false for the thread that ran its last part. */
     over = atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->clusters;
     if (!over || operation->workers > 0) return;
     soft_prior_end(launch);
@@ -57,7 +57,8 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
         operation->workers--;
     }
     if (atomic_load(&launch->failed)) {
-        /* Told before the error can be seen: who is given the code finds the report there. */
+        /* Reported before the error becomes visible: a thread that gets the code finds the
+         * report. */
         operation->workers++;
         pthread_mutex_unlock(&soft_lock);
         soft_report_print(&launch->report);
@@ -75,7 +76,7 @@ static void do_alone(struct soft_stream *stream, struct soft_operation *operatio
     pthread_mutex_unlock(&soft_lock);
     bool ok = task->kind == SOFT_TASK_COPY ? soft_copy_do(&task->is.copy, operation->staged)
                                            : soft_fill_do(&task->is.fill);
-    /* The range was live when the operation was queued; it has been freed since. */
+    /* The range was live when the operation was queued, but has been freed since. */
     if (!ok) soft_task_fault_report(task, 0, &stream->context->reach);
     pthread_mutex_lock(&soft_lock);
     if (!ok) fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -99,8 +100,8 @@ static bool do_values(struct soft_stream *stream, struct soft_operation *operati
     return moved || over;
 }
 
-/* Host functions have a thread to themselves. In a context that has failed they are not called;
- * stream callbacks are, and told so. */
+/* Host functions run on a separate thread. In a context that has failed they are not called; stream
+ * callbacks are, with the error. */
 static bool do_function(struct soft_stream *stream, struct soft_operation *operation) {
     const struct soft_task *task = &operation->task;
     CUresult error = stream->context->error;
@@ -130,7 +131,7 @@ static bool is_free(const struct soft_operation *operation) {
     return operation->kind == SOFT_OPERATION_TASK && operation->task.kind == SOFT_TASK_FREE;
 }
 
-/* Allocates or frees. Memory is given back in a context that has failed as well. */
+/* Allocates or frees. Memory is freed in a failed context as well. */
 static bool do_memory(struct soft_stream *stream, struct soft_operation *operation) {
     bool ok = true;
     if (operation->workers > 0) return false;

@@ -1,6 +1,6 @@
 /*
- * Programmatic dependent launches: a kernel that uses what an earlier one uses and has not waited
- * for it is reported, whatever the order they ran in.
+ * Programmatic dependent launch: a kernel that uses the bytes of an earlier one without waiting is
+ * reported, whatever the order in which they ran.
  */
 #include "test/test_graph.h"
 #include "test/test_soft.h"
@@ -285,7 +285,7 @@ Test(programmatic, a_copy_that_began_before_the_wait_is_told_of) {
     expect("at PTX line 11: cp.async", "which kernel first writes");
 }
 
-/* The box is read when it is waited for, and that is behind griddepcontrol.wait. */
+/* The box is read at its wait, which is after griddepcontrol.wait. */
 Test(programmatic, a_box_that_began_before_the_wait_is_told_of) {
     enum { WORDS = 2 };
     CUtensorMap map;

@@ -1,5 +1,6 @@
 /*
- * The queues and their threads: which stream is next, which thread works, and how a thread waits.
+ * The queues and their threads: the choice of the next stream and of the working thread, and how
+ * threads wait.
  */
 #include "queue.h"
 
@@ -20,9 +21,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A grid runs for SLICE_NS before other streams are looked at. A query works for QUERY_NS. Work
- * that nobody waits for is begun once it is between LAZY_NS and twice that old, and the helper that
- * does it goes back to sleep after IDLE_ROUNDS of LAZY_NS without work. */
+/* A grid runs for SLICE_NS before other streams get a turn. A query works for QUERY_NS. Work that
+ * no thread waits for starts when it is between LAZY_NS and twice that old, and the helper that
+ * executes it sleeps after IDLE_ROUNDS of LAZY_NS without work. */
 enum {
     SLICE_NS = 2000 * 1000,
     QUERY_NS = 100 * 1000,
@@ -37,7 +38,7 @@ static struct {
     pthread_cond_t calls; /* a host function is to be called */
     unsigned waiting;     /* threads in done */
     uint64_t pending;     /* operations in all queues */
-    uint64_t polled;    /* of them, those that wait for a value in memory, which nobody announces */
+    uint64_t polled;    /* of them, those that wait for a value in memory, which is not announced */
     uint64_t functions; /* of them, those that call a host function */
     bool has_caller;    /* the thread that calls them has been started */
     unsigned helpers;
@@ -61,7 +62,7 @@ static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
 
 #ifndef NDEBUG
 
-/* How many of the queued operations and of the events hold an event point. */
+/* The number of queued operations and events that hold an event point. */
 static int holders_of(const struct soft_event_point *point) {
     int holders = 0;
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
@@ -116,8 +117,8 @@ void soft_queue_pop(struct soft_stream *stream) {
     }
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
-    /* What was behind it may be left to the lazy helper: a thread that waits for a kernel of one
-     * device takes that one up again and again, and none of another. */
+    /* Its successors may be left to the lazy helper: a thread that waits for a kernel of one device
+     * executes slices of that kernel again and again, and none of other devices. */
     if (queue.lazy_asleep && queue.pending > 0) pthread_cond_broadcast(&queue.work);
     soft_stream_settle(stream);
     SOFT_DEEP_ASSERT(soft_queue_is_valid());
@@ -133,7 +134,7 @@ void soft_queue_want_caller(void) {
     pthread_cond_signal(&queue.calls);
 }
 
-/* What a step may do: for how long, and with operations up to which serial number. */
+/* The limits of a step: its duration, and the largest serial number of its operations. */
 struct step_limit {
     uint64_t slice_ns, serial;
 };
@@ -151,7 +152,7 @@ static bool step_some(struct soft_context *context, int priority, unsigned from,
     return false;
 }
 
-/* Does something for one of the streams of all contexts, urgent ones first, each in its turn. */
+/* Executes a step of one of the streams of all contexts, by priority, then round robin. */
 static bool step_within(struct step_limit limit) {
     if (queue.pending == 0) return false;
     unsigned turn = queue.turn++;
@@ -182,7 +183,7 @@ static void *help(void *argument) {
     return argument;
 }
 
-/* The serial number up to which nobody has waited for work: all up to there is LAZY_NS old. */
+/* The serial number up to which work is LAZY_NS old and no thread has waited for it. */
 static uint64_t last_neglected(void) {
     static uint64_t seen, seen_ns, neglected; /* the lock protects them */
     uint64_t now_ns = soft_now_ns();
@@ -194,9 +195,9 @@ static uint64_t last_neglected(void) {
     return neglected;
 }
 
-/* The first helper also begins what nobody waits for. Younger work it leaves alone: a thread that
- * submits some operations and waits for them does them itself, and is not held up by a helper that
- * takes the lock meanwhile. */
+/* The first helper also starts work that no thread waits for, but not younger work: a thread that
+ * submits some operations and waits for them executes them itself, without a helper that contends
+ * for the lock. */
 static void *help_lazily(void *argument) {
     unsigned idle = 0;
     pthread_mutex_lock(&soft_lock);
@@ -234,7 +235,7 @@ static void start_helpers(void) {
     pthread_attr_destroy(&attributes);
 }
 
-/* Calls a host function whose turn it is. Its stream may be gone with it. */
+/* Calls the next host function. This may free its stream. */
 static bool call_one(void) {
     for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (struct soft_stream *s = c->streams; s != NULL; s = s->next) {
@@ -341,7 +342,7 @@ static bool reached(const struct goal *goal) {
     return context_is_empty(goal->context);
 }
 
-/* A stream that is waited for stays, even if another thread destroys it. */
+/* A stream that a thread waits for is kept, even if another thread destroys it. */
 static void begin_waiting(const struct goal *goal) {
     pthread_mutex_lock(&soft_lock);
     if (goal->stream != NULL) goal->stream->waiting++;
@@ -355,7 +356,7 @@ static void end_waiting(const struct goal *goal) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* The program knows now what it has waited for. */
+/* The program is now ordered after what it has waited for. */
 static void know(const struct goal *goal) {
     if (goal->point != NULL) soft_order_know_point(goal->point);
     if (goal->stream != NULL) {

@@ -1,9 +1,9 @@
 /*
- * What queues hold: streams, their operations, and events.
+ * The contents of queues: streams, their operations, and events.
  *
- * An event holds an event point, a place in a stream that is reached once. Recording an event
- * again makes a new one; whoever waits for the old one still does. The legacy stream's implicit
- * order is made of event points too.
+ * An event holds an event point, a place in a stream that is reached once. Recording the event
+ * again makes a new point; waiters of the old one are unaffected. The legacy stream's implicit
+ * order consists of event points too.
  */
 #ifndef SOFT_STREAM_STATE_H
 #define SOFT_STREAM_STATE_H
@@ -29,20 +29,20 @@ struct soft_front {
 struct soft_event_point {
     int references;
     bool reached;
-    bool of_event; /* recorded by the program, not by an order that is implied */
+    bool of_event; /* recorded by the program, not by an implicit order */
     uint64_t time_ns;
     struct soft_prior *prior; /* of a kernel that has this point as its programmatic event */
     struct soft_stream_clock
-        *clock; /* where the order of streams is checked; so in streams and operations */
+        *clock; /* if the order of streams is checked; likewise in streams and operations */
 };
 
 struct soft_event {
     struct soft_context *context;
     unsigned flags;
-    struct soft_event_point *point; /* of the latest recording; NULL before the first */
-    struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
-    struct soft_front front;        /* the nodes that it stands for there */
-    struct soft_shared_event *shared; /* with other processes; NULL: with none */
+    struct soft_event_point *point;     /* of the latest recording; NULL before the first */
+    struct soft_capture *capture;       /* the capture of the latest recording, if any */
+    struct soft_front front;            /* the graph nodes that it represents */
+    struct soft_shared_event *shared;   /* with other processes; NULL: with none */
     struct soft_event *next, *previous; /* in the context's list */
 };
 
@@ -63,24 +63,24 @@ struct soft_operation {
     unsigned done;                  /* values that are dealt with */
     struct soft_launch *launch;     /* of a kernel */
     struct soft_event_point *point; /* to record or to wait for */
-    struct soft_exec *exec;         /* whose launch this ends; release takes back its reference */
+    struct soft_exec *exec;         /* whose launch this ends; release drops its reference */
     void (*release)(struct soft_exec *exec);
     uint8_t *staged; /* a copy of a pageable source */
     struct soft_stream_fault fault;
     struct soft_stream_clock *clock;
-    uint64_t serial; /* its number in the order of submission to any stream */
-    uint64_t queued; /* its number in the order of queueing, where that is checked */
+    uint64_t serial;  /* its number in the order of submission to any stream */
+    uint64_t queued;  /* its number in the order of queueing, if that is checked */
     const void *site; /* likewise, of the call that queued it: base/call_site.h */
 };
 
-/* What the next kernel in a stream may overlap; see dependence.h. */
+/* The kernels that the next kernel in a stream may overlap; see dependence.h. */
 struct soft_dependence {
     struct soft_prior *last;                    /* of the kernel that was queued last; or NULL */
     struct soft_prior *events[SOFT_PRIORS_MAX]; /* whose programmatic events are waited for */
     unsigned event_count;
 };
 
-/* Attributes of a stream that change nothing here. */
+/* Attributes of a stream without effect. */
 struct soft_stream_hints {
     CUaccessPolicyWindow window;
     int synchronization, domain;
@@ -97,13 +97,13 @@ struct soft_stream {
     struct soft_stream_hints hints;
     struct soft_capture *capture; /* that it is in; leave_capture takes it out */
     void (*leave_capture)(struct soft_stream *stream);
-    struct soft_front front; /* the nodes that its next one will depend on */
+    struct soft_front front; /* the nodes that its next node will depend on */
     CUgraphNode *info_nodes; /* what cuStreamGetCaptureInfo returned last */
     CUgraphEdgeData *info_data;
     struct soft_operation *first, *last;
     struct soft_stream_clock *clock;
     struct soft_dependence dependence;
-    bool is_traced;           /* its row has a name in the trace */
+    bool is_traced;           /* its row in the trace has a name */
     struct soft_stream *next; /* in the context's list */
 };
 

@@ -1,5 +1,5 @@
 /*
- * That the asserts about queues and the register of handles fire: each is broken on purpose.
+ * The asserts about queues and the set of handles fire: each is broken on purpose.
  */
 #include "state/handle_set.h"
 #include "base/deep_assert.h"

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A fault that belongs behind what a stream has queued. */
+/* A fault after the queued work of a stream. */
 static struct soft_operation *new_fault(const struct soft_fault_rule *rule, CUresult code,
                                         uint64_t chance) {
     struct soft_operation *operation = calloc(1, sizeof *operation);
@@ -33,8 +33,8 @@ CUresult soft_stream_fault_ask(struct soft_stream *stream) {
     return operation != NULL ? soft_queue_add(stream, operation) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The stream that an error comes to: the call's own while it lives, else the default one; none if
- * that is being captured. The caller holds soft_lock. */
+/* The stream that gets an error: the call's own while it exists, else the default one; none if that
+ * is being captured. The caller holds soft_lock. */
 static struct soft_stream *stream_of(const struct soft_call_fault *fault) {
     struct soft_context *context = soft_fault_context(fault);
     if (context == NULL || !soft_context_is(context)) return NULL;

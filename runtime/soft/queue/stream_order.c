@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What of each stream has happened: times[n] operations of the stream with that number. */
+/* The finished work per stream: times[n] operations of the stream with number n. */
 struct soft_stream_clock {
     uint64_t count;
     uint64_t *times;
@@ -29,14 +29,13 @@ struct soft_deed {
     char name[128];
 };
 
-static struct soft_stream_clock program,
-    ended; /* of the program, and of streams that are no more */
+static struct soft_stream_clock program, ended; /* of the program, and of destroyed streams */
 
 bool soft_order_on(void) {
     return soft_options()->check_stream;
 }
 
-/* ---- clocks; one that there is no memory for knows less, and more is found ---- */
+/* ---- clocks; one without memory knows less, and more is reported ---- */
 
 void soft_stream_clock_free(struct soft_stream_clock *clock) {
     if (clock == NULL) return;
@@ -158,7 +157,7 @@ static bool is_first(uint64_t serial, const struct soft_deed *earlier,
     return true;
 }
 
-/* Tells of the operation first that was queued first, whichever has run first. */
+/* Reports the operation that was queued first as the first, whichever ran first. */
 static void report_conflict(const struct soft_conflict *conflict, void *self) {
     const struct soft_deed *deed = self, *earlier = conflict->earlier;
     struct soft_report report = {.kind = "missing order of streams", .address = conflict->low};
@@ -191,7 +190,7 @@ static const struct soft_touch_order order = {comes_before, report_conflict, hol
 
 /* ---- what operations touch ---- */
 
-/* Adds a row, which may span allocations; what is no allocation is the program's own affair. */
+/* Adds a row, which may span allocations; memory outside of allocations is ignored. */
 static void add_row(struct soft_touched *touched, enum soft_touch touch, uint64_t address,
                     uint64_t bytes) {
     struct soft_allocation found;
@@ -218,7 +217,7 @@ static void learn_of(const struct soft_deed *writer, void *data) {
     join(data, writer->clock);
 }
 
-/* A value that was waited for has been written: by operations that are known, or by the program. */
+/* A value that was waited for has been written, by recorded operations or by the program. */
 static void add_values(struct soft_touched *touched, struct soft_stream_clock *clock,
                        const struct soft_task *task) {
     for (unsigned i = 0; i < task->is.values.count; i++) {
@@ -267,7 +266,7 @@ static void add_task(struct soft_touched *touched, struct soft_stream_clock *clo
 
 /* ---- the course of things ---- */
 
-/* A kernel that writes memory of the host may have told it that what comes before has happened. */
+/* A kernel that writes host memory may have signalled to the host that earlier work is done. */
 static void ask_kernels(void) {
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {
@@ -276,7 +275,7 @@ static void ask_kernels(void) {
                         soft_touched_told_host(launch->touched);
             if (!told) continue;
             soft_order_know_stream(s);
-            /* And part of itself, which its next operation will count. */
+            /* The part of its own stream will be counted by its next operation. */
             if (grow(&program, s->id + 1)) program.times[s->id] = time_of(s->clock, s->id) + 1;
         }
     }

@@ -3,11 +3,10 @@
  * ordered. The usual cause is a missing wait for an event.
  *
  * Each stream has a clock: for every stream, the work that is ordered before it. Operations advance
- * it, events carry it from one stream to another, and host waits carry it into the program's own
- * clock, which every operation queued later takes over. So the order of two operations does not
- * depend on when they really ran, and neither do the findings. All threads of the program count as
- * one, because their synchronization is unknown; the nodes of a graph count as ordered in the order
- * that they run in.
+ * it, events carry it from one stream to another, and host waits carry it into the program's clock,
+ * which every later queued operation takes over. So neither the order of two operations nor the
+ * findings depend on when they really ran. All threads of the program count as one, because their
+ * synchronization is unknown; the nodes of a graph count as ordered in the order that they run in.
  *
  * Active only with stream in TOLLENS_SOFT_CHECK; otherwise nothing is recorded. The caller holds
  * soft_lock for all of this.
@@ -22,20 +21,20 @@ bool soft_order_on(void);
 /* An operation is queued. */
 void soft_order_queue(struct soft_operation *operation);
 
-/* The operation at the head of a stream has been carried out. */
+/* The operation at the head of a stream has been executed. */
 void soft_order_done(struct soft_stream *stream, const struct soft_operation *operation);
 
-/* The program knows that all of a stream, or what comes before an event point, has happened. */
+/* The program has waited for a whole stream, or for an event point. */
 void soft_order_know_stream(const struct soft_stream *stream);
 void soft_order_know_point(const struct soft_event_point *point);
 
-/* The same for all streams of a context, and those that it has had. */
+/* The same for all streams of a context, including destroyed ones. */
 void soft_order_know_context(const struct soft_context *context);
 
-/* A stream that has drained ends: what it knows is kept. */
+/* A drained stream ends: its clock is kept. */
 void soft_order_end_stream(struct soft_stream *stream);
 
-/* A clock goes with its stream, event point or operation. */
+/* A clock is freed with its stream, event point or operation. */
 void soft_stream_clock_free(struct soft_stream_clock *clock);
 
 #endif

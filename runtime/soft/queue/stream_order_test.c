@@ -75,8 +75,8 @@ Test(stream_order, an_event_orders_also_when_it_was_reached_long_ago) {
 }
 
 Test(stream_order, what_is_not_waited_for_is_told_of_though_it_was_over) {
-    /* The first kernel has ended when the second one is launched, but the program has not asked:
-     * another stream's wait has carried it out. */
+    /* The first kernel has ended when the second one is launched, but the program has not waited
+     * for it: another stream's wait has executed it. */
     CUstream c = NULL;
     OK(cuStreamCreate(&c, CU_STREAM_NON_BLOCKING));
     api_put(data, 1, a);
@@ -357,8 +357,8 @@ Test(stream_order, memory_is_freed_in_order_too) {
     expect_nothing();
 }
 
-/* Were the free done first, the kernel would fail. All that could make it wait would order it as
- * well, so it has a long fill in front of it. */
+/* Were the free done first, the kernel would fail. Everything that could make it wait would also
+ * order it, so a long fill precedes it. */
 Test(stream_order, memory_is_not_freed_while_another_stream_uses_it) {
     enum { LONG = 64 << 20 };
     CUdeviceptr address = 0, large = 0;

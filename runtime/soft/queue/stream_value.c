@@ -20,7 +20,7 @@ static bool is_sound(const struct soft_stream_value *value) {
 CUresult soft_values_check(const struct soft_stream_value *items, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         if (!is_sound(&items[i])) return CUDA_ERROR_INVALID_VALUE;
-        /* Nothing of a device's writes to others is ever on its way here. */
+        /* Writes of devices to others are never pending here. */
         if ((items[i].flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0 && !items[i].write) {
             return CUDA_ERROR_NOT_SUPPORTED;
         }
@@ -28,7 +28,7 @@ CUresult soft_values_check(const struct soft_stream_value *items, unsigned count
     return CUDA_SUCCESS;
 }
 
-/* An item of a batch. false: it is none that is known. */
+/* An item of a batch. false: its type is unknown. */
 static bool read_item(const CUstreamBatchMemOpParams *item, struct soft_stream_value *value) {
     const int operation = item->operation;
     switch (operation) {

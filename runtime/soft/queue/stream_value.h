@@ -1,5 +1,5 @@
 /*
- * Values that streams wait for and write: reading and checking what a program asks for.
+ * Values that streams wait for and write: parses and checks the program's requests.
  */
 #ifndef SOFT_STREAM_VALUE_H
 #define SOFT_STREAM_VALUE_H

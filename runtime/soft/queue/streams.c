@@ -107,7 +107,7 @@ CUresult soft_stream_find(CUstream handle, struct soft_context **context,
 
 /* Makes one stream wait for what another has queued so far. */
 static CUresult order_after(struct soft_stream *later, struct soft_stream *earlier) {
-    /* What is over needs no waiting for, unless the order itself is looked at. */
+    /* Finished work needs no wait, unless the order is checked. */
     if (earlier->first == NULL && !soft_order_on()) return CUDA_SUCCESS;
     struct soft_event_point *point = soft_event_point_new(2);
     struct soft_operation *record = soft_operation_point(SOFT_OPERATION_RECORD, point);

@@ -41,7 +41,7 @@ static uint64_t row_at(const struct soft_copy_end *end, uint64_t row, uint64_t l
     return end->address + row * end->pitch + layer * end->slice;
 }
 
-/* Whether all rows lie in the addresses there are: none of the sums may run over. */
+/* Whether all rows are in the address space: no sum may overflow. */
 static bool fits(const struct soft_copy_end *end, const struct soft_copy *copy) {
     uint64_t rows = 0, layers = 0, last = 0;
     return !__builtin_mul_overflow(copy->height - 1, end->pitch, &rows) &&
@@ -51,7 +51,7 @@ static bool fits(const struct soft_copy_end *end, const struct soft_copy *copy) 
            !__builtin_add_overflow(last, copy->width, &last);
 }
 
-/* Whether a row is there; or, if a promise is enough, will be when a graph comes to it. */
+/* Whether a row is live; or, if a promise is enough, will be when a graph executes it. */
 static bool has_row(uint64_t address, uint64_t bytes, enum soft_access_kind kind, bool promised) {
     if (soft_space_is_live(address, bytes, kind)) return true;
     if (!promised) return false;

@@ -29,21 +29,21 @@ struct soft_kernel {
     bool explicit_clusters;
     uint32_t shared; /* dynamic bytes */
     bool cooperative;
-    bool programmatic;   /* it may begin before the kernel in front of it in its stream has ended */
+    bool programmatic;   /* it may begin before the preceding kernel in its stream has ended */
     uint8_t *parameters; /* as the kernel sees them, and eight bytes more; the task's own */
 };
 
-/* One end of a copy: rows of bytes, one row a pitch behind the other, and layers of rows. */
+/* One end of a copy: rows of bytes, one pitch apart, and layers of rows. */
 struct soft_copy_end {
     uint64_t address; /* of the first byte to copy, of the host or the device */
     uint64_t pitch, slice;
-    bool in_space; /* checked against what lives; else pageable host memory */
+    bool in_space; /* checked against live allocations; else pageable host memory */
 };
 
 struct soft_copy {
     struct soft_copy_end to, from;
     uint64_t width, height, depth; /* bytes, rows, layers */
-    uint64_t lost;                 /* bytes at the end that a fault keeps from being copied */
+    uint64_t lost;                 /* bytes at the end that a fault truncates */
 };
 
 struct soft_fill_rows {
@@ -55,7 +55,7 @@ struct soft_fill_rows {
 
 /* Waiting for a value in memory, and writing one. */
 struct soft_stream_value {
-    bool write, wide, nothing; /* nothing: a barrier, which the order of a stream already is */
+    bool write, wide, nothing; /* nothing: a barrier, which stream order already implies */
     bool raises;               /* a write that only ever makes the value larger */
     unsigned flags;
     uint64_t address, value;
@@ -87,25 +87,25 @@ struct soft_task {
 /* Frees what a task owns, not the task itself. */
 void soft_task_clear(struct soft_task *task);
 
-/* Copies a task with what it owns. false: the host has no memory. */
+/* Copies a task with everything it owns. false: the host is out of memory. */
 bool soft_task_copy(struct soft_task *to, const struct soft_task *from);
 
-/* Whether a range, or those of a copy or a fill, can be meant: within the addresses, and live or
+/* Whether a range, or those of a copy or a fill, are valid: within the address space, and live or
  * promised by a graph. */
 bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_access_kind kind);
 bool soft_copy_is_sound(const struct soft_copy *copy);
 bool soft_fill_is_sound(const struct soft_fill_rows *fill);
 
-/* Carries out a copy or a fill; staged is where the source was copied to, or NULL. false: a range
- * is not live. */
+/* Executes a copy or a fill; staged is the copy of the source, or NULL. false: a range is not
+ * live. */
 bool soft_copy_do(const struct soft_copy *copy, const uint8_t *staged);
 bool soft_fill_do(const struct soft_fill_rows *fill);
 
-/* The rows of a pageable source, one behind the other without gaps; NULL without memory. */
+/* The rows of a pageable source, without gaps; NULL without memory. */
 uint8_t *soft_copy_stage(const struct soft_copy *copy);
 
-/* Does an operation on a value; false: it waits, and its value has not come. ok becomes false where
- * the memory is not live. */
+/* Executes an operation on a value; false: it waits for another value. ok becomes false if the
+ * memory is not live. */
 bool soft_stream_value_do(const struct soft_stream_value *value, bool *ok);
 
 #endif

@@ -26,7 +26,7 @@ static bool find_row(const struct soft_copy_end *end, const struct soft_copy *co
     return false;
 }
 
-/* The first byte of a row that is the trouble: the row may begin well. */
+/* The first invalid byte of a row, whose begin may be valid. */
 static uint64_t first_byte(const struct loss *loss) {
     struct soft_allocation found;
     uint64_t byte = loss->address;
@@ -67,7 +67,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
 }
 
 void soft_task_fault_report(const struct soft_task *task, unsigned at,
-                          const struct soft_reach *reach) {
+                            const struct soft_reach *reach) {
     struct soft_report report = {.result = CUDA_ERROR_ILLEGAL_ADDRESS,
                                  .kind = soft_report_kind(CUDA_ERROR_ILLEGAL_ADDRESS)};
     struct loss loss;

@@ -7,9 +7,9 @@
 
 #include "task.h"
 
-/* Tells of the first byte that such a task may not use, on stderr, in the log and in the report
- * file. at: which of a batch's operations it was. Takes no lock of the driver's. */
+/* Reports the first byte that such a task may not use, on stderr, in the log and in the report
+ * file. at: the operation of the batch. Takes no lock of the driver. */
 void soft_task_fault_report(const struct soft_task *task, unsigned at,
-                          const struct soft_reach *reach);
+                            const struct soft_reach *reach);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Copies, fills and operations on values whose memory goes while they wait in a stream.
+ * Copies, fills and operations on values whose memory is freed while they wait in a stream.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -1,18 +1,18 @@
 /*
- * Trace of what devices do: an event for each launch, copy, fill, host function, operation on
- * values, allocation and free in a stream's order, and recorded event.
+ * Trace of the devices' work: one event per launch, copy, fill, host function, operation on values,
+ * stream-ordered allocation and free, and recorded event.
  *
- * All but nothing if there is no trace: base/trace_line.h. The caller holds soft_lock.
+ * Costs almost nothing without a trace: base/trace_line.h. The caller holds soft_lock.
  */
 #ifndef SOFT_TRACE_TASK_H
 #define SOFT_TRACE_TASK_H
 
 #include "queue_state.h"
 
-/* An operation is next in its stream, and nothing but itself keeps it from being done. */
+/* An operation is the head of its stream and depends on nothing else. */
 void soft_trace_begin(struct soft_operation *operation);
 
-/* An operation is done, and not freed yet. */
+/* An operation is done, but not freed yet. */
 void soft_trace_end(struct soft_stream *stream, const struct soft_operation *operation);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Counts launches, and writes them down when the process ends.
+ * Counts launches, and writes the counts when the process ends.
  */
 #include "usage.h"
 
@@ -23,7 +23,7 @@ void soft_usage_launch(struct soft_function *function) {
     function->is_launched = true;
 }
 
-/* One write, so that the lines of processes that share the file stay whole. */
+/* One write, so that lines of processes that share the file are not mixed. */
 static void at_exit(void) {
     char line[200];
     const char *path = soft_options()->summary;

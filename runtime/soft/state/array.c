@@ -28,7 +28,7 @@ unsigned soft_format_bytes(CUarray_format format) {
     }
 }
 
-/* Compressed and planar formats, and those that are normalised by name. */
+/* Compressed and planar formats, and formats with normalised names. */
 bool soft_format_is(CUarray_format format) {
     enum { UNORM_101010_2 = 0x50, YUV444_16 = 0xb5 };
     return soft_format_bytes(format) > 0 || format == UNORM_101010_2 ||
@@ -68,7 +68,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if ((layered || cube) && shape->Depth == 0) return CUDA_ERROR_INVALID_VALUE;
-    /* Only layers may lie above rows that are not there. */
+    /* Only layers may be above absent rows. */
     if (shape->Depth > 0 && shape->Height == 0 && !layered) return CUDA_ERROR_INVALID_VALUE;
     if (cube && (shape->Width != shape->Height || shape->Depth % 6 != 0)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -127,7 +127,7 @@ bool soft_array_find(CUarray handle, struct soft_array *array) {
     return is;
 }
 
-/* Takes one off the list. The caller holds soft_lock. */
+/* Removes one from the list. The caller holds soft_lock. */
 static void take(struct soft_array *array) {
     soft_handle_remove(SOFT_HANDLE_ARRAY, array);
     *array->link = array->next;

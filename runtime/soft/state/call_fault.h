@@ -1,5 +1,5 @@
 /*
- * Call fault: what the fault rules do to the call that a thread is in.
+ * Call fault: the effect of fault rules on a thread's current call.
  */
 #ifndef SOFT_CALL_FAULT_H
 #define SOFT_CALL_FAULT_H
@@ -15,12 +15,12 @@ struct soft_fault_rule;
 
 struct soft_call_fault {
     uint64_t thread; /* the thread's number, from 1 in the order of first calls; 0: none yet */
-    bool active;     /* a call is under way, and there are rules */
+    bool active;     /* there is a current call, and there are rules */
     enum soft_call call;
     bool own_default;
-    struct soft_context *context; /* of the stream that the call looked up first */
+    struct soft_context *context; /* of the first stream that the call looked up */
     uint64_t stream;              /* that stream's number; 0: none yet */
-    CUresult later;               /* comes behind what the call queues */
+    CUresult later;               /* happens after the work that the call queues */
     const struct soft_fault_rule *later_rule, *flip, *truncate, *timeout;
     uint64_t count; /* for messages: of the calls of this function */
 };

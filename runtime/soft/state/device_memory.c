@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-/* A driver maps what is larger than a page of 2 MiB by such pages, so that it begins at one; some
+/* A driver maps allocations larger than 2 MiB with pages of that size, so they begin at one; some
  * programs rely on more than the 256 bytes that the manual promises (Taichi on 4096). */
 static uint64_t alignment_of(uint64_t bytes) {
     const uint64_t page = UINT64_C(2) << 20;
@@ -23,7 +23,7 @@ static CUresult alloc(struct soft_context *context, enum soft_kind kind, uint64_
     if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t charged = soft_memory_rounded(bytes);
     if (!soft_device_charge(device, charged)) {
-        /* What pools hold without need is worth less than this. */
+        /* Memory that pools hold in reserve is released first. */
         soft_pools_release(device, true);
         if (!soft_device_charge(device, charged)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -54,7 +54,7 @@ CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, u
 
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host) {
-    /* Pages that cannot be there at once cannot be pinned. */
+    /* More pages than the machine has cannot be pinned. */
     uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (bytes / page >= pages) return CUDA_ERROR_OUT_OF_MEMORY;
     const struct soft_allocation wanted = {.bytes = bytes,

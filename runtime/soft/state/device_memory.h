@@ -9,7 +9,7 @@
 
 #include "driver_state.h"
 
-/* Allocates in a context. CUDA_ERROR_OUT_OF_MEMORY: the device, or the host, has no more. */
+/* Allocates in a context. CUDA_ERROR_OUT_OF_MEMORY: the device or the host is out of memory. */
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address);
 
 /* The same for a CUDA array's elements. */
@@ -19,10 +19,10 @@ CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, u
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host);
 
-/* Gives back what was taken out of the space. */
+/* Uncharges what was removed from the space. */
 void soft_memory_refund(const struct soft_allocation *was);
 
-/* Frees a context's memory or a pool's at once, whoever uses it. */
+/* Frees a context's memory or a pool's at once, even if it is in use. */
 void soft_memory_free(CUdeviceptr address);
 
 /* Frees all that a context has. */

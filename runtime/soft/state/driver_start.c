@@ -1,5 +1,5 @@
 /*
- * Making the devices, each with its memory pools.
+ * Creates the devices, each with its memory pools.
  */
 #include "driver_start.h"
 

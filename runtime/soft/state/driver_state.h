@@ -16,8 +16,8 @@
 
 enum {
     SOFT_DEVICES_MAX = 8,
-    SOFT_CONTEXTS_MAX = 63, /* alive at a time: each has a bit in struct soft_reach */
-    SOFT_SLOT_NONE = 63,    /* the bit of what belongs to no context */
+    SOFT_CONTEXTS_MAX = 63, /* live at a time: each has a bit in struct soft_reach */
+    SOFT_SLOT_NONE = 63,    /* the bit of memory without a context */
     SOFT_PRIORITY_GREATEST = -5,
     SOFT_LIMITS = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1
 };
@@ -27,8 +27,8 @@ struct soft_stream;
 struct soft_device {
     int ordinal;
     uint64_t memory_bytes, memory_used;
-    uint64_t memory_given;               /* how much it gives out: all of it but for a fault */
-    CUresult lost;                       /* what a fault has made contexts of it fail with */
+    uint64_t memory_given;               /* how much it allocates: all of it, except with a fault */
+    CUresult lost;                       /* the error that a fault has set for its contexts */
     struct soft_context *primary;        /* made once and kept */
     struct soft_pool *usual_pool, *pool; /* the default memory pool, and the one in use */
     struct soft_pool *graph_pool;        /* what graphs allocate comes from it */
@@ -36,7 +36,7 @@ struct soft_device {
 
 struct soft_context {
     struct soft_device *device;
-    uint64_t id; /* never given out again; 0 before the first use */
+    uint64_t id; /* never reused; 0 before the first use */
     bool alive;
     int retained;   /* how often, of a primary context */
     int attached;   /* how often beyond its creation, by cuCtxAttach */
@@ -50,7 +50,7 @@ struct soft_context {
     struct soft_stream *legacy; /* the default stream; in the list too */
     struct soft_event *events;
     struct soft_module *modules;
-    struct soft_context *next; /* in the list of all, dead ones too */
+    struct soft_context *next; /* in the list of all, including destroyed ones */
 };
 
 extern pthread_mutex_t soft_lock;
@@ -62,20 +62,20 @@ CUresult soft_state_check(void);
 /* Whether this process was forked from one that had initialised the devices. Any thread. */
 bool soft_state_is_forked(void);
 
-/* What cuInit does last. The caller holds soft_lock. */
+/* The last step of cuInit. The caller holds soft_lock. */
 void soft_state_ready(void);
 
-/* The device of a number; NULL if there is none. */
+/* The device with a number; NULL if there is none. */
 struct soft_device *soft_device_of(CUdevice device);
 
 enum { SOFT_GRANULE_BYTES = 512 };
 
-/* Memory is charged in granules: what bytes cost. */
+/* Memory is charged in granules: the charge of a number of bytes. */
 static inline uint64_t soft_memory_rounded(uint64_t bytes) {
     return (bytes + SOFT_GRANULE_BYTES - 1) / SOFT_GRANULE_BYTES * SOFT_GRANULE_BYTES;
 }
 
-/* Charges a device's memory, or gives back; false: there is not so much left. */
+/* Charges a device's memory, or uncharges it; false: not enough is left. */
 bool soft_device_charge(struct soft_device *device, uint64_t bytes);
 void soft_device_refund(struct soft_device *device, uint64_t bytes);
 

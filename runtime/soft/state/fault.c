@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-/* How often a function was called: by all, by one thread, or for one stream. */
+/* The number of calls of a function: by all threads, by one thread, or for one stream. */
 struct tally {
     enum soft_call call;
     enum soft_fault_scope scope;
@@ -90,8 +90,7 @@ CUresult soft_fault_state(void) {
 
 /* ---- which calls ---- */
 
-/* Counts a call. 0: there is no memory to count with, and no rule applies. The caller holds the
- * lock. */
+/* Counts a call. 0: out of memory, and no rule applies. The caller holds the lock. */
 static uint64_t count_call(enum soft_call call, enum soft_fault_scope scope, uint64_t of) {
     struct tally **link =
         &faults.tallies[((uint64_t)call * 31 + of * 7 + (uint64_t)scope) % BUCKETS];
@@ -135,7 +134,7 @@ static bool strikes(struct soft_fault_rule *rule, const struct soft_call_fault *
     if (rule->nth != 0 && count != rule->nth) return false;
     if (rule->every != 0 && count % rule->every != 0) return false;
     if (rule->by_chance) {
-        /* 53 bits are as many as a double holds. */
+        /* 53 bits are those of a double. */
         double share = (double)(draw(rule, fault, of, count) >> 11) / (double)(1ull << 53);
         if (!(share * 100 < rule->percent)) return false;
     }
@@ -165,7 +164,7 @@ static void lose(struct soft_context *context, const struct soft_fault_rule *rul
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* What one rule does; us sums up delays. */
+/* Applies one rule; us sums up delays. */
 static void apply(const struct soft_fault_rule *rule, struct soft_call_fault *fault,
                   CUresult *result, uint64_t *us) {
     struct soft_context *context = soft_fault_context(fault);
@@ -215,7 +214,7 @@ static void wait_us(uint64_t us) {
     while (us > 0 && nanosleep(&left, &left) != 0) continue;
 }
 
-/* Asks the rules of one scope what is to happen to the call under way. */
+/* Applies the rules of one scope to the current call. */
 static CUresult ask(struct soft_call_fault *fault, enum soft_fault_scope scope, uint64_t of,
                     uint64_t *us) {
     CUresult result = CUDA_SUCCESS;
@@ -290,7 +289,7 @@ void soft_fault_strike(struct soft_context *context, const struct soft_stream_fa
     }
 }
 
-/* ---- what happens to the call's own work ---- */
+/* ---- faults of the call's own work ---- */
 
 uint64_t soft_fault_lost(uint64_t bytes) {
     const struct soft_call_fault *fault = soft_fault_now();
@@ -303,7 +302,7 @@ uint64_t soft_fault_lost(uint64_t bytes) {
 uint64_t soft_fault_instructions(uint64_t otherwise) {
     struct soft_call_fault *fault = soft_fault_now();
     if (fault == NULL || fault->timeout == NULL) return otherwise;
-    /* It ends so even if it is over before. */
+    /* It ends with this code even if it finishes earlier. */
     fault->later = CUDA_ERROR_LAUNCH_TIMEOUT;
     fault->later_rule = fault->timeout;
     return fault->timeout->instructions;

@@ -13,43 +13,43 @@
 
 #include "call_fault.h"
 
-/* What happens in a stream, when it comes to its place among the stream's work. */
+/* A fault in a stream, executed in order with the stream's work. */
 struct soft_stream_fault {
     const struct soft_fault_rule *rule;
     CUresult code;   /* of an error; CUDA_SUCCESS: a bit flips */
-    uint64_t chance; /* chooses the bit, where the rule does not name it */
+    uint64_t chance; /* selects the bit, if the rule does not name it */
 };
 
-/* CUDA_SUCCESS, or the code that cuInit returns because the file of rules cannot be read or parsed.
- * The reason was printed on stderr. */
+/* CUDA_SUCCESS, or the code that cuInit returns because the rules cannot be read or parsed. The
+ * reason was printed on stderr. */
 CUresult soft_fault_state(void);
 
-/* Around every call: what it returns instead of doing its work. */
+/* Around every call: the code that it returns instead of doing its work. */
 CUresult soft_fault_begin(enum soft_call call, bool own_default);
 
-/* What the rules do to the call under way; NULL: there is none, or there are no rules. */
+/* The faults of the current call; NULL: there is no call, or there are no rules. */
 struct soft_call_fault *soft_fault_now(void);
 
-/* The call has looked up a stream, which the fault has the number of: asks the rules about streams,
- * and waits where they want a delay. */
+/* The call has looked up a stream, whose number is in the fault: applies the rules about streams,
+ * and waits if they demand a delay. */
 CUresult soft_fault_ask_stream(struct soft_call_fault *fault);
 
-/* What is drawn for the bit that the call flips. */
+/* The random numbers for the bit that the call flips. */
 uint64_t soft_fault_chance(const struct soft_call_fault *fault);
 
-/* The context that the call is about: its stream's, or the thread's current one; or NULL. */
+/* The context of the call: its stream's, or the thread's current one; or NULL. */
 struct soft_context *soft_fault_context(const struct soft_call_fault *fault);
 
-/* How many bytes at the end of a copy of so many are not copied. */
+/* The number of bytes at the end of a copy that are not copied. */
 uint64_t soft_fault_lost(uint64_t bytes);
 
-/* How many instructions a kernel that the call launches may execute, where others may so many. */
+/* The instruction budget of a kernel that the call launches; otherwise is that of other kernels. */
 uint64_t soft_fault_instructions(uint64_t otherwise);
 
-/* How much a device gives out of so much memory. */
+/* The memory that a device of this size allocates. */
 uint64_t soft_fault_budget(int device, uint64_t bytes);
 
-/* A stream has come to a fault. The caller holds soft_lock. */
+/* A stream executes a fault. The caller holds soft_lock. */
 void soft_fault_strike(struct soft_context *context, const struct soft_stream_fault *fault);
 
 #endif

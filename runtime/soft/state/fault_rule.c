@@ -1,5 +1,5 @@
 /*
- * Reads fault rules: one table lists the keys and the actions that use them.
+ * Parses fault rules: one table lists the keys and the actions that use them.
  */
 #include "fault_rule.h"
 #include "tollens/cuda_abi.h"
@@ -244,7 +244,7 @@ static bool read_member(struct rule_text *state, const struct soft_json *value) 
     return refuse(state->error, value->name_place, "unknown key \"%.60s\" in a rule", value->name);
 }
 
-/* At most one of several keys makes sense. */
+/* At most one of several keys is allowed. */
 static bool read_alternatives(const struct soft_json *object, struct soft_json_error *error,
                               const char *const names[], int count) {
     const char *first = NULL;
@@ -331,8 +331,8 @@ bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t by
     return true;
 }
 
-/* Only the last star is ever tried again, at one more character of the name: what an earlier one
- * takes makes no difference. So the work grows with the product of the lengths. */
+/* Only the last star is ever retried, with one more character of the name, because the matches of
+ * earlier stars do not matter. So the work grows with the product of the lengths. */
 bool soft_fault_matches(const char *pattern, const char *name) {
     const char *star = NULL, *retry = NULL;
     while (*name != '\0') {

@@ -1,5 +1,5 @@
 /*
- * The file of fault rules: what it may say, and what is refused with its place.
+ * The file of fault rules: valid rules, and refused ones with their place.
  */
 #include "fault_rule.h"
 #include "test/test_api.h"
@@ -138,7 +138,7 @@ Test(fault_rule, patterns_widen_names) {
     }
 }
 
-/* Every call asks every rule. Trying each star at each place again would take hours here. */
+/* Every call checks every rule. Trying each star at each place again would take hours here. */
 Test(fault_rule, many_stars_take_no_longer_than_one) {
     char pattern[202], name[101];
     for (size_t i = 0; i < 200; i++) pattern[i] = i % 2 == 0 ? '*' : 'a';

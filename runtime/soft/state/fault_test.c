@@ -1,5 +1,5 @@
 /*
- * Faults on request: what each action does, and which calls each selector picks.
+ * Injected faults: the effect of each action, and the calls of each selector.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -8,13 +8,13 @@
 
 enum { CLUSTER_POLICY_MAX = 2 };
 
-/* What the kernel's text demands comes before what the program has set. */
+/* The requirements of the kernel's text take precedence over the program's settings. */
 static const uint32_t *required(const struct soft_function *function) {
     const uint32_t *own = function->code->cluster_required;
     return own[0] > 0 ? own : function->clusters.required;
 }
 
-/* A program may demand what the text leaves open. */
+/* A program may require what the text does not. */
 static CUresult require(struct soft_function *function, int dimension, int value) {
     const uint32_t *own = function->code->cluster_required;
     if (value < 0 || value > SOFT_CLUSTER_MAX) return CUDA_ERROR_INVALID_VALUE;
@@ -23,13 +23,13 @@ static CUresult require(struct soft_function *function, int dimension, int value
     return CUDA_SUCCESS;
 }
 
-/* Of the text that has the kernel, whether it uses them or not. */
+/* Of the kernel's text, whether it uses them or not. */
 static int constant_bytes(const struct ptx_module *text) {
     uint64_t bytes = 0;
     for (const struct ptx_variable *v = text->variables; v != NULL; v = v->next) {
         if (v->space == PTX_constant) bytes += v->bytes;
     }
-    return (int)bytes; /* at most 64 KiB, as the loader makes sure */
+    return (int)bytes; /* at most 64 KiB, as checked by the loader */
 }
 
 CUresult soft_function_attribute(const struct soft_function *function, int attribute, int *value) {

@@ -33,7 +33,7 @@ struct soft_graph_memory *soft_graph_memory_new(struct soft_device *device, uint
 
 void soft_graph_memory_release(struct soft_graph_memory *memory) {
     if (memory == NULL || --memory->references > 0) return;
-    /* What is still out keeps its addresses by being there. */
+    /* Memory that is still allocated keeps its addresses. */
     soft_space_unreserve(memory->address, memory->bytes);
     *memory->link = memory->next;
     if (memory->next != NULL) memory->next->link = memory->link;

@@ -35,7 +35,7 @@ static void put(uintptr_t key, const struct soft_maker *maker) {
     handles.entries[at] = (struct entry){key, *maker};
 }
 
-/* Makes room, and forgets what was removed: the table grows with what lives, however many handles
+/* Grows the table and drops removed handles: its size depends on the live handles, however many
  * come and go. */
 static bool make_room(void) {
     struct entry *old = handles.entries;

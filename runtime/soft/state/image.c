@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. What
- * is wrong behind that the reader tells; of other texts a driver says only that they are no image.
+/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. The
+ * reader reports later errors; for other texts a driver says only that they are no image.
  */
 static bool begins_as_ptx(const char *text) {
     text += strspn(text, " \t\r\n\v\f");
@@ -28,11 +28,11 @@ enum soft_image_kind soft_image_kind(const void *image) {
     int i = 0;
     while (i < 4 && bytes[i] == elf[i]) i++;
     if (i < 4) return begins_as_ptx(image) ? SOFT_IMAGE_TEXT : SOFT_IMAGE_NONE;
-    /* An ELF header goes on with its class, 64 bits, and the order of bytes, little-endian. */
+    /* An ELF header continues with its class, 64 bits, and the byte order, little-endian. */
     return bytes[4] == 2 && bytes[5] == 1 ? SOFT_IMAGE_CUBIN : SOFT_IMAGE_NONE;
 }
 
-/* Puts a module into its context's list and its handles into the register. */
+/* Adds a module to its context's list and registers its handles. */
 static bool add_handles(struct soft_context *context, struct soft_module *module) {
     bool ok = soft_handle_add(SOFT_HANDLE_MODULE, module);
     for (struct soft_function *f = module->functions; f != NULL && ok; f = f->next) {
@@ -52,7 +52,7 @@ static void remove_handles(struct soft_module *module) {
     }
 }
 
-/* A cubin is an ELF file, of which a header may be cut off. */
+/* A cubin is an ELF file, whose header may be truncated. */
 static CUresult refuse_cubin(const void *image, const struct soft_jit *jit) {
     char says[SOFT_FATBIN_SAYS];
     if (jit->image_bytes < SOFT_CUBIN_BYTES) {
@@ -64,7 +64,7 @@ static CUresult refuse_cubin(const void *image, const struct soft_jit *jit) {
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The source and its text are one piece of memory, so that one call of free ends both. */
+/* The source and its text are one allocation, so that one free releases both. */
 static CUresult fatbin_source(const void *image, const struct soft_jit *jit,
                               struct soft_source **sources) {
     char says[SOFT_FATBIN_SAYS];
@@ -139,6 +139,6 @@ void soft_image_unload(struct soft_context *context, struct soft_module *module)
     if (*link == module) *link = module->next;
     remove_handles(module);
     pthread_mutex_unlock(&soft_lock);
-    /* Launches that have not ended hold references of their own. */
+    /* Unfinished launches hold their own references. */
     soft_module_release(module);
 }

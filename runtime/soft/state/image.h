@@ -1,13 +1,13 @@
 /*
- * Image: what a program loads a module from.
+ * Image: the source of a module.
  */
 #ifndef SOFT_IMAGE_H
 #define SOFT_IMAGE_H
 
 #include "jit.h"
 
-/* What an image is: a text; texts that were linked; a fat binary, which may have PTX; a cubin, of
- * which this device runs none; or none of them. */
+/* The kind of an image: a text; linked texts; a fat binary, which may have PTX; a cubin, which this
+ * device cannot run; or unknown. */
 enum soft_image_kind {
     SOFT_IMAGE_TEXT,
     SOFT_IMAGE_LINKED,
@@ -19,16 +19,16 @@ enum soft_image_kind soft_image_kind(const void *image);
 
 /* The texts of an image, in an array to be freed; a text from a fat binary ends with the array, the
  * others are in the image. CUDA_ERROR_NO_BINARY_FOR_GPU: it has no PTX for this device, and the log
- * says what it has; CUDA_ERROR_INVALID_IMAGE: it is damaged. */
+ * lists its contents; CUDA_ERROR_INVALID_IMAGE: it is damaged. */
 CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
                             struct soft_source **sources, unsigned *count);
 
-/* Loads an image of any kind into a context, and puts the module into the context's list and the
- * register. */
+/* Loads an image of any kind into a context, adds the module to the context's list and registers
+ * it. */
 CUresult soft_image_load(struct soft_context *context, const void *image,
                          const struct soft_jit *jit, struct soft_module **module);
 
-/* Takes a module out of both again, and gives it back. The caller does not hold soft_lock. */
+/* Unregisters and releases a module. The caller does not hold soft_lock. */
 void soft_image_unload(struct soft_context *context, struct soft_module *module);
 
 #endif

@@ -16,7 +16,7 @@ struct imported {
 static struct imported *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Forgets what has ended with its context. The caller holds the lock. */
+/* Removes entries of destroyed contexts. The caller holds the lock. */
 static void clean(void) {
     for (struct imported **link = &all; *link != NULL;) {
         struct imported *item = *link;
@@ -30,7 +30,7 @@ static void clean(void) {
     }
 }
 
-/* Maps a file that is open, and takes it into the list. The caller holds the lock. */
+/* Maps an open file, and adds it to the list. The caller holds the lock. */
 static CUresult map(const struct soft_context *context, const struct soft_shared_name *name,
                     int file, CUdeviceptr *address) {
     struct soft_shared_note note;
@@ -47,7 +47,7 @@ static CUresult map(const struct soft_context *context, const struct soft_shared
                                            .device = context->device->ordinal,
                                            .slot = context->reach.slot,
                                            .backing = backing};
-    /* What could not be put into the space has given the backing back. */
+    /* If the space cannot take it, the backing has been released. */
     const struct soft_allocation *allocation = soft_space_alloc(&wanted, SOFT_GRANULE_BYTES);
     if (allocation == NULL) {
         free(item);

@@ -9,13 +9,14 @@
 #include "driver_state.h"
 #include "memory/shared_bytes.h"
 
-/* Maps what a name means for a context; the second time, it gives the same address and counts.
- * CUDA_ERROR_INVALID_VALUE: it is no name; CUDA_ERROR_INVALID_CONTEXT: it is this process's own;
- * CUDA_ERROR_MAP_FAILED: the other process, or its memory, is gone; CUDA_ERROR_OUT_OF_MEMORY. */
+/* Maps the memory of a name for a context; the second time, it returns the same address and counts
+ * the opening. CUDA_ERROR_INVALID_VALUE: it is no name; CUDA_ERROR_INVALID_CONTEXT: it is this
+ * process's own; CUDA_ERROR_MAP_FAILED: the other process, or its memory, is gone;
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult soft_imported_open(const struct soft_context *context, const struct soft_shared_name *name,
                             CUdeviceptr *address);
 
-/* Undoes one opening; the last one unmaps. false: nothing that was opened begins there. */
+/* Undoes one opening; the last one unmaps. false: no opened memory begins there. */
 bool soft_imported_close(CUdeviceptr address);
 
 #endif

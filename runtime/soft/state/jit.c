@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value that must lie in a range to be taken; most are then not looked at any more: a program
- * that is interpreted has no registers to save and nothing to optimise. */
+/* An option whose value is only checked: an interpreter has no registers to save and nothing to
+ * optimise. */
 struct option_range {
     int option;
     uintptr_t low, high;
@@ -48,7 +48,7 @@ static bool is_in_range(int option, uintptr_t value) {
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (ranges[i].option == option) return value >= ranges[i].low && value <= ranges[i].high;
     }
-    /* Names without a count are not looked at. */
+    /* Names without a count are ignored. */
     return option >= CU_JIT_GLOBAL_SYMBOL_NAMES && option < CU_JIT_NUM_OPTIONS;
 }
 
@@ -123,7 +123,7 @@ void soft_jit_fail(const struct soft_jit *jit, const char *text) {
     answer(&jit->info, "");
     answer(&jit->errors, text);
     log_time(jit);
-    /* Who gave no place for the log would learn of a code and nothing more. */
+    /* Without a buffer for the log, the program would get only a code. */
     if (jit->errors.buffer != NULL && jit->errors.bytes > 0) {
         soft_log_add(text);
     } else {
@@ -131,7 +131,7 @@ void soft_jit_fail(const struct soft_jit *jit, const char *text) {
     }
 }
 
-/* What a verbose loading says of each kernel. */
+/* The log of a verbose load, per kernel. */
 static void log_kernels(const struct soft_jit *jit, const struct soft_module *module) {
     char text[4096] = "";
     size_t used = 0;
@@ -146,12 +146,12 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }
-    text[used] = '\0'; /* the one that did not fit is left out */
+    text[used] = '\0'; /* the line that did not fit is left out */
     answer(&jit->info, text);
     answer(&jit->errors, "");
 }
 
-/* Whether every text is for a device like this one, or like the one that was asked for. */
+/* Whether every text is for a device like this one, or for the requested target. */
 static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         if ((int)module->units[u].ptx.target <= target) continue;

@@ -21,8 +21,8 @@ struct soft_loaded {
     struct soft_loaded *next;
 };
 
-/* What the library is loaded from in each context. Of a fat binary the text suffices, which its
- * source has already. */
+/* The image that each context loads. For a fat binary the text is enough, which its source has
+ * already. */
 static void *copy_image(const void *image, const struct soft_source *source) {
     const enum soft_image_kind kind = soft_image_kind(image);
     const void *from = kind == SOFT_IMAGE_FATBIN ? source->text : image;
@@ -136,7 +136,7 @@ void soft_library_forget(struct soft_library *library, const struct soft_module 
     }
 }
 
-/* The module a context has already. The caller holds soft_lock. */
+/* The existing module of a context. The caller holds soft_lock. */
 static struct soft_module *find_module(const struct soft_library *library,
                                        const struct soft_context *context) {
     const struct soft_loaded *loaded = library->loaded;
@@ -144,7 +144,7 @@ static struct soft_module *find_module(const struct soft_library *library,
     return loaded != NULL ? loaded->module : NULL;
 }
 
-/* What has been set for the kernels on the context's device holds for the new functions. */
+/* The attributes of the kernels on the context's device apply to the new functions. */
 static void take_settings(const struct soft_library *library, struct soft_module *module) {
     for (unsigned i = 0; i < library->kernel_count; i++) {
         const struct soft_library_kernel *kernel = &library->kernels[i];

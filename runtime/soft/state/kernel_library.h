@@ -18,11 +18,11 @@ struct soft_library_kernel {
 };
 
 struct soft_library {
-    void *image;                   /* a copy of what it was made from */
-    struct soft_module *prototype; /* loaded into no context: what its kernels are */
+    void *image;                   /* a copy of its image */
+    struct soft_module *prototype; /* loaded into no context: the properties of its kernels */
     struct soft_library_kernel *kernels;
     unsigned kernel_count;
-    struct soft_loaded *loaded; /* a module for each context that has used it */
+    struct soft_loaded *loaded; /* one module per context that has used it */
 };
 
 /* Makes a library of an image and registers it. */
@@ -41,19 +41,19 @@ void soft_library_forget(struct soft_library *library, const struct soft_module 
 CUresult soft_library_function(struct soft_library_kernel *kernel, struct soft_context *context,
                                struct soft_function **function);
 
-/* Tells a device's functions of a kernel how much dynamic shared memory they may have now. */
+/* Sets the maximum dynamic shared memory of a kernel's functions on a device. */
 void soft_library_allow_shared(struct soft_library_kernel *kernel, int device, uint32_t bytes);
 
 /* The same of its clusters. */
 void soft_library_set_clusters(struct soft_library_kernel *kernel, int device,
                                const struct soft_cluster_settings *clusters);
 
-/* The function that a handle means in a context: a CUfunction, or a CUkernel passed for one.
+/* The function of a handle in a context: a CUfunction, or a CUkernel instead.
  * CUDA_ERROR_INVALID_HANDLE: it is neither. */
 CUresult soft_function_find(CUfunction handle, struct soft_context *context,
                             struct soft_function **function);
 
-/* The context that a function is of; NULL: the handle is no function. */
+/* The context of a function; NULL: the handle is no function. */
 struct soft_context *soft_function_home(CUfunction handle);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Managed memory: a list of allocations, each with what was advised of its pages.
+ * Managed memory: a list of allocations, each with the advice for its pages.
  */
 #include "managed.h"
 
@@ -13,7 +13,7 @@ enum { PAGE_BYTES = 65536, CPU_BIT = SOFT_DEVICES_MAX };
 
 struct managed_page {
     bool read_mostly;
-    uint16_t accessed_by; /* a bit for each device, and one for the host */
+    uint16_t accessed_by; /* one bit per device, and one for the host */
     CUmemLocation preferred, prefetched;
 };
 
@@ -29,9 +29,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_INVALID,
                                       .id = CU_DEVICE_INVALID};
 
-/* Pages of which nothing is advised; NULL without memory. */
+/* Pages without advice; NULL without memory. */
 static struct managed *new_pages(uint64_t bytes) {
-    const uint64_t pages = bytes / PAGE_BYTES + 2; /* it may begin and end inside of pages */
+    const uint64_t pages = bytes / PAGE_BYTES + 2; /* it may begin and end inside pages */
     if (pages > SIZE_MAX / 2 / sizeof(struct managed_page)) return NULL;
     struct managed *managed =
         calloc(1, sizeof *managed + (size_t)pages * sizeof(struct managed_page));
@@ -41,7 +41,7 @@ static struct managed *new_pages(uint64_t bytes) {
     return managed;
 }
 
-/* Takes out of the list what a freed range has left there. The caller holds the lock. */
+/* Removes the entries of a freed range. The caller holds the lock. */
 static void forget(CUdeviceptr address, uint64_t bytes) {
     for (struct managed **link = &all; *link != NULL;) {
         struct managed *m = *link;
@@ -94,8 +94,8 @@ static bool contains(uint64_t begin, uint64_t all_bytes, CUdeviceptr address, ui
            bytes <= all_bytes - (address - begin);
 }
 
-/* Finds the allocation that contains a range; NULL: there is none. A module's variables come and go
- * with it, unseen from here, and have their pages from the first question on. The caller holds the
+/* Finds the allocation that contains a range; NULL: there is none. A module's variables are created
+ * and freed without notification; their pages are created at the first query. The caller holds the
  * lock. */
 static struct managed *find(CUdeviceptr address, uint64_t bytes) {
     struct soft_allocation live;
@@ -186,7 +186,7 @@ CUresult soft_managed_prefetch(CUdeviceptr address, uint64_t bytes, const CUmemL
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* What all pages have in common: a place that differs is none. */
+/* The common value of all pages; differing locations count as none. */
 static struct managed_page common(const struct managed_page *pages, uint64_t count) {
     struct managed_page same = pages[0];
     for (uint64_t i = 1; i < count; i++) {

@@ -13,7 +13,7 @@ enum { CHUNK_BYTES = 2 << 20 };
 
 static struct soft_pool *all;
 
-/* Whether the pool's memory is of its device. */
+/* Whether the pool's memory is on its device. */
 static bool is_charged(const struct soft_pool *pool) {
     return !pool->on_host && !pool->imported;
 }
@@ -33,7 +33,7 @@ struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps
     pool->bytes_max = properties->maxSize != 0 ? in_chunks(properties->maxSize) : UINT64_MAX;
     for (int i = 0; i < 3; i++) pool->reuse[i] = 1;
     pool->on_host = properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
-    /* Memory of the host is the host's alone until the program says more. */
+    /* Only the host may use host memory until the program grants more. */
     pool->readers = pool->writers = pool->on_host ? 0 : 1u << device->ordinal;
     pool->next = all;
     pool->link = &all;
@@ -55,7 +55,7 @@ void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
     pool->reserved = kept;
 }
 
-/* Frees a pool that is destroyed and has nothing left. */
+/* Frees a destroyed pool without allocations. */
 static void end_if_unused(struct soft_pool *pool) {
     if (!pool->destroyed || pool->used > 0) return;
     pool->unseen = 0;
@@ -83,14 +83,14 @@ void soft_pools_release(const struct soft_device *device, bool all_of_it) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-/* Makes a pool reserve so many bytes in all. */
+/* Makes a pool reserve this many bytes in all. */
 static bool reserve(struct soft_pool *pool, uint64_t bytes) {
     struct soft_device *device = pool->device;
     uint64_t more = bytes - pool->reserved;
     if (bytes > pool->bytes_max) return false;
     if (!is_charged(pool)) more = 0;
     if (more > device->memory_given - device->memory_used) {
-        /* What other pools hold without need is worth less than this. */
+        /* Memory that other pools hold in reserve is released first. */
         for (struct soft_pool *other = all; other != NULL; other = other->next) {
             if (other->device != device || other == pool) continue;
             other->unseen = 0;
@@ -104,7 +104,7 @@ static bool reserve(struct soft_pool *pool, uint64_t bytes) {
     return true;
 }
 
-/* Takes bytes out of what a pool has reserved, or reserves more. */
+/* Takes bytes from a pool's reserve, or reserves more. */
 static bool take(struct soft_pool *pool, uint64_t bytes) {
     uint64_t used = pool->used + bytes;
     if (used < bytes || used > UINT64_MAX / 2) return false;
@@ -121,8 +121,7 @@ static void put_back(struct soft_pool *pool, uint64_t bytes) {
     end_if_unused(pool);
 }
 
-/* Bytes of their own for what the host or another process is to use; elsewhere the space finds
- * them. */
+/* Separate bytes for memory of the host or another process; otherwise the space allocates them. */
 static bool take_bytes(const struct soft_pool *pool, struct soft_allocation *wanted) {
     bool shares = pool->properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
     struct soft_shared_note note = {.kind = SOFT_SHARED_MEMORY, .device = wanted->device};

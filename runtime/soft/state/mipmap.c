@@ -15,7 +15,7 @@ static size_t half(size_t size, unsigned level) {
     return less > 0 ? less : 1;
 }
 
-/* Layers and faces stay as many as they are. */
+/* The number of layers and faces stays the same. */
 static CUDA_ARRAY3D_DESCRIPTOR shape_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned level) {
     CUDA_ARRAY3D_DESCRIPTOR less = *shape;
     bool stacked = (shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
@@ -25,7 +25,7 @@ static CUDA_ARRAY3D_DESCRIPTOR shape_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, un
     return less;
 }
 
-/* How many levels there can be: the last one has one texel. */
+/* The maximum number of levels: the last one has one texel. */
 static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     unsigned levels = 1;
     bool more = true;

@@ -1,6 +1,6 @@
 /*
- * Mipmap: a mipmapped CUDA array, an array for each level of detail, each half as large as the one
- * before.
+ * Mipmap: a mipmapped CUDA array, one array per level of detail, each half as large as the previous
+ * one.
  *
  * Source: cuMipmappedArrayCreate of the CUDA Driver API 13.0.
  */
@@ -18,16 +18,16 @@ struct soft_mipmap {
     struct soft_mipmap *next, **link; /* in the list of all */
 };
 
-/* Makes one with as many levels as are asked for, but at least one and no more than there can be.
- * The codes of soft_array_new. The caller does not hold soft_lock. */
+/* Makes one with the requested number of levels, limited to at least one and at most the possible
+ * number. The codes of soft_array_new. The caller does not hold soft_lock. */
 CUresult soft_mipmap_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                          unsigned levels, struct soft_mipmap **mipmap);
 
-/* Copies what is known of a live one. false: it is none. Takes soft_lock. */
+/* Copies the description of a live one. false: it is none. Takes soft_lock. */
 bool soft_mipmap_find(CUmipmappedArray handle, struct soft_mipmap *mipmap);
 
-/* Destroys one with its levels, whoever uses it; the caller does not hold soft_lock. false: it is
- * none. */
+/* Destroys one with its levels, even if it is in use; the caller does not hold soft_lock. false: it
+ * is none. */
 bool soft_mipmap_free(CUmipmappedArray handle);
 
 /* Destroys all that a context has made. */

@@ -1,7 +1,7 @@
 /*
- * The four things that run out: threads, block slots, registers and shared memory. Figures of
- * compute capability 9.0, as device.def reports them; the granules are of the CUDA Programming
- * Guide's table of technical specifications.
+ * The four limits: threads, block slots, registers and shared memory. Figures of compute capability
+ * 9.0, as device.def reports them; the granules are of the CUDA Programming Guide's table of
+ * technical specifications.
  */
 #include "occupancy.h"
 
@@ -24,7 +24,7 @@ unsigned soft_occupancy_processors(void) {
     return (unsigned)soft_options()->workers;
 }
 
-/* Blocks as far as all but shared memory goes. */
+/* The number of blocks by all limits except shared memory. */
 static unsigned blocks_without_shared(const struct soft_function *function, unsigned threads) {
     const struct soft_code *code = function->code;
     if (threads == 0 || threads > code->block_threads_max) return 0;
@@ -35,8 +35,8 @@ static unsigned blocks_without_shared(const struct soft_function *function, unsi
     unsigned blocks = THREADS_MAX / (warps * SOFT_LANES);
     if (blocks > BLOCKS_MAX) blocks = BLOCKS_MAX;
     if (registers > 0) {
-        /* Those of the text, of which ptxas would make fewer, so that a block that may be launched
-         * would have room for itself. */
+        /* The registers of the text, limited so that a block that may be launched fits, because
+         * ptxas would use fewer. */
         uint64_t by_registers = REGISTERS_MAX / registers / warps;
         if (by_registers == 0) by_registers = 1;
         if (by_registers < blocks) blocks = (unsigned)by_registers;
@@ -61,7 +61,7 @@ uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned bl
     if (blocks == 0 || blocks > blocks_without_shared(function, threads)) return 0;
     uint64_t each = SHARED_MAX / blocks / SHARED_GRANULE * SHARED_GRANULE;
     uint64_t taken = (uint64_t)code->shared_bytes + SHARED_RESERVED;
-    /* No more than a block may ask for, also where it is alone. */
+    /* At most the limit of a block, also if it is alone. */
     _Static_assert(SHARED_MAX - SHARED_RESERVED <= SOFT_SHARED_OPTIN_BYTES, "a block has all");
     return each > taken ? each - taken : 0;
 }

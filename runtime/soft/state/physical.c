@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes: such as can be exported, if that is asked for. */
+/* The bytes, exportable if requested. */
 static struct soft_backing *new_backing(const struct soft_device *device, uint64_t bytes,
                                         const CUmemAllocationProp *properties) {
     struct soft_shared_note note = {.kind = SOFT_SHARED_PHYSICAL, .device = device->ordinal};
-    /* The host's is a file as well: so it can be mapped where the device has it. */
+    /* Host memory is a file as well, so that it can be mapped at the device's address. */
     if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE &&
         properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
         return soft_backing_new(bytes);
@@ -25,7 +25,7 @@ static struct soft_backing *new_backing(const struct soft_device *device, uint64
     return soft_shared_new(bytes, &note);
 }
 
-/* Makes what has bytes a handle, and takes over the bytes and what was charged for them. */
+/* Makes a handle for bytes, and takes over the bytes and their charge. */
 static CUresult enlist(struct soft_physical *physical) {
     physical->handles = 1;
     pthread_mutex_lock(&soft_lock);
@@ -76,7 +76,7 @@ CUresult soft_physical_import(int file, struct soft_physical **result) {
         soft_backing_release(backing);
         return device == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* The memory is charged to the device of the process that has made it. */
+    /* The memory is charged to the device in the process that created it. */
     memcpy(&physical->properties, note.more, sizeof physical->properties);
     physical->device = device;
     physical->bytes = backing->bytes;
@@ -93,7 +93,7 @@ bool soft_physical_is(CUmemGenericAllocationHandle handle) {
     return soft_handle_is(SOFT_HANDLE_PHYSICAL, (const void *)(uintptr_t)handle);
 }
 
-/* Ends it if nobody holds it any more. The caller holds soft_lock, which is given back. */
+/* Frees it if it has no references. The caller holds soft_lock, which is released. */
 static void end_if_unheld(struct soft_physical *physical) {
     bool held = physical->handles > 0 || physical->mappings > 0;
     pthread_mutex_unlock(&soft_lock);
@@ -117,7 +117,7 @@ bool soft_physical_map(struct soft_physical *physical, uint64_t address, uint64_
                                            .slot = SOFT_SLOT_NONE,
                                            .source = physical,
                                            .backing = backing};
-    /* The mapping holds the bytes for as long as a kernel may have found them. */
+    /* The mapping keeps the bytes while a kernel may use them. */
     atomic_fetch_add(&backing->references, 1);
     pthread_mutex_lock(&soft_lock);
     physical->mappings++;

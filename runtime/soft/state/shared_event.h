@@ -1,9 +1,9 @@
 /*
  * Shared event: an event that several processes record and wait for.
  *
- * The processes share two counters: recordings that were asked for, and the latest one that has
- * come about. A recording is a write of the second counter in its stream's order, and a wait is one
- * for the second to reach what the first was.
+ * The processes share two counters: requested recordings, and the latest completed one. A recording
+ * writes the second counter in its stream's order; a wait blocks until the second reaches the value
+ * that the first had.
  *
  * Source: cuIpcGetEventHandle of the CUDA Driver API 13.0.
  */
@@ -18,7 +18,7 @@ struct soft_shared_event {
     uint64_t address; /* of the counters, in the space: streams read and write there */
 };
 
-/* Where the counters are, behind address. */
+/* The offsets of the counters from address. */
 enum { SOFT_EVENT_ASKED = 0, SOFT_EVENT_DONE = 8 };
 
 /* A new one, or (name not NULL) that of another process. CUDA_ERROR_INVALID_VALUE,
@@ -29,10 +29,10 @@ void soft_shared_event_free(struct soft_shared_event *event);
 
 struct soft_shared_name soft_shared_event_name(const struct soft_shared_event *event);
 
-/* Asks for a recording: the number that is to be written when it comes about. */
+/* Requests a recording: the number to write when it completes. */
 uint64_t soft_shared_event_ask(struct soft_shared_event *event);
 
-/* The latest recording that was asked for, and whether it has come about. */
+/* The latest requested recording, and whether it has completed. */
 uint64_t soft_shared_event_latest(const struct soft_shared_event *event);
 bool soft_shared_event_has(const struct soft_shared_event *event, uint64_t recording);
 

@@ -95,7 +95,7 @@ static CUresult of_memory(const CUDA_RESOURCE_DESC *resource, struct soft_texels
     return CUDA_SUCCESS;
 }
 
-/* The format that a view names: three numbers of channels for each of eight. */
+/* The formats of views: three numbers of channels for each of eight. */
 static bool view_format(CUresourceViewFormat view, CUarray_format *format, unsigned *channels) {
     static const CUarray_format formats[] = {CU_AD_FORMAT_UNSIGNED_INT8,  CU_AD_FORMAT_SIGNED_INT8,
                                              CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16,

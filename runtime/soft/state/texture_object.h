@@ -1,6 +1,6 @@
 /*
- * Texture object: from a program's descriptions of a resource and of how to sample it to what the
- * texture unit needs, with the checks that a driver makes.
+ * Texture object: converts a program's descriptions of a resource and of its sampling for the
+ * texture unit, with a driver's checks.
  *
  * Source: cuTexObjectCreate and cuSurfObjectCreate of the CUDA Driver API 13.0.
  */
@@ -10,7 +10,7 @@
 #include "driver_state.h"
 #include "texture/texture.h"
 
-/* How memory that is used as a texture must lie: cuDeviceGetAttribute tells the same. */
+/* The alignment of memory that is used as a texture, as in cuDeviceGetAttribute. */
 enum {
     SOFT_TEXTURE_ALIGNMENT = 512,
     SOFT_TEXTURE_PITCH_ALIGNMENT = 32,
@@ -23,7 +23,7 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
                          const CUDA_TEXTURE_DESC *description, const CUDA_RESOURCE_VIEW_DESC *view,
                          struct soft_texture *texture);
 
-/* The same for a surface: of an array that was made for it. */
+/* The same for a surface: of an array created for it. */
 CUresult soft_surface_of(const struct soft_context *context, const CUDA_RESOURCE_DESC *resource,
                          struct soft_texture *texture);
 

@@ -9,7 +9,7 @@
 
 static struct soft_texture_reference *all; /* guarded by soft_lock */
 
-/* Whether the module's variable is still what it was. */
+/* Whether the module's variable still exists. */
 static bool lives(const struct soft_texture_reference *reference) {
     struct soft_allocation found;
     return reference->variable == 0 ||
@@ -25,7 +25,7 @@ static void take_out(struct soft_texture_reference **link) {
     free(gone);
 }
 
-/* Takes out those whose modules have gone. The caller holds soft_lock. */
+/* Removes references of unloaded modules. The caller holds soft_lock. */
 static void clean(void) {
     for (struct soft_texture_reference **link = &all; *link != NULL;) {
         if (lives(*link)) {

@@ -1,10 +1,10 @@
 /*
- * Texture reference: a .texref or .surfref of a module, or one that the program has made, and what
- * is bound to it.
+ * Texture reference: a .texref or .surfref of a module, or one that the program has created, with
+ * its binding.
  *
- * What is bound is an object in the table of textures; its handle stands in the module's variable.
- * So kernels find it, and each call that changes the reference changes the object. A reference ends
- * with its module.
+ * The bound object is in the table of textures, and its handle in the module's variable, where
+ * kernels find it. Each call that changes the reference changes the object. A reference ends with
+ * its module.
  *
  * Source: "Texture Reference Management" and "Surface Reference Management" of the CUDA Driver API
  * 13.0.
@@ -26,21 +26,21 @@ struct soft_texture_reference {
     struct soft_texture_reference *next;
 };
 
-/* The reference of a module's variable, which is made at the first question; NULL without memory.
+/* The reference of a module's variable, created at the first query; NULL without memory.
  */
 struct soft_texture_reference *soft_texture_reference_of(uint64_t variable, bool is_surface);
 
-/* A reference of the program's own; NULL without memory. */
+/* A reference created by the program; NULL without memory. */
 struct soft_texture_reference *soft_texture_reference_new(void);
 
 /* The live reference of a handle, or NULL. */
 struct soft_texture_reference *soft_texture_reference_find(const void *handle, bool is_surface);
 
-/* Ends one of the program's own. false: it is a module's. */
+/* Destroys one created by the program. false: it is a module's. */
 bool soft_texture_reference_free(struct soft_texture_reference *reference);
 
-/* Makes the object what the reference says now, in a context. On failure nothing is bound to the
- * variable, and a kernel that uses it is told so. */
+/* Updates the object from the reference, in a context. On failure nothing is bound to the variable,
+ * and a kernel that uses it gets an error. */
 CUresult soft_texture_reference_apply(const struct soft_context *context,
                                       struct soft_texture_reference *reference);
 

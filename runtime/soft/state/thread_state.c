@@ -1,6 +1,6 @@
 /*
- * A thread's state, and its end: the stack of contexts, the thread's own default streams and what
- * it keeps as a worker go with it.
+ * A thread's state, and its destruction: the context stack, the thread's default streams, and its
+ * state as a worker are freed with it.
  */
 #include "thread_state.h"
 
@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The search for leaks does not look into memory that the loader gives a thread for a library, and
- * takes a sixth of a second to find out whose it is. The little that this library has fits what a
- * process has from its start; one variable that must be there brings all. */
+/* Leak checkers do not search memory that the loader allocates for a library's thread variables,
+ * and are slow to identify it. This library's few variables fit into the static block; one variable
+ * with that model brings all. */
 #ifdef __SANITIZE_ADDRESS__
 #define AT_START __attribute__((tls_model("initial-exec")))
 #else
@@ -20,7 +20,8 @@
 
 static _Thread_local struct soft_thread *mine AT_START;
 static struct soft_thread shared;
-static struct soft_thread *all; /* so that what main leaves at the end is still reachable */
+static struct soft_thread *all; /* so that objects that main leaves at its end are still
+                                 * reachable */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

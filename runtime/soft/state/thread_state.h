@@ -14,19 +14,19 @@ struct soft_context;
 struct soft_thread {
     struct soft_context **contexts; /* the stack; the last one is current */
     unsigned depth, room;
-    bool has_chosen;              /* it has said once which context is current, if any */
-    struct soft_context *implied; /* the primary one it has retained; until then that is meant */
-    bool own_default; /* the call under way takes the null stream for the thread's own */
+    bool has_chosen;              /* it has set its current context at least once */
+    struct soft_context *implied; /* the primary context that it has retained, used until then */
+    bool own_default;             /* the current call treats the null stream as the thread's own */
     bool in_host_function;
-    uint64_t call_ns; /* when the call under way began, for the trace */
+    uint64_t call_ns; /* the begin of the current call, for the trace */
     int capture_mode;
     struct soft_call_fault fault;
     struct soft_worker worker;
-    void (*end)(const struct soft_thread *thread); /* of what was made for it; NULL: nothing was */
+    void (*end)(const struct soft_thread *thread); /* frees its worker state; NULL: none */
     struct soft_thread *next, **link;              /* in the list of all */
 };
 
-/* The calling thread's; it ends with the thread. Threads for which there is no memory share one. */
+/* The calling thread's; freed with the thread. Threads without memory for one share one. */
 struct soft_thread *soft_thread(void);
 
 #endif

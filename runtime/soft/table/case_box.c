@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory, where in it the tensor begins, and how much is looked at behind a box. */
+/* The memory, the tensor's offset in it, and how many bytes after a box are compared. */
 enum { MEMORY = 1 << 18, BASE = 1 << 16, GUARD = 128, SHARED_MAX = 220 << 10 };
 enum { UNTOUCHED = 0xfe, THREADS = 128, RANK_MAX = 5 };
 
@@ -103,7 +103,7 @@ static bool read_box(const struct case_line *line, struct box *box) {
     box->interleave = (int)number_of(line, "interleave", 0);
     box->fill = (int)number_of(line, "fill", 0);
     box->bytes = (unsigned)(elements * box->type->bytes);
-    /* There is room for many slices, since the record was made when nobody knew where they lie. */
+    /* Enough for many slices, because their layout was unknown when the record was made. */
     unsigned guard = box->interleave != 0 ? 1 << 15 : GUARD;
     box->shared = (unsigned)number_of(line, "shared", (box->bytes + 127) / 128 * 128 + guard);
     unsigned all =

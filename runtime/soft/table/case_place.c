@@ -126,7 +126,7 @@ static uint32_t bits_of(float x) {
     return word;
 }
 
-/* Places along a dimension of n texels, in texels: in front of it, at and around texels, behind. */
+/* Places along a dimension of n texels, in texels: before it, at and around texels, after it. */
 static float spot(unsigned i, size_t n) {
     const float size = (float)n;
     const float spots[] = {
@@ -194,7 +194,7 @@ static size_t access_bytes(const struct texture *t) {
     return strtoul(t->type + 1, NULL, 10) / 8 * t->results;
 }
 
-/* Places by number begin with so many that are inside. */
+/* Places by number: the first ones are inside. */
 enum { INSIDE = 16 };
 
 /* fine=FIRST,STEP,COUNT in parts of 4096 of a texel (or of one, where normalized) along the first

@@ -42,16 +42,16 @@ static size_t elements_of(const char *text, long *elements) {
     return count;
 }
 
-/* Behind "incomplete" and the barrier's state, if the text begins so. */
+/* After "incomplete" and the barrier's state, if the text begins like this. */
 static const char *data_of(const char *text) {
     if (strncmp(text, "incomplete ", 11) != 0) return text;
     text = strchr(text + 11, ' ');
     return text != NULL ? text + 1 : "";
 }
 
-/* When the record was made, a case of an interleaved tensor expected as many bytes as its box seems
- * to have, and others came. So the barrier was passed too early or never, and what had come by then
- * is what is there. */
+/* When the record was made, a case of an interleaved tensor expected the bytes that its box seems
+ * to have, but another number arrived. So the barrier was passed too early or never, and the record
+ * has what had arrived by then. */
 static bool agrees_as_far(const char *theirs, const char *ours) {
     static long there[ELEMENTS], here[ELEMENTS];
     size_t count = elements_of(data_of(theirs), there);
@@ -168,7 +168,7 @@ static void demand(bool boxes) {
     size_t ran = 0, differ = 0;
     char *results = malloc((size_t)AT_ONCE * CASE_SAID);
     cr_assert(results != NULL);
-    cr_assert(freopen("/dev/null", "w", stderr) != NULL); /* findings, as many as there are cases */
+    cr_assert(freopen("/dev/null", "w", stderr) != NULL); /* findings, one per case */
     setenv("TOLLENS_SOFT_WORKERS", "1", 1);
     read_record(&record);
     read_deviations(&record);

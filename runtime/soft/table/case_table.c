@@ -1,9 +1,9 @@
 /*
- * case-table: runs cases on a driver and writes what each gave.
+ * case-table: runs cases on a driver and writes the result of each.
  *
  *   case-table [--driver PATH] [--out FILE] [--processes N] [--seconds N] FILE...
  *     --driver PATH   the driver library: libcuda.so.1 (default), or the soft device
- *     --out FILE      writes the record: a line a case; otherwise on stdout
+ *     --out FILE      writes the record, one line per case; default: stdout
  *     --processes N   how many at a time; 8 if not given
  *     --seconds N     starts no case after that time; 60 if not given
  *

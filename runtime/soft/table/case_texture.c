@@ -326,7 +326,7 @@ static void run(struct case_device *device, struct case_line *line, struct textu
         case_fail(line, "copy", code);
         return;
     }
-    /* Stores to one place must come one behind the other. */
+    /* Stores to one place must happen in order. */
     bool stores = strcmp(t->name, "sust") == 0;
     for (uint32_t i = 0; i < (stores ? t->threads : 1); i++) {
         unsigned blocks = stores ? 1 : (t->threads + 63) / 64;

@@ -16,7 +16,7 @@ struct case_type {
 /* NULL: there is none of that name. */
 const struct case_type *case_type_of(const char *name);
 
-/* Fills shared memory, or memory, with the values that a line asks for. */
+/* Fills shared or global memory with the values of a line. */
 void case_fill(const struct case_line *line, const struct case_type *type, uint8_t *bytes,
                size_t size, bool shared);
 

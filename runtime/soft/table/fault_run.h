@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Threads in the one block that is launched, and bytes behind its parameter "data". */
+/* Threads in the one block that is launched, and bytes at its parameter "data". */
 enum { FAULT_THREADS = 64, FAULT_BYTES = 1 << 20 };
 
 /* What became of a file: the code of the call that failed first, and which call that was. */

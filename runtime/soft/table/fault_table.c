@@ -1,10 +1,10 @@
 /*
- * fault-table: runs kernels that must fail on a driver and prints the code that each gives.
+ * fault-table: runs kernels that must fail on a driver and prints the code of each.
  *
  *   fault-table [--driver PATH] [--faults FOLDER] [--out FILE] [NAME...]
  *     --driver PATH     the driver library: libcuda.so.1 (default), or the soft device
  *     --faults FOLDER   the kernels: fixtures/ptx/faults near the program (default)
- *     --out FILE        writes the record: a line a fault
+ *     --out FILE        writes the record, one line per fault
  *
  * Needs a driver and nothing else. Exit code: 0; 2 for an error.
  */

@@ -10,7 +10,7 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* The folder of this program, and "/" behind. */
+/* The folder of this program, with a trailing "/". */
 static const char *own_folder(void) {
     static char own[4096];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);

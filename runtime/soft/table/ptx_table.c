@@ -1,16 +1,16 @@
 /*
- * ptx-table: runs the instruction table on a driver and records what each instruction gave.
+ * ptx-table: runs the instruction table on a driver and records the results.
  *
  *   ptx-table [options]
  *     --driver PATH     the driver library: libcuda.so.1 (default), or the soft device
  *     --table FOLDER    the tables: fixtures/ptx/instructions near the program (default)
  *     --row TEXT        only the rows with this text in them
  *     --part I/N        only every Nth row, from row I: 0/4 to 3/4 are all rows
- *     --out FILE        writes the record: a line a row
+ *     --out FILE        writes the record, one line per row
  *     --raw FILE        writes all results, compressed
  *     --against FILE    compares with such a file and prints what differs, with its operands
  *     --show            prints the operands and results of each tuple
- *     --ptx FOLDER      runs nothing, and writes the kernels: a file for each version and target
+ *     --ptx FOLDER      runs nothing, and writes the kernels, one file per version and target
  *
  * Needs a driver and nothing else. Exit code: 0; 1 where a row differs; 2 for an error.
  */

@@ -41,7 +41,7 @@ enum table_operand_kind {
     TABLE_CELL,   /* a cell of memory: its content is a source, and what is in it after a result */
     TABLE_TILE,   /* memory of a warp, a register's worth of each thread after another's */
     TABLE_SPARE,  /* registers that are written, and read by a later instruction of the row */
-    TABLE_NUMBER, /* text that stands as it is */
+    TABLE_NUMBER, /* literal text */
     TABLE_AGAIN   /* an earlier operand */
 };
 
@@ -54,7 +54,7 @@ struct table_operand {
     bool negated;       /* of a predicate */
     bool minus;         /* -r, of a video instruction */
     char part[8];       /* of a register: b0, h1, b7654 and so on; empty for all of it */
-    char before;        /* '{' where a vector begins, '|' behind the first of a pair, or 0 */
+    char before;        /* '{' where a vector begins, '|' after the first of a pair, or 0 */
     char after;         /* '}' where a vector ends, or 0 */
     char text[24];      /* of a NUMBER */
     uint8_t source;     /* which source it is, the first of several, or which operand AGAIN */
@@ -112,7 +112,7 @@ void table_free(struct table *table);
 /* Whether the spelling has a word. */
 bool table_has(const struct table_instruction *instruction, const char *word);
 
-/* An operand of a tuple: as many low bits as the type's store has. The same on every machine. */
+/* An operand of a tuple, in the low bits of the type's store width. The same on every machine. */
 uint64_t table_value(const struct table_row *row, uint32_t tuple, unsigned source);
 
 /* The same for an operand whose set is "matrix": a part of one that a warp holds. */
@@ -127,7 +127,7 @@ static inline bool table_is_loose(const struct table_row *row) {
     return row->bound != TABLE_EXACT && row->bound != TABLE_SUM;
 }
 
-/* How many sources or results an operand stands for. */
+/* The number of sources or results of an operand. */
 static inline unsigned table_width(const struct table_operand *operand) {
     return operand->count > 0 ? operand->count : 1;
 }
@@ -146,7 +146,8 @@ enum { TABLE_ROWS_FACTOR = 5, TABLE_ROWS_FIRST = 3 };
  * columns to the next. */
 #define TABLE_FACTOR_STRIDES (8ull << 16 | 16ull << 32)
 
-/* The operands of all tuples, and room for all results: 8 bytes each, a tuple's side by side. */
+/* The operands of all tuples, and space for all results: 8 bytes each, those of a tuple
+ * adjacent. */
 enum { TABLE_BYTES = 8 };
 
 /* FNV-1a of bytes, continued from hash; 64 bits. */

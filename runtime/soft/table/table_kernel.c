@@ -86,7 +86,7 @@ static void put_loads(struct table_text *text, const struct table_row *row) {
 
 /* ---- tiles ---- */
 
-/* Bytes of a tile: of a register, so many of each thread, register after register. */
+/* Bytes of a tile, register after register: for each register, some bytes of each thread. */
 static unsigned tile_bytes(const struct table_operand *operand) {
     return 32u * operand->type->store_bits / 8 * table_width(operand);
 }
@@ -113,8 +113,8 @@ static void put_tile(struct table_text *text, const struct table_row *row, unsig
     }
 }
 
-/* To a warpgroup a tile is the one of its first warp, as the factor of a product: columns of 32
- * bytes each, eight of them in 256 bytes, of which the first halves come first. */
+/* For a warpgroup, a tile is that of its first warp, as the factor of a product: columns of 32
+ * bytes, eight of them in 256 bytes, first their first halves. */
 static void put_descriptors(struct table_text *text, const struct table_row *row) {
     unsigned at = 0;
     for (unsigned i = 0; i < row->operand_count; i++) {

@@ -63,7 +63,7 @@ uint64_t table_matrix_value(const struct table_operand *operand, uint32_t tuple,
     uint64_t value = 0;
     for (unsigned i = 0; i < type->elements; i++) {
         uint64_t one = element(kind, type->exponent_bits, type->fraction_bits, state);
-        /* tf32 stands in the upper bits of a single; what is below is not to matter. */
+        /* tf32 is in the upper bits of a single; the lower bits must not matter. */
         unsigned below = width - 1u - type->exponent_bits - type->fraction_bits;
         one <<= below;
         if (kind == FINITE) one |= table_random(state) & ((1ull << below) - 1);

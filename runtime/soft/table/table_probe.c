@@ -43,8 +43,8 @@ struct probe {
     }
 
 static const struct probe probes[] = {
-    /* 0: how many digits behind the point of the largest are kept. One unit of 1 is the sum of two
-     * halves of it, four quarters, ... if these are kept. */
+    /* 0: how many binary digits after the point of the largest are kept. One unit of 1 is the sum
+     * of two halves of it, four quarters, ... if these are kept. */
     {1, {{0, 1, 0x1p-9, 0x1p-14}}},
     {1, {{0, 2, 0x1p-10, 0x1p-14}}},
     {1, {{0, 4, 0x1p-11, 0x1p-14}}},
@@ -160,7 +160,7 @@ uint64_t table_probe_value(const struct table_operand *operand, uint32_t tuple, 
     const struct probe *probe = &probes[tuple / 32 % table_probe_count()];
     char which = operand->set[strlen("probe_")];
     unsigned width = type->bits / type->elements, per = type->elements, lane = tuple % 32;
-    /* tf32 stands in the upper bits of a single. */
+    /* tf32 is in the upper bits of a single. */
     unsigned below = width - 1u - type->exponent_bits - type->fraction_bits;
     uint64_t value = 0;
     for (unsigned i = 0; i < per; i++) {

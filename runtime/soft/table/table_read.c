@@ -5,8 +5,8 @@
  *     operand   = mark? (number "*")? type ("." part)? (":" set)? | "#" text | "$" number
  *     mark      = ">" | "~" | "!" | "-" | "[" | "[<" | "[>"
  *
- * Alternatives, {a|b|}, are multiplied out before anything else is looked at. Where they have a
- * name, {x=a|b}, every {x} behind them is the one that was chosen.
+ * Alternatives, {a|b|}, are expanded before anything else is parsed. If they have a name, {x=a|b},
+ * every later {x} is the chosen one.
  */
 #include "table.h"
 
@@ -92,7 +92,7 @@ static bool read_typed(struct table *table, const struct table_instruction *inst
            fail(table, "'%s' is a set of floating-point values", operand->set);
 }
 
-/* What stands before the type; its length. */
+/* The prefix of the type; its length. */
 static size_t read_kind(struct table_operand *operand, const char *text) {
     operand->kind = text[0] == '>'   ? TABLE_RESULT
                     : text[0] == '~' ? TABLE_SPARE
@@ -312,7 +312,7 @@ static bool expand(struct table *table, const char *line) {
     return true;
 }
 
-/* A line, and those behind it for as long as the last ends with a backslash. */
+/* A line, and the following ones while the last ends with a backslash. */
 static bool read_line(FILE *file, char *line, int *number) {
     size_t length = 0;
     for (;; ++*number) {

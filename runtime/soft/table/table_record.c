@@ -38,7 +38,7 @@ void table_line_write(FILE *file, const struct table_row *row,
     fprintf(file, "\n");
 }
 
-/* The field that ends at the next tab; the cursor moves behind it. */
+/* The field that ends at the next tab; the cursor moves past the tab. */
 static char *field(char **cursor) {
     char *begin = *cursor;
     if (begin == NULL) return NULL;

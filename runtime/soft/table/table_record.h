@@ -1,6 +1,6 @@
 /*
- * Records of what a device gave: a line a row, which is kept in the repository, and all results,
- * compressed, to look at where two devices differ.
+ * Records of a device's results: one line per row, which is kept in the repository, and all
+ * results, compressed, to find where two devices differ.
  *
  * A line, its fields between tabs:
  *

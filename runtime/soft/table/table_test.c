@@ -1,8 +1,8 @@
 /*
- * The instruction table on the soft device: against the oracle, and against what a GPU gave.
+ * The instruction table on the soft device: against the oracle, and against a GPU's record.
  *
- * A test a file of rows, so that they run side by side; each loads the soft device as any program
- * does.
+ * One test per file of rows, so that they run in parallel; each loads the soft device as any
+ * program does.
  */
 #include "oracle/oracle.h"
 #include "table_record.h"
@@ -102,7 +102,7 @@ static void judge_by_oracle(const struct table_row *row, const struct table_outc
             cr_expect(false, "%s",
                       explained(row, outcome, begin + i / row->result_count, result,
                                 expected_of(&answers[i])));
-            return; /* one tuple a row is enough to read */
+            return; /* one tuple per row is enough to read */
         }
     }
 }

@@ -253,7 +253,7 @@ static uint64_t random_value(const struct table_operand *operand, uint64_t *stat
     if (type->kind == 'F') {
         uint64_t value = 0;
         unsigned width = type->bits / type->elements;
-        /* tf32 stands in the upper bits of a single. */
+        /* tf32 is in the upper bits of a single. */
         unsigned fraction_bits =
             type->elements == 1 ? width - type->exponent_bits - 1u : type->fraction_bits;
         for (unsigned i = 0; i < type->elements; i++) {

@@ -137,8 +137,8 @@ void box_model_load(const struct box_model *model, const uint8_t *memory, int64_
     convert(model, value);
 }
 
-/* Boxes begin at a multiple of 16 bytes, and those that are written not in front of the tensor; of
- * im2col the bounding box neither, and the filter begins inside it. */
+/* Boxes begin at a multiple of 16 bytes. Stored boxes, and the bounding box of im2col, do not begin
+ * before the tensor; the filter of im2col begins inside the bounding box. */
 bool box_model_refuses(const struct box_model *model, const int32_t *begin) {
     if ((int64_t)begin[0] * model->each % 16 != 0) return true;
     for (unsigned i = 0; i < model->rank && model->stores; i++) {

@@ -116,7 +116,7 @@ Test(seed, no_seed_is_the_usual_order) {
     TEST_KERNEL("ld." way ".global.u32 %r10, [%rd1]; add.u32 %r10, %r10, 1;\n"                     \
                 "st." way ".global.u32 [%rd1], %r10;\n")
 
-/* Each warp adds one to a word by a strong load and a strong store. With a seed other warps come
+/* Each warp adds one to a word by a strong load and a strong store. With a seed, other warps run
  * between the two. */
 Test(seed, an_update_that_is_not_atomic_loses_some) {
     enum { WARPS = BLOCKS * THREADS / 32 };
@@ -132,8 +132,8 @@ Test(seed, an_update_that_is_not_atomic_loses_some) {
     }
 }
 
-/* As many seeds as are asked for, of which the usual run of the tests has time for two. They begin
- * behind TOLLENS_TEST_SEED (0). corpus_gemm has tests of its own with seeds. */
+/* The requested number of seeds, usually two, beginning after TOLLENS_TEST_SEED (0). corpus_gemm
+ * has its own tests with seeds. */
 Test(seed, the_corpus_is_right_in_every_order) {
     const char *wanted = getenv("TOLLENS_TEST_SEEDS");
     const char *behind = getenv("TOLLENS_TEST_SEED");

@@ -22,9 +22,9 @@ struct test_memory_count {
 };
 
 /* Does the work for each of its allocations, which fails, until none did. The result must be
- * CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY, the last time CUDA_SUCCESS. With times each is done so
- * many times over, and nothing may be left in the heap (api_must_keep_nothing); 0: it is not
- * asked. */
+ * CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY, the last time CUDA_SUCCESS. With times, each is
+ * repeated that often, and nothing may be left in the heap (api_must_keep_nothing); 0: this is not
+ * checked. */
 struct test_memory_count test_each_allocation_fails(CUresult (*work)(void), int times);
 
 #endif

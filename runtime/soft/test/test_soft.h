@@ -19,7 +19,7 @@
  * thread's word in it, and %r1 the thread's number in the grid. More registers are declared than a
  * body needs. The body begins on line TEST_BODY_LINE; end each of its lines with \n. */
 #define TEST_KERNEL(body) TEST_KERNEL_WITH("", body)
-/* The same with declarations in front of it, on TEST_BODY_LINE's side of things: one line. */
+/* The same with declarations before it, in one line, so that TEST_BODY_LINE holds. */
 #define TEST_KERNEL_WITH(declarations, body)                                                       \
     ".version 8.0\n.target sm_90\n.address_size 64\n" declarations "\n"                            \
     ".visible .entry k(.param .u64 out)\n{\n"                                                      \

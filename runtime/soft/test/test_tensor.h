@@ -15,7 +15,7 @@ enum {
     TEST_BOX_WORDS = TEST_BOX_ROWS * TEST_BOX_COLUMNS
 };
 
-/* In front of the kernel's own words: the map, whose bytes the kernel reads in global memory. */
+/* Before the kernel's own words: the map, whose bytes the kernel reads in global memory. */
 struct test_box {
     CUtensorMap map;
     uint32_t words[TEST_BOX_WORDS];

@@ -54,8 +54,8 @@ void wgmma_put_tail(struct wgmma_text *text, unsigned registers) {
     wgmma_put(text, "ret;\n}\n");
 }
 
-/* The descriptor of a factor of rows x k elements that stands by itself. Atoms of eight rows
- * (K-major) or eight k (else), as wide as the swizzle, follow each other. */
+/* The descriptor of a separate factor of rows x k elements. Atoms of eight rows (K-major) or eight
+ * k (else), as wide as the swizzle, follow each other. */
 static uint64_t descriptor_of(struct wgmma_layout l, unsigned at, unsigned rows) {
     static const unsigned modes[] = {0, 3, 2, 1}; /* by swizzle / 32, 128 apart */
     uint64_t mode = l.swizzle == 128 ? 1 : l.swizzle == 64 ? 2 : modes[l.swizzle / 32];

@@ -11,7 +11,7 @@
 
 enum { THREADS = 128, SHARED = 40960, A_AT = 0, B_AT = 8192, D_MAX = 128 };
 
-/* What a kernel is given and gives back. */
+/* A kernel's inputs and results. */
 struct wgmma_data {
     uint8_t shared[SHARED];     /* copied to shared memory first */
     uint32_t a[THREADS][4];     /* A's registers */
@@ -19,7 +19,7 @@ struct wgmma_data {
 };
 
 struct wgmma_shape {
-    const char *types; /* ".f32.f16.f16", or behind the shape ".s32.b1.b1.and.popc" */
+    const char *types; /* ".f32.f16.f16", or after the shape ".s32.b1.b1.and.popc" */
     unsigned bits;     /* of an element */
     unsigned n, k;
     char kind; /* h halves, b bf16, t tf32, 4 e4m3, 5 e5m2, s s8, u u8, 1 bits */
@@ -47,7 +47,7 @@ struct wgmma_signs {
 void wgmma_put(struct wgmma_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The beginning of a kernel with so many registers of the accumulator, singles or not; and its end.
+/* The beginning of a kernel with this many accumulator registers, singles or not; and its end.
  */
 void wgmma_put_head(struct wgmma_text *text, unsigned registers, bool single);
 void wgmma_put_tail(struct wgmma_text *text, unsigned registers);

@@ -1,5 +1,5 @@
 /*
- * Reads of textures, and questions about them.
+ * Reads and queries of textures.
  *
  * Source: PTX ISA 9.0, section 9.7.10.
  */
@@ -94,8 +94,8 @@ static uint32_t data_type(const struct soft_texture *texture) {
     return whole[is_signed][size];
 }
 
-/* texels: of the level that is asked about. Of layers the count is the next size, and the height of
- * a row is 1 of a texture and 0 of a surface, as on an H200. */
+/* texels: of the queried level. The next size is the number of layers; the height of a row is 1 for
+ * a texture and 0 for a surface, as on an H200. */
 static uint32_t answer(const struct soft_texture *texture, const struct soft_texels *texels,
                        enum soft_texture_query query) {
     switch (query) {
@@ -133,7 +133,7 @@ const struct soft_instruction *soft_texture_ask(struct soft_warp *warp,
         if (!soft_lookup_object(&lookup, operands[0])) return NULL;
         int32_t level = 0;
         if ((in->mode & SOFT_TEXTURE_LEVEL) != 0) level = SLOT(int32_t, operands[2])[lookup.lane];
-        /* Of levels that there are not the sizes are 0. */
+        /* The sizes of absent levels are 0. */
         bool known = level >= 0 && level < lookup.texture->levels;
         struct soft_texels texels = soft_texture_level(lookup.texture, known ? (unsigned)level : 0);
         SLOT(uint32_t, operands[1])

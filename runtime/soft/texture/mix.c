@@ -41,7 +41,7 @@ void soft_mix_add(struct soft_mixture *mixture, unsigned steps, const uint32_t t
     memcpy(part->texel, texel, sizeof part->texel);
 }
 
-/* To so many bits, ties away from zero. */
+/* To a number of bits, ties away from zero. */
 static double rounded(double x, int bits) {
     int exponent = 0;
     if (x == 0 || !isfinite(x)) return x;
@@ -49,8 +49,9 @@ static double rounded(double x, int bits) {
     return copysign(ldexp(floor(ldexp(size, bits) + 0.5), exponent - bits), x);
 }
 
-/* The sum without the bits of texels that are more than so many places below the first bit of the
- * largest one. carry: how much smaller than a power of two a texel may be and count as it. */
+/* The sum without the bits of texels that are more than a number of places below the first bit of
+ * the largest one. carry: how much smaller than a power of two a texel may be to count as that
+ * power. */
 static double aligned_sum(const struct soft_mixture *mixture, unsigned channel, int places,
                           double carry) {
     double largest = 0, sum = 0;
@@ -77,7 +78,7 @@ static double exact_sum(const struct soft_mixture *mixture, unsigned channel) {
     return sum / SOFT_STEPS;
 }
 
-/* Of channels that are integers in memory: they are summed as such. */
+/* Channels that are integers in memory are summed as integers. */
 static double integer_sum(const struct soft_mixture *mixture, const struct soft_texels *texels,
                           unsigned channel) {
     bool is_signed = texels->channel == SOFT_CHANNEL_SIGNED, is_byte = texels->channel_bytes == 1;

@@ -16,7 +16,7 @@ static bool fail(struct soft_lookup *lookup, uint64_t handle, const char *text) 
     return false;
 }
 
-/* The address of a reference stands for what is bound to it. */
+/* The address of a reference means the object bound to it. */
 static bool follow(struct soft_lookup *lookup, uint64_t *handle) {
     struct soft_allocation variable;
     uint64_t address = *handle;
@@ -34,7 +34,7 @@ static bool follow(struct soft_lookup *lookup, uint64_t *handle) {
 
 static const char *const geometries[] = {"1d", "2d", "3d", "a1d", "a2d", "cube", "acube"};
 
-/* Whether an instruction of a geometry can be used with an object. To a surface the faces of a
+/* Whether an instruction of a geometry can be used with an object. For a surface, the faces of a
  * cubemap are layers. */
 static bool has_geometry(const struct soft_texture *texture, enum soft_geometry geometry) {
     const struct soft_texels *texels = &texture->texels;

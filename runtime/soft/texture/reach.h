@@ -20,11 +20,11 @@ struct soft_lookup {
     struct soft_texels level;
 };
 
-/* Finds the object of a lane's first operand: a handle, or the address of a reference. false: it is
- * none that this instruction can be used with; the launch has failed. */
+/* Finds the object of a lane's first operand: a handle, or the address of a reference. false: this
+ * instruction cannot be used with it; the launch has failed. */
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot);
 
-/* Goes to a level of the object's, which there must be; that is the first until then. */
+/* Selects a level of the object, which must exist; initially the first. */
 void soft_lookup_level(struct soft_lookup *lookup, unsigned level);
 
 /* Finds the bytes of a place that is inside: layers, rows and bytes of a row. false: they are not

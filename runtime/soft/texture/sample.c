@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* Where a sample lies in a texture: within a face, if that has several. */
+/* The position of a sample in a texture: within a face, if it has several. */
 struct spot {
     double at[3]; /* in texels */
     unsigned dimensions;
@@ -18,7 +18,7 @@ struct spot {
     const struct soft_coordinates *coordinates;
 };
 
-/* The largest integer not above, held within what texels could be numbered by. */
+/* The largest integer not above, limited to the range of texel numbers. */
 static int64_t floor_of(double x) {
     const double most = 0x1p40;
     if (x != x) return 0;
@@ -46,7 +46,7 @@ static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
     }
 }
 
-/* The mode that holds: texels without a scale have only two, and cubes one. */
+/* The effective mode: unnormalised texels have only two, and cubes one. */
 static unsigned mode_of(const struct soft_texture *texture, unsigned dimension) {
     unsigned mode = texture->modes[dimension];
     if (texture->texels.cube) return CU_TR_ADDRESS_MODE_CLAMP;
@@ -76,8 +76,8 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
     return true;
 }
 
-/* Whether an H200 finds texels by such numbers: by one number alone only those of memory, and of
- * layers only those that there are. */
+/* Whether an H200 finds texels by such numbers: with a single number only those of memory, and only
+ * layers that exist. */
 static bool has_numbers(const struct soft_lookup *lookup,
                         const struct soft_coordinates *coordinates) {
     const struct soft_texels *texels = lookup->texels;
@@ -113,9 +113,8 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
     return true;
 }
 
-/* A normalised coordinate in texels. It has 23 bits behind the point, the others are cut off; and
- * of modes that repeat the texture only the part within a period counts. Infinity has none: that is
- * NaN. */
+/* A normalised coordinate in texels. It has 23 fraction bits, later ones are cut off; in modes that
+ * repeat the texture, only the part within a period counts. For infinity that is NaN. */
 static double scaled(double at, uint32_t size, unsigned mode) {
     double fixed = floor(at * 0x1p23) / 0x1p23;
     if (mode == CU_TR_ADDRESS_MODE_WRAP) fixed -= floor(fixed);
@@ -134,7 +133,7 @@ static struct spot spot_of(const struct soft_lookup *lookup,
     const double *at = coordinates->at;
     double on_face[2];
     uint64_t layers = texels->cube ? texels->layers / 6 : texels->layers;
-    if (texels->layered) { /* a negative one is a large one without sign */
+    if (texels->layered) { /* as an unsigned number, a negative one is large */
         uint32_t layer = (uint32_t)coordinates->layer;
         spot.face = layer < layers ? layer : layers - 1;
     }
@@ -159,8 +158,8 @@ static int64_t low_side(double at, unsigned *weight) {
     return (int64_t)index;
 }
 
-/* Where texels repeat at the edge, a sample in front of the first one or behind the last one is of
- * that texel alone. */
+/* If texels repeat at the edge, a sample before the first or after the last one has that texel
+ * alone. */
 static int64_t held_inside(int64_t low, uint32_t size, unsigned *weight) {
     if (low >= 0 && low < (int64_t)size - 1) return low;
     *weight = 0;
@@ -170,14 +169,14 @@ static int64_t held_inside(int64_t low, uint32_t size, unsigned *weight) {
 static bool add_texel(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                       unsigned steps, struct soft_mixture *mixture) {
     uint32_t texel[4];
-    /* A texel without weight is not read: it may be what a neighbour is about to write. */
+    /* A texel without weight is not read: a neighbour may be about to write it. */
     if (steps == 0) return true;
     if (!read_texel(lookup, spot, index, texel)) return false;
     soft_mix_add(mixture, steps, texel);
     return true;
 }
 
-/* A texel of one dimension is one of a row, in front of which there may be a border: a sample is
+/* A one-dimensional texture is a single row, before which there may be a border: a sample is
  * between both. mode: of the second dimension. */
 static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                        unsigned steps, bool is_high, struct soft_mixture *mixture) {
@@ -189,8 +188,8 @@ static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, cons
     return add_texel(lookup, spot, index, row, mixture);
 }
 
-/* A texel outside of a face is one of the next face. At the corner of a cube there is none: the
- * three texels that meet there share its weight, that of this face takes the remainder. */
+/* A texel outside of a face is on the next face. At the corner of a cube there is none: the three
+ * adjacent texels share its weight, and this face's gets the remainder. */
 static bool add_of_cube(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                         unsigned steps, struct soft_mixture *mixture) {
     int64_t size = spot->size[0], inside[3] = {index[0], index[1], 0};
@@ -242,7 +241,7 @@ static bool add_filtered(struct soft_lookup *lookup, const struct spot *spot, un
     return true;
 }
 
-/* The texel at a sample of the level that the lookup is at. */
+/* The texel at a sample of the lookup's current level. */
 static bool point_of(struct soft_lookup *lookup, const struct spot *spot, uint32_t texel[4]) {
     const struct soft_coordinates *coordinates = spot->coordinates;
     int64_t index[3] = {0, 0, 0};
@@ -255,7 +254,7 @@ static bool point_of(struct soft_lookup *lookup, const struct spot *spot, uint32
     return read_texel(lookup, spot, index, texel);
 }
 
-/* Adds what the level that the lookup is at has there. */
+/* Adds the texels of the lookup's current level. */
 static bool add_level(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                       unsigned share, struct soft_mixture *mixture) {
     struct spot spot = spot_of(lookup, coordinates);
@@ -268,7 +267,7 @@ static bool add_level(struct soft_lookup *lookup, const struct soft_coordinates 
 
 /* ---- levels of detail ---- */
 
-/* How far a gradient goes in texels of the first level. */
+/* The length of a gradient in texels of the first level. */
 static double reach_of(const struct soft_texture *texture, const double at[3],
                        const double gradient[3]) {
     const struct soft_texels *texels = &texture->texels;
@@ -290,7 +289,7 @@ static double reach_of(const struct soft_texture *texture, const double at[3],
     return sqrt(sum);
 }
 
-/* The level that a sample is to be of, of those there are. */
+/* The level of a sample, limited to existing levels. */
 static double level_of(const struct soft_texture *texture,
                        const struct soft_coordinates *coordinates) {
     double level = coordinates->level, most = texture->levels - 1;

@@ -1,10 +1,10 @@
 /*
- * Loads, stores and reductions of surfaces: bytes, as they are, and the first coordinate counts
- * bytes; or (.p) texels, which the first coordinate counts, in the surface's own format.
+ * Loads, stores and reductions of surfaces: of unconverted bytes, where the first coordinate counts
+ * bytes; or (.p) of texels in the surface's format, where it counts texels.
  *
- * Where the manual is silent this is as an H200 does it (fixtures/ptx/cases): an integer that a
- * channel has no room for becomes the nearest one that it has room for; a half is cut off; channels
- * that a store does not give become 0, though they have no meaning by the manual.
+ * Where the manual is silent, this does what an H200 does (fixtures/ptx/cases): an integer that
+ * does not fit into a channel becomes the nearest one that fits; a half is truncated; channels that
+ * a store does not give become 0, although the manual leaves them undefined.
  *
  * Source: PTX ISA 9.0, section 9.7.11.
  */
@@ -29,7 +29,7 @@ static bool trap(struct soft_lookup *lookup, const char *name, int64_t at, uint6
     return false;
 }
 
-/* Brings a coordinate inside. false: it is outside; *fails tells whether that ends the launch. */
+/* Clamps a coordinate. false: it is outside; *fails says whether that ends the launch. */
 static bool place_in(struct soft_lookup *lookup, const char *name, int64_t *at, uint64_t size,
                      uint64_t bytes, bool *fails) {
     uint32_t mode = lookup->in->mode;
@@ -42,8 +42,8 @@ static bool place_in(struct soft_lookup *lookup, const char *name, int64_t *at, 
     return false;
 }
 
-/* Finds the bytes of a lane's access. false: there are none, because they are outside, or because
- * the launch has failed, as *fails tells. */
+/* Finds the bytes of a lane's access. false: they are outside, or the launch has failed
+ * (*fails). */
 static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_kind kind,
                  struct soft_place *place, bool *fails) {
     struct soft_warp *warp = lookup->warp;
@@ -109,14 +109,14 @@ const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
     return in + 1;
 }
 
-/* Cut off: a number beyond the largest becomes that. */
+/* Truncated: a number beyond the largest becomes the largest. */
 static uint32_t cut_half(float number) {
     uint32_t half = soft_texel_half(number);
     float held = soft_texel_from_half(half & 0x7fff), size = number < 0 ? -number : number;
     return held > size ? half - 1 : half;
 }
 
-/* What a channel of a surface holds of a value. */
+/* The value of a channel after a store. */
 static uint32_t channel_of(const struct soft_texels *texels, uint32_t value) {
     unsigned bits = 8u * texels->channel_bytes;
     if (texels->channel == SOFT_CHANNEL_FLOAT) {
@@ -192,7 +192,7 @@ static uint64_t reduced(uint32_t mode, uint64_t old, uint64_t value) {
     }
 }
 
-/* Blocks run at once, so what is in the cell is exchanged if nobody was faster. */
+/* Blocks run in parallel, so the cell is updated by compare-and-swap. */
 static void reduce(uint8_t *host, uint32_t mode, uint64_t value) {
     if (soft_texture_bytes(mode) == 8) {
         uint64_t *cell = (uint64_t *)(void *)host, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
@@ -207,8 +207,8 @@ static void reduce(uint8_t *host, uint32_t mode, uint64_t value) {
     }
 }
 
-/* The mode of a reduction, which is of the surface's own integers if it is formatted. false: it has
- * none of that size; the launch has failed. */
+/* The mode of a reduction; a formatted one uses the surface's integer type. false: the surface has
+ * no integers of that size; the launch has failed. */
 static bool find_mode(struct soft_lookup *lookup, unsigned bytes, uint32_t *mode) {
     const struct soft_texels *texels = &lookup->texture->texels;
     *mode = lookup->in->mode;

@@ -1,5 +1,5 @@
 /*
- * Texel: the bytes of a texel as four numbers of 32 bits, as an instruction gives them.
+ * Texel: converts the bytes of a texel to four 32-bit numbers, as an instruction returns them.
  *
  * A number is a single where the texture gives singles, and an integer otherwise. Channels that the
  * texture does not have are 0.
@@ -17,14 +17,14 @@ bool soft_texture_gives_floats(const struct soft_texture *texture);
 /* Reads a texel from its bytes. */
 void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, uint32_t texel[4]);
 
-/* Whether a channel is coded by the curve of sRGB. As on an H200 that is the first one, and the
- * second and third of four. */
+/* Whether a channel has the sRGB curve. As on an H200, that is the first one, and the second and
+ * third of four. */
 bool soft_texel_is_srgb(const struct soft_texture *texture, unsigned channel);
 
-/* The texel outside a texture whose mode is border: its color, or what of it the format can be. */
+/* The texel outside a texture in border mode: its color, limited to the format. */
 void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]);
 
-/* A texel of zeros, such as lies outside of memory that is used as a texture. */
+/* A texel of zeros, as outside of linear memory. */
 void soft_texel_zero(const struct soft_texture *texture, uint32_t texel[4]);
 
 static inline float soft_texel_float(uint32_t bits) {

@@ -12,7 +12,7 @@ enum {
     PLACES = 1 << INDEX_BITS,
     CHUNK = 1024,
     CHUNKS = PLACES / CHUNK,
-    REST = 256 /* so many places stay free before one is used again */
+    REST = 256 /* this many places stay free before one is reused */
 };
 
 struct texture_place {

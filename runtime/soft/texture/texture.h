@@ -1,12 +1,12 @@
 /*
- * Texture: what a texture or surface object stands for, and the table of all.
+ * Texture: texture and surface objects, and the table of all.
  *
  * A handle is a number, as on a GPU: kernels pass it on as data. Its low bits are a place in the
  * table, the rest counts how often that place was used, so that the handle of a destroyed object is
  * recognised for as long as possible.
  *
- * Lookups take no lock and need none: places are never given back to the host. Whoever changes an
- * object while a kernel uses it has a race, as on a GPU, and no more than that.
+ * Lookups need no lock: places are never returned to the host. Changing an object while a kernel
+ * uses it is a race, as on a GPU, and harmless to the host.
  */
 #ifndef SOFT_TEXTURE_H
 #define SOFT_TEXTURE_H
@@ -33,19 +33,19 @@ struct soft_texels {
     enum soft_channel channel;
 };
 
-/* As many levels of detail as the largest array can have. */
+/* The levels of detail of the largest possible array. */
 enum { SOFT_LEVELS_MAX = 18 };
 
 struct soft_texture {
     _Atomic uint64_t handle; /* 0: the place is free */
     bool is_surface;
-    unsigned slot; /* of its context */
+    unsigned slot;     /* of its context */
     bool of_reference; /* it is bound to one, and ends with it */
     struct soft_texels texels;
     /* of textures alone */
     bool promotes; /* integers become numbers from 0 or -1 to 1 */
     bool is_srgb, is_normalised, filters;
-    bool is_seamless; /* a cube, whose filter goes on behind the edge of a face */
+    bool is_seamless; /* a cube, whose filter continues across the edge of a face */
     uint8_t modes[3]; /* CU_TR_ADDRESS_MODE_ */
     float border[4];
     /* levels of detail: texels is the first of them */
@@ -53,7 +53,7 @@ struct soft_texture {
     bool mixes_levels;
     float level_bias, least_level, most_level;
     uint64_t level_addresses[SOFT_LEVELS_MAX];
-    /* what the program said, to be told again */
+    /* the program's description, for queries */
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC description;
     CUDA_RESOURCE_VIEW_DESC view;
@@ -71,7 +71,7 @@ struct soft_texels soft_texture_level(const struct soft_texture *texture, unsign
 /* Adds an object; its handle, or 0: the table, or the host's memory, is full. */
 uint64_t soft_texture_add(const struct soft_texture *texture);
 
-/* Replaces what a handle stands for. false: nothing. */
+/* Replaces the object of a handle. false: it has none. */
 bool soft_texture_change(uint64_t handle, const struct soft_texture *texture);
 
 /* Copies an object. false: the handle is none of a live one. */

@@ -1,12 +1,11 @@
 /*
- * probe-driver: asks a driver what its manual leaves open, and prints the answers.
+ * probe-driver: prints what a driver returns where its manual leaves results open.
  *
  *   probe-driver [PATH]     the driver library: libcuda.so.1 (default), or the soft device
  *
- * A line an answer, the same from one run to the next, so that those of two drivers can be
- * compared: diff <(probe-driver) <(probe-driver build/libtollens-soft.so). Each question is asked
- * in a process of its own: what one breaks, another does not see. Exit code: 0; 2: there is no
- * driver.
+ * One line per answer, the same in every run, so that two drivers can be compared: diff
+ * <(probe-driver) <(probe-driver build/libtollens-soft.so). Each question runs in a separate
+ * process, so that they do not affect each other. Exit code: 0; 2: there is no driver.
  */
 #include "base/abi.h"
 
@@ -37,7 +36,7 @@ static void load(const char *path) {
 #include "base/functions.def"
 }
 
-/* Prints a call and its code. The text is as it stands in this file. */
+/* Prints a call and its code. The text is the one in this file. */
 static CUresult say(const char *call, CUresult code) {
     const char *name = NULL;
     if (driver.cuGetErrorName(code, &name) != CUDA_SUCCESS || name == NULL) name = "?";
@@ -325,7 +324,7 @@ static void mappings(void) {
     ASK(cuMemRelease, handle);
 }
 
-/* Asks in a process of its own; uninitialised alone without a context. */
+/* Runs a question in a separate process; only uninitialised without a context. */
 static void ask(const char *name, void (*question)(void), const char *path) {
     int status = 0;
     printf("%s\n", name);

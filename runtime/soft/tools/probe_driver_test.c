@@ -27,7 +27,7 @@ static struct {
 
 enum { EXCEPTIONS = sizeof exceptions / sizeof exceptions[0] };
 
-/* The folder of this program, and "/" behind. */
+/* The folder of this program, with a trailing "/". */
 static void find_own(char *own, size_t bytes) {
     ssize_t length = readlink("/proc/self/exe", own, bytes - 1);
     own[length > 0 ? length : 0] = '\0';

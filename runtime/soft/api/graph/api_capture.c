@@ -123,7 +123,7 @@ EXPORT(cuStreamIsCapturing, (CUstream handle, CUstreamCaptureStatus *status)) {
     return result;
 }
 
-/* The answer's dependencies, which live in the stream until it is asked again. */
+/* The dependencies of the result; the stream keeps them until the next query. */
 static bool list_front(struct soft_stream *stream) {
     size_t count = stream->front.count;
     free((void *)stream->info_nodes);

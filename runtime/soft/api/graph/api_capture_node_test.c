@@ -1,5 +1,5 @@
 /*
- * What work becomes in a capture: nodes of all types, and of graphs that the program has made.
+ * Captured work: nodes of all types, also in graphs that the program has created.
  */
 #include "test/test_graph.h"
 
@@ -127,7 +127,7 @@ Test(api_capture_node, a_graph_of_the_programs_can_be_captured_to) {
     OK(cuMemsetD8Async(memory, 2, 1, stream));
     OK(cuStreamUpdateCaptureDependencies(stream, &first, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
     OK(cuMemsetD8Async(memory + 1, 3, 1, stream));
-    /* What an edge will be is told before there is one. */
+    /* The data of an edge is known before the edge exists. */
     const CUgraphEdgeData programmatic = {.from_port = 1, .type = 1}, *told = NULL;
     OK(cuStreamUpdateCaptureDependencies_v2(stream, &second, &programmatic, 1,
                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES));

@@ -1,5 +1,5 @@
 /*
- * Streams that are being captured: what becomes a node, what joins, and what breaks a capture.
+ * Captured streams: what becomes a node, what joins, and what invalidates a capture.
  */
 #include "test/test_graph.h"
 

@@ -24,7 +24,7 @@ EXPORT(cuGraphCreate, (CUgraph * result_graph, unsigned int flags)) {
     return CUDA_SUCCESS;
 }
 
-/* A child ends with its node, and what is being captured to with its capture. */
+/* A child graph is destroyed with its node, a graph being captured with its capture. */
 EXPORT(cuGraphDestroy, (CUgraph handle)) {
     struct soft_graph *graph = NULL;
     CUresult result = soft_graph_enter(handle, &graph);
@@ -74,14 +74,14 @@ EXPORT(cuGraphNodeFindInClone, (CUgraphNode * found, CUgraphNode original, CUgra
     return result;
 }
 
-/* ---- lists: *count says how much room there is and then how much there is; without room for the
- * list, how many there are ---- */
+/* ---- lists: *count is the list's capacity, then the number written; without a list, the total
+ * ---- */
 
 struct listing {
     CUgraphNode *nodes, *others;
     CUgraphEdgeData *data;
     size_t room, found;
-    bool lossy; /* an edge has data that nobody asked for */
+    bool lossy; /* an edge has data, but the caller passed no array for it */
 };
 
 static void list(struct listing *listing, const struct soft_node *node,
@@ -97,7 +97,7 @@ static void list(struct listing *listing, const struct soft_node *node,
     if (listing->data != NULL && data != NULL) listing->data[i] = *data;
 }
 
-/* Ends a listing: room that was not needed is set to NULL. */
+/* Ends a listing: unused entries are set to NULL. */
 static CUresult finish(struct listing *listing, size_t *count) {
     for (size_t i = listing->found; listing->nodes != NULL && i < listing->room; i++) {
         listing->nodes[i] = NULL;
@@ -195,7 +195,7 @@ EXPORT(cuGraphNodeGetType, (CUgraphNode handle, CUgraphNodeType *type)) {
 
 /* ---- edges ---- */
 
-/* Adds edges, or takes them away; all or, up to the first that cannot be, none. */
+/* Adds or removes edges: all of them, or none if one is invalid. */
 static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                              const CUgraphEdgeData *data, size_t count, bool adds) {
     struct soft_graph *graph = NULL;
@@ -218,7 +218,7 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
                  : adds ? soft_node_add_edge(two, &edge)
                         : soft_node_remove_edge(two, &edge);
     }
-    /* The last one was not done; those before it are undone. */
+    /* The last one failed; those before it are undone. */
     for (size_t i = 0; result != CUDA_SUCCESS && i + 1 < done; i++) {
         struct soft_edge edge = {.from = (struct soft_node *)from[i]};
         struct soft_node *two = (struct soft_node *)to[i];

@@ -21,7 +21,7 @@ static const char *const type_names[] = {"kernel",
                                          "batch of memory operations",
                                          "conditional"};
 
-/* What is worth saying of a node besides its type. */
+/* The details of a node besides its type. */
 static void print_detail(FILE *file, const struct soft_node_content *content, bool verbose) {
     const struct soft_task *task = &content->task;
     switch (task->kind) {
@@ -54,7 +54,8 @@ static void print_detail(FILE *file, const struct soft_node_content *content, bo
     }
 }
 
-/* Nodes are named by their place; those of children carry the places of their parents before it. */
+/* Nodes are named by their position; those of children have their parents' positions as a
+ * prefix. */
 static void print_graph(FILE *file, const struct soft_graph *graph, const char *prefix,
                         unsigned flags) {
     unsigned index = 0;

@@ -40,7 +40,7 @@ EXPORT(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned
     return instantiate(exec, graph, flags, &culprit, &why);
 }
 
-/* The log of this older form stays empty, as it has since CUDA 12. */
+/* The log of this older form remains empty, as since CUDA 12. */
 EXPORT(cuGraphInstantiate_v2,
        (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_bytes)) {
     struct soft_node *culprit = NULL;
@@ -83,7 +83,7 @@ EXPORT(cuGraphExecGetFlags, (CUgraphExec handle, cuuint64_t *flags)) {
     return flags != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What is in a stream already is carried out all the same. */
+/* Launches already in a stream are still executed. */
 EXPORT(cuGraphExecDestroy, (CUgraphExec handle)) {
     struct soft_exec *exec = NULL;
     CUresult result = soft_exec_enter(handle, &exec);
@@ -93,7 +93,7 @@ EXPORT(cuGraphExecDestroy, (CUgraphExec handle)) {
     return CUDA_SUCCESS;
 }
 
-/* There is nothing that would have to be brought to the device. */
+/* Nothing has to be uploaded to the device. */
 EXPORT(cuGraphUpload, (CUgraphExec handle, CUstream stream_handle)) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
@@ -181,7 +181,7 @@ EXPORT(cuGraphExecChildGraphNodeSetParams, (CUgraphExec handle, CUgraphNode node
     return result;
 }
 
-/* Kernels, copies and fills can be passed over. */
+/* Kernels, copies and fills can be disabled. */
 static bool can_be_disabled(const struct soft_node *node) {
     const int type = node->content.params.type;
     return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
@@ -236,7 +236,7 @@ EXPORT(cuDeviceGraphMemTrim, (CUdevice device)) {
     return soft_cuMemPoolTrimTo((CUmemoryPool)pool, 0);
 }
 
-/* The same numbers as a pool's, by other names. */
+/* The same numbers as a pool's, under other names. */
 static CUmemPool_attribute of_pool(CUgraphMem_attribute attribute) {
     switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:

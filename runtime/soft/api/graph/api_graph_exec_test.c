@@ -1,5 +1,5 @@
 /*
- * Executable graphs: instantiating, launching, and what may be changed afterwards.
+ * Executable graphs: instantiation, launches, and later changes.
  */
 #include "test/test_graph.h"
 

@@ -1,5 +1,5 @@
 /*
- * Memory that graphs allocate, and what of the program's they keep alive.
+ * Memory that graphs allocate, and objects of the program that they keep alive.
  */
 #include "test/test_graph.h"
 
@@ -75,7 +75,7 @@ Test(api_graph_memory, it_is_there_between_its_nodes) {
     cr_assert_eq(ask(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), MEBI);
     OK(cuDeviceGraphMemTrim(0));
     cr_assert_eq(ask(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
-    /* Behind its free node it is gone. */
+    /* After its free node it is gone. */
     api_put(memory, 1, NULL);
     REFUSED(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
@@ -95,7 +95,7 @@ Test(api_graph_memory, what_a_launch_leaves_the_program_frees) {
     REFUSED(cuGraphLaunch(exec, NULL), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFreeAsync(memory, NULL));
     REFUSED(cuMemFreeAsync(memory, NULL), CUDA_ERROR_INVALID_VALUE);
-    OK(cuGraphLaunch(exec, NULL)); /* behind the free in the stream */
+    OK(cuGraphLaunch(exec, NULL)); /* after the free in the stream */
     OK(cuCtxSynchronize());
     OK(cuMemFree_v2(memory));
     OK(cuGraphLaunch(exec, NULL));
@@ -322,8 +322,8 @@ Test(api_graph_memory, user_objects_are_counted) {
     REFUSED(cuUserObjectRelease(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A graph's memory may be named before a launch, for a copy that comes behind that; one that comes
- * before it fails, and copies none of its rows. */
+/* A copy that runs after the launch may name a graph's memory before it; a copy that runs before
+ * the launch fails, and copies none of its rows. */
 Test(api_graph_memory, a_copy_that_comes_too_early_copies_nothing) {
     CUdeviceptr there = 0, promised = 0;
     CUgraphExec exec = NULL;

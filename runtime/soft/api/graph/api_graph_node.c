@@ -1,8 +1,8 @@
 /*
- * Nodes of each type: making them, asking what they are, making them something else. As in "Graph
- * Management" of the CUDA Driver API 13.0.
+ * Nodes of each type: creation, queries and changes. As in "Graph Management" of the CUDA Driver
+ * API 13.0.
  *
- * Each type's own calls are the general ones with the parameters in their place.
+ * The calls of each type are the general ones with typed parameters.
  */
 #include "api/export.h"
 #include "graph/graph_call.h"

@@ -1,5 +1,5 @@
 /*
- * Graphs as a program builds them: nodes of every type, edges, copies, and what is asked of them.
+ * Graphs as a program builds them: nodes of every type, edges, copies and queries.
  */
 #include "test/test_graph.h"
 
@@ -353,7 +353,7 @@ Test(api_graph, attributes_of_kernel_nodes_are_kept) {
     REFUSED(cuGraphKernelNodeCopyAttributes(two, empty), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A kernel that requires clusters is launched with them, also where the attribute asks for none. */
+/* A kernel that requires clusters is launched with them, also if the attribute has none. */
 Test(api_graph, clusters_that_a_kernel_requires_stay_explicit) {
     static const char ptx[] =
         ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -423,7 +423,7 @@ Test(api_graph, bad_parameters_are_refused) {
     REFUSED(cuGraphAddEmptyNode(&node, graph, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A node that may not be added: it is to come behind one of another graph. */
+/* A node that may not be added: it depends on a node of another graph. */
 static void add_behind_a_foreign_node(void) {
     static CUgraph graph;
     static CUgraphNode foreign;

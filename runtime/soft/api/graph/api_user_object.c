@@ -12,7 +12,7 @@ EXPORT(cuUserObjectCreate, (CUuserObject * result_object, void *data, CUhostFn d
                             unsigned int references, unsigned int flags)) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
-    /* Nobody may wait for the destructor: the flag that says so must be given. */
+    /* No thread may wait for the destructor: the flag for this is required. */
     if (result_object == NULL || destroy == NULL || references == 0 || references > INT32_MAX ||
         flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -31,7 +31,7 @@ EXPORT(cuUserObjectCreate, (CUuserObject * result_object, void *data, CUhostFn d
     return CUDA_SUCCESS;
 }
 
-/* Locks, if a handle is an object and the count makes sense. */
+/* Locks, if a handle is an object and the count is valid. */
 static CUresult enter(CUuserObject handle, unsigned count, struct soft_user_object **object) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;

@@ -1,7 +1,7 @@
 /*
  * CUDA arrays. As in "Memory Management" of the CUDA Driver API 13.0.
  *
- * Sparse and multi-planar arrays do not exist here; api_mipmap.c has the mipmapped ones.
+ * Sparse and multi-planar arrays are not supported; api_mipmap.c has the mipmapped ones.
  */
 #include "api/export.h"
 #include "queue/queue.h"
@@ -61,7 +61,7 @@ EXPORT(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * description, CUarra
     return CUDA_SUCCESS;
 }
 
-/* Of arrays whose memory is mapped later alone, and there are none. */
+/* Only for arrays whose memory is mapped later; there are none. */
 EXPORT(cuArrayGetMemoryRequirements,
        (CUDA_ARRAY_MEMORY_REQUIREMENTS * requirements, CUarray handle, CUdevice device)) {
     struct soft_array array;
@@ -93,7 +93,7 @@ EXPORT(cuArrayDestroy, (CUarray handle)) {
     CUresult result = find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
     if (array.is_level) return CUDA_ERROR_INVALID_VALUE;
-    /* As with cuMemFree: what may use it comes to its end first. */
+    /* As with cuMemFree: waits for all work that may use it. */
     soft_queue_wait_device(array.context->device->ordinal);
     if (!soft_array_free(handle)) return CUDA_ERROR_INVALID_HANDLE;
     return soft_context_current(&context);

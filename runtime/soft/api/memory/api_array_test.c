@@ -1,5 +1,5 @@
 /*
- * CUDA arrays: which can be, what they answer, and copies between them, memory and the host.
+ * CUDA arrays: valid ones, their descriptions, and copies between them, memory and the host.
  */
 #include "test/test_api.h"
 

@@ -39,7 +39,7 @@ static CUresult anywhere(CUstream stream, CUdeviceptr dst, CUdeviceptr src, size
     return submit(stream, SOFT_PLACE_UNIFIED, dst, SOFT_PLACE_UNIFIED, src, bytes, wait);
 }
 
-/* The contexts say where the memory is, which its address says as well; but they must live. */
+/* The contexts are redundant, because the address identifies the memory; but they must be live. */
 static CUresult between(CUstream stream, CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
                         CUcontext src_context, size_t bytes) {
     struct soft_context *current = NULL, *one = NULL, *other = NULL;

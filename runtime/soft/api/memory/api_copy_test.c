@@ -1,5 +1,5 @@
 /*
- * Copies and fills: rows, layers, overlaps of sense and nonsense.
+ * Copies and fills: rows, layers, valid and invalid overlaps.
  */
 #include "test/test_api.h"
 

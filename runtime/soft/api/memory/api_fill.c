@@ -23,8 +23,8 @@ static bool is_of_host(CUdeviceptr address) {
             allocation.kind == SOFT_KIND_MANAGED);
 }
 
-/* A fill without a stream does not wait, except of memory that the host can read: "API
- * synchronization behavior" of the CUDA Driver API. */
+/* A fill without a stream waits only for memory that the host can read: "API synchronization
+ * behavior" of the CUDA Driver API. */
 static CUresult fill(CUdeviceptr address, size_t pitch, uint32_t value, unsigned element_bytes,
                      size_t width, size_t height) {
     CUresult result = submit(NULL, address, pitch, value, element_bytes, width, height);

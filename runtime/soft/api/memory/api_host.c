@@ -1,6 +1,6 @@
 /*
- * Host memory that devices use: allocated, or the program's own. As in "Memory Management" of the
- * CUDA Driver API 13.0.
+ * Host memory that devices use: allocated, or registered. As in "Memory Management" of the CUDA
+ * Driver API 13.0.
  *
  * Addressing is unified: a device uses it under the host's address.
  */
@@ -35,7 +35,7 @@ EXPORT(cuMemAllocHost_v2, (void **pp, size_t bytesize)) {
     return alloc(pp, bytesize, 0);
 }
 
-/* Ends host memory of a kind that begins at p, once no work can use it. */
+/* Frees host memory of a kind that begins at p, once no work can use it. */
 static CUresult end(void *p, enum soft_kind kind, CUresult otherwise) {
     struct soft_context *context = NULL;
     struct soft_allocation was;
@@ -57,7 +57,7 @@ EXPORT(cuMemFreeHost, (void *p)) {
     return end(p, SOFT_KIND_PINNED, CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Whether all pages of a range are there: asking which of them are in memory tells. */
+/* Whether all pages of a range are mapped, by mincore. */
 static bool is_mapped(uint64_t address, size_t bytes) {
     enum { PAGES = 1024 };
     unsigned char present[PAGES];

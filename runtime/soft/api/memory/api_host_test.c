@@ -1,5 +1,5 @@
 /*
- * Host memory that devices use: pinned, and the program's own.
+ * Host memory that devices use: pinned and registered.
  */
 #include "test/test_api.h"
 

@@ -20,7 +20,7 @@ EXPORT(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     if (handle == NULL || !soft_space_find(pointer, &found) || found.kind != SOFT_KIND_DEVICE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* The bytes move the first time: nothing may be using them. */
+    /* The first export moves the bytes: no work may use them. */
     if (found.backing == NULL) soft_queue_wait_device(-1);
     struct soft_backing *backing = soft_space_share(pointer, kinds, &found);
     if (backing == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -53,7 +53,7 @@ EXPORT(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
-    /* As with cuMemFree: what may use it comes to its end first. */
+    /* As with cuMemFree: waits for all work that may use it. */
     soft_queue_wait_device(-1);
     if (!soft_imported_close(pointer)) return CUDA_ERROR_INVALID_VALUE;
     return soft_context_current(&context);

@@ -1,6 +1,6 @@
 /*
- * Memory and events between two processes. A test starts this program again, for the test below
- * that is the other process's part, and hands it handles in the environment.
+ * Memory and events between two processes. A test starts this program again with the test below
+ * that plays the other process, and passes handles in the environment.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"
@@ -168,7 +168,7 @@ Test(api_ipc, an_event_of_one_process_is_waited_for_by_the_other) {
     hand_over("TOLLENS_TEST_IPC_MEMORY", &memory_handle);
     hand_over("TOLLENS_TEST_IPC_EVENT", &event_handle);
     pid_t child = start("event");
-    /* The other process has asked for its recording, which has come about or not. */
+    /* The other process has requested its recording, which has happened or not. */
     while (value == 0) OK(cuMemcpyDtoH_v2(&value, memory, 4));
     OK(cuStreamWaitEvent(stream, event, 0));
     OK(cuMemcpyDtoHAsync_v2(&value, memory, 4, stream));
@@ -197,7 +197,7 @@ Test(api_ipc_other, event) {
     api_put(memory, 99, stream);
     OK(cuEventRecord(event, stream));
     REFUSED(cuEventQuery(event), CUDA_ERROR_NOT_READY);
-    OK(cuMemsetD32_v2(memory, 1, 1)); /* in another stream: the recording is asked for */
+    OK(cuMemsetD32_v2(memory, 1, 1)); /* in another stream: the recording is requested */
     OK(cuStreamSynchronize(NULL));
     *flag = 1;
     OK(cuEventSynchronize(event));

@@ -26,7 +26,7 @@ static CUresult advise(CUdeviceptr address, size_t count, CUmem_advise advice,
     if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* These say nothing of a place, and look at none. */
+    /* These have no location and ignore it. */
     const bool is_placeless = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
                               advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
                               advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
@@ -48,7 +48,7 @@ EXPORT(cuMemAdvise_v2,
     return advise(pointer, count, advice, &location);
 }
 
-/* The bytes are where host and devices reach them already: only the answer changes, at once. */
+/* The bytes do not move: only query results change, at once. */
 static CUresult prefetch(CUdeviceptr address, size_t count, const CUmemLocation *location,
                          CUstream handle) {
     struct soft_context *context = NULL;

@@ -1,5 +1,5 @@
 /*
- * Managed memory: one address for all, freed as device memory is, and advice that is remembered.
+ * Managed memory: one address for host and devices, freed like device memory, and stored advice.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

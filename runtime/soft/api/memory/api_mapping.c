@@ -1,5 +1,6 @@
 /*
- * Memory and addresses apart. As in "Virtual Memory Management" of the CUDA Driver API 13.0.
+ * Physical memory and reserved addresses. As in "Virtual Memory Management" of the CUDA Driver API
+ * 13.0.
  */
 #include "api/export.h"
 #include "base/options.h"
@@ -19,7 +20,7 @@ static bool is_multiple(uint64_t value) {
 
 /* ---- physical memory ---- */
 
-/* The device that properties name, if what they ask for is offered. */
+/* The device of properties, if they are supported. */
 static CUresult check_properties(const CUmemAllocationProp *properties,
                                  struct soft_device **device) {
     if (properties == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -92,7 +93,7 @@ EXPORT(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void
     }
     struct soft_physical *physical = found.source;
     pthread_mutex_lock(&soft_lock);
-    /* The handle may have been given back; the memory is still known by it. */
+    /* The handle may have been released; it still identifies the memory. */
     bool known = physical->handles > 0 || soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
     if (known) physical->handles++;
     pthread_mutex_unlock(&soft_lock);
@@ -135,7 +136,7 @@ EXPORT(cuMemImportFromShareableHandle,
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL || type == CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-    /* The file is given as a pointer, and stays the program's. */
+    /* The file descriptor is passed as a pointer, and remains the program's. */
     result = soft_physical_import((int)(intptr_t)shareable, &physical);
     if (result == CUDA_SUCCESS) *handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
     return result;
@@ -188,7 +189,7 @@ EXPORT(cuMemMap, (CUdeviceptr address, size_t size, size_t offset,
     return mapped ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Whether a range is made of whole mappings, without gaps. */
+/* Whether a range consists of whole mappings, without gaps. */
 static bool is_mapped_whole(CUdeviceptr address, size_t size) {
     struct soft_allocation found;
     if (size == 0 || address + size < address) return false;
@@ -201,7 +202,7 @@ static bool is_mapped_whole(CUdeviceptr address, size_t size) {
     return true;
 }
 
-/* Whether every mapping that touches a range lies in it. They are made of granules. */
+/* Whether every mapping that overlaps a range is inside it. Mappings consist of granules. */
 static bool has_no_parts(CUdeviceptr address, size_t size) {
     struct soft_allocation found;
     for (uint64_t at = address; at - address < size; at += soft_options()->granularity) {
@@ -221,7 +222,7 @@ EXPORT(cuMemUnmap, (CUdeviceptr address, size_t size)) {
         !has_no_parts(address, size)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* As on a device, nothing is waited for. */
+    /* As on a GPU, this waits for nothing. */
     for (uint64_t at = address; at - address < size; at += soft_options()->granularity) {
         if (soft_space_find(at, &found)) soft_physical_unmap(found.address);
     }
@@ -246,7 +247,7 @@ static CUresult check_access(const CUmemAccessDesc *access) {
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Whether the host may be given the memory of a mapping: its own alone. */
+/* Whether the host may access the memory of a mapping: only host memory. */
 static bool suits(const CUmemAccessDesc *access, const struct soft_allocation *mapping) {
     const struct soft_physical *physical = mapping->source;
     return bit_of(&access->location) != SOFT_HOST_BIT || soft_physical_on_host(physical);

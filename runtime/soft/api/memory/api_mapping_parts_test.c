@@ -1,5 +1,5 @@
 /*
- * Mappings beside each other, of which a call names some, and handles that are none.
+ * Adjacent mappings of which a call names some, and invalid handles.
  */
 #include "test/test_api.h"
 
@@ -8,7 +8,7 @@ enum { GRANULE = 2 << 20 };
 static const CUmemAllocationProp on_device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                               .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 
-/* A mapping that is whole, and behind it one of which the range has the first granule. */
+/* A complete mapping, followed by one of which the range has the first granule. */
 Test(api_mapping_parts, an_unmapping_cuts_none) {
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr address = 0;

@@ -1,5 +1,5 @@
 /*
- * Memory and addresses apart: what is mapped where, and who may use it.
+ * Physical memory and reserved addresses: mappings and access rights.
  */
 #include "test/test_api.h"
 
@@ -129,7 +129,7 @@ Test(api_mapping, a_handle_says_what_it_was_made_with) {
     OK(cuMemRelease(handle));
 }
 
-/* A range is grown by mapping more behind it: many handles, one row of addresses. */
+/* A range grows by mapping more handles after it: many handles, consecutive addresses. */
 Test(api_mapping, handles_side_by_side_are_one_range) {
     enum { PARTS = 4 };
     unsigned char *sent = malloc(PARTS * GRANULE), *back = malloc(PARTS * GRANULE);
@@ -369,7 +369,7 @@ Test(api_mapping, addresses_are_reserved_where_they_are_wanted) {
     wanted = first + ((CUdeviceptr)1 << 32);
     OK(cuMemAddressReserve(&again, GRANULE, 0, wanted, 0));
     cr_assert_eq(again, wanted);
-    /* Taken ones are given elsewhere; what is behind them can be had. */
+    /* A request for taken addresses gets others; the addresses after them are free. */
     OK(cuMemAddressReserve(&again, GRANULE, 0, wanted, 0));
     cr_assert_neq(again, wanted);
     OK(cuMemAddressReserve(&again, GRANULE, 0, wanted + GRANULE, 0));

@@ -9,7 +9,7 @@
 #include "queue/queue.h"
 #include "state/managed.h"
 
-/* What pitches are multiples of: rows then begin where the hardware likes them to. */
+/* Pitches are multiples of this, so that rows are aligned for the hardware. */
 enum { PITCH_BYTES = 512 };
 
 EXPORT(cuMemGetInfo_v2, (size_t * free, size_t *total)) {
@@ -58,8 +58,8 @@ EXPORT(cuMemFree_v2, (CUdeviceptr dptr)) {
     if (dptr == 0) return CUDA_SUCCESS; /* as an H200's driver does */
     if (soft_space_find(dptr, &was) && was.name[0] != '\0') return CUDA_ERROR_INVALID_VALUE;
     if (!soft_space_claim(dptr, kinds, &was)) return CUDA_ERROR_INVALID_VALUE;
-    /* As on a device, freeing waits for everything that may use the memory; but of a pool's the
-     * program says that nothing does. */
+    /* As on a GPU, freeing waits for all work that may use the memory, except for a pool's memory,
+     * where the program guarantees that none does. */
     if (was.kind == SOFT_KIND_POOL) {
         soft_graph_memory_freed(dptr);
         soft_pool_free(dptr);

@@ -1,5 +1,5 @@
 /*
- * Device memory: what it costs, when it is used up, and what may be freed.
+ * Device memory: its accounting, its limit, and what may be freed.
  */
 #include "test/test_api.h"
 
@@ -170,7 +170,8 @@ Test(api_memory, ranges_are_found_by_any_address_in_them) {
     REFUSED(cuMemGetAddressRange_v2(&base, &size, pointer), CUDA_ERROR_NOT_FOUND);
 }
 
-/* A kernel that uses what was freed is caught, and told apart from one that never was. */
+/* A kernel that uses freed memory is detected; the report differs from that of memory that never
+ * existed. */
 Test(api_memory, a_kernel_that_uses_freed_memory_fails) {
     CUdeviceptr pointer = 0;
     api_context(0);

@@ -34,7 +34,7 @@ EXPORT(cuMipmappedArrayGetLevel, (CUarray * array, CUmipmappedArray handle, unsi
     return CUDA_SUCCESS;
 }
 
-/* Of arrays whose memory is mapped later alone, and there are none; and of sparse ones. */
+/* Only for sparse arrays and those whose memory is mapped later; there are none. */
 EXPORT(cuMipmappedArrayGetMemoryRequirements,
        (CUDA_ARRAY_MEMORY_REQUIREMENTS * requirements, CUmipmappedArray handle, CUdevice device)) {
     struct soft_mipmap mipmap;
@@ -57,7 +57,7 @@ EXPORT(cuMipmappedArrayDestroy, (CUmipmappedArray handle)) {
     struct soft_mipmap mipmap;
     CUresult result = find(handle, &mipmap);
     if (result != CUDA_SUCCESS) return result;
-    /* As with cuMemFree: what may use it comes to its end first. */
+    /* As with cuMemFree: waits for all work that may use it. */
     soft_queue_wait_device(mipmap.context->device->ordinal);
     if (!soft_mipmap_free(handle)) return CUDA_ERROR_INVALID_HANDLE;
     return soft_context_current(&context);

@@ -1,5 +1,5 @@
 /*
- * What is known of a pointer. As in "Unified Addressing" of the CUDA Driver API 13.0.
+ * Attributes of pointers. As in "Unified Addressing" of the CUDA Driver API 13.0.
  */
 #include "state/contexts.h"
 #include "state/driver_state.h"
@@ -51,7 +51,7 @@ static int access_of(const struct question *question) {
                : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
 }
 
-/* Answers about an allocation that was found; bytes says how large the answer is. */
+/* Attributes of a found allocation; bytes is the size of the value. */
 static CUresult answer_known(const struct question *question, CUpointer_attribute attribute,
                              union answer *answer, size_t *bytes) {
     const struct soft_allocation *found = &question->found;
@@ -118,8 +118,8 @@ static CUresult answer_known(const struct question *question, CUpointer_attribut
     }
 }
 
-/* Of addresses that are reserved and not mapped only this is known. A reservation begins where its
- * range does, however much of it is mapped. */
+/* The only attributes of reserved, unmapped addresses. A reservation begins where its range does,
+ * however much of it is mapped. */
 static CUresult answer_reserved(const struct question *question, CUpointer_attribute attribute,
                                 union answer *answer, size_t *bytes) {
     uint64_t begin = 0, size = 0;
@@ -149,7 +149,7 @@ static CUresult answer_one(const struct question *question, CUpointer_attribute 
     return answer_known(question, attribute, answer, bytes);
 }
 
-/* A thread without a context may ask as well: what it needs may be the memory's context. */
+/* A thread without a context may call this too: it may need the memory's context. */
 static CUresult ask(CUdeviceptr pointer, struct question *question) {
     CUresult result = soft_context_current(&question->context);
     if (result == CUDA_ERROR_INVALID_CONTEXT) {
@@ -173,7 +173,7 @@ EXPORT(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdevi
     return result;
 }
 
-/* How large the answer to an attribute is; 0: it is none that can be asked for so. */
+/* The size of an attribute's value; 0: this call has no such attribute. */
 static size_t answer_bytes(CUpointer_attribute attribute) {
     struct question question = {.known = true, .context = NULL};
     union answer answer;
@@ -208,7 +208,7 @@ EXPORT(cuPointerGetAttributes,
     return CUDA_SUCCESS;
 }
 
-/* Copies of this device always synchronize as the attribute asks. */
+/* Copies of this device always synchronize as the attribute requires. */
 EXPORT(cuPointerSetAttribute,
        (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
     struct question question = {0};

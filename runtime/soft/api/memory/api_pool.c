@@ -1,6 +1,5 @@
 /*
- * Memory in the order of streams. As in "Stream Ordered Memory Allocator" of the CUDA Driver API
- * 13.0.
+ * Stream-ordered memory. As in "Stream Ordered Memory Allocator" of the CUDA Driver API 13.0.
  */
 #include "graph/capture.h"
 #include "api/export.h"
@@ -59,7 +58,7 @@ EXPORT(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool handle)) {
     return CUDA_SUCCESS;
 }
 
-/* Of the kinds of memory that CUDA 13 has pools for, only a device's own is offered. */
+/* Of the kinds of memory that CUDA 13 has pools for, only device memory is supported. */
 static CUresult check_location(const CUmemLocation *location, CUmemAllocationType type) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
@@ -125,7 +124,7 @@ EXPORT(cuMemPoolDestroy, (CUmemoryPool handle)) {
     return CUDA_SUCCESS;
 }
 
-/* The number behind an attribute of 64 bits, or NULL. */
+/* The number of an attribute of 64 bits, or NULL. */
 static uint64_t *number_of(struct soft_pool *pool, CUmemPool_attribute attribute) {
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -177,7 +176,7 @@ EXPORT(cuMemPoolSetAttribute, (CUmemoryPool handle, CUmemPool_attribute attribut
         memcpy(reuse, value, sizeof *reuse);
     } else {
         memcpy(&wanted, value, sizeof wanted);
-        /* High marks can be set back, to what is there now; the rest is not the program's. */
+        /* High-water marks can be reset to the current value; the program cannot set the rest. */
         switch (attribute) {
         case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
             pool->threshold = wanted;
@@ -264,7 +263,7 @@ EXPORT(cuMemPoolGetAccess,
 
 /* ---- allocations ---- */
 
-/* A stream has a context of its own: only a default one needs the calling thread's. */
+/* A stream has its own context: only a default stream needs the calling thread's. */
 static CUresult find_stream(CUstream handle, struct soft_stream **stream) {
     struct soft_context *context = NULL;
     CUresult result = soft_state_check();
@@ -300,8 +299,8 @@ static CUresult capture_alloc(struct soft_stream *stream, const struct soft_pool
     return result;
 }
 
-/* What the streams have been told to free may be had again, so where memory is short their work is
- * done up to there. A kernel that does not end is left after a second. */
+/* If memory is short, streams execute their work up to their pending frees, so that this memory can
+ * be reused. A kernel that does not end is abandoned after a second. */
 static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
                                CUdeviceptr *dptr) {
     CUresult result = soft_pool_alloc(pool, bytesize, dptr);
@@ -324,7 +323,7 @@ static CUresult alloc(struct soft_stream *stream, struct soft_pool *pool, size_t
     CUresult result = soft_capture_check(stream, &capturing);
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS) return result;
-    if (bytesize == 0) { /* no bytes are at 0; a node must have some */
+    if (bytesize == 0) { /* zero bytes give address 0; a node must have some */
         if (!capturing) *dptr = 0;
         return capturing ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }

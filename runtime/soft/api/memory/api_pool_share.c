@@ -2,7 +2,7 @@
  * Pools and their memory between processes. As in "Stream Ordered Memory Allocator" of the CUDA
  * Driver API 13.0.
  *
- * A pool goes to another process as a file, and each of its allocations by a name.
+ * A pool is exported to another process as a file, and each of its allocations by a name.
  */
 #include "api/export.h"
 #include "memory/shared_bytes.h"

@@ -1,5 +1,5 @@
 /*
- * Memory in the order of streams: what pools hold, and when it goes back.
+ * Stream-ordered memory: what pools hold, and when they release it.
  */
 #include "test/test_api.h"
 
@@ -62,7 +62,7 @@ Test(api_pool, memory_is_there_at_once_and_goes_in_order) {
     *flag = 1;
     OK(cuStreamSynchronize(stream));
     cr_assert_eq(used(usual()), 0);
-    /* What runs behind the free must not touch it. */
+    /* Work after the free must not touch it. */
     api_put(pointer, 5, stream);
     REFUSED(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
 }

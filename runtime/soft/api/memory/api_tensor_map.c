@@ -1,8 +1,8 @@
 /*
  * Tensor maps: their arguments are checked as the manual says, each refusal with its reason in the
- * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. The formats of
- * newer architectures are not modelled; cuTensorMapEncodeIm2colWide is for those alone. Nor are
- * interleaved tensors whose box has channels of several slices: how those lie was not measured.
+ * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. Not modelled:
+ * formats of newer architectures, for which alone cuTensorMapEncodeIm2colWide exists, and
+ * interleaved tensors whose box has channels of several slices, whose layout was not measured.
  */
 #include "api/export.h"
 #include "base/report.h"
@@ -64,7 +64,7 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
     return CUDA_SUCCESS;
 }
 
-/* What the calls that make maps have in common. */
+/* The common part of calls that make maps. */
 struct arguments {
     CUtensorMap *to;
     int type, interleave, swizzle, promotion, fill;
@@ -84,7 +84,7 @@ static CUresult check_dimension(struct soft_tensor_map *map, const struct argume
         REFUSE("a step of %u elements along dimension %u, not 1 to 8", arguments->steps[i], i);
     }
     map->last[i] = (uint32_t)(size - 1);
-    /* The manual: the first step is ignored where nothing is interleaved. */
+    /* The manual: without interleaving, the first step is ignored. */
     map->steps[i] = i == 0 && map->interleave == 0 ? 1 : (uint8_t)arguments->steps[i];
     map->strides[i] = i > 0                  ? arguments->strides[i - 1]
                       : map->interleave != 0 ? map->interleave
@@ -155,7 +155,7 @@ EXPORT(cuTensorMapEncodeTiled,
     return hand_out(&map, tensorMap);
 }
 
-/* The corners' places are in the order of the dimensions: width, height, depth. */
+/* The corners are in the order of the dimensions: width, height, depth. */
 EXPORT(cuTensorMapEncodeIm2col,
        (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
         void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,

@@ -40,7 +40,7 @@ RT(cudaMemcpyBatchAsync,
 
 enum { OPERAND_POINTER = 1 };
 
-/* A row length or a layer height of 0 stands for the extent's. */
+/* A row length or a layer height of 0 means the extent's. */
 static cudaPitchedPtr operand(const cudaMemcpy3DOperand *from, cudaExtent extent) {
     const size_t row = from->op.ptr.rowLength != 0 ? from->op.ptr.rowLength : extent.width;
     const size_t rows = from->op.ptr.layerHeight != 0 ? from->op.ptr.layerHeight : extent.height;

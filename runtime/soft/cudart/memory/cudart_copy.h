@@ -29,8 +29,8 @@ cudaError_t cudart_copy_1d(void *destination, const void *source, size_t bytes, 
 /* And back. An error is that of an array that was destroyed. */
 cudaError_t cudart_copy_runtime(const CUDA_MEMCPY3D *from, cudaMemcpy3DParms *to);
 
-/* The address in a variable that a copy of so many bytes from offset on has, in the current
- * context. cudaErrorInvalidValue: the copy is beyond its end. */
+/* The address of offset in a variable in the current context, for a copy of this many bytes.
+ * cudaErrorInvalidValue: the copy exceeds the variable. */
 cudaError_t cudart_copy_symbol(const void *symbol, size_t offset, size_t bytes, void **address);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Managed memory: advice, prefetches, the attributes of ranges. As in "Memory Management" of the
- * CUDA Runtime API 13.0, and of 12.9 where a device stands for a location.
+ * CUDA Runtime API 13.0, and of 12.9, where the location is a device.
  */
 #include "cudart/cudart_export.h"
 

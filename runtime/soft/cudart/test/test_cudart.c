@@ -14,7 +14,7 @@
 struct cudart_library rt;
 char test_kernel, test_variable;
 
-/* The folder of this program, and "/" behind. */
+/* The folder of this program, with a trailing "/". */
 static void find_own(char *own, size_t bytes) {
     const ssize_t length = readlink("/proc/self/exe", own, bytes - 1);
     own[length > 0 ? length : 0] = '\0';

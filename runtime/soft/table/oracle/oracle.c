@@ -10,7 +10,7 @@
 
 bool oracle_is(const struct oracle_call *call, const char *name) {
     const char *word = call->instruction->words[0];
-    /* It is asked dozens of times a value. */
+    /* Called dozens of times per value. */
     return word[0] == name[0] && strcmp(word, name) == 0;
 }
 

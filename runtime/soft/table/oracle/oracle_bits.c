@@ -20,7 +20,7 @@ static uint64_t predicate(const struct oracle_call *call, unsigned source) {
     return (call->source[source] & 1) ^ row->operands[row->sources[source]].negated;
 }
 
-/* The number that stands as operand so and so of the row; sources otherwise. */
+/* The number that is this operand in the row; otherwise a source. */
 static uint64_t number(const struct oracle_call *call, unsigned operand) {
     const struct table_operand *at = &call->row->operands[operand];
     if (at->kind == TABLE_NUMBER) return strtoull(at->text, NULL, 0);

@@ -9,7 +9,7 @@ static const char *const comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge
                                           "lo",  "ls",  "hi",  "hs",  "equ", "neu",
                                           "ltu", "leu", "gtu", "geu", "num", "nan"};
 
-/* -1, 0, 1, or 2 where one is a NaN. */
+/* -1, 0, 1, or 2 if one is NaN. */
 static int order(const struct table_type *type, uint64_t a, uint64_t b, bool ftz) {
     if (type->kind != 'F') {
         oracle_wide x = oracle_value(type, a), y = oracle_value(type, b);

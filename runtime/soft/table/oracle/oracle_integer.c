@@ -122,7 +122,7 @@ bool oracle_integer(const struct oracle_call *call) {
         return false;
     }
     if (oracle_is(call, "dp4a") || oracle_is(call, "dp2a")) return dot(call);
-    /* More may stand before it, and not behind it. */
+    /* More may precede it, but not follow it. */
     const struct table_row *row = call->row;
     if (call->instruction + 1 < row->instructions + row->instruction_count) return false;
     oracle_wide a = oracle_value(type, call->source[0]);

@@ -1,9 +1,9 @@
 /*
- * Matrices in the registers of a warp and in memory: where each element is, and what products,
- * loads and stores give. Source: PTX ISA 9.0, sections 9.7.14.4 and 9.7.14.5.
+ * Matrices in the registers of a warp and in memory: the position of each element, and the results
+ * of products, loads and stores. Source: PTX ISA 9.0, sections 9.7.14.4 and 9.7.14.5.
  *
- * The manual says which element a register has; here it is asked the other way round, which thread
- * has an element, and where.
+ * The manual gives the element of each register; this file inverts it: the thread and register of
+ * each element.
  */
 #include "oracle.h"
 #include "oracle_product.h"
@@ -157,7 +157,7 @@ static void answer_mma(const struct warp *warp, const struct table_instruction *
     for (int i = 0; i < 4; i++) bits[i] = oracle_element_bits(p->type[i]);
     unsigned per = bits[1] >= 32 ? 1 : 32 / bits[1];
     bool quads = p->k == 4 && strcmp(p->type[1], "f16") == 0;
-    /* The layouts are the two words behind the shape. */
+    /* The layouts are the two words after the shape. */
     bool a_columns = strcmp(in->words[4], "col") == 0, b_columns = strcmp(in->words[5], "col") == 0;
     bool c_single = strcmp(p->type[3], "f32") == 0, d_single = strcmp(p->type[0], "f32") == 0;
     for (unsigned q = 0; q < (quads ? 4u : 1u); q++) {
@@ -228,7 +228,7 @@ static unsigned row_offset(const struct table_operand *tile, unsigned lane) {
     return (lane * TABLE_ROWS_FACTOR + TABLE_ROWS_FIRST) % rows * 16;
 }
 
-/* A thread's half number h of matrix number i stands in memory, or in the matrix, here. */
+/* The position, in memory or in the matrix, of a thread's half number h of matrix number i. */
 static void half_place(unsigned lane, unsigned h, bool turned, unsigned *row, unsigned *column) {
     *row = turned ? lane % 4 * 2 + h : lane / 4;
     *column = turned ? lane / 4 : lane % 4 * 2 + h;

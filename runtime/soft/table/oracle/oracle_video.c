@@ -17,7 +17,7 @@ static oracle_wide clamped(oracle_wide x, unsigned bits, bool is_signed) {
     return x < least ? least : x > most ? most : x;
 }
 
-/* So many bits of a word from a place on, as a number. */
+/* A number of bits of a word from a place on, as a number. */
 static oracle_wide part(uint64_t word, unsigned at, unsigned bits, bool is_signed) {
     oracle_wide x = (oracle_wide)(word >> at) % power(bits);
     return is_signed && x >= power(bits - 1) ? x - power(bits) : x;
@@ -105,8 +105,8 @@ static oracle_wide ordered(const struct oracle_call *call, oracle_wide x, bool d
     return c_is_less == oracle_has(call, "min") ? c : x;
 }
 
-/* Where in the two sources, one behind the other, that of a lane begins: "b7654" says it from the
- * highest lane down. */
+/* The offset of a lane in the two concatenated sources: "b7654" lists them from the highest lane
+ * down. */
 static unsigned from_of(const struct table_operand *operand, unsigned lane, unsigned lanes,
                         unsigned first) {
     if (operand->part[0] == '\0') return first + lane;

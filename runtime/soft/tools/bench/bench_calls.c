@@ -65,7 +65,7 @@ bool bench_open(void) {
     return result == CUDA_SUCCESS || bench_failed("the device cannot be opened", (int)result);
 }
 
-/* Launches and waits; behind each launch, or once at the end. Gives the time for one. */
+/* Launches and waits, after each launch or once at the end. Returns the time per launch. */
 static bool launch_many(CUfunction function, bool each, double *us) {
     CUresult result = CUDA_SUCCESS;
     for (int batch = 0; batch < BATCHES && result == CUDA_SUCCESS; batch++) {

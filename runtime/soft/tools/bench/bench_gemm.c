@@ -68,7 +68,7 @@ static CUresult repeat(CUfunction kernel, void **arguments, struct bench_figure 
     return result;
 }
 
-/* a: room for all three matrices. */
+/* a: space for all three matrices. */
 static CUresult measure(CUmodule module, CUdeviceptr a, struct matrices *m,
                         struct bench_figure *figure) {
     CUdeviceptr b = a + sizeof m->a, c = b + sizeof m->b;

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes are a fat binary or a cubin in a file. The reader returns text that ends
- * where it says, or one of three results and a sentence; it reads nothing behind the file.
+ * Fuzz target: any bytes as a fat binary or a cubin in a file. The reader returns text of the
+ * length that it gives, or one of three results and a sentence; it reads nothing past the file.
  */
 #include "fuzz.h"
 

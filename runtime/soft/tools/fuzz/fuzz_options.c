@@ -1,6 +1,6 @@
 /*
- * Fuzz target: the environment of the soft device, a variable a line. Whatever the values are, each
- * option is within its bounds, and a number that is taken is the number that was written.
+ * Fuzz target: the environment of the soft device, one variable per line. For any values, each
+ * option is within its bounds, and an accepted number equals the number in the text.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,7 @@
 /*
  * Fuzz target: any bytes are a module, or are refused with a code and a log. A module's functions
- * can be asked about and found by their names; linked alone it has the same functions. An input
- * with a line "//====" is two texts, which are linked with each other. Nothing crashes, hangs or
- * leaks.
+ * can be queried and found by their names; linked alone it has the same functions. An input with a
+ * line "//====" is two texts, which are linked with each other. Nothing crashes, hangs or leaks.
  */
 #include "fuzz.h"
 
@@ -17,7 +16,7 @@ static void expect(CUresult result, const char *what) {
     if (result != CUDA_SUCCESS) fuzz_fail(what, (int)result, "");
 }
 
-/* Asks all that can be asked of a function. */
+/* Queries every attribute of a function. */
 static void ask(CUmodule module, CUfunction function) {
     CUfunction again = NULL;
     const char *name = NULL;
