@@ -22,7 +22,7 @@ FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
 RUNTIME_BENCHES = (["launch"],
                    ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench",
                     "pool_costs_bench", "pool_hot_bench", "pool_rounds"],
-                   ["transfer", "transfer_reads_bench"], ["watch"], ["peers", "peer_speed"],
+                   ["transfer"], ["watch"], ["peers", "peer_speed"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
 # Of them, what tests are linked with.

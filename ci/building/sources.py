@@ -32,7 +32,7 @@ RUNTIME = within({
         watch_lock watch_visit watch_graphs watch_shares watch_accesses watch
     """,
     "transfer": """
-        retry team staging streamed reads pieces host_copy rows peer block_move transfer
+        retry team staging streamed pieces host_copy rows peer block_move transfer
     """,
     "vram": "sweep once vram_calls vram_handle",
     "worker": """

@@ -51,7 +51,6 @@ tol_status tol_transfer_create(struct tol_context *context,
     transfer = calloc(1, sizeof *transfer);
     TOL_CHECK(transfer != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a transfer");
     tol_transfer_default(&transfer->options);
-    tol_read_design_default(&transfer->reads);
     if (options != NULL) transfer->options = *options;
     struct tol_transfer_options *o = &transfer->options;
     if (o->threads > TOL_TEAM_THREADS) o->threads = TOL_TEAM_THREADS;

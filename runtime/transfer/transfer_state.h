@@ -6,7 +6,6 @@
 
 #include "tollens/stream.h"
 #include "tollens/transfer.h"
-#include "reads.h"
 #include "staging.h"
 #include "team.h"
 
@@ -21,8 +20,6 @@ struct tol_transfer {
     struct tol_context *context;
     struct tol_stream *stream;
     struct tol_transfer_options options;
-    struct tol_read_design reads; /* may be set as long as no copy runs, by benchmarks and tests */
-    struct tol_read_notes *notes; /* of copies to the host; NULL: none are taken */
     struct tol_retry_policy retry;
     struct tol_stages stages;
     struct tol_team team;
