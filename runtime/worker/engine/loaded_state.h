@@ -102,6 +102,7 @@ struct loaded_outcome {
 };
 
 struct loaded_graph; /* pass_graphs.c */
+struct loaded_row;   /* pass.h */
 
 struct tol_loaded {
     struct tol_context *context;
@@ -135,6 +136,8 @@ struct tol_loaded {
     pthread_mutex_t moving; /* a move, in which passes go on; taken before the lock */
     pthread_mutex_t lock;   /* passes, and all below */
     struct tol_session **slots;
+    struct loaded_row *step_rows; /* of the step in progress; one per session, as the samplers */
+    struct tol_sampler **step_samplers;
     size_t pages;    /* of all sessions, shared ones once */
     uint64_t reused; /* positions that sessions had from others, so far */
     bool shares;     /* sessions share pages */

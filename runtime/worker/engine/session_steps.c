@@ -249,12 +249,11 @@ out:
 /* Computes the drawn tokens of those that have one. Steps with another status take no part. */
 static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t count) {
     tol_status status = TOL_OK;
-    struct loaded_row *rows = malloc(count * sizeof *rows);
-    struct tol_sampler **samplers = malloc(count * sizeof *samplers);
+    struct loaded_row *rows = l->step_rows;
+    struct tol_sampler **samplers = l->step_samplers;
     struct loaded_outcome outcome;
     size_t live = 0;
     bool wants = false, draws = false;
-    TOL_CHECK(rows != NULL && samplers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", count);
     for (size_t i = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
@@ -277,8 +276,6 @@ static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t
         take_outcome(s, &outcome, row++, draws);
     }
 out:
-    free(rows);
-    free(samplers);
     return status;
 }
 
