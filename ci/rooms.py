@@ -52,7 +52,7 @@ RUNTIME = Room(
            "cuda_abi_types": "core", "cuda_result": "core", "gguf_types": "worker",
            "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
-    for_tests=("pool_scene", "torch_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
+    for_tests=("pool_scene", "torch_scene", "nvml_stand_in", "nvtx_listener", "gguf_scene"))
 
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md", without=("runtime/soft/cudart/",),
@@ -151,16 +151,16 @@ ENGINE = Room(
     root="runtime/worker/engine",
     paths=("runtime/worker/engine/", "kernels/", "runtime/", "runtime/include/tollens/"),
     outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/monotonic.h",
-             "runtime/worker/gguf_maker.h", "runtime/test/test_device.h",
-             "runtime/test/test_lives.h"),
-    floors=[(".", "models on a device")], for_tests=("engine_stage", "tiny_model", "host_model"))
+             "runtime/worker/gguf_scene.h", "runtime/test/test_device.h",
+             "runtime/test/test_scenarios.h"),
+    floors=[(".", "models on a device")], for_tests=("engine_scene", "tiny_model_scene", "host_model_scene"))
 
 SEAL = Room(
     root="runtime/seal",
     paths=("runtime/seal/", "kernels/", "runtime/", "runtime/include/tollens/"),
     outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/library.h",
              "runtime/core/context_state.h", "runtime/test/test_device.h",
-             "runtime/test/test_lives.h"),
+             "runtime/test/test_scenarios.h"),
     floors=[(".", "sealed weights, on the host and on a device")],
     for_tests=("plain_search", "sealed_scene"))
 

@@ -15,7 +15,7 @@ SEAL = within({
 SEAL_TESTS = within({
     "seal": """
         libcrypto_test locked_test seal_pack_test plain_search sealed_scene
-        sealed_test sealed_ways_test sealed_lives_test
+        sealed_test sealed_ways_test sealed_scenarios_test
     """,
 })
 

@@ -47,8 +47,8 @@ TORCH = within({"torch": "torch torch_arena torch_block torch_device torch_repor
 
 RUNTIME_TESTS = within({
     "test": """
-        test_device test_death test_lives deadlock_test devices_test failure_test killed_test
-        versions_test null_test host_memory_test host_memory_out_test lives_test test_locks
+        test_device test_death test_scenarios deadlock_test devices_test failure_test killed_test
+        versions_test null_test host_memory_test host_memory_out_test scenarios_test test_locks
         locks_test
     """,
     "core": """
@@ -80,7 +80,7 @@ RUNTIME_TESTS = within({
     "torch": "torch_scene torch_test torch_graph_test torch_threads_test",
     "health": "health_test nvml_test links_test",
     "worker": """
-        gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
+        gguf_scene gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
         tokenizer_test text_map_test
     """,
 })
@@ -111,7 +111,7 @@ ENGINE_TESTS = within({
         token_sampler_test device_draw_test rotation_test model_test decode_session_test
         llama_oracle_test worker_cuda_test session_sharing_test session_loss_test cache_test
         prompt_test load_test text_replay_test device_team_test device_loss_test model_move_test
-        engine_stage tiny_model host_model
+        engine_scene tiny_model_scene host_model_scene
     """,
 })
 

@@ -4,7 +4,7 @@
  * refuses loses any, and all comes back.
  */
 #include "pool_scene.h"
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -464,7 +464,7 @@ Test(pool_stitch, the_nth_call_that_is_refused_loses_nothing, .timeout = 120) {
         for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
             uint64_t nth = 0;
             do {
-                nth = test_next_life(nth);
+                nth = test_next_scenario(nth);
                 refuse_from(&s, large_from[form], nth, times[i]);
             } while (scene_calls.count >= nth);
             cr_assert(nth > 12, "only %llu calls", (unsigned long long)nth);

@@ -1,5 +1,5 @@
 /*
- * The life of a sealer and of what it sealed: keys, memory, and the three ways bytes get there.
+ * Sealers and sealed objects: keys, memory, and the three ways in which bytes get there.
  */
 #include "sealed_state.h"
 

@@ -3,7 +3,7 @@
  * and stream it was, and the process can write down what it knows and exit. And what is made and
  * ended many times leaves nothing.
  */
-#include "test_lives.h"
+#include "test_scenarios.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * counts. (The method is libuv's test of its loop, and Lua's of its memory.)
  */
 #include "core/check.h"
-#include "test_lives.h"
+#include "test_scenarios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,7 +318,7 @@ static void count_success(struct tol_interpose_call *call, void *user) {
 
 /* The workload with its nth call refused. What was refused, if it came so far, is in refusal. */
 static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
-    test_life_begin(driver, n, 2);
+    test_scenario_begin(driver, n, 2);
     memset(made, 0, sizeof made);
     peers_are_apart = false;
     refusal = (struct test_refusal){
@@ -334,8 +334,8 @@ static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    uint64_t n = test_next_life(0);
-    for (;; n = test_next_life(n)) {
+    uint64_t n = test_next_scenario(0);
+    for (;; n = test_next_scenario(n)) {
         tol_status status = workload_without(driver, n);
         const enum tol_driver_index failed = refusal.refused;
         const char *name = tol_driver_function_name(failed);
@@ -363,7 +363,7 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
                   "call %llu (%s) failed, and the message says: %s", (unsigned long long)n, name,
                   tol_message());
     }
-    test_lives_end();
+    test_scenarios_end();
     free(ptx);
     cr_assert(n > 60 && n > refusal.calls, "workload %llu made %llu calls", (unsigned long long)n,
               (unsigned long long)refusal.calls);
@@ -392,14 +392,14 @@ static bool may_be_silent(enum tol_driver_index index) {
 Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    for (uint64_t n = test_next_life(0);; n = test_next_life(n)) {
+    for (uint64_t n = test_next_scenario(0);; n = test_next_scenario(n)) {
         tol_status status = workload_without(driver, n);
         if (refusal.refused == TOL_DRIVER_FUNCTIONS) break;
         cr_assert(status != TOL_OK || may_be_silent(refusal.refused),
                   "call %llu, %s, failed unheard", (unsigned long long)n,
                   tol_driver_function_name(refusal.refused));
     }
-    test_lives_end();
+    test_scenarios_end();
     free(ptx);
 }
 
@@ -414,9 +414,9 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
     struct tol_driver *driver = driver_of_workloads();
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
-    uint64_t life = 1;
+    uint64_t scenario = 1;
     for (size_t i = 0; i < sizeof retried / sizeof retried[0]; i++) {
-        for (uint64_t nth = 1;; nth++, life++) {
+        for (uint64_t nth = 1;; nth++, scenario++) {
             const struct tol_interpose_rule rule = {.function =
                                                         tol_driver_function_name(retried[i]),
                                                     .nth = nth,
@@ -424,7 +424,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
                                                     .result = CUDA_ERROR_OUT_OF_MEMORY};
             const struct tol_interpose_options options = {
                 .rules = &rule, .rule_count = 1, .after = count_success};
-            test_life_begin(driver, life, 2);
+            test_scenario_begin(driver, scenario, 2);
             refusal = (struct test_refusal){.refused = TOL_DRIVER_FUNCTIONS};
             peers_are_apart = false;
             MUST(tol_interpose_install(driver, &options));
@@ -446,7 +446,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
             }
         }
     }
-    test_lives_end();
+    test_scenarios_end();
 }
 
 /* What collectives of processes call, or a watch sees, and the runtime's own calls do not call. */

@@ -1,7 +1,7 @@
 /*
  * Files that must be refused: each with one sentence that names the key or the tensor and the byte.
  */
-#include "gguf_maker.h"
+#include "gguf_scene.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What the reader finds in good files that are made here. gguf_hostile_test.c has the bad ones.
  */
-#include "gguf_maker.h"
+#include "gguf_scene.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * Tokenizers on small vocabularies that are made here; what llama.cpp makes of texts is in
  * tokenizer_oracle_test.c. And the decoder.
  */
-#include "gguf_maker.h"
+#include "gguf_scene.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * The cache of Q8_0 against that of fp16: how far logits move, how large it is, and that sessions
  * are as they were.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
  * Sessions on a device against the host's model in double, and against themselves: alone and in a
  * batch, in pieces and at once, after a cancel, a rewind, and without memory.
  */
-#include "engine_stage.h"
-#include "host_model.h"
+#include "engine_scene.h"
+#include "host_model_scene.h"
 
 #include <math.h>
 #include <stdlib.h>

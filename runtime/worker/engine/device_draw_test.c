@@ -3,7 +3,7 @@
  * and logits that stay on the device.
  */
 #include "decoder/draw_arguments.h"
-#include "engine_stage.h"
+#include "engine_scene.h"
 
 #include <string.h>
 

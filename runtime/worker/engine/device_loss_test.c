@@ -2,10 +2,10 @@
  * Several devices, one of which fails: sessions end with a status by the deadline, and all memory
  * goes back on all of them.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 #include "loaded_state.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -83,13 +83,13 @@ static tol_status live(const struct scene *s, size_t prompt, int *drawn) {
     return status;
 }
 
-static void check_nothing_is_held(const struct scene *s, uint64_t life) {
+static void check_nothing_is_held(const struct scene *s, uint64_t scenario) {
     for (int i = 0; i < DEVICES; i++) {
         struct tol_health health;
         MUST(tol_health_check(s->contexts[i], NULL, &health));
         for (int kind = 0; kind < TOL_HELD_KINDS; kind++) {
-            cr_assert(health.held[kind].count == 0, "life %llu: device %d still holds %llu %s",
-                      (unsigned long long)life, i, (unsigned long long)health.held[kind].count,
+            cr_assert(health.held[kind].count == 0, "scenario %llu: device %d still holds %llu %s",
+                      (unsigned long long)scenario, i, (unsigned long long)health.held[kind].count,
                       tol_held_name((unsigned)kind));
         }
     }

@@ -1,7 +1,7 @@
 /*
  * Several devices: what a session gets is what it gets on one, bit for bit; and what is refused.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 #include "loaded_state.h"
 
 #include <stdlib.h>

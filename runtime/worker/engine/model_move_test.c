@@ -2,9 +2,9 @@
  * A model that moves between devices: sessions that decode meanwhile get what they get undisturbed,
  * and a move that fails changes nothing.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 
-#include "test/test_lives.h"
+#include "test/test_scenarios.h"
 
 #include <pthread.h>
 #include <stdlib.h>

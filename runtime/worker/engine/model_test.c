@@ -2,7 +2,7 @@
  * What makes a file a model, and what is refused by name.
  */
 #include "model.h"
-#include "tiny_model.h"
+#include "tiny_model_scene.h"
 
 #include "test/test_device.h"
 

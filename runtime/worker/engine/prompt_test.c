@@ -2,8 +2,8 @@
  * Long prompts: against the host's model, in passes of any size, beside other sessions, with shared
  * beginnings, and where there is no memory for them.
  */
-#include "engine_stage.h"
-#include "host_model.h"
+#include "engine_scene.h"
+#include "host_model_scene.h"
 #include "loaded_state.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * Sessions whose texts begin alike: what they share, that nobody notices, and a session's time.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 
 #include <unistd.h>
 

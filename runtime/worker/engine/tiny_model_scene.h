@@ -1,10 +1,10 @@
 /*
  * Tiny model: writes the file of a small model with seeded random weights, for tests.
  */
-#ifndef TOLLENS_TINY_MODEL_H
-#define TOLLENS_TINY_MODEL_H
+#ifndef TOLLENS_TINY_MODEL_SCENE_H
+#define TOLLENS_TINY_MODEL_SCENE_H
 
-#include "worker/gguf_maker.h"
+#include "worker/gguf_scene.h"
 
 struct tiny_model {
     const char *architecture;

@@ -1,7 +1,7 @@
 /*
  * A decoder in plain loops, position by position.
  */
-#include "host_model.h"
+#include "host_model_scene.h"
 
 #include "linear/linear.h"
 #include "decoder/weight_format.h"

@@ -1,7 +1,7 @@
 /*
  * The keys and tensors of a tiny model.
  */
-#include "tiny_model.h"
+#include "tiny_model_scene.h"
 
 #include "decoder/weight_format.h"
 #include "inputs.h"

@@ -1,7 +1,7 @@
 /*
  * The maker of GGUF files.
  */
-#include "gguf_maker.h"
+#include "gguf_scene.h"
 
 #include <stdio.h>
 #include <stdlib.h>

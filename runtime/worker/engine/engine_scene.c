@@ -1,7 +1,7 @@
 /*
  * A tiny model for tests of sessions.
  */
-#include "engine_stage.h"
+#include "engine_scene.h"
 
 const struct tiny_model stage_base = {.architecture = "llama",
                                       .layers = 2,

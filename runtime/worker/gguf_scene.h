@@ -4,8 +4,8 @@
  * Bytes are appended in the order of the file. The file
  * is in memory until maker_open writes it to a temporary one.
  */
-#ifndef TOLLENS_GGUF_MAKER_H
-#define TOLLENS_GGUF_MAKER_H
+#ifndef TOLLENS_GGUF_SCENE_H
+#define TOLLENS_GGUF_SCENE_H
 
 #include "test/test_device.h"
 
