@@ -153,7 +153,8 @@ ENGINE = Room(
     outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/monotonic.h",
              "runtime/worker/gguf_scene.h", "runtime/test/test_device.h",
              "runtime/test/test_scenarios.h"),
-    floors=[(".", "models on a device")], for_tests=("engine_scene", "tiny_model_scene", "host_model_scene"))
+    floors=[(".", "models on a device")],
+    for_tests=("engine_scene", "tiny_model_scene", "host_model_scene"))
 
 SEAL = Room(
     root="runtime/seal",

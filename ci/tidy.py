@@ -7,7 +7,7 @@ Includes go down the floors only (floors.py); files stay small, their names uniq
 short; what is written by a program is what that program would write; the runtime does not ask which
 driver it has. In tidying/: nothing only seems to be there (stubs.py); a name that is gone stays
 gone (gone_names.py); links lead somewhere (links.py); the driver is called where it may be
-(raw_calls.py).
+(raw_calls.py); the page of environment variables is complete (environment.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -18,7 +18,7 @@ import sys
 
 import floors
 import ptx_sources
-from tidying import gone_names, links, raw_calls, stubs
+from tidying import environment, gone_names, links, raw_calls, stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -121,6 +121,7 @@ def main() -> int:
     findings.extend(floors.check(texts, floors.read_readmes()))
     findings.extend(raw_calls.check(texts))
     findings.extend(links.findings())
+    findings.extend(environment.findings())
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0
 

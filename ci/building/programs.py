@@ -218,8 +218,8 @@ class Programs:
                          f"$folder/bench-kernels {nvml}"),
             self.program("test-worker", [*engine, "$folder/tests/worker/gguf_scene.o",
                                          "$folder/tests/test/test_device.o",
-                                         "$folder/tests/test/test_scenarios.o", *stub, WORKER_ARCHIVE,
-                                         SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
+                                         "$folder/tests/test/test_scenarios.o", *stub,
+                                         WORKER_ARCHIVE, SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
                          f"$folder/tollens {self.plugin} $folder/soft-client {nvml} {guarded}")]
 

@@ -10,7 +10,7 @@
 
 torch.cuda.memory_allocated() and its kin do not work with any allocator that is plugged in;
 statistics() has the same numbers. The library is libtollens-torch.so of this package, or
-$TOLLENS_TORCH_LIBRARY. What it can be told by environment variables is in runtime/torch/README.md.
+$TOLLENS_TORCH_LIBRARY. runtime/ENVIRONMENT.md lists the environment variables.
 """
 
 import ctypes

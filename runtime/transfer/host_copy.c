@@ -100,7 +100,8 @@ static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
 /* The sizes of pieces and parts. */
 static void cut(const struct tol_transfer *transfer, struct range *range, bool is_write) {
     const struct tol_transfer_options *options = &transfer->options;
-    /* If there would be too few blocks to keep all threads and the device busy, pieces are smaller. */
+    /* If there would be too few blocks to keep all threads and the device busy, pieces are
+     * smaller. */
     size_t even = range->bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
     if (even < PIECE_MIN) even = PIECE_MIN;
     range->piece_bytes = options->block_bytes;
@@ -177,8 +178,8 @@ static CUdeviceptr begin_of(const struct tol_transfer_item *item) {
     return item->place.address + item->offset;
 }
 
-/* The item after the last of those, from item on, that are adjacent on the device; *bytes is the sum
- * of their sizes. */
+/* The item after the last of those, from item on, that are adjacent on the device; *bytes is the
+ * sum of their sizes. */
 static size_t joined(const struct batch *batch, size_t item, size_t end, size_t *bytes) {
     const struct tol_transfer_item *items = batch->items;
     size_t next = item + 1;

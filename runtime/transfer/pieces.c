@@ -3,8 +3,8 @@
  * program's memory and the staging blocks.
  *
  * A piece is what the device copies at once. Several threads copy the parts of a piece in parallel.
- * With b blocks, piece n uses block n modulo b, so it waits only for piece n - b. Threads take parts
- * in order, so the first pieces are complete first.
+ * With b blocks, piece n uses block n modulo b, so it waits only for piece n - b. Threads take
+ * parts in order, so the first pieces are complete first.
  *
  * The first failure stops all threads. No block is released while a copy uses it.
  */

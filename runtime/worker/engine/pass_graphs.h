@@ -1,10 +1,10 @@
 /*
- * Pass graphs: the second pass of a form is captured, one graph per device, and later passes of that
- * form launch these graphs.
+ * Pass graphs: the second pass of a form is captured, one graph per device, and later passes of
+ * that form launch these graphs.
  *
- * If devices exchange columns by flags, the exchanges are in the graphs. If they exchange columns by
- * events, passes are not captured but enqueued anew each time. The caller holds the loaded model's
- * lock.
+ * If devices exchange columns by flags, the exchanges are in the graphs. If they exchange columns
+ * by events, passes are not captured but enqueued anew each time. The caller holds the loaded
+ * model's lock.
  */
 #ifndef TOLLENS_PASS_GRAPHS_H
 #define TOLLENS_PASS_GRAPHS_H
@@ -19,8 +19,9 @@ struct loaded_form {
     bool draws; /* draws a token for each wanted row */
 };
 
-/* The graphs for a pass of this form. NULL: the pass must be enqueued without a graph, because it is
- * the first of its form (which also loads its kernels) or because such passes are not captured. */
+/* The graphs for a pass of this form. NULL: the pass must be enqueued without a graph, because it
+ * is the first of its form (which also loads its kernels) or because such passes are not
+ * captured. */
 struct loaded_graph *loaded_graphs_find(struct tol_loaded *loaded, const struct loaded_form *form);
 
 /* Whether the graphs were captured. If not, the caller enqueues the pass between begin and end, and
