@@ -58,7 +58,7 @@ TOL_API void tol_tokenizer_describe(const struct tol_tokenizer *tokenizer,
 
 /* What encoding does beside the text itself. */
 struct tol_encode_options {
-    bool add_special;   /* bos before and eos behind, where the file says so */
+    bool add_special;   /* prepend bos and append eos, if the file says so */
     bool parse_special; /* "<|eot_id|>" in the text is that token; otherwise it is text */
 };
 

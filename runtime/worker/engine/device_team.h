@@ -3,7 +3,7 @@
  *
  * The host queues each stage of a pass on the streams of all devices, and between two stages an
  * exchange of the columns that each has made (collective/gather_columns.h). Memory of a pass has
- * the same layout on all devices, so an array is told by its offset. All functions take the first
+ * the same layout on all devices, so an offset identifies an array. All functions take the first
  * device's loaded model, whose lock the caller holds, and also serve one device alone, where they
  * exchange nothing.
  */

@@ -17,7 +17,7 @@ struct loaded_row {
 struct loaded_pass {
     const struct loaded_row *rows;
     size_t count;      /* from 1 to loaded_pass_room */
-    size_t wanted;     /* the last so many rows' largest logits are wanted; up to `sessions` */
+    size_t wanted;     /* the last rows whose largest logits are wanted; at most `sessions` */
     bool wants_logits; /* and all logits of these rows */
     /* Of the rows, which are all wanted, where the device is to draw a token of each. NULL: it
      * draws none. */

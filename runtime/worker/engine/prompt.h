@@ -1,7 +1,7 @@
 /*
  * Prompt: passes of many positions of one session, as products of fp16 matrices.
  *
- * The weights of a matrix become halves once a pass, in a workspace that all matrices share, and
+ * The weights of a matrix become halves once per pass, in a workspace that all matrices share, and
  * the device's matrix product and attention do the rest: a long prompt then costs arithmetic, where
  * a step costs reading weights. A position's bits follow from the tokens up to it alone, as those
  * of a step do, but they are other bits. So which of both computes a position is a matter of the
