@@ -12,7 +12,7 @@
  * With one library: its name and the nanoseconds alone, for processes that take turns.
  * --reverse opens the sides from the last to the first: each that opens a device later is slower on
  * it, by some tenths of a percent, so ci/compare takes both orders together.
- * --plant makes so many percent more calls on the subject's side, and does not count them: a
+ * --plant N makes N percent more calls on the subject's side, and does not count them: a
  * slowdown whose size is known.
  */
 #include <dlfcn.h>

@@ -142,8 +142,8 @@ int main(int argc, char **argv) {
 
     struct tol_driver_table nothing = driver->table;
     nothing.cuLaunchKernel = return_at_once;
-    for (int behind = 0; behind < 2; behind++) {
-        context->functions = behind == 0 ? &driver->table : &nothing;
+    for (int pass = 0; pass < 2; pass++) {
+        context->functions = pass == 0 ? &driver->table : &nothing;
         for (size_t i = 0; i < 3; i++) {
             char name[16];
             snprintf(name, sizeof name, "take_%u", arguments[i]);
@@ -153,9 +153,9 @@ int main(int argc, char **argv) {
             b.handle = tol_stream_handle(b.stream);
             b.address = tol_buffer_address(buffer);
             b.arguments = arguments[i];
-            b.waits = behind == 0;
-            b.calls = behind == 0 ? 64 : 2000;
-            show(&b, behind == 0 ? "this driver" : "one that returns at once");
+            b.waits = pass == 0;
+            b.calls = pass == 0 ? 64 : 2000;
+            show(&b, pass == 0 ? "this driver" : "one that returns at once");
         }
     }
     context->functions = &driver->table;

@@ -146,7 +146,7 @@ static double last_of(struct lane *const *group, size_t count) {
     return last;
 }
 
-/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; behind
+/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; after
  * the lanes, those until the last lane is done. */
 static tol_status take_turns(struct lane *const *group, size_t count, unsigned turns,
                              unsigned copies, double (*seconds)[2]) {

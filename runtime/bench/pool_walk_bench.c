@@ -172,7 +172,7 @@ void print_walks(enum kind kind) {
 
 enum { SEEDS = 8 };
 
-/* A growing walk and the steady one behind it, of several seeds: the first seed's, and the mean and
+/* A growing walk and the steady one after it, of several seeds: the first seed's, and the mean and
  * the highest of all. */
 void print_priced_walks(enum kind kind) {
     static const char *const names[] = {"growth", "steady"};

@@ -48,7 +48,7 @@ struct all {
     struct tol_pool *pool;
     struct tol_stream_pool *streams;
     struct tol_graph_exec *exec; /* adds one to the last count, for nobody, and to the sum */
-    struct tol_buffer *counts;   /* one a thread, one for the graph, and the sum behind them */
+    struct tol_buffer *counts;   /* one a thread, one for the graph, and the sum after them */
     pthread_mutex_t lock;        /* guards passed */
     struct tol_block passed;     /* of one thread, for another to free */
 };

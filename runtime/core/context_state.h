@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_context, and the two inline steps that begin each call on a context.
+ * The fields of struct tol_context, and the two inline steps that begin each call on a context.
  *
  * Lock order: a context's holders, a graph, an instance; then a module, a pool, a pinned block or a
  * capture; then a context, a driver; then a driver's log or an outcome.

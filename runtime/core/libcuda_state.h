@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_driver.
+ * The fields of struct tol_driver.
  */
 #ifndef TOLLENS_LIBCUDA_STATE_H
 #define TOLLENS_LIBCUDA_STATE_H
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* The driver gets TOL_LOG_BYTES of the buffer for its log, which is more than the 25,600 bytes that
- * it keeps. The slack behind them takes what a driver writes past its end. */
+ * it keeps. The slack after them absorbs what a driver writes past its end. */
 enum { TOL_LOG_BYTES = 32768, TOL_LOG_SLACK_BYTES = 32768 };
 
 struct tol_driver {

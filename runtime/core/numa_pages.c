@@ -17,7 +17,7 @@ int tol_numa_found(const struct tol_numa_pages *pages) {
     return -1;
 }
 
-/* The number behind `name` among the words of a line; 0: it is not there. */
+/* The number that follows `name` among the words of a line; 0: `name` is not there. */
 static size_t number_of(const char *line, const char *name) {
     const char *at = strstr(line, name);
     return at != NULL ? (size_t)strtoull(at + strlen(name), NULL, 10) : 0;

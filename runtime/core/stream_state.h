@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_stream, and its place in the context's list.
+ * The fields of struct tol_stream, and its place in the context's list.
  */
 #ifndef TOLLENS_STREAM_STATE_H
 #define TOLLENS_STREAM_STATE_H
@@ -36,7 +36,7 @@ static inline bool tol_stream_is_captured(const struct tol_stream *stream) {
 /* Puts a new stream, with one reference, into its context's list and numbers it. */
 void tol_context_add_stream(struct tol_context *context, struct tol_stream *stream);
 
-/* Keeps a stream and the driver's stream behind it alive after the program has destroyed it. */
+/* Keeps a stream and its driver's stream alive after the program has destroyed it. */
 void tol_context_retain_stream(struct tol_stream *stream);
 
 /* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as

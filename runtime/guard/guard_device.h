@@ -31,7 +31,7 @@ struct guard_device {
     char reason[GUARD_REASON_BYTES];
 };
 
-/* The guard's, behind the public handle. */
+/* The fields of the public handle. */
 struct tol_guard {
     struct tol_guard_options options; /* with defaults in place of zeros */
     struct guard_jobs jobs;

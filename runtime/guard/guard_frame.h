@@ -30,7 +30,7 @@ enum guard_word {
 struct guard_frame {
     enum guard_word word;
     uint64_t number;
-    const char *bytes; /* in the input; valid until it is read again. A NUL is behind them */
+    const char *bytes; /* in the input; followed by a NUL; valid until the next read */
     size_t count;
 };
 

@@ -10,7 +10,7 @@
 #include "tollens/guard.h"
 
 struct guard_text {
-    char *bytes; /* with a NUL behind; NULL: none */
+    char *bytes; /* followed by a NUL; NULL: none */
     size_t count;
 };
 
@@ -31,7 +31,7 @@ struct guard_jobs {
     struct guard_job *job; /* number n is job[n - 1] */
     size_t count, room;
     size_t submitted; /* of count; the others are the journal's */
-    size_t fresh;     /* job[fresh] and those behind were never handed out by this process */
+    size_t fresh;     /* job[fresh] and later jobs were never handed out by this process */
     size_t *back;     /* jobs that came back, by index */
     size_t back_count, back_room;
     size_t *order; /* answered, in the order of their answers, by index */

@@ -106,7 +106,7 @@ out:
     return status;
 }
 
-/* Whether a whole record begins anywhere behind an offset: then what is broken there is not the
+/* Whether a whole record begins anywhere after an offset: then what is broken there is not the
  * end of the last write. */
 static tol_status find_record(struct guard_journal *j, uint64_t from, uint64_t size, bool *found) {
     tol_status status = TOL_OK;

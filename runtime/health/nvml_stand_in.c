@@ -35,7 +35,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                             struct process *processes);
 const char *nvmlErrorString(int result);
 
-/* The text behind "word="; NULL where it is not there. */
+/* The text after "word="; NULL if it is not there. */
 static const char *find(const char *word) {
     const char *text = getenv("TOLLENS_TEST_NVML");
     const char *at = text != NULL ? strstr(text, word) : NULL;
@@ -169,7 +169,7 @@ EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value) {
     return small_number("width_max=", value);
 }
 
-/* Links with an even number are active, so many. */
+/* Links with an even number are active. */
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *is_active) {
     unsigned links = 0;
     (void)device;

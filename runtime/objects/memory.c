@@ -3,7 +3,7 @@
  *
  * The driver's own synchronous calls are not quite that: a fill, a copy on the device and a copy
  * from pageable memory may return before the device has done them, and a stream that is not ordered
- * behind the legacy one, as ours are not, would then overtake them (CUDA Driver API, "API
+ * after the legacy one, as ours are not, would then overtake them (CUDA Driver API, "API
  * synchronization behavior"). So each of these waits for the legacy stream.
  */
 #include "tollens/memory.h"

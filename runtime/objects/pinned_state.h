@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_pinned, and the copies that use a pinned block.
+ * The fields of struct tol_pinned, and the copies that use a pinned block.
  */
 #ifndef TOLLENS_PINNED_STATE_H
 #define TOLLENS_PINNED_STATE_H

@@ -209,7 +209,7 @@ tol_status tol_pipeline_times(struct tol_pipeline *pipeline, unsigned long long 
     double *const where[BLOCK_EVENTS] = {&times->to_device[0], &times->to_device[1],
                                          &times->work[0],      &times->work[1],
                                          &times->to_host[0],   &times->to_host[1]};
-    /* Recorded behind what says that the block has come out. */
+    /* Recorded after the event of the block's copy to the host. */
     TOL_TRY(tol_event_synchronize(slot->events[OUT_END]));
     for (int i = 0; i < BLOCK_EVENTS; i++) {
         TOL_TRY(tol_event_elapsed_ns(pipeline->origin, slot->events[i], where[i]));

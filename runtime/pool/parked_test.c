@@ -54,7 +54,7 @@ Test(parked, a_block_comes_back_to_its_thread_and_stream, .fini = test_end) {
         cr_assert(tol_pool_address(pool, again) == at && again.name != block.name);
         cr_assert(stats_of(pool).magazine_hits == hits + 1 && pool->epoch == epoch);
         MUST(tol_pool_free(pool, again, stream));
-        /* Another stream's block is placed by the pool, behind that stream's work. */
+        /* Another stream's block is placed by the pool, after that stream's work. */
         const struct tol_block other = new_block(pool, bytes, NULL);
         cr_assert(stats_of(pool).magazine_hits == hits + 1 && stats_of(pool).cached == 0);
         MUST(tol_pool_free(pool, other, NULL));

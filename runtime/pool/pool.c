@@ -13,7 +13,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* Addresses cost nothing: so many times the device's memory, that holes of them never run out. */
+/* Addresses cost nothing, so a pool reserves this multiple of the device's memory. */
 enum { ADDRESS_TIMES = 8 };
 
 /* On an H200 taking and giving back cost by the handle, some 45 and 30 us each, whatever its size.

@@ -156,7 +156,7 @@ static CUdeviceptr fault(CUdeviceptr at, size_t bytes, CUdeviceptr known) {
     return address;
 }
 
-Test(pool_ask, a_fault_behind_a_guarded_block_is_told) {
+Test(pool_ask, a_fault_after_a_guarded_block_is_told) {
     struct tol_pool *pool = new_pool(1);
     CUdeviceptr at = tol_pool_address(pool, take(pool, 4096, "keys"));
     (void)take(pool, 4096, "values");

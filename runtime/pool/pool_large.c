@@ -113,7 +113,7 @@ void tol_pool_close_large(struct tol_pool *pool) {
     tol_spans_clear(&pool->large_spans);
 }
 
-/* Maps a handle behind those that are mapped. */
+/* Maps a handle after the mapped ones. */
 static tol_status add_part(struct tol_pool *pool, struct tol_large *large,
                            const struct tol_memory *part) {
     tol_status status = TOL_OK;
@@ -164,7 +164,7 @@ static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitc
     pool->is_dense = false;
 }
 
-/* Addresses and memory for a block. A guarded one leaves a gap behind it. */
+/* Addresses and memory for a block. A guarded block is followed by a gap. */
 static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
                        struct tol_large **result) {
     tol_status status = TOL_OK;

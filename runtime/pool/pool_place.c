@@ -234,7 +234,7 @@ enum { STITCH_SHARE = 500, STITCH_FIRST_NS = 100000000 };
 /* A wait ends the lead that the host has over the device, and no work is lost: it may take more. */
 enum { WAIT_SHARE = 4, WAIT_FIRST_NS = 100000000 };
 
-/* Whether with so many more pages for a block of bytes more would be held than this share of the
+/* Whether with these additional pages for a block the pool would hold more than this share of the
  * most that was in use, while there are idle ones. */
 static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes, uint32_t pages) {
     if (share <= 0 || pool->pages.idle_count == 0) return false;
@@ -343,7 +343,7 @@ out:
 void tol_pool_each_done(struct tol_pool *pool,
                         bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user) {
     for (unsigned bin = TOL_SPAN_BINS; bin-- > 0;) {
-        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL; hole = hole->bin_behind) {
+        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL; hole = hole->bin_after) {
             const uint64_t begin = hole->begin, end = hole->begin + hole->bytes;
             if (hole->bytes < pool->pages.page_bytes) return;
             if (tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, true) ==

@@ -48,7 +48,7 @@ static uint64_t pending_bytes(struct tol_pool *pool) {
     uint64_t pending = 0;
     for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
         for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
-             hole = hole->bin_behind) {
+             hole = hole->bin_after) {
             if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
                 pending += hole->wait_end - hole->wait_begin;
             }

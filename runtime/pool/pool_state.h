@@ -159,7 +159,7 @@ static inline void tol_meter_end(struct tol_pool *pool, uint64_t begin) {
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **span);
 
-/* Frees a live or cached block behind the stream's work; also a block of a chunk. */
+/* Frees a live or cached block after the stream's work; also a block of a chunk. */
 tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
                             struct tol_stream *stream);
 
@@ -192,7 +192,7 @@ uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large);
 tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
                          uint64_t *ticket);
 
-/* Orders stream, or the host if it is NULL, behind work of streams up to ticket. */
+/* Orders stream, or the host if it is NULL, after work of streams up to ticket. */
 tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
                           struct tol_stream *stream);
 

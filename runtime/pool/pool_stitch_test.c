@@ -110,7 +110,7 @@ Test(pool_stitch, pages_of_its_own_place_stay) {
     scene_end_test();
 }
 
-/* Goal: where an idle page parts the place of a block, what lies before it and what lies behind it
+/* Goal: where an idle page parts the place of a block, what lies before it and what lies after it
  * are filled, without a byte from the driver. */
 Test(pool_stitch, both_gaps_around_an_idle_page_are_filled) {
     static struct scene s;
@@ -283,7 +283,7 @@ Test(pool_stitch, the_soft_limit_is_passed_for_the_rest_alone) {
     scene_end_test();
 }
 
-/* Goal: nothing of a wiped block is in the next, and a guard stands behind a stitched one. */
+/* Goal: nothing of a wiped block is in the next, and a guard follows a stitched one. */
 Test(pool_stitch, wiped_and_guarded_blocks_are_stitched) {
     static struct scene s;
     scene_watch();

@@ -17,7 +17,7 @@ void tol_tickets_clear(struct tol_tickets *tickets) {
     }
 }
 
-/* Records the event of a place behind all its frees, unless it stands there already. */
+/* Records the event of a place after all its frees, unless it is recorded there already. */
 static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_context *context = tickets->context;
@@ -29,7 +29,7 @@ static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *
     }
     tickets->driver_calls++;
     TOL_CONTEXT_CU(context, cuEventRecord, (place->event, place->stream->handle),
-                   "recording the event behind the frees on stream %u", place->stream->number);
+                   "recording the event after the frees on stream %u", place->stream->number);
     place->recorded = place->last;
 out:
     return status;
@@ -189,9 +189,9 @@ bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, u
     const struct tol_ticket_stream *before = &tickets->streams[place];
     if (stream == NULL) return false;
     if (before->stream == stream) return true;
-    const unsigned behind = find_place(tickets, stream);
+    const unsigned after = find_place(tickets, stream);
     const uint64_t needed = ticket < before->last ? ticket : before->last;
-    return behind < TOL_TICKET_STREAMS && tickets->ordered[behind][place] >= needed &&
+    return after < TOL_TICKET_STREAMS && tickets->ordered[after][place] >= needed &&
            !is_captured(stream);
 }
 
@@ -213,8 +213,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
                        place->stream->number);
         ++*waits;
         if (is_captured(stream)) continue;
-        const unsigned behind = place_now(tickets, stream);
-        if (behind < TOL_TICKET_STREAMS) tickets->ordered[behind][before] = place->recorded;
+        const unsigned after = place_now(tickets, stream);
+        if (after < TOL_TICKET_STREAMS) tickets->ordered[after][before] = place->recorded;
     }
 out:
     return status;

@@ -85,7 +85,7 @@ struct field {
     size_t bytes;
 };
 
-/* The fields of so many bytes, which must be all of them and nothing behind. */
+/* The fields of a text, which must have all of them and nothing more. */
 static bool cut_fields(const uint8_t *at, size_t left, struct field fields[FIELDS]) {
     for (int i = 0; i < FIELDS; i++) {
         if (left < LENGTH_BYTES) return false;

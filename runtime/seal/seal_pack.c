@@ -86,7 +86,7 @@ tol_status seal_opened_chunk(const struct seal_opened *opened, uint64_t chunk, v
 
 /* ---- what users call ---- */
 
-/* Encrypts all chunks behind the manifest's place, and keeps their tags. plain_chunk is locked. */
+/* Encrypts all chunks after the manifest's place, and keeps their tags. plain_chunk is locked. */
 static tol_status close_chunks(const struct tol_seal_key *key, const struct seal_manifest *m,
                                const void *plain, uint8_t *derived, uint8_t *plain_chunk,
                                uint8_t *data, uint8_t *tags) {

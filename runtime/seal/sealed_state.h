@@ -31,7 +31,7 @@ struct sealed_secret {
 
 struct tol_sealed {
     struct tol_sealer *sealer;
-    pthread_mutex_t lock; /* guards what changes: the generation and all behind it */
+    pthread_mutex_t lock; /* guards the generation and all later fields */
     struct tol_seal_shape shape;
     char label[TOL_SEAL_LABEL_BYTES];
     uint8_t name[SEAL_NAME_BYTES];

@@ -1,6 +1,6 @@
 /*
- * Sealed weights on a device: nothing plain stands there, every change is refused with its chunk,
- * and rotation leaves nothing of the old bytes.
+ * Sealed weights on a device: device memory has no plaintext, every change is refused with its
+ * chunk, and rotation leaves nothing of the old bytes.
  */
 #include "sealed_scene.h"
 

@@ -129,7 +129,7 @@ static tol_status transfers_workload(struct tol_driver *driver, struct tol_conte
     tol_auto_context struct tol_context *second = NULL;
     tol_auto_buffer struct tol_buffer *there = NULL;
     tol_auto_transfer struct tol_transfer *transfer = NULL, *other = NULL;
-    const struct tol_transfer_rows rows = {8, 4, 0, 16, 8}, behind = {8, 2, 48, 8, 8},
+    const struct tol_transfer_rows rows = {8, 4, 0, 16, 8}, after = {8, 2, 48, 8, 8},
                                    before = {8, 2, 0, 16, 8};
     struct tol_transfer_options options;
     struct tol_place place = tol_place_of_buffer(buffer);
@@ -145,7 +145,7 @@ static tol_status transfers_workload(struct tol_driver *driver, struct tol_conte
     if (status == TOL_OK) status = tol_transfer_read(transfer, place, 0, bytes, 64);
     if (status == TOL_OK) status = tol_transfer_copy(transfer, place, 32, place, 0, 32);
     if (status == TOL_OK) status = tol_transfer_write_rows(transfer, place, bytes, &rows);
-    if (status == TOL_OK) status = tol_transfer_copy_rows(transfer, place, &behind, place, &before);
+    if (status == TOL_OK) status = tol_transfer_copy_rows(transfer, place, &after, place, &before);
     if (status == TOL_OK) status = tol_transfer_is_resident(transfer, place.address, &resident);
     if (status == TOL_OK) status = tol_device_count(driver, &count);
     if (status != TOL_OK || count < 2) return status;

@@ -81,7 +81,7 @@ void test_scenario_begin(struct tol_driver *driver, uint64_t n, int device_count
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The stream or event that a call queries, or NULL. The legacy stream has no handle, so the address
- * of lock stands for it. */
+ * of lock represents it. */
 static const void *queried_by(const struct tol_interpose_call *call) {
     if (call->index != TOL_DRIVER_INDEX_cuStreamQuery &&
         call->index != TOL_DRIVER_INDEX_cuEventQuery) {

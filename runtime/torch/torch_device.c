@@ -56,7 +56,7 @@ static tol_status choose_profile(const struct tol_device *device,
                     wanted);
 }
 
-/* A number with k, m or g behind it, or none. */
+/* A number, optionally followed by k, m or g. */
 static tol_status read_limit(const char *text, size_t *bytes) {
     char *end = NULL;
     const unsigned long long number = strtoull(text, &end, 10);
@@ -68,7 +68,7 @@ static tol_status read_limit(const char *text, size_t *bytes) {
     if (end == text || *end != '\0' || text[0] == '-' || number > SIZE_MAX / unit) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
                         "TOLLENS_TORCH_LIMIT is \"%s\": it must be a number of bytes, with k, m "
-                        "or g behind it for KiB, MiB and GiB",
+                        "or g after it for KiB, MiB and GiB",
                         text);
     }
     *bytes = (size_t)number * unit;

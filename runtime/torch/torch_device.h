@@ -38,7 +38,7 @@ struct torch_device {
     _Atomic(uint64_t) recorded, refused; /* counts: frees that had to wait, failed allocations */
 };
 
-/* What a call found and leaves behind. */
+/* What a call found and restores at its end. */
 struct torch_visit {
     CUcontext before;
     CUstreamCaptureMode mode;

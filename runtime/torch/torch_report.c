@@ -66,7 +66,7 @@ static void *in_library(const char *library, const char *name) {
         memcpy(&(function), &found_here, sizeof found_here);                                       \
     } while (0)
 
-/* A virtual table's first functions, behind two words: two destructors, then what(). */
+/* A virtual table's first functions, after two words: two destructors, then what(). */
 static void destroy(void *error) {
     void (*destructor)(void *) = NULL;
     memcpy(&destructor, *(void **)error, sizeof destructor);

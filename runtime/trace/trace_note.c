@@ -34,8 +34,8 @@ static const struct work {
 
 static unsigned char work_of[TOL_DRIVER_FUNCTIONS]; /* 1 + the place in works; 0: none */
 
-/* What a thread remembers of a stream: how things stood behind its latest operation there, which
- * has an event behind it or will have. */
+/* What a thread remembers of a stream: the state after its latest operation there, which
+ * is or will be followed by an event. */
 struct note_place {
     CUstream stream; /* NULL: nothing is known */
     unsigned gates;
@@ -165,7 +165,7 @@ static void end_own_run(void) {
     own.has_run = false;
 }
 
-/* Puts an event in front of an operation. false: it could not be. */
+/* Records an event before an operation. false: it failed. */
 static bool put_begin(struct tol_trace_operation *operation) {
     size_t at = (size_t)(operation - own.context->operations);
     operation->has_begin = true;
@@ -186,7 +186,8 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&
                 tol_trace_run_take(own.run);
     if (!own.joins) end_own_run();
-    /* What other threads have there, or anywhere, since a default stream is behind all others. */
+    /* What other threads have there, or anywhere, since a default stream is ordered after all
+     * others. */
     bool is_default = (uintptr_t)stream <= DEFAULT_STREAMS;
     if (!is_known) tol_trace_runs_end(stream, is_default ? own.context : NULL);
     if (operation == NULL) return NULL;
@@ -279,12 +280,12 @@ static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
     return true;
 }
 
-/* Without an event behind an operation, the next needs one of its own in front. */
+/* If no event follows an operation, the next one needs an event before it. */
 static void end(const struct tol_interpose_call *call) {
     struct tol_trace_operation *operation = own.current;
     struct note_place *place = own.place;
     bool had_run = own.joins, is_known = false;
-    /* Read in front of the event: what is queued behind it is then seen by the next operation. */
+    /* Read before the event: the next operation then sees what is queued after it. */
     unsigned gates = atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
     own.current = NULL;
     if (operation != NULL && call->result == CUDA_SUCCESS) {

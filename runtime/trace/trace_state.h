@@ -59,7 +59,7 @@ struct tol_trace_operation {
     bool is_late;   /* of a head: its event was recorded when the stream may have been idle */
     bool is_collected;
     atomic_bool is_queued; /* the driver has it */
-    atomic_bool is_ended;  /* of a head: the event behind the last is recorded; then nobody joins */
+    atomic_bool is_ended;  /* of a head: the event after the last is recorded; no other joins */
 };
 
 struct tol_trace_context {
@@ -81,7 +81,7 @@ enum tol_trace_run_state {
     TOL_TRACE_RUN_ENDING /* somebody records its event */
 };
 
-/* Operations of one thread that wait for the event behind the last of them. While it is open,
+/* Operations of one thread that wait for the event after the last of them. While it is open,
  * anyone may record that event: its thread, who collects, and who is about to queue something else
  * on the stream or to end it. What is not atomic is its thread's; while it ends, the ender's. */
 struct tol_trace_run {

@@ -14,7 +14,7 @@
 #include "retry.h"
 
 struct tol_stage {
-    struct tol_event done; /* behind the copy that uses it */
+    struct tol_event done; /* recorded after the copy that uses it */
     char *data;
     bool is_lost;
     struct tol_stage *next;

@@ -20,7 +20,7 @@ struct tol_team {
     pthread_cond_t wake, done;
     pthread_t threads[TOL_TEAM_THREADS];
     unsigned count;    /* of helper threads */
-    unsigned spinners; /* so many of them may spin */
+    unsigned spinners; /* the most of them that may spin */
     uint64_t spin_ns;  /* for so long */
     unsigned spinning; /* that do now */
     unsigned sleeping;

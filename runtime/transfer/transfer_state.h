@@ -9,8 +9,7 @@
 #include "staging.h"
 #include "team.h"
 
-/* A copy goes through so many staging blocks at most, and all copies at once through twice as
- * many: 4 of 8 MiB reach 0.95 of pinned bandwidth on an H200, 8 of 4 MiB no more. */
+/* The most staging blocks of one copy; all copies together use at most twice this number. */
 enum { TOL_TRANSFER_BLOCKS = 4 };
 
 /* Devices whose access is remembered, by ordinal. */

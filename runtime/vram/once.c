@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* So many times the device's memory passes through before an address comes back; fewer, down to the
- * bytes of the second number, where the process has not so many addresses left. */
+ * bytes of the second number, if the process has fewer addresses left. */
 enum { ADDRESS_TIMES = 32, ADDRESS_LEAST = 64 << 20 };
 
 tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_once: windows of addresses over frames of memory. See once.h.
+ * The fields of struct tol_once: windows of addresses over frames of memory. See once.h.
  */
 #ifndef TOLLENS_ONCE_STATE_H
 #define TOLLENS_ONCE_STATE_H
@@ -24,7 +24,7 @@ struct tol_once_block {
     uint64_t bytes; /* as they were asked for */
 };
 
-/* Addresses with memory behind them. Its blocks were handed out from low to high, and so they are
+/* Addresses with memory. Its blocks were handed out from low to high, and so they are
  * sorted. A large block is the only one of its window, which has a frame to itself. */
 struct tol_window {
     struct tol_frame *frame;

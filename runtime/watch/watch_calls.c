@@ -21,7 +21,7 @@ static unsigned two(struct watch_use uses[2], CUdeviceptr to, CUdeviceptr from, 
     return 2;
 }
 
-/* Rows of one fill: width elements of so many bytes. */
+/* Rows of one fill: width elements of a number of bytes. */
 static unsigned fill(struct watch_use uses[2], CUdeviceptr to, uint64_t pitch, uint64_t width,
                      uint64_t height) {
     if (width * height == 0) return 0;

@@ -38,7 +38,7 @@ static char *skip(char *text) {
     return text + strspn(text, " \t");
 }
 
-/* What may stand behind a value or a heading. */
+/* What may follow a value or a heading. */
 static bool ends(char *text) {
     text = skip(text);
     return *text == '\0' || *text == '#';

@@ -123,7 +123,7 @@ struct watch_use {
     enum watch_effect effect;
     CUdeviceptr address;
     uint64_t bytes; /* moved; of rows, without the gaps */
-    uint64_t span;  /* from the first byte to behind the last */
+    uint64_t span;  /* from the first byte to the end of the last */
     CUdeviceptr
         other; /* of a copy: the other end, if it has an address that may be the host's; 0 */
 };
@@ -187,7 +187,7 @@ void watch_visit_launch(struct watch_visit *visit, struct watch_kernel *kernel,
 bool watch_visit_judge(struct watch_visit *visit);
 void watch_visit_count(const struct watch_visit *visit, bool takes_back);
 
-/* watch_blocks.c: the first block that ends behind address, or NULL, with its index. Under lock. */
+/* watch_blocks.c: the first block that ends after address, or NULL, with its index. Under lock. */
 struct watch_block *watch_block_from(struct tol_watch *watch, CUdeviceptr address, size_t *index);
 /* Whether a label fits a rule's pattern. */
 bool watch_label_fits(const char *pattern, const char *label);

@@ -127,7 +127,7 @@ tol_status tol_decoder_push(struct tol_decoder *decoder, int32_t token, char *to
     struct tol_gguf_text piece =
         tol_tokenizer_piece(decoder->tokenizer, token, decoder->with_special);
     bool skips = next.skips_space && piece.count > 0 && piece.bytes[0] == ' ';
-    /* A bos before the text leaves the space to the token behind it. */
+    /* After a bos, the following token keeps its space. */
     if (token != decoder->tokenizer->about.bos) next.skips_space = false;
     for (size_t i = skips ? 1 : 0; i < piece.count; i++) {
         take(&next, (unsigned char)piece.bytes[i], &out);

@@ -11,7 +11,7 @@
 
 /* Writes the logits of every position: count rows of the vocabulary. The test fails if the file is
  * not what it needs. rounds: what a step rounds to bytes is rounded here too; long prompts round
- * nothing but the row behind the last layer. */
+ * nothing but the row after the last layer. */
 void host_model_run(const char *path, const int *tokens, size_t count, bool rounds, double *logits);
 
 /* The number of tokens of the vocabulary. */

@@ -1,5 +1,5 @@
 /*
- * Loading that fails: each of its driver calls refused in turn leaves nothing behind; bytes that
+ * Loading that fails: each of its driver calls refused in turn leaves nothing allocated; bytes that
  * change on their way, and memory that is not the device's own, are noticed.
  */
 #include "engine_scene.h"

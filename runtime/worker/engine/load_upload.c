@@ -12,7 +12,7 @@
  * a pinned copy (reports/published/2026-11-27-h100-load-designs).
  *
  * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
- * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
+ * for longer than the deadline it is abandoned with its blocks, which it frees if it ever comes
  * back; what the threads share belongs to the last of them.
  */
 #include "loaded_state.h"
@@ -272,7 +272,7 @@ out:
     return status;
 }
 
-/* Ends the threads. Those that hang are left behind: false. */
+/* Ends the threads. Those that hang are abandoned: false. */
 static bool end_readers(struct loaded_upload *u) {
     bool all_ended = true;
     for (unsigned i = 0; i < u->started; i++) {
@@ -301,7 +301,7 @@ static unsigned thread_count(const struct tol_load_options *options, size_t piec
     return count < pieces ? count : (unsigned)pieces;
 }
 
-/* Starts the threads; as many as can be. */
+/* Starts as many of the threads as possible. */
 static void start(struct loaded_upload *u, unsigned wanted) {
     pthread_mutex_lock(&u->lock); /* they are counted before they end */
     while (u->started < wanted) {

@@ -82,7 +82,7 @@ static void must_hold_nothing(struct tol_context *context) {
     struct tol_health health;
     MUST(tol_health_check(context, NULL, &health));
     for (unsigned kind = 0; kind < TOL_HELD_KINDS; kind++) {
-        cr_assert(health.held[kind].count == 0, "%llu %s are left behind",
+        cr_assert(health.held[kind].count == 0, "%llu %s are still allocated",
                   (unsigned long long)health.held[kind].count, tol_held_name(kind));
     }
 }

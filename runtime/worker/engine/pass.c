@@ -103,7 +103,7 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
                                      .variant = "registers"});
 }
 
-/* Where a gated product leaves y rounded to bytes, for the product behind it. */
+/* Where a gated product writes y rounded to bytes, for the following product. */
 static struct kn_place fed_place(const struct work *w) {
     return (struct kn_place){scratch_place(w, w->l->scratch.fed).address, w->l->scratch.fed_bytes};
 }
@@ -133,7 +133,7 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
     return kn_linear(w->l->kernels, w->stream, &product);
 }
 
-/* Where attention leaves its rows rounded: for the product behind, or to be exchanged. */
+/* Where attention writes its rounded rows, for the following product or an exchange. */
 static struct kn_place rounded_place(const struct work *w) {
     return w->l->share.ranks == 1 ? split_place(w) : fed_place(w);
 }

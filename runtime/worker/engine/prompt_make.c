@@ -44,7 +44,7 @@ static size_t take(size_t *at, size_t bytes) {
     return offset;
 }
 
-/* Lays out the arrays for so many rows. Returns the bytes. */
+/* Lays out the arrays for a number of rows. Returns the bytes. */
 static size_t lay_out(const struct tol_loaded *l, struct loaded_prompt *p, size_t rows) {
     const struct tol_model_shape *s = &l->shape;
     const struct loaded_share *own = &l->share;

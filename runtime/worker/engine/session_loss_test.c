@@ -18,7 +18,7 @@ TestSuite(session_loss, .fini = test_end);
 
 enum { TOKENS = 4, PROMPT = 20, USUAL = 180 };
 
-/* ---- a model on a context of its own, behind hooks ---- */
+/* ---- a model on a separate context, with hooks ---- */
 
 struct place {
     struct gguf_maker maker;

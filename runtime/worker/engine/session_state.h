@@ -33,7 +33,7 @@ struct tol_session {
     int *tokens;               /* of its positions */
     size_t length;             /* positions computed */
     enum session_way owed_way; /* of the page that the owed positions are in */
-    size_t owed;     /* behind them, whose page was shared when the session went back into it: they
+    size_t owed;     /* after them, whose page was shared when the session went back into it: they
                     * are computed again before the next prompt */
     size_t heard;    /* positions that the sampler's history has */
     uint64_t end_ns; /* of its time, of the monotonic clock; 0: none */
@@ -46,10 +46,10 @@ struct tol_session {
 };
 
 /* Gets pages until there is room for `length` positions. The caller holds the lock.
- * TOL_OUT_OF_DEVICE_MEMORY: it has as many as before. */
+ * TOL_OUT_OF_DEVICE_MEMORY: its length is unchanged. */
 tol_status session_grow(struct tol_session *session, size_t length);
 
-/* Gives back the pages behind `length` positions, or its share in them. */
+/* Releases the pages after `length` positions, or its share in them. */
 void session_shrink(struct tol_session *session, size_t length);
 
 /*

@@ -138,7 +138,7 @@ static enum session_way way_of(const struct tol_loaded *l, size_t count) {
     return l->prompt.rows > 0 && count >= l->prompt.from ? AS_PROMPT : AS_STEP;
 }
 
-/* Computes the next of the tokens, as many as a pass takes. */
+/* Computes the next `count` tokens in one pass. */
 static tol_status run_piece(struct tol_session *s, const int *tokens, size_t count, bool is_last,
                             enum session_way way, struct loaded_row *rows) {
     tol_status status = TOL_OK;
