@@ -16,7 +16,7 @@ enum { CREATE_NS = 8300, MAP_NS = 700, ACCESS_NS = 22000, UNMAP_NS = 16400, RELE
 static struct {
     uint64_t now_ns;
     unsigned mapped;  /* handles since the last call that set access, which pays for each */
-    unsigned handles; /* taken or given back since it was asked */
+    unsigned handles; /* created or released since the last query */
 } model;
 
 static void price(struct tol_interpose_call *call, void *user) {

@@ -1,7 +1,7 @@
 /*
  * What streams, graphs, threads and traces cost and gain, side by side in one run:
  *
- *     launches a second with 1 to 16 threads, through the runtime and by the driver's own calls
+ *     launches per second with 1 to 16 threads, through the runtime and by the driver's own calls
  *     a kernel in a batch, and launched by itself
  *     an event after each launch, by the driver's own calls
  *     a launch under a trace, and without: what the host pays, and what the device
@@ -109,7 +109,7 @@ static tol_status measure_threads(struct bench *b) {
         threads[i].bench = b;
         TOL_TRY(tol_stream_create(b->context, NULL, &threads[i].stream));
     }
-    printf("%-34s %12s %12s %8s\n", "launches a second, of threads", "raw", "runtime", "ratio");
+    printf("%-34s %12s %12s %8s\n", "launches per second, by threads", "raw", "runtime", "ratio");
     for (unsigned c = 0; c < COUNTS; c++) {
         double rates[2][TURNS], ratios[TURNS];
         for (int turn = -1; turn < TURNS; turn++) {

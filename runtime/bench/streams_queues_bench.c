@@ -104,7 +104,7 @@ static void *launch_one(void *user) {
     return NULL;
 }
 
-/* A thread a stream, all at once. */
+/* One thread per stream, all at once. */
 static tol_status launch_all(struct queues *q) {
     const unsigned first = q->is_after ? 0 : 1;
     pthread_t threads[STREAMS];

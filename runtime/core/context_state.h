@@ -84,7 +84,7 @@ tol_status tol_context_report_poison(const struct tol_context *context);
 void tol_context_retain(struct tol_context *context);
 
 /* Asks the driver of each stream, how many there are and how many have work: finds errors that no
- * call has met yet, which poison the context. Of those that are captured nothing is asked. */
+ * call has met yet, which poison the context. Captured streams are not queried. */
 tol_status tol_context_ask_streams(struct tol_context *context, unsigned *streams, unsigned *busy);
 
 /* Adds what has memory to the context's list, and takes it out again. The caller holds no lock; a

@@ -23,7 +23,7 @@ struct tol_driver {
     bool is_soft; /* the library says that it is the soft device */
     atomic_int references;
     pthread_mutex_t lock;         /* guards contexts and their references */
-    struct tol_context *contexts; /* those alive, at most one a device */
+    struct tol_context *contexts; /* those alive, at most one per device */
     pthread_mutex_t log_lock;     /* guards log_position and log */
     CUlogIterator log_position;   /* up to where the driver's own error log has been read */
     char path[256];

@@ -2,7 +2,7 @@
  * NUMA: which node of the machine's memory is nearest to a device, and asking for pages there.
  *
  * Linux says the first in /sys and takes the second as the calling thread's policy; elsewhere, and
- * where there is but one node, nothing is asked for.
+ * where there is but one node, nothing is requested.
  */
 #ifndef TOLLENS_NUMA_H
 #define TOLLENS_NUMA_H

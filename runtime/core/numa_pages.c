@@ -77,7 +77,7 @@ bool tol_numa_ask(const void *begin, size_t bytes, struct tol_numa_pages *pages)
     }
     if (syscall(SYS_move_pages, 0, count, addresses, NULL, nodes, 0) != 0) return false;
     for (size_t i = 0; i < count; i++) {
-        if (nodes[i] < 0 || nodes[i] >= TOL_NUMA_NODES_MAX) continue; /* not there, or not told */
+        if (nodes[i] < 0 || nodes[i] >= TOL_NUMA_NODES_MAX) continue; /* not mapped, or unknown */
         pages->on[nodes[i]]++;
         pages->seen++;
     }

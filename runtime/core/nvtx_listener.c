@@ -3,7 +3,7 @@
  * ranges of the process. It uses NVTX's protocol alone, and nothing of the runtime.
  *
  * NVTX_LISTENER=decline: it wants nothing; incomplete: it offers no function that ends a range;
- * marks: it wants to be told of heaps and regions as well.
+ * marks: it wants heaps and regions as well.
  */
 #include "nvtx_listener.h"
 #include "nvtx_abi.h"

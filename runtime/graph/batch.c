@@ -1,5 +1,5 @@
 /*
- * A batch keeps what was added, and compares: so the driver is asked only where something differs.
+ * A batch keeps what was added and compares, so it calls the driver only where something differs.
  */
 #include "tollens/batch.h"
 

@@ -135,7 +135,7 @@ void tol_guard_stop(struct tol_guard *g) {
     const uint64_t one = 1;
     if (g == NULL) return;
     const ssize_t written = write(g->stop, &one, sizeof one);
-    (void)written; /* full: it was told before */
+    (void)written; /* full: the guard was woken before */
 }
 
 /* ---- running ---- */
@@ -150,7 +150,7 @@ static size_t live_count(const struct tol_guard *g) {
     return count;
 }
 
-/* Waits until something happens, or the next deadline. Returns whether it was told to stop. */
+/* Waits until something happens, or the next deadline. Returns whether the guard must stop. */
 static bool wait(const struct tol_guard *g, struct pollfd *polls) {
     nfds_t count = 0;
     uint64_t due = UINT64_MAX;

@@ -24,7 +24,7 @@ struct guard_child {
 #define GUARD_NO_CHILD ((struct guard_child){.event = -1, .in = -1, .out = -1})
 
 /*
- * Starts a program. device is as in tol_guard_options; beat_ms is told to it. TOL_NOT_FOUND: it
+ * Starts a program. device is as in tol_guard_options; beat_ms is passed to it. TOL_NOT_FOUND: it
  * cannot be executed; the message says why. TOL_OUT_OF_HOST_MEMORY: no process, descriptor or
  * memory.
  */

@@ -302,8 +302,8 @@ Test(guard_stress, kernels_that_fault_or_never_end_take_their_process_alone) {
     check(run.jobs, distrusted_most(run.jobs));
 }
 
-/* What a worker ended and its guard did not live to hear is ended again: once a device and death at
- * most. What was answered is not. */
+/* What a worker ended and its guard did not live to hear is ended again: once per device and death
+ * at most. What was answered is not. */
 Test(guard_stress, a_guard_that_is_killed_and_started_again_answers_each_job_once) {
     enum { DEATHS = 6 };
     const struct run run = {.jobs = jobs_wanted(JOBS), .seed = "3"};

@@ -141,7 +141,7 @@ struct checking {
     struct tol_health *health;
     struct marking now;
     tol_status status;      /* of asking where memory lies: the first that failed ... */
-    bool is_silent;         /* ... after which the driver is not asked */
+    bool is_silent;         /* ... after which the driver is not called */
     struct tol_held astray; /* the first that is not on the device */
 };
 
@@ -235,7 +235,7 @@ static void judge(struct tol_health *health, const struct tol_context *context,
     }
 }
 
-/* What takes the driver; after a fatal error nothing of it can be asked. */
+/* What needs the driver, which cannot be called after a fatal error. */
 static tol_status ask_driver(struct tol_context *context, struct tol_health *health) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_context_enter(context));

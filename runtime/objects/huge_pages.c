@@ -1,5 +1,5 @@
 /*
- * An anonymous mapping from a multiple of 2 MiB on, for which huge pages are asked.
+ * An anonymous mapping from a multiple of 2 MiB on, for which huge pages are requested.
  */
 #include "huge_pages.h"
 

@@ -230,7 +230,7 @@ Test(launch, null_is_refused) {
     tol_stream_destroy(stream);
 }
 
-/* Dynamic shared memory above 48 KiB, to the device's limit. The kernel is not told to use it; what
+/* Dynamic shared memory above 48 KiB, to the device's limit. The kernel does not use it; what
  * is tested is that the launch asks for it and the driver agrees. */
 Test(launch, dynamic_shared_memory_up_to_the_limit) {
     struct tol_kernel *fill = test_kernel("fill");

@@ -96,7 +96,7 @@ static void *free_and_sleep(void *argument) {
     return NULL;
 }
 
-/* What another thread has parked serves before the driver is asked for more. */
+/* What another thread has parked serves before the pool calls the driver. */
 Test(parked, another_threads_block_serves_before_the_driver, .fini = test_end) {
     static const struct {
         size_t bytes, wanted;
@@ -114,7 +114,7 @@ Test(parked, another_threads_block_serves_before_the_driver, .fini = test_end) {
         const struct tol_block mine = new_block(other.pool, cases[i].wanted, NULL);
         const struct tol_pool_stats after = stats_of(other.pool);
         cr_assert(after.driver_allocations == before.driver_allocations && after.cached == 0,
-                  "%zu bytes: the driver was asked", cases[i].wanted);
+                  "%zu bytes: the driver was called", cases[i].wanted);
         MUST(tol_pool_free(other.pool, mine, NULL));
         pthread_barrier_wait(&other.end);
         pthread_join(thread, NULL);

@@ -169,7 +169,7 @@ static tol_status open_mapped(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     int can_map = 0;
-    /* A tool that is told of blocks knows the driver's allocations; guards must be mapped. */
+    /* A tool that receives blocks knows the driver's allocations; guards must be mapped. */
     tol_marks_open();
     const bool is_marked = tol_marks_listen && pool->options.guard_one_in == 0;
     if (pool->options.source == TOL_POOL_MAPPED && !is_marked &&

@@ -51,7 +51,7 @@ static void keep(struct scenario *l, struct tol_block block, size_t bytes) {
                         .bytes = bytes,
                         .value = (unsigned char)draw(l, 256)};
     cr_assert(one->at != 0 && tol_pool_bytes(l->pool, block) == bytes);
-    /* The stream may have been told to wait for another. */
+    /* The stream may wait for another. */
     for (int i = 1; i < 3; i++) l->real->cuStreamSynchronize(tol_stream_handle(l->streams[i]));
     const size_t ends = bytes < 64 ? bytes : 64;
     cr_assert_eq(l->real->cuMemsetD8_v2(one->at, one->value, ends), CUDA_SUCCESS);

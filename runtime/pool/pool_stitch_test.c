@@ -264,7 +264,7 @@ Test(pool_stitch, a_pool_that_ends_gives_parts_back) {
     scene_end_test();
 }
 
-/* ---- what else is asked of the pool ---------------------------------------------------------- */
+/* ---- other calls ----------------------------------------------------------------------------- */
 
 Test(pool_stitch, the_soft_limit_is_passed_for_the_rest_alone) {
     static struct scene s;

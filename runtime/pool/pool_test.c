@@ -168,7 +168,7 @@ Test(pool, memory_passes_between_streams_in_order) {
     test_end();
 }
 
-/* What a GPU does: an event that was recorded just now has not been reached when it is asked. */
+/* What a GPU does: an event that was recorded just now has not been reached when it is queried. */
 static void ask_too_early(struct tol_interpose_call *call, void *user) {
     int *asked = user;
     if (call->index == TOL_DRIVER_INDEX_cuEventRecord) *asked = 0;

@@ -104,7 +104,8 @@ static bool is_large_memory_valid(const struct tol_pool *pool) {
 
 /* ---- the whole ---- */
 
-/* Counts a block at each handle that it touches, once a page; false: a page of it has no memory. */
+/* Counts a block at each handle that it touches, once per page; false: a page of it has no
+ * memory. */
 static bool count_block(const struct tol_pages *pages, const struct tol_span *span,
                         uint32_t *blocks) {
     const uint64_t last = span->begin + span->bytes - 1;

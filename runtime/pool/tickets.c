@@ -1,5 +1,5 @@
 /*
- * An event a stream, recorded late and asked rarely.
+ * One event per stream, recorded late and queried rarely.
  */
 #include "tickets.h"
 

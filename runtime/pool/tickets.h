@@ -55,7 +55,7 @@ uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
  * only if ask is set: it queries the stream and, if that has work, an event after the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
-/* Bracket a look at many frees: in between the driver is asked once about a stream, however many
+/* Bracket a look at many frees: in between, each stream is queried once, however many
  * frees on it are looked at. */
 void tol_tickets_begin_pass(struct tol_tickets *tickets);
 void tol_tickets_end_pass(struct tol_tickets *tickets);

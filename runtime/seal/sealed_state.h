@@ -62,7 +62,7 @@ void sealed_expect(struct tol_sealed *sealed);
 /* Verifies. The caller has the lock. */
 tol_status sealed_verify(struct tol_sealed *sealed);
 
-/* Compares tags of the device with those of the sealing; notes and tells of a change. The caller
+/* Compares tags of the device with those of the sealing; notes and reports a change. The caller
  * has the lock. */
 tol_status sealed_compare(struct tol_sealed *sealed, const uint8_t *tags);
 

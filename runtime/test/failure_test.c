@@ -403,7 +403,7 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
-/* A call that fails once for a reason that passes: transfers make it again, the others tell of it,
+/* A call that fails once for a reason that passes: transfers repeat it, the others report it,
  * and no one loses anything. */
 Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) {
     static const enum tol_driver_index retried[] = {

@@ -40,7 +40,7 @@ static void settle(CUstream stream) {
     cr_assert_eq(torch_scene_driver()->cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 
-/* Attaching: PyTorch's context is used, and nothing is made before it is asked for. */
+/* Attaching: PyTorch's context is used, and nothing is created before its first use. */
 Test(torch, nothing_is_opened_before_the_first_allocation) {
     char text[200];
     const struct torch_library *torch = torch_scene_open(1);

@@ -11,7 +11,7 @@
 /* The handles up to DEFAULT_STREAMS are NULL and CUDA's legacy and per-thread default streams. */
 enum { DEFAULT_STREAMS = 2, PLACES = 8 };
 
-/* What a call queues, where its stream stands among the arguments, and its bytes. */
+/* What a call queues, which argument is its stream, and its bytes. */
 static const struct work {
     enum tol_driver_index index;
     enum tol_trace_kind kind;
@@ -205,7 +205,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
 }
 
 /* Calls that put something on a stream which is no operation, or end one, and where that stream
- * stands among their arguments. */
+ * is among their arguments. */
 static bool is_gate(enum tol_driver_index index, unsigned *stream_at) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuStreamWaitEvent:

@@ -23,8 +23,8 @@ struct tol_transfer {
     struct tol_stages stages;
     struct tol_team team;
     size_t pitch_max;
-    /* Identities of contexts whose memory this context was given access to. Asking and enabling
-     * again costs two calls a copy. */
+    /* Identities of contexts whose memory this context was given access to. Querying and enabling
+     * again costs two calls per copy. */
     _Atomic(uint64_t) reached[TOL_TRANSFER_PEERS];
     _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
 };

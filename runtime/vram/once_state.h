@@ -7,7 +7,7 @@
 #include "core/context_state.h"
 
 struct tol_once_stats {
-    uint64_t live_blocks, live_bytes; /* as they were asked for */
+    uint64_t live_blocks, live_bytes; /* as requested */
     uint64_t held_bytes;              /* from the driver */
     uint64_t windows;                 /* mapped now */
 };
@@ -21,7 +21,7 @@ struct tol_once_block {
     uint32_t granule; /* its first, of the window */
     bool is_freed;
     uint32_t holds;
-    uint64_t bytes; /* as they were asked for */
+    uint64_t bytes; /* as requested */
 };
 
 /* Addresses with memory. Its blocks were handed out from low to high, and so they are

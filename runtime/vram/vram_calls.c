@@ -86,7 +86,7 @@ int vram_malloc(void **ptr, size_t bytes) {
     *ptr = NULL;
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "vram_malloc: bytes is 0");
     status = this_device(&device);
-    /* That a device could not be opened is no matter of how much was asked for. */
+    /* A device that could not be opened fails requests of any size. */
     if (status != TOL_OK) return VRAM_E_DRIVER;
     TOL_TRY(tol_once_allocate(device->once, bytes, &address));
     *ptr = (void *)(uintptr_t)address;

@@ -2,7 +2,7 @@
  * The C API of specifications 000 and 002. Each MUST of specification 002 has a number here, in the
  * order: VO-1 is vram_malloc, VO-2 vram_free, VO-3 vram_memcpy_h2d, VO-4
  * vram_memcpy_d2h, VO-5 vram_get_info; VO-6 and VO-7 are specification 000's vram_set_device and
- * vram_get_device_count, VO-8 the security requirements and VO-9 the tests that are asked for.
+ * vram_get_device_count, VO-8 the security requirements and VO-9 the required tests.
  */
 #include "test/test_device.h"
 

@@ -169,7 +169,7 @@ static tol_status read_line(struct reader *reader, char *line) {
     TOL_CHECK(length > 0 && *value == '=', TOL_INVALID_FILE,
               "line %zu of the rules is neither [[rule]] nor a key and its value: %s", reader->line,
               text);
-    TOL_CHECK(reader->count > 0, TOL_INVALID_FILE, "line %zu of the rules stands before [[rule]]",
+    TOL_CHECK(reader->count > 0, TOL_INVALID_FILE, "line %zu of the rules is before [[rule]]",
               reader->line);
     while (key < KEYS &&
            !(strlen(key_words[key]) == length && strncmp(key_words[key], text, length) == 0)) {

@@ -30,7 +30,7 @@ Test(watch_rules, what_is_wrong_is_refused_with_its_line) {
     static const struct {
         const char *text, *says;
     } wrong[] = {
-        {"name = \"a\"\n", "line 1 of the rules stands before [[rule]]"},
+        {"name = \"a\"\n", "line 1 of the rules is before [[rule]]"},
         {"\n[rule]\n", "line 2 of the rules is neither"},
         {"[[rule]] x\n", "line 1 of the rules is neither"},
         {"[[rule]]\nnick = \"a\"\n", "line 2 of the rules: a rule has no key nick"},

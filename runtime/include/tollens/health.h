@@ -1,8 +1,8 @@
 /*
  * Health: checks a running program for misplaced memory, leaks and device errors, in one call.
  *
- * Residency: for each allocation of the context's buffers, pools and VRAM contexts, the driver is
- * asked whether it is device memory, neither host nor managed memory.
+ * Residency: queries the driver whether each allocation of the context's buffers, pools and VRAM
+ * contexts is device memory, neither host nor managed memory.
  *
  * Leaks: compares the live allocations with a mark made earlier, per call site. A server makes
  * a mark after warming up and checks again periodically. A call site with more live

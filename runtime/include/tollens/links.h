@@ -1,6 +1,6 @@
 /*
- * Links: what NVML tells of a device's PCI Express link and of its NVLinks, and what a PCI Express
- * link can carry at most.
+ * Links: what NVML reports about a device's PCI Express link and its NVLinks, and what a PCI
+ * Express link can carry at most.
  *
  * An idle device may lower the generation of its PCI Express link to save power: read the link
  * while copies run, or use the maxima.

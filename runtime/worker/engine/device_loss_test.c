@@ -122,7 +122,8 @@ Test(device_loss, a_call_refused_while_loading_leaves_nothing) {
     tol_interpose_remove(test_driver());
 }
 
-/* Sessions, with a call refused: the next one gets the right tokens, or is told to load again. */
+/* Sessions, with a call refused: the next one gets the right tokens, or an error that says to load
+ * again. */
 Test(device_loss, a_call_refused_in_a_pass_ends_the_session_and_nothing_else) {
     enum { STRIDE = 97 };
     int expected[TOKENS] = {0}, drawn[TOKENS] = {0};

@@ -210,7 +210,7 @@ static void *run(void *user) {
 
 /* ---- the thread that loads ---- */
 
-/* How far it is, and who is told. */
+/* Progress, and the program's callback. */
 struct progress {
     const struct tol_load_options *options;
     const struct loaded_pieces *pieces;
@@ -264,7 +264,7 @@ static tol_status watch(struct loaded_upload *u, struct progress *p) {
         TOL_CHECK(has_failed || report(p, done, !goes_on), TOL_CANCELLED,
                   "loading was cancelled after %llu of %llu bytes", (unsigned long long)done,
                   (unsigned long long)p->pieces->bytes);
-        if (p->told == UINT64_MAX) p->told = 0; /* nobody is to be told */
+        if (p->told == UINT64_MAX) p->told = 0; /* no callback */
     }
     TOL_CHECK(!is_late, TOL_TIMEOUT, "a copy of the model has not ended after %u ms",
               u->deadline_ms);

@@ -5,7 +5,7 @@
  * All weights are one allocation of device memory. Threads read the file into pinned blocks while
  * the device copies other blocks; nothing else is pinned but the few bytes that go in and out with
  * each pass. If loading fails, for any reason, it leaves nothing allocated. After loading, the
- * driver is asked for each tensor whether it lies in device memory.
+ * driver is queried for each tensor whether it is in device memory.
  *
  * Threads: calls on one loaded model and its sessions may come from any threads; passes run one
  * after the other. The context must outlive the loaded model; the model need not.
