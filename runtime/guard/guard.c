@@ -39,7 +39,7 @@ static tol_status check(const struct tol_guard_options *options) {
     TOL_CHECK(options != NULL && options->program != NULL && options->program[0] != NULL,
               TOL_INVALID_ARGUMENT, "a guard needs a program, not NULL");
     TOL_CHECK(options->deliver != NULL, TOL_INVALID_ARGUMENT,
-              "a guard needs somebody to deliver to, not NULL");
+              "a guard needs a function to deliver to, not NULL");
     TOL_CHECK(options->probe == NULL || options->probe[0] != NULL, TOL_INVALID_ARGUMENT,
               "a probe without a program");
     TOL_CHECK(options->devices != NULL && options->device_count > 0 &&
@@ -121,7 +121,7 @@ tol_status tol_guard_submit(struct tol_guard *g, const void *bytes, size_t count
     tol_status status = TOL_OK;
     uint64_t number = 0;
     TOL_CHECK(g != NULL && (bytes != NULL || count == 0), TOL_INVALID_ARGUMENT,
-              "a guard and the bytes of a job may not be NULL");
+              "a guard and the bytes of a job must not be NULL");
     TOL_CHECK(g->options.talk != TOL_GUARD_LINES || count == 0 ||
                   memchr(bytes, '\n', count) == NULL,
               TOL_INVALID_ARGUMENT, "a job of one line has a line break");

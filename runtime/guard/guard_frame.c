@@ -66,7 +66,7 @@ static enum guard_found broken(const char *bytes, size_t count, char *why, size_
         shown[length++] = byte >= ' ' && byte <= '~' ? byte : '?';
     }
     shown[length] = '\0';
-    snprintf(why, room, "its output is no frame: \"%s\"", shown);
+    snprintf(why, room, "its output is not a frame: \"%s\"", shown);
     return GUARD_BROKEN;
 }
 

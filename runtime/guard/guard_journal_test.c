@@ -160,7 +160,7 @@ Test(guard_journal, another_file_is_left_as_it_is) {
     fputs("A text that somebody needs.\n", file);
     fclose(file);
     MUST_FAIL(guard_journal_open(path, false, hear, &heard, &journal), TOL_INVALID_FILE,
-              "is no journal of a guard");
+              "is not the journal of a guard");
     cr_assert(size_of() == 28);
     MUST_FAIL(guard_journal_open("/tmp", false, hear, &heard, &journal), TOL_UNREADABLE, "/tmp");
     MUST_FAIL(guard_journal_open("/tmp/tollens/none/journal", false, hear, &heard, &journal),

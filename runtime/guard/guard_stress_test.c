@@ -167,7 +167,7 @@ static int supervise(const struct run *run) {
     tol_guard_close(guard);
     if (waitpid(-1, NULL, WNOHANG) != -1 || open_files() != files) return 4;
     close(answers);
-    if (status == TOL_UNWRITABLE && strstr(tol_message(), "Make room") != NULL) return 3;
+    if (status == TOL_UNWRITABLE && strstr(tol_message(), "Free space") != NULL) return 3;
     return status != TOL_OK;
 }
 

@@ -65,8 +65,8 @@ static void take_frame(struct tol_guard *g, struct guard_device *d,
         take_part(g, d, frame);
     } else {
         static const char *const words[] = {"hello", "beat", "part", "job", "done", "fail"};
-        snprintf(why, sizeof why, "it wrote \"%s %llu\", which it may not here", words[frame->word],
-                 (unsigned long long)frame->number);
+        snprintf(why, sizeof why, "it wrote \"%s %llu\", which is not allowed here",
+                 words[frame->word], (unsigned long long)frame->number);
         be_garbage(g, d, why);
     }
 }

@@ -127,8 +127,8 @@ const struct tol_ptx_entry *tol_ptx_use(struct tol_ptx *ptx, struct tol_ptx_plac
                                         const char *what, const char *which, tol_ptx_value value) {
     const struct tol_ptx_entry *entry = entry_of(ptx, value);
     if (entry == NULL) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s is no value of this builder", what,
-                        which);
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s is not a value of this builder",
+                        what, which);
     } else if (!entry->constant && !is_open(ptx, entry->block)) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s was made in a block that is closed",
                         what, which);

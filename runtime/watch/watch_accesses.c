@@ -41,7 +41,7 @@ tol_status tol_watch_accesses(struct tol_watch *watch, struct tol_driver *driver
     TOL_CHECK(watch != NULL && driver != NULL, TOL_INVALID_ARGUMENT, "watch or driver is NULL");
     TOL_CHECK(watch->teller == NULL, TOL_INVALID_ARGUMENT, "the watch receives accesses already");
     TOL_CHECK(driver->tell_accesses != NULL, TOL_UNSUPPORTED,
-              "%s does not tell what kernels access; the soft device does",
+              "%s does not report what kernels access; the soft device does",
               tol_driver_path(driver));
     TOL_CHECK(driver->tell_accesses(on_kernel, watch) == CUDA_SUCCESS, TOL_INVALID_ARGUMENT,
               "another watch of this process receives accesses");

@@ -127,7 +127,7 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     bool is_locked = false;
     TOL_CHECK(watch != NULL && label != NULL, TOL_INVALID_ARGUMENT, "watch or label is NULL");
     TOL_CHECK(bytes > 0 && address + bytes > address, TOL_INVALID_ARGUMENT,
-              "%zu bytes at %#llx are no range", bytes, (unsigned long long)address);
+              "%zu bytes at %#llx are not a range", bytes, (unsigned long long)address);
     TOL_CHECK(strlen(label) < TOL_WATCH_LABEL_BYTES, TOL_INVALID_ARGUMENT,
               "the label has %zu bytes; %d are allowed", strlen(label), TOL_WATCH_LABEL_BYTES - 1);
     block = calloc(1, sizeof *block);

@@ -84,7 +84,7 @@ static tol_status read_kind(const struct reader *reader, char *text, enum tol_wa
         return TOL_OK;
     }
     TOL_FAIL(TOL_INVALID_FILE,
-             "line %zu of the rules: \"%s\" is no kind; there are written_once, no_read_back, "
+             "line %zu of the rules: \"%s\" is not a kind; there are written_once, no_read_back, "
              "copy_out_limit, known_modules, usual, no_copy, no_share and known_kernels",
              reader->line, word);
 out:

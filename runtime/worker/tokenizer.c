@@ -108,8 +108,8 @@ static tol_status finish(struct tol_decoder *decoder, const struct tol_decoder *
                          const struct output *out, size_t *bytes) {
     tol_status status = TOL_OK;
     *bytes = out->count;
-    TOL_CHECK(out->count <= out->room, TOL_OUT_OF_RANGE,
-              "the text has %zu bytes, and there is room for %zu", out->count, out->room);
+    TOL_CHECK(out->count <= out->room, TOL_OUT_OF_RANGE, "the text has %zu bytes, and only %zu fit",
+              out->count, out->room);
     *decoder = *next;
 out:
     return status;
@@ -122,7 +122,7 @@ tol_status tol_decoder_push(struct tol_decoder *decoder, int32_t token, char *to
     TOL_CHECK(decoder != NULL && (to != NULL || room == 0) && bytes != NULL, TOL_INVALID_ARGUMENT,
               "decoding a token: NULL");
     TOL_CHECK(is_token(decoder->tokenizer, token), TOL_INVALID_ARGUMENT,
-              "%d is no token of a vocabulary of %zu", token, decoder->tokenizer->about.tokens);
+              "%d is not a token of a vocabulary of %zu", token, decoder->tokenizer->about.tokens);
     struct tol_decoder next = *decoder;
     struct tol_gguf_text piece =
         tol_tokenizer_piece(decoder->tokenizer, token, decoder->with_special);

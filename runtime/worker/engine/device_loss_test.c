@@ -179,7 +179,7 @@ Test(device_loss, a_device_that_hangs_ends_sessions_by_the_deadline) {
     MUST(tol_stream_call(held, hold, &lets_go));
     MUST_FAIL(tol_session_prompt(session, &token, 1), TOL_TIMEOUT, "");
     MUST_FAIL(tol_session_prompt(session, &token, 1), TOL_POISONED,
-              "the 2 devices of the model no longer answer each other");
+              "the 2 devices of the model no longer respond to each other");
     tol_session_destroy(session);
     atomic_store(&lets_go, true);
     MUST(tol_stream_synchronize(held)); /* it comes, late */

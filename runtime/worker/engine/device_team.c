@@ -85,10 +85,10 @@ tol_status loaded_team_check(const struct tol_loaded *l) {
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_TRY(tol_context_check(l->team.part[i]->context));
     }
-    TOL_CHECK(!l->team.is_lost, TOL_POISONED,
-              "the %u devices of the model no longer answer each other: unload it, and load it "
-              "again",
-              l->share.ranks);
+    TOL_CHECK(
+        !l->team.is_lost, TOL_POISONED,
+        "the %u devices of the model no longer respond to each other: unload it and load it again",
+        l->share.ranks);
 out:
     return status;
 }

@@ -44,7 +44,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     if (l->rows < l->sessions) l->rows = l->sessions;
     *chunk = options->chunk_bytes > 0 ? options->chunk_bytes : CHUNK;
     TOL_CHECK(l->positions <= made_for, TOL_INVALID_ARGUMENT,
-              "a context of %zu positions is wanted, and the model was made for %zu", l->positions,
+              "a context of %zu positions is wanted, but the model was made for %zu", l->positions,
               made_for);
     TOL_CHECK(l->sessions <= SESSIONS_MAX && l->rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
               "%zu sessions and %zu rows of a pass; at most %d and %d", l->sessions, l->rows,
@@ -61,7 +61,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     if (*chunk > l->shape.weight_bytes) *chunk = l->shape.weight_bytes + ALIGNMENT;
     *chunk = *chunk / ALIGNMENT * ALIGNMENT;
     TOL_CHECK(l->share.ranks == 1 || options->way != KN_WAY_RING, TOL_INVALID_ARGUMENT,
-              "columns do not go around a ring; they are exchanged directly or by flags");
+              "columns cannot be exchanged by a ring, only directly or by flags");
 out:
     return status;
 }

@@ -33,7 +33,7 @@ static tol_status check(const struct tol_loaded *l, unsigned rank, const struct 
     TOL_CHECK(l != NULL && to != NULL, TOL_INVALID_ARGUMENT,
               "moving a model needs a loaded model and a context");
     TOL_CHECK(rank < l->share.ranks, TOL_INVALID_ARGUMENT,
-              "the model has %u devices, and none is %u", l->share.ranks, rank);
+              "the model has %u devices; there is no device %u", l->share.ranks, rank);
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_CHECK(l->team.part[i]->context != to, TOL_INVALID_ARGUMENT,
                   "the model is on device %d already", tol_context_device(to)->ordinal);

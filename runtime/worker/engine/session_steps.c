@@ -313,7 +313,7 @@ static tol_status check_steps(const struct tol_step *steps, size_t count) {
                   "session %zu is NULL or of another model", i);
         for (size_t j = 0; j < i; j++) {
             TOL_CHECK(steps[i].session != steps[j].session, TOL_INVALID_ARGUMENT,
-                      "sessions %zu and %zu are one", j, i);
+                      "sessions %zu and %zu are the same", j, i);
         }
     }
 out:
