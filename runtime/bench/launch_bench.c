@@ -1,10 +1,10 @@
 /*
- * Where a launch's nanoseconds go: raw calls and the runtime's side by side, over a driver and over
- * one that returns at once, where nothing is left but what the runtime adds.
+ * Where the nanoseconds of a launch go: raw calls and the runtime's, compared on a driver and on a
+ * driver table whose functions return at once, which leaves only what the runtime adds.
  *
  *     bench-launch [LIBRARY]    the driver's library; without, the platform's or the soft device's
  *
- * `ninja bench-launch` runs it. Nothing is asserted: H4 and H11 judge.
+ * `ninja bench-launch` runs it. It asserts nothing: H4 and H11 judge.
  */
 #include "core/any_driver.h"
 #include "core/libcuda_state.h"

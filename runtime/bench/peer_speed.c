@@ -1,6 +1,6 @@
 /*
- * A lane is an ordered pair with buffers, a stream and transfers of its own, so that lanes that run
- * at once share nothing but the links. A thread carries out each.
+ * A lane is an ordered pair of devices with its own buffers, stream and transfers, so concurrent
+ * lanes share only the links. Each lane has a thread.
  */
 #include "bench/peer_speed.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the parts of bench-pool share: the allocators, and taking and giving by each.
+ * What the parts of bench-pool share: the allocators, and allocating and freeing with each.
  */
 #ifndef TOLLENS_POOL_BENCH_H
 #define TOLLENS_POOL_BENCH_H

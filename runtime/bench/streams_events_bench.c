@@ -1,7 +1,7 @@
 /*
- * bench-streams: what an event after a launch costs the host, by the driver's own calls. It is the
- * least that a trace can cost which has such events: of one event again and again, of some, of many
- * that were not looked at for long, and of those without a time.
+ * bench-streams: what an event after a launch costs the host, with the driver's own calls. This is
+ * a lower bound for a trace with such events: one event recorded repeatedly, several events, many
+ * events that are queried late, and events without timing.
  */
 #include "streams_bench.h"
 

@@ -1,10 +1,11 @@
 /*
- * bench-streams: which streams wait while another is held up by a host function.
+ * bench-streams: which streams wait while a host function blocks another stream.
  *
- * A driver has fewer queues to a GPU than there may be streams. What waits in a queue keeps back
- * what other streams have after it in the same, so it matters whether something is queued after
- * the host function. Whether that is the runtime's doing is seen by the driver's own calls beside.
- * Each stream has a thread that launches: by one thread, one stream after the other, none waited.
+ * A device has fewer hardware queues than a program may have streams. Work that waits in a queue
+ * delays the work of other streams after it in the same queue, so it matters whether something is
+ * queued after the host function. The same with the driver's own calls shows whether the runtime
+ * causes a delay. Each stream has its own launching thread: when one thread launched on one stream
+ * after the other, none waited.
  */
 #include "streams_bench.h"
 

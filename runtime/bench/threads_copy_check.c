@@ -1,5 +1,5 @@
 /*
- * A part of threads-check: threads that share a transfer whose helpers spin and sleep.
+ * A part of threads-check: threads that share a transfer, whose helpers spin and sleep.
  */
 #include "threads_pool_check.h"
 

@@ -1,5 +1,5 @@
 /*
- * The streams of a context: the list of those alive and of the orphans, and waits for all of them.
+ * The streams of a context: the lists of live and orphaned streams, and waits for all of them.
  */
 #include "check.h"
 #include "nvtx.h"

@@ -1,9 +1,9 @@
 /*
- * Polling with patience: spin while the work is likely to end soon, then sleep between queries.
+ * Waiting with a deadline: spin while the work is likely to end soon, then sleep between queries.
  *
- * A query costs 0.4 us on a real driver, so spinning finds the end of a short kernel as fast as the
- * driver's own synchronise would. Work that has not ended after SPIN_NS is queried every
- * SLEEP_NS: a wait may then end that much late, and the processor is free meanwhile.
+ * A query costs 0.4 us on a GPU's driver, so spinning detects the end of a short kernel as fast as
+ * the driver's own synchronisation. Work that has not ended after SPIN_NS is queried every
+ * SLEEP_NS: the wait may end later by that time, and leaves the processor free meanwhile.
  */
 #include "deadline.h"
 

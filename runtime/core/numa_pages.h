@@ -1,10 +1,9 @@
 /*
- * NUMA pages: on which nodes the pages of a range of host memory are, as the kernel tells.
+ * NUMA pages: on which nodes the pages of a range of host memory are, as the kernel reports it.
  *
- * The kernel is queried page by page (move_pages). Where that is not allowed, as in many
- * containers, /proc/self/numa_maps counts the pages of a whole mapping. Pages that were never
- * touched are on no node, and those that a driver maps itself need not be reported: they are not
- * seen.
+ * The kernel is queried page by page (move_pages). If that is not allowed, as in many containers,
+ * /proc/self/numa_maps counts the pages of a whole mapping. Pages that were never touched are on no
+ * node. Pages that a driver maps itself may be missing from both.
  */
 #ifndef TOLLENS_NUMA_PAGES_H
 #define TOLLENS_NUMA_PAGES_H

@@ -1,5 +1,5 @@
 /*
- * What the tests' listener keeps of a range.
+ * What the tests' listener records of a range.
  */
 #ifndef TOLLENS_NVTX_LISTENER_H
 #define TOLLENS_NVTX_LISTENER_H

@@ -1,14 +1,15 @@
 /*
- * Owner lock: a lock that one thread, its owner, takes and gives back with loads and stores alone.
+ * Owner lock: a lock that one thread, its owner, takes and releases with loads and stores alone.
  * Other threads may take it too, at the price of a system call.
  *
- * The owner writes that it is inside and then reads whether another thread has asked; another
- * thread writes that it asks and then reads whether the owner is inside. Each must see the other's
- * write before its own read. The owner does not pay for that: membarrier(2), made by the other
- * thread, has every running thread of the process pass a memory barrier. Where the system has no
- * such call (before Linux 4.14, or forbidden by a filter), the owner makes its write an exchange.
+ * The owner writes that it is inside and then reads whether another thread requests the lock.
+ * Another thread writes its request and then reads whether the owner is inside. Each must see the
+ * other's write before its own read. The owner does not pay for that: the other thread calls
+ * membarrier(2), which makes every running thread of the process execute a memory barrier. If the
+ * system has no such call (before Linux 4.14, or forbidden by a filter), the owner's write is an
+ * exchange.
  *
- * A lock starts all zero. The owner may change only while nobody holds the lock.
+ * A lock starts all zero. The owner may change only while no thread holds the lock.
  */
 #ifndef TOLLENS_OWNER_LOCK_H
 #define TOLLENS_OWNER_LOCK_H

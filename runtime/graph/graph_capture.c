@@ -1,9 +1,9 @@
 /*
- * Capturing: which streams take part, and what the graph must hold on to.
+ * Capturing: which streams take part, and what the graph must keep alive.
  *
- * The driver knows which streams are in a capture; the runtime must know as well, since a copy
- * marks its pinned block when it runs and not when it is noted. An event carries the capture's
- * number, so a stream that waits for one comes along.
+ * The driver knows which streams are in a capture. The runtime must know as well, because a
+ * captured copy marks its pinned block when it runs, not when it is captured. An event carries the
+ * capture's number, so a stream that waits for the event joins the capture.
  */
 #include "core/check.h"
 #include "graph_state.h"

@@ -1,5 +1,5 @@
 /*
- * One thread, one poll: processes, pipes and clocks of all devices.
+ * One thread and one poll loop for the processes, pipes and timers of all devices.
  */
 #include "tollens/guard.h"
 

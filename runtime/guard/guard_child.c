@@ -1,6 +1,6 @@
 /*
- * fork and exec by hand: posix_spawn has no parent death signal. All memory is had before the fork,
- * for the caller may have threads.
+ * fork and exec, because posix_spawn has no parent death signal. All memory is allocated before the
+ * fork, because the caller may have threads.
  */
 #include "guard_child.h"
 

@@ -1,8 +1,8 @@
 /*
- * Child: one process of the guard's, with its input and output, from start to the last trace of it.
+ * Child: one process of the guard, with its input and output, from start until it is reaped.
  *
- * It leads a process group of its own, so that what it started ends with it, and the system kills
- * it if the thread that started it ends. Nothing of the guard is inherited but stderr.
+ * It leads a process group, so that the processes it started end with it, and the system kills it
+ * if the thread that started it ends. It inherits nothing of the guard but stderr.
  */
 #ifndef TOLLENS_GUARD_CHILD_H
 #define TOLLENS_GUARD_CHILD_H

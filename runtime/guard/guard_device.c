@@ -1,6 +1,6 @@
 /*
- * Events are what the table of states knows; this file makes them of frames, deaths and clocks, and
- * carries out the table's actions. It decides nothing about what follows what.
+ * Turns frames, deaths and timers into the events of the state table, and carries out the table's
+ * actions. The table alone decides what follows.
  */
 #include "guard_device.h"
 

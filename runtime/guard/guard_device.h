@@ -1,5 +1,5 @@
 /*
- * Device: one row of a guard: the state of its machine, its process, its job, its deadlines.
+ * Device: one device of a guard: the state of its machine, its process, its job, its deadlines.
  */
 #ifndef TOLLENS_GUARD_DEVICE_H
 #define TOLLENS_GUARD_DEVICE_H

@@ -1,5 +1,5 @@
 /*
- * An array of jobs, a list of those that came back, and the order of the answers.
+ * An array of jobs, a list of returned ones, and the order of the answers.
  */
 #include "guard_jobs.h"
 

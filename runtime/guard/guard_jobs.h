@@ -1,5 +1,6 @@
 /*
- * Jobs: which there are, who may have the next, and what each has come to; with the journal.
+ * Jobs: the submitted jobs, which one may be handed out next, and the state of each; with the
+ * journal.
  *
  * A job waits, is at a worker, or is answered. Answers are kept until they are delivered.
  */

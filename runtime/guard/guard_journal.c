@@ -1,5 +1,5 @@
 /*
- * Reading is by pread into one buffer that grows; what is read is believed only after its sum.
+ * Reads with pread into one growing buffer, and verifies the checksum of each record.
  */
 #include "guard_journal.h"
 

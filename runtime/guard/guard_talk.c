@@ -1,5 +1,5 @@
 /*
- * What a worker writes: read, taken apart and believed as far as it may say it.
+ * What a worker writes: reads it, parses it, and accepts what the worker's state allows.
  */
 #include "guard/guard_device.h"
 

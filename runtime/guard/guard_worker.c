@@ -1,5 +1,5 @@
 /*
- * The worker's side: the same frames, read from stdin and written by whoever has the lock.
+ * The worker's side: the same frames, read from stdin and written under a lock.
  */
 #include "tollens/guard_worker.h"
 

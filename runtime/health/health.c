@@ -1,5 +1,5 @@
 /*
- * Each holder of memory reports it, one allocation at a time; the sums are made here.
+ * Each kind of object reports its allocations, one at a time; the sums are made here.
  */
 #include "tollens/health.h"
 

@@ -1,7 +1,7 @@
 /*
- * A stand-in for libnvidia-ml.so.1, for the tests: a library that answers what TOLLENS_TEST_NVML
- * says, in words such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is
- * not supported. "name=..." is last and goes to the end; "init=999" is the status of opening, and
+ * A stand-in for libnvidia-ml.so.1, for tests: it answers what TOLLENS_TEST_NVML says, in words
+ * such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is not supported.
+ * "name=..." is last and extends to the end; "init=999" is the status of initialisation, and
  * "others=100" the number of other processes.
  */
 #include <stdbool.h>

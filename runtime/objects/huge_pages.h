@@ -1,8 +1,8 @@
 /*
- * Huge pages: host memory for staging, in pages of 2 MiB where the system has them.
+ * Huge pages: host memory for staging, in pages of 2 MiB if the system has them.
  *
- * Pinning such memory costs a few microseconds a page, in place of as much for every 4 KiB. Where
- * the system gives no huge pages the memory is the same in small ones. Thread-safe.
+ * Pinning such memory costs a few microseconds per 2 MiB instead of per 4 KiB. If the system gives
+ * no huge pages, the memory is in small ones. Thread-safe.
  */
 #ifndef TOLLENS_HUGE_PAGES_H
 #define TOLLENS_HUGE_PAGES_H

@@ -1,9 +1,9 @@
 /*
  * Three streams and a ring of slots.
  *
- * A slot's events are all the order there is: the copy in waits for nothing but its slot, the work
- * for the copy, the copy back for the work. The host waits for a slot's copy back before it fills
- * the slot again, so nothing is written under a copy.
+ * The events of a slot define the order: the copy to the device waits only for its slot, the work
+ * waits for that copy, the copy to the host waits for the work. The host waits for a slot's copy to
+ * the host before it fills the slot again, so it never writes memory that a copy uses.
  */
 #include "tollens/pipeline.h"
 

@@ -2,10 +2,10 @@
  * Magazines: the blocks that a thread has freed, kept for its next allocations of the same size on
  * the same stream. Source: Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
  *
- * A thread finds its magazine through a small table of its own, keyed by the pool's number. When a
- * thread ends, its magazines become orphans, which the next thread takes over; when a pool ends,
- * they are taken from their threads. A pool's list of magazines only grows, so it is read without a
- * lock; what adds to it and what ends goes through one.
+ * A thread finds its magazine through a small table, keyed by the pool's number. When a thread
+ * ends, its magazines become orphans, which the next thread takes over; when a pool ends, they are
+ * taken from their threads. A pool's list of magazines only grows, so it is read without a lock;
+ * additions and the end of a pool take one.
  */
 #include "core/deep.h"
 #include "pool_state.h"

@@ -1,8 +1,7 @@
 /*
- * Passes: what is to be meshed, by a plan of all that is live, and what is blocked afterwards.
+ * Passes: what to mesh, from a plan of all live bytes, and what is blocked afterwards.
  *
- * A pass is planned twice, first without making any move: where what is wanted cannot be had,
- * nothing is touched.
+ * A pass is planned twice, first without moves: if the goal cannot be reached, nothing is changed.
  */
 #include "mesh.h"
 

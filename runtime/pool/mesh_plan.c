@@ -1,5 +1,6 @@
 /*
- * Large handles into pages, as soon as there is room, and sparse pages into full ones, in turns.
+ * Alternately cuts large handles into pages, as soon as memory allows, and meshes sparse pages with
+ * full ones.
  */
 #include "mesh_plan.h"
 

@@ -1,5 +1,5 @@
 /*
- * Profiles, and making and ending a pool.
+ * Profiles, and creating and destroying a pool.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"

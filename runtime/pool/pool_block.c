@@ -1,6 +1,6 @@
 /*
- * Allocating and freeing: the quick way through the thread's magazine, the slow one under the
- * pool's lock, and what is tried before memory is said to be out.
+ * Allocating and freeing: the fast path through the thread's magazine, the slow path under the
+ * pool's lock, and the steps before an allocation fails.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"

@@ -1,9 +1,9 @@
 /*
- * Large blocks, and guarded ones: each has addresses of its own, and a handle; or, where memory was
- * out when it was made, several side by side (stitch.h).
+ * Large and guarded blocks: each has its own address range and one handle, or, if memory was out
+ * when it was created, several handles side by side (stitch.h).
  *
- * A freed one stays mapped for a while, since a block of its size may be wanted again soon; it
- * counts as memory held, and goes first when there is too much of that.
+ * A freed one stays mapped for a while, because a block of its size may be allocated again soon. It
+ * counts as held memory, and is released first if the pool holds too much.
  */
 #include "core/deep.h"
 #include "core/nvtx_marks.h"

@@ -1,9 +1,9 @@
 /*
- * Placing: which free span a block is cut from, and when memory goes back.
+ * Placing: which free span a block is cut from, and when memory is released.
  *
- * Of the smallest holes that fit, each is tried at both ends, and the place wins that needs the
- * fewest driver calls, then no waiting, then the fewest pages that no block was on, then the
- * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
+ * Each of the smallest holes that fit is tried at both ends. The best place needs the fewest driver
+ * calls, then no waiting, then the fewest pages without a block, then has the tightest hole.
+ * Sixteen holes do as well as all of them (POOL design, simulation 3b).
  */
 #include "core/deep.h"
 #include "mesh.h"

@@ -1,5 +1,5 @@
 /*
- * What a pool says of itself: counts, the account of each tag, and why memory is out.
+ * Statistics of a pool, the account of each tag, and the diagnosis when memory is out.
  */
 #include "mesh.h"
 

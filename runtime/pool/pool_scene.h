@@ -1,5 +1,5 @@
 /*
- * A pool whose pages are single, some of them idle, and what the driver was called for. For the
+ * A pool with handles of one page, some of them idle, and a record of the driver calls. For the
  * tests of stitching.
  */
 #ifndef TOLLENS_POOL_SCENE_H

@@ -1,6 +1,5 @@
 /*
- * A pool as JSON: all blocks, holes and pages, one moment of them. snapshot.schema.json says what
- * stands in it.
+ * A pool as JSON: all blocks, holes and pages at one moment. snapshot.schema.json describes it.
  */
 #include "long_text.h"
 #include "pool_name.h"

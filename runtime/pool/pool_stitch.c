@@ -1,10 +1,10 @@
 /*
- * Which handles are mapped again, and unmapping them: nothing is touched before it is known that
- * the block will fit then.
+ * Selects the handles to map again and unmaps them. Nothing is changed before it is known that the
+ * block will fit.
  *
- * A gap is filled with whole handles, since the driver maps no part of one: the largest that fits
- * first, and where that leaves a rest, by the sum of sizes that comes nearest. What is larger than
- * a gap serves only by being released for what is made in its place.
+ * A gap is filled with whole handles, because the driver cannot map a part of one: the largest that
+ * fits first, and if a rest remains, the sum of sizes that comes nearest. A handle that is larger
+ * than a gap helps only if it is released and its replacement created.
  */
 #include "mesh.h"
 #include "stitch.h"

@@ -1,8 +1,8 @@
 /*
- * What is always true of a pool's pages, its large blocks and the pool as a whole, for asserts.
+ * The invariants of a pool's pages, its large blocks and the pool as a whole, for asserts.
  *
- * Each function compares the tables with the counters that are kept beside them. None changes
- * anything. With NDEBUG there are none.
+ * Each function compares the tables with the counters that are kept beside them, and changes
+ * nothing. With NDEBUG this file is empty.
  */
 #include "pool_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * Records from chunks, bins by size, and cutting and joining.
+ * Records from chunks, bins by size, and cutting and joining of spans.
  */
 #include "spans.h"
 

@@ -1,6 +1,6 @@
 /*
- * Modules and kernels of the PTX builder. A kernel's head is known when its body is closed, so the
- * body is kept apart until then.
+ * Modules and kernels of the PTX builder. A kernel's head is complete only when its body is closed,
+ * so the body is kept separately until then.
  */
 #include "ptx_state.h"
 

@@ -1,8 +1,8 @@
 /*
  * Values of the PTX builder: their types, where they may be used, and how they are written.
  *
- * Blocks are nested, and what a block has made is gone when it is closed. So what is open has been
- * executed before, and no value can be read that was not written.
+ * Blocks are nested, and the values of a block are gone when it is closed. So the code of an open
+ * block was executed before, and no value can be read that was not written.
  */
 #include "ptx_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * Finding OpenSSL's functions, and the three that are made of several of them.
+ * Finds OpenSSL's functions, and implements three operations that need several of them.
  */
 #include "libcrypto.h"
 

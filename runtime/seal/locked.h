@@ -1,9 +1,9 @@
 /*
  * Locked: memory for secrets. It is not written to swap (mlock), not part of a core dump
- * (MADV_DONTDUMP), zeros in a child process (MADV_WIPEONFORK) and wiped when it is given back.
+ * (MADV_DONTDUMP), zero in a child process (MADV_WIPEONFORK) and wiped when it is released.
  *
- * Small pieces share pages, since a process may lock only so much: RLIMIT_MEMLOCK, 8 MiB on most
- * systems. Internal. Thread-safe.
+ * Small pieces share pages, because a process may lock only a limited amount: RLIMIT_MEMLOCK, 8 MiB
+ * on most systems. Internal. Thread-safe.
  */
 #ifndef TOLLENS_LOCKED_H
 #define TOLLENS_LOCKED_H

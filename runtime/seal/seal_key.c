@@ -1,5 +1,5 @@
 /*
- * The master key, which lies in locked memory, and derivations from it.
+ * The master key, which is in locked memory, and derivations from it.
  */
 #include "seal_key.h"
 

@@ -1,6 +1,6 @@
 /*
- * Fields with their lengths. Nothing of a manifest is used before its mac was compared, but the
- * lengths and the name without which no mac can be computed.
+ * Fields with their lengths. Nothing of a manifest is used before its MAC was verified, except the
+ * lengths and the name, which the MAC depends on.
  */
 #include "seal_manifest.h"
 

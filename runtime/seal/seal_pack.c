@@ -1,6 +1,6 @@
 /*
- * AES-256-GCM, a chunk at a time. The key is of one object, so a chunk's number serves as its
- * nonce; what is authenticated besides says whose chunk it is and of how many.
+ * AES-256-GCM per chunk. A key belongs to one object, so the chunk's number is its nonce; the
+ * authenticated data identifies the object and the number of its chunks.
  */
 #include "seal_pack.h"
 

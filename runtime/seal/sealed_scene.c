@@ -1,5 +1,5 @@
 /*
- * The scene: calls of its context go through the search for plain bytes, and reads are refused on
+ * The scene: calls of its context pass through the search for plaintext, and reads are rejected on
  * request.
  */
 #include "sealed_scene.h"

@@ -1,5 +1,5 @@
 /*
- * What sealed memory is used for: products, and plain bytes for those who ask for them.
+ * Uses of sealed memory: products, and plaintext copies on request.
  */
 #include "sealed_state.h"
 

@@ -1,6 +1,6 @@
 /*
- * The table of blocks: linear probing, and a removed place is filled by later ones, so that
- * there are no marks of what was.
+ * The table of blocks: linear probing; later entries move up into a removed place, so there are no
+ * tombstones.
  */
 #include "torch_block.h"
 

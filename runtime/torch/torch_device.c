@@ -1,9 +1,9 @@
 /*
- * Opening devices on demand, and what a call does to the thread and undoes.
+ * Opens devices on demand; what a call changes in the thread and restores.
  *
- * A stream is looked up without a lock in buckets that only grow: PyTorch has 32 streams a priority
- * and keeps them, and the table never forgets one. The driver's object and the devices are never
- * closed: PyTorch frees blocks until the process is gone.
+ * A stream is looked up without a lock in buckets that only grow: PyTorch has 32 streams per
+ * priority and keeps them, and the table never removes one. The driver and the devices are never
+ * closed, because PyTorch frees blocks until the process ends.
  */
 #include "torch_device.h"
 

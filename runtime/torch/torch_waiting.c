@@ -1,5 +1,5 @@
 /*
- * A list in the order of the frees, and events that are used again.
+ * A list in the order of the frees, and reused events.
  */
 #include "torch_waiting.h"
 

@@ -1,5 +1,6 @@
 /*
- * A context's part of a trace: its events, made when it is opened and given back when it is closed.
+ * A context's part of a trace: its events, created when it is opened and destroyed when it is
+ * closed.
  */
 #include "trace_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * Noting calls and device work: what happens in the path, as little as can be.
+ * Records calls and device work: the part in the path of calls, kept as short as possible.
  */
 #include "trace_state.h"
 

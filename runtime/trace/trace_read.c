@@ -1,5 +1,5 @@
 /*
- * Reading a context's events, off the path of any call, and making times of them.
+ * Reads a context's events, outside of the path of calls, and computes times from them.
  */
 #include "trace_state.h"
 

@@ -1,8 +1,9 @@
 /*
- * Runs: the operations of a burst that share an event. Each thread has room for one.
+ * Runs: the operations of a burst that share an event. Each thread has at most one.
  *
- * It stays open between the thread's calls, so that another thread can end it in time: who is about
- * to queue something else on the stream, to capture or destroy it, and who collects.
+ * A run stays open between the thread's calls, so another thread must be able to end it: one that
+ * is about to queue other work on the stream, to capture or destroy the stream, or to collect the
+ * trace.
  */
 #include "trace_state.h"
 

@@ -1,9 +1,9 @@
 /*
  * Copies from one device to another.
  *
- * Where the devices reach each other, access is enabled and the driver copies. Where they do not,
- * or the driver will not enable it, data goes through two portable staging blocks, the one being
- * filled by the one device while the other device empties the other.
+ * If the devices can access each other, access is enabled and the driver copies. Otherwise, or if
+ * the driver does not enable it, data goes through two portable staging blocks: one device fills
+ * one block while the other device empties the other.
  */
 #include "core/deadline.h"
 #include "core/monotonic.h"

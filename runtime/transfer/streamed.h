@@ -1,8 +1,8 @@
 /*
- * Stream copy: copies to memory that this processor will not read soon, with stores that bypass its
- * caches. So no line of the destination is fetched first, and none stays modified in a cache, from
- * where a device reads at half the speed. The widest registers that the processor has are used:
- * AVX-512, AVX2 or SSE2; elsewhere it is memcpy.
+ * Stream copy: copies to memory that this processor will not read soon, with non-temporal stores.
+ * So no line of the destination is fetched first, and none stays modified in a cache, where a
+ * device would read it at half the speed. The widest registers of the processor are used: AVX-512,
+ * AVX2 or SSE2; elsewhere it is memcpy.
  */
 #ifndef TOLLENS_STREAMED_H
 #define TOLLENS_STREAMED_H

@@ -1,5 +1,5 @@
 /*
- * Waking, joining in, and being done.
+ * Waking helpers, joining the work, and ending it.
  */
 #include "team.h"
 

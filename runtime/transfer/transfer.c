@@ -1,5 +1,5 @@
 /*
- * A transfer's making and ending, copies on the device, and what is known of an address.
+ * Creating and destroying a transfer, copies on the device, and checks of addresses.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"

@@ -1,5 +1,5 @@
 /*
- * The reservation, and blocks by their addresses.
+ * The reservation, and blocks by address.
  */
 #include "once.h"
 

@@ -1,5 +1,5 @@
 /*
- * Finding room in frames, mapping them for another sweep, and unmapping what is over.
+ * Finds free granules in frames, maps frames for another sweep, and unmaps what is not needed.
  */
 #include "sweep.h"
 

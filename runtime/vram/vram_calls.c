@@ -1,6 +1,6 @@
 /*
- * The functions of specifications 000 and 002: one driver and one set of devices a process, opened
- * when they are first needed and kept to its end; a failure to open is tried again the next time.
+ * The functions of specifications 000 and 002: one driver and one set of devices per process,
+ * opened when first needed and kept until it ends. If opening fails, the next call tries again.
  */
 #include "tollens/vram.h"
 

@@ -1,6 +1,5 @@
 /*
- * Handles: a name is a place in a table and how often the place was given, so that a name of the
- * past is known for one.
+ * Handles: a handle is an index in a table and a generation, so that an old handle is recognised.
  */
 #include "tollens/vram.h"
 

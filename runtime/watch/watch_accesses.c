@@ -1,5 +1,5 @@
 /*
- * The bytes that kernels have truly read and written, where the driver tells them.
+ * The bytes that kernels have read and written, if the driver reports them.
  */
 #include "core/check.h"
 #include "core/libcuda_state.h"

@@ -1,6 +1,6 @@
 /*
- * What a driver call does: which device ranges a copy or a fill uses, what a launch launches, and
- * what of memory a call shares.
+ * What a driver call does: the device ranges of a copy or a fill, the kernel of a launch, and the
+ * memory that a call shares.
  */
 #include "watch_state.h"
 

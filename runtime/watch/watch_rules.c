@@ -1,6 +1,6 @@
 /*
  * Reads rules: tables [[rule]] of TOML 1.0 with keys whose values are basic strings, numbers or
- * booleans, one on a line. Everything else is refused with its line.
+ * booleans, one per line. Everything else is rejected with its line.
  */
 #include "core/check.h"
 #include "watch_state.h"

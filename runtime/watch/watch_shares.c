@@ -1,6 +1,7 @@
 /*
- * Memory that a call gives to another process, or maps at another address: by a handle of IPC, by a
- * physical allocation's handle, or by a second mapping. Which allocation is mapped where is kept.
+ * Memory that a call shares with another process or maps at another address: by an IPC handle, by
+ * the handle of a physical allocation, or by a second mapping. Keeps which allocation is mapped
+ * where.
  */
 #include "watch_state.h"
 

@@ -1,6 +1,6 @@
 /*
  * What a watch keeps. Blocks are sorted by address, and looked up under a lock that readers share;
- * what is counted is atomic.
+ * counts are atomic.
  */
 #ifndef TOLLENS_WATCH_STATE_H
 #define TOLLENS_WATCH_STATE_H

@@ -1,5 +1,5 @@
 /*
- * All that a call does, block by block: found first, then judged, then counted.
+ * Everything a call does, block by block: finds the block, judges, counts.
  */
 #include "watch_state.h"
 

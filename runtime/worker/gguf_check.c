@@ -1,6 +1,6 @@
 /*
- * What can be said only when all keys and tensors are known: names that occur twice, and data that
- * overlaps. Both are found among neighbours in a sorted order.
+ * Checks that need all keys and tensors: names that occur twice, and data that overlaps. Both are
+ * found among neighbours in a sorted order.
  */
 #include "gguf_state.h"
 

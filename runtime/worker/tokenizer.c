@@ -1,5 +1,5 @@
 /*
- * The life of a tokenizer, and tokens to text.
+ * Creating and destroying a tokenizer, and tokens to text.
  */
 #include "tokenizer_state.h"
 

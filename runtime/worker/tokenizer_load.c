@@ -1,8 +1,8 @@
 /*
- * The keys tokenizer.ggml.* of a file become a tokenizer.
+ * Makes a tokenizer of the keys tokenizer.ggml.* of a file.
  *
- * A byte-level vocabulary has its tokens as letters, one per byte. They become bytes
- * here, so that encoding and decoding work on bytes.
+ * A byte-level vocabulary has its tokens as letters, one per byte. They become bytes here, so that
+ * encoding and decoding work on bytes.
  */
 #include "tokenizer_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * The devices of a model: joined, in step, and what comes of their parts.
+ * The devices of a model: joining, synchronising, and combining their results.
  */
 #include "device_team.h"
 

@@ -1,5 +1,5 @@
 /*
- * Engine stage: a tiny model, loaded, for tests of sessions.
+ * Engine scene: a tiny model, loaded, for tests of sessions.
  */
 #ifndef TOLLENS_ENGINE_SCENE_H
 #define TOLLENS_ENGINE_SCENE_H

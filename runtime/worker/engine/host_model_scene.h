@@ -1,8 +1,8 @@
 /*
- * Host model: the whole model in double on the host, straight from its file: the oracle of the
- * device. It shares no code with what it judges but the reader of files and the formats' values.
+ * Host model: the whole model in double on the host, computed directly from its file: the oracle of
+ * the device. It shares no code with the engine but the reader of files and the formats' values.
  *
- * Keys and values are rounded to fp16, as the cache has them. Everything else is exact to double.
+ * Keys and values are rounded to fp16, as in the cache. Everything else is exact to double.
  */
 #ifndef TOLLENS_HOST_MODEL_SCENE_H
 #define TOLLENS_HOST_MODEL_SCENE_H

@@ -1,5 +1,5 @@
 /*
- * Loading: everything that a model needs on a device, or nothing.
+ * Loading: creates everything that a model needs on a device, or nothing.
  */
 #include "loaded_state.h"
 

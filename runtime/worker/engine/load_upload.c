@@ -2,18 +2,17 @@
  * Reads the pieces of a file and copies them to the device.
  *
  * Each thread has two pinned blocks on huge pages. It reads a piece into one, queues its copy on a
- * stream that all threads share, and waits by the driver's own wait until the other block's copy is
- * done: nobody queries, since threads that query keep each other from queueing.
+ * stream that all threads share, and waits with the driver's own wait until the other block's copy
+ * is done. No thread queries, because queries keep other threads from queueing.
  *
  * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, and a
- * thread that pins holds up those that copy. So the threads start as soon as there is a context,
- * and pin while memory is allocated on the device; reading begins when all blocks are pinned; and
- * they are freed while the rest of the loading goes on. On an H100 reading reaches 0.90 to 0.93 of
- * a pinned copy (reports/published/2026-11-27-h100-load-designs).
+ * thread that pins delays those that copy. So the threads start as soon as there is a context, and
+ * pin while memory is allocated on the device; reading begins when all blocks are pinned; and they
+ * are freed while the rest of the loading proceeds.
  *
- * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
- * for longer than the deadline it is abandoned with its blocks, which it frees if it ever comes
- * back; what the threads share belongs to the last of them.
+ * The driver's wait has no deadline. So the loading thread watches the others: if one has waited
+ * for longer than the deadline, it is abandoned with its blocks, which it frees if it ever returns;
+ * the last thread frees what the threads share.
  */
 #include "loaded_state.h"
 

@@ -1,9 +1,9 @@
 /*
  * Moving a model to another device while its sessions decode.
  *
- * Everything is made on the new device first, beside the passes, since weights do not change. Then,
- * under the lock, pages are copied and the two devices change places in the loaded model, which
- * cannot fail. What is left over, old or new, is given back at the end.
+ * Everything is created on the new device first, while passes continue, because weights do not
+ * change. Then, under the lock, pages are copied and the loaded model exchanges the two devices,
+ * which cannot fail. What is no longer needed, old or new, is freed at the end.
  */
 #include "device_team.h"
 #include "pass_graphs.h"

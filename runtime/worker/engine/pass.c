@@ -1,5 +1,5 @@
 /*
- * What is queued for a pass: stages on each device, and exchanges of columns between them.
+ * Enqueues a pass: stages on each device, and exchanges of columns between them.
  */
 #include "pass.h"
 

@@ -1,8 +1,8 @@
 /*
- * Pass draw: draws of the tokens of a step on the device, so that logits stay there.
+ * Pass draw: draws the tokens of a step on the device, so that logits stay there.
  *
- * Rows of parameters follow the tokens, positions and slots of a pass in its input, a row each, so
- * that they are data to a graph as these are. The caller holds the loaded model's lock.
+ * The input of a pass has one row of parameters per row, after the tokens, positions and slots, so
+ * that they too are data to a graph. The caller holds the loaded model's lock.
  */
 #ifndef TOLLENS_PASS_DRAW_H
 #define TOLLENS_PASS_DRAW_H

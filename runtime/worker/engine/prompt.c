@@ -1,5 +1,5 @@
 /*
- * What is queued for a pass of a prompt.
+ * Enqueues a pass of a prompt.
  */
 #include "prompt.h"
 

@@ -1,6 +1,6 @@
 /*
- * What passes of prompts need: memory, kernels that serve the model, and the powers of two by which
- * its weights become halves.
+ * What passes of prompts need: memory, kernels for the model's shape, and the powers of two by
+ * which its weights become halves.
  */
 #include "prompt.h"
 
