@@ -23,7 +23,7 @@ struct tol_deadline tol_deadline_after(unsigned milliseconds) {
     return (struct tol_deadline){.deadline_ms = milliseconds};
 }
 
-/* Whether to ask again; sleeps first where the wait has become a long one. */
+/* Whether to query again; if the wait is long already, it sleeps first. */
 static bool go_on(uint64_t begin_ns, const struct tol_deadline *deadline) {
     uint64_t now = tol_now_ns();
     if (now >= deadline->end_ns) return false;

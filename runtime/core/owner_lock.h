@@ -50,14 +50,14 @@ static inline void tol_owner_lock_give(struct tol_owner_lock *lock) {
     atomic_store_explicit(&lock->inside, false, memory_order_release);
 }
 
-/* Take it as another thread does, or as the owner where it is not inside, and give it back. take
- * waits for whoever has it. false: the system has taken membarrier away from the process, so that
- * nobody but the owner may ever have it. */
+/* Take it as another thread, or as the owner if it is not inside, and release it. enter waits for
+ * the lock. false: the system has forbidden membarrier to the process since, so only the owner may
+ * take the lock from now on. */
 bool tol_owner_lock_enter(struct tol_owner_lock *lock);
 void tol_owner_lock_leave(struct tol_owner_lock *lock);
 
-/* Takes those of count locks that nobody has, with one system call for all, and sets is_taken[i].
- * Waits for nobody, so it may be called with a lock held that owners wait for. */
+/* Takes those of count locks that are free, with one system call for all, and sets is_taken[i]. It
+ * never waits, so the caller may hold a lock that owners wait for. */
 void tol_owner_lock_enter_free(struct tol_owner_lock *const *locks, size_t count, bool *is_taken);
 
 #endif

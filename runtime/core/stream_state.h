@@ -20,10 +20,10 @@ struct tol_stream {
     int references;                        /* guarded by context->lock; an orphan has none */
     unsigned number;                       /* small and unique in the context, for messages */
     bool blocking;                         /* the legacy stream waits for it */
-    bool adopted; /* other code's: it is never destroyed here, and who captures it does not say */
+    bool adopted; /* other code's: never destroyed here, and may be captured unnoticed */
 };
 
-/* Asks the driver whether a stream is being captured; true where it does not answer. */
+/* Queries the driver whether a stream is being captured; true if the query fails. */
 bool tol_stream_asks_capture(const struct tol_stream *stream);
 
 /* Whether a stream is being captured into a graph. Then it must not be queried or waited for, which

@@ -90,8 +90,8 @@ tol_status tol_graph_capture_begin(struct tol_stream *stream) {
     TOL_TRY(tol_context_enter(stream->context));
     capture = new_capture(stream->context);
     TOL_CHECK(capture != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a capture");
-    /* Else the driver refuses this thread, and one that is to leave a capture alone, as a pool that
-     * asks its streams: an H200's breaks the capture for cuStreamQuery of another stream. */
+    /* In another mode the driver would reject calls of this thread, or break the capture: on an
+     * H200 cuStreamQuery of another stream, which a pool makes, breaks it. */
     TOL_CONTEXT_CU(stream->context, cuStreamBeginCapture_v2,
                    (stream->handle, CU_STREAM_CAPTURE_MODE_RELAXED), "capturing stream %u",
                    stream->number);

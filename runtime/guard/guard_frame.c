@@ -184,7 +184,7 @@ bool guard_output_write(struct guard_output *output, int file) {
         if (part < 0 && errno != EAGAIN) is_there = false;
         if (part <= 0) break;
     }
-    /* The signal of a write to nobody is this thread's, and goes before the mask does. */
+    /* SIGPIPE is pending for this thread, and is consumed before the mask is restored. */
     if (!is_there && !sigismember(&waiting, SIGPIPE)) {
         sigtimedwait(&pipe, NULL, &(struct timespec){0, 0});
     }

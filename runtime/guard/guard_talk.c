@@ -99,7 +99,7 @@ static void take_input(struct tol_guard *g, struct guard_device *d) {
     }
 }
 
-/* Reads until there is nothing more; whoever writes faster than that waits for the next turn. */
+/* Reads until the pipe is empty, at most TURNS times; the rest is read in the next turn. */
 void guard_device_read(struct tol_guard *g, struct guard_device *d) {
     enum { TURNS = 64 };
     for (int turn = 0; turn < TURNS && d->child.out >= 0 && !d->input.is_over; turn++) {

@@ -65,7 +65,7 @@ static void *beat(void *user) {
         pthread_mutex_unlock(&w->lock);
         const tol_status status = send(w, GUARD_BEAT, 0, NULL, 0);
         pthread_mutex_lock(&w->lock);
-        if (status != TOL_OK) break; /* nobody listens */
+        if (status != TOL_OK) break; /* the guard is gone */
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -73,7 +73,7 @@ static void *beat(void *user) {
 
 /* ---- the worker ---- */
 
-/* From here on what is printed goes to stderr. */
+/* From here on stdout goes to stderr. */
 static tol_status move_stdout(struct tol_guard_worker *w) {
     tol_status status = TOL_OK;
     w->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);

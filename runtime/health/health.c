@@ -18,7 +18,7 @@ const char *tol_held_name(unsigned kind) {
     return kind < TOL_HELD_KINDS ? names[kind] : NULL;
 }
 
-/* ---- who has memory ---- */
+/* ---- holders of memory ---- */
 
 void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
                             void (*report)(struct tol_holder *, tol_held_visit *, void *)) {
@@ -33,7 +33,7 @@ void tol_context_add_holder(struct tol_context *context, struct tol_holder *hold
 
 void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder) {
     pthread_mutex_lock(&context->holders_lock);
-    /* There is none where the making failed before. A neighbour that goes changes it. */
+    /* NULL if the creation failed earlier. Removing a neighbour changes it. */
     if (holder->link != NULL) {
         *holder->link = holder->next;
         if (holder->next != NULL) holder->next->link = holder->link;

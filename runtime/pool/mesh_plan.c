@@ -186,7 +186,7 @@ static enum tol_mesh_result offer_move(struct run *run, struct tol_mesh_move *mo
     return result;
 }
 
-/* A page's bytes go to another's memory: whose; NULL: nobody's. */
+/* The page whose memory a page's bytes move to; NULL: none. */
 static struct tol_mesh_frame *mesh_single(struct run *run, struct tol_mesh_frame *frame) {
     struct tol_mesh_frame *partner = partner_of(run->plan, frame->slots, frame, run->least);
     if (partner == NULL) return NULL;
@@ -309,8 +309,8 @@ out:
     return done;
 }
 
-/* Large handles first, as soon as there is room for their pages: what comes free goes to blocks,
- * and might never be enough for them again. Of equals the emptiest. */
+/* Large handles first, as soon as memory allows: memory that becomes free goes to blocks, and might
+ * never suffice again. Of equal ones the emptiest. */
 static int by_size(const void *a, const void *b) {
     const struct tol_mesh_frame *x = *(struct tol_mesh_frame *const *)a;
     const struct tol_mesh_frame *y = *(struct tol_mesh_frame *const *)b;

@@ -173,7 +173,7 @@ static void add_number(struct text *text, const char *name, uint64_t value) {
     add(text, "\"%s\": %llu, ", name, (unsigned long long)value);
 }
 
-/* Names come from the program: what JSON does not take as it is becomes a point. */
+/* Names come from the program: a character that JSON would escape becomes a point. */
 static void add_name(struct text *text, const char *name) {
     for (; *name != '\0'; name++) {
         bool is_plain = (unsigned char)*name >= ' ' && *name != '"' && *name != '\\';

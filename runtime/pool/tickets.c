@@ -44,8 +44,8 @@ static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place
     return place->done >= place->last;
 }
 
-/* Whether a stream has nothing left to do. An event that is recorded there now would be reached a
- * little later than one can ask. */
+/* Whether a stream is idle. An event recorded now would be reached slightly after the next
+ * query. */
 static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tickets->driver_calls++;
     if (tickets->context->functions->cuStreamQuery(place->stream->handle) != CUDA_SUCCESS) {
@@ -105,7 +105,7 @@ static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
     memset(tickets->ordered[place - tickets->streams], 0, sizeof tickets->ordered[0]);
 }
 
-/* The place of a stream, if one can be had without waiting. */
+/* The place of a stream, if it needs no wait. */
 static unsigned place_now(struct tol_tickets *tickets, struct tol_stream *stream) {
     const unsigned place = find_place(tickets, stream);
     if (place < TOL_TICKET_STREAMS) return place;
@@ -183,7 +183,8 @@ static bool is_captured(const struct tol_stream *stream) {
     return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
 }
 
-/* Work that is captured runs whenever its graph does, so an order of streams says nothing of it. */
+/* Captured work runs whenever its graph is launched, so the order of streams does not apply to
+ * it. */
 bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, uint64_t ticket,
                             const struct tol_stream *stream) {
     const struct tol_ticket_stream *before = &tickets->streams[place];

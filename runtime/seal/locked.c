@@ -16,7 +16,7 @@
 
 enum { PAGE_BYTES = 4096, SLOT_BYTES = 512, SLOTS = PAGE_BYTES / SLOT_BYTES };
 
-/* A slot that nobody has, and the next. */
+/* An unused slot, and the next. */
 struct slot {
     struct slot *next;
 };

@@ -12,11 +12,11 @@
 
 #include <stddef.h>
 
-/* Takes memory of zeros, aligned to 16. TOL_OUT_OF_HOST_MEMORY: it cannot be had or not be locked;
+/* Allocates zeroed memory, aligned to 16. TOL_OUT_OF_HOST_MEMORY: it cannot be allocated or locked;
  * the message has the limit. */
 tol_status tol_locked_take(size_t bytes, void **memory);
 
-/* Wipes it and gives it back. bytes as it was taken. NULL is a no-op. */
+/* Wipes and frees it. bytes as at its allocation. NULL is a no-op. */
 void tol_locked_give(void *memory, size_t bytes);
 
 /* The bytes that the process has locked by this. */

@@ -43,12 +43,12 @@ TOL_API tol_status tol_seal_key_create(const void *secret, size_t bytes, struct 
 /* A random key of 32 bytes from OpenSSL, which exists only in this process. */
 TOL_API tol_status tol_seal_key_draw(struct tol_seal_key **key);
 
-/* Wipes it. What was created with it goes on, with its own copy. NULL is a no-op. */
+/* Wipes it. Objects created with it have their own copies and remain usable. NULL is a no-op. */
 TOL_API void tol_seal_key_destroy(struct tol_seal_key *key);
 
 /* ---- packed: on the host and in files ---- */
 
-/* How plain bytes lie: rows, one after the other. rows of 1 serves anything. */
+/* The layout of plaintext: consecutive rows. One row suits anything. */
 struct tol_seal_shape {
     size_t rows, row_bytes;
 };

@@ -22,10 +22,10 @@ static _Atomic(struct torch_device *) devices[TORCH_DEVICES];
 static double fractions[TORCH_DEVICES];
 static atomic_int device_count; /* as PyTorch says; 0: it has not */
 
-/* PyTorch's programs take and give the same memory in each step, and their peak is what counts:
- * nothing is given back, and all blocks lie on pages, where a freed one serves larger and smaller
- * ones. A mapping of its own would serve its own size alone, and sizes vary with the input. Above
- * 0.5 % more than the peak idle pages are remapped first, within the time that this may take. */
+/* PyTorch's programs allocate and free the same memory in each step, and their peak is what counts:
+ * nothing is released, and all blocks are on pages, where larger and smaller blocks can reuse a
+ * freed one. A separate mapping could be reused only for its own size, and sizes vary with the
+ * input. At 0.5 % above the peak, idle pages are remapped first, within a budget of time. */
 static void use_torch_profile(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->first_bytes = options->page_bytes;

@@ -120,7 +120,7 @@ _Noreturn void torch_throw(bool out_of_memory) {
         throw_torch(out_of_memory, allocate, throw);
         throw_standard(allocate, throw);
     }
-    /* Without a C++ runtime nobody could catch anything, and NULL would be written to. */
+    /* Without a C++ runtime no code could catch an exception, and the program would use NULL. */
     fprintf(stderr, "%s\n", reason);
     abort();
 }

@@ -42,11 +42,11 @@ struct note_place {
     uint64_t ended_ns; /* when that operation's call came back */
 };
 
-/* What a thread remembers, so that the path has no lock and asks the driver nothing. */
+/* What a thread remembers, so that the path takes no lock and makes no driver call. */
 static _Thread_local struct {
     struct tol_trace_operation *current; /* of the call that it is in */
     struct note_place *place;            /* of that call's stream; NULL: it is no operation */
-    struct tol_trace_run *run;           /* its own; NULL: it is one thread too many */
+    struct tol_trace_run *run;           /* its own; NULL: there are too many threads */
     struct tol_trace_context *context;   /* that is current in it, as of generation */
     unsigned generation;
     struct note_place places[PLACES]; /* by the streams' handles; one may put another out */

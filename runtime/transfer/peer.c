@@ -131,8 +131,8 @@ out:
     return status;
 }
 
-/* Two, where the second block can be had at once: who waits for it may wait for another copy that
- * waits, too. */
+/* Two, if the second block is free: waiting for it could mean waiting for another copy that also
+ * waits. */
 static tol_status open_hops(struct tol_transfer *to, struct tol_transfer *from, struct hop *hops,
                             size_t *count) {
     tol_status status = TOL_OK;
@@ -165,7 +165,7 @@ static void close_hops(struct tol_transfer *to, struct tol_transfer *from, struc
         if (hop->arrived.handle != NULL) {
             to->context->functions->cuEventDestroy_v2(hop->arrived.handle);
         }
-        /* A block whose copy to the destination never ended is nobody's any more. */
+        /* A block whose copy to the destination never ended is not reused. */
         if (hop->stage != NULL && !hop->arriving) {
             tol_stages_give(&from->stages, hop->stage, hop->leaving);
         }

@@ -19,8 +19,8 @@ enum tol_stream_copy_width {
 /* The widest that this processor has. */
 enum tol_stream_copy_width tol_stream_copy_widest(void);
 
-/* Copies bytes that do not overlap. What it has written is visible to whoever sees a later store of
- * this thread. tol_stream_copy_as needs a width that the processor has. */
+/* Copies bytes that do not overlap. What it has written is visible to a thread that sees a later
+ * store of this thread. tol_stream_copy_as needs a width that the processor has. */
 void tol_stream_copy(void *to, const void *from, size_t bytes);
 void tol_stream_copy_as(enum tol_stream_copy_width width, void *to, const void *from, size_t bytes);
 

@@ -16,7 +16,7 @@
 enum { TOL_TEAM_THREADS = 32 };
 
 struct tol_team {
-    pthread_mutex_t lock; /* guards all below; who spins reads the atomic ones without it */
+    pthread_mutex_t lock; /* guards all below; spinning threads read the atomic ones without it */
     pthread_cond_t wake, done;
     pthread_t threads[TOL_TEAM_THREADS];
     unsigned count;    /* of helper threads */

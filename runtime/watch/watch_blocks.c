@@ -97,7 +97,7 @@ void watch_count(const struct watch_deed *deed, const struct watch_found *found,
     uint64_t none = atomic_load_explicit(&block->first_ns, memory_order_relaxed);
     if (none == 0) atomic_compare_exchange_strong(&block->first_ns, &none, deed->now_ns);
     atomic_store_explicit(&block->last_ns, deed->now_ns, memory_order_relaxed);
-    if (deed->call == NULL) return; /* whoever waits carries a kernel out */
+    if (deed->call == NULL) return; /* the thread that waits may execute the kernel */
     insert(&block->threads, this_thread());
     insert(&block->streams, (uint64_t)(uintptr_t)deed->stream);
 }

@@ -14,7 +14,7 @@
 
 enum { WATCH_SLOTS = 64, WATCH_SLOT_BYTES = 128 };
 
-/* All zero: nobody has it. */
+/* All zero: free. */
 struct watch_lock {
     struct watch_slot {
         atomic_bool taken;

@@ -63,7 +63,7 @@ enum watch_effect {
     WATCH_WRITTEN, /* by the device */
     WATCH_READ,
     WATCH_LAUNCHED, /* a kernel got its address */
-    WATCH_LOADED,   /* a kernel has read it, as the driver tells */
+    WATCH_LOADED,   /* a kernel has read it, as the driver reports */
     WATCH_STORED,
     WATCH_SHARED, /* its memory was given to another process, or another address */
     WATCH_EFFECTS
@@ -153,7 +153,7 @@ struct watch_deed {
     const struct tol_interpose_call *call; /* NULL: a kernel's accesses */
     struct watch_block *block;
     struct watch_kernel *kernel; /* of a launch; NULL: the watch does not know it */
-    const char *kernel_name;     /* as the driver tells; NULL: as the kernel says */
+    const char *kernel_name;     /* as the driver reports; NULL: as the kernel says */
     enum watch_effect effect;
     uint64_t bytes, count;
     CUstream stream;

@@ -52,7 +52,7 @@ TOL_API void tol_guard_worker_close(struct tol_guard_worker *worker);
 TOL_API tol_status tol_guard_worker_next(struct tol_guard_worker *worker,
                                          struct tol_guard_work *work);
 
-/* Keeps bytes for whoever has the job after this worker; they are added to what was kept before.
+/* Keeps bytes for the next worker of the job, after those kept before.
  * The job's deadline begins anew. TOL_UNWRITABLE: the guard is gone. TOL_OVER_LIMIT. */
 TOL_API tol_status tol_guard_worker_keep(struct tol_guard_worker *worker,
                                          const struct tol_guard_work *work, const void *bytes,

@@ -161,10 +161,10 @@ TOL_API void tol_watch_close_modules(struct tol_watch *watch);
 TOL_API void tol_watch_close_kernels(struct tol_watch *watch);
 
 /*
- * Has the driver tell which bytes each kernel that begins from now on reads and writes, until the
- * watch is destroyed: counted, and judged when the kernel has ended. It costs time in each access.
- * TOL_UNSUPPORTED: the driver cannot, as no driver of a GPU can; the soft device does.
- * TOL_INVALID_ARGUMENT: a watch of this process has it already.
+ * Lets the driver report the bytes that each kernel reads and writes, for kernels that begin from
+ * now on until the watch is destroyed. They are counted and judged when the kernel has ended. This
+ * slows every access down. TOL_UNSUPPORTED: the driver cannot, as no driver of a GPU can; the soft
+ * device does. TOL_INVALID_ARGUMENT: a watch of this process has it already.
  */
 TOL_API tol_status tol_watch_accesses(struct tol_watch *watch, struct tol_driver *driver);
 
@@ -183,7 +183,7 @@ TOL_API void tol_watch_each(struct tol_watch *watch,
 /* Alarms so far. */
 TOL_API uint64_t tol_watch_alarms(struct tol_watch *watch);
 
-/* Launches whose parameters the driver did not tell. */
+/* Launches whose parameters the driver did not report. */
 TOL_API uint64_t tol_watch_launches_unread(struct tol_watch *watch);
 
 /* TOL_OK if there was no alarm; else TOL_ALARM, with the first one as the message. */

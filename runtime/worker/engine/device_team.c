@@ -111,7 +111,7 @@ tol_status loaded_team_settle(struct tol_loaded *l, tol_status status) {
     return tol_fail_again(status, cuda, text);
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static size_t keys_bytes(const struct tol_loaded *l) {
     return l->share.ranks > 1 ? kn_best_workspace(l->sessions) : 0;

@@ -36,11 +36,11 @@ tol_status loaded_team_check(const struct tol_loaded *loaded);
 /* Waits until all devices are done, at most the pass's deadline. */
 tol_status loaded_team_wait(struct tol_loaded *loaded);
 
-/* After a failure of a pass: waits for what was queued, so that nothing of it runs into the next.
+/* After a failure of a pass: waits for what was queued, so that it cannot affect the next pass.
  * If that fails the team is lost. Leaves the message. Returns the status. */
 tol_status loaded_team_settle(struct tol_loaded *loaded, tol_status status);
 
-/* What the last devices' logits of the wanted rows come to. */
+/* Combines the devices' logits of the wanted rows. */
 tol_status loaded_team_outcome(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
                                struct loaded_outcome *outcome);
 

@@ -40,7 +40,7 @@ struct tol_session {
     int drawn;       /* a token that was drawn and not computed; -1: none */
     bool is_ready;   /* the latest position has an outcome to draw from */
     int best;        /* its largest logit's token */
-    float *logits;   /* of the latest position; NULL if greedy and nobody wants them */
+    float *logits;   /* of the latest position; NULL if greedy and not wanted */
     atomic_bool is_cancelled;
     const atomic_bool *cancels;
 };

@@ -196,7 +196,8 @@ static tol_status run_owed(struct tol_session *s) {
     return status;
 }
 
-/* Pages for the prompt and what comes before it: those of another session for its beginning. */
+/* Pages for the prompt and the positions before it; shared pages of another session for its
+ * beginning. */
 static tol_status take_pages(struct tol_session *s, const int *tokens, size_t count,
                              size_t *shared) {
     tol_status status = TOL_OK;
