@@ -197,11 +197,11 @@ class Gpu(unittest.TestCase):
         self.assertEqual(self.run_it(TOLLENS_SABOTEUR_SECONDS="soon")[0], 2)
 
     def test_tables_and_every_life_are_of_a_full_run(self) -> None:
-        self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_LIVES_ONE_IN"\n' +
+        self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_SCENARIOS_ONE_IN"\n' +
                    GOOD.split("\n", 1)[1])
         day = int(time.time()) // 86400
         for words, more, lives in (((), {}, "23"), (("--full",), {}, "1"),
-                                   ((), {"TOLLENS_TEST_LIVES_ONE_IN": "3"}, "3")):
+                                   ((), {"TOLLENS_TEST_SCENARIOS_ONE_IN": "3"}, "3")):
             code, text = self.run_it(*words, **more)
             self.assertEqual(code, 0, text)
             log = (self.folder / "out/test-runtime.txt").read_text(encoding="utf-8")

@@ -10,8 +10,7 @@
 
 torch.cuda.memory_allocated() and its kin do not work with any allocator that is plugged in;
 statistics() has the same numbers. The library is libtollens-torch.so of this package, or
-$TOLLENS_TORCH_LIBRARY. runtime/driver/torch/README.md lists the environment variables that it
-reads.
+$TOLLENS_TORCH_LIBRARY. runtime/ENVIRONMENT.md lists the environment variables.
 """
 
 import ctypes

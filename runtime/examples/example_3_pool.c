@@ -31,7 +31,7 @@ int main(void) {
         for (int i = 0; i < 10; i++) TRY(tol_pool_free(pool, blocks[i], stream));
     }
     TRY(tol_pool_stats(pool, &stats));
-    printf("%llu blocks were allocated; the driver was asked for memory %llu times\n",
+    printf("%llu blocks were allocated; the driver created memory %llu times\n",
            (unsigned long long)stats.allocations, (unsigned long long)stats.driver_allocations);
     if (tol_pool_free(pool, blocks[0], stream) != TOL_OK) printf("twice: %s\n", tol_message());
 

@@ -39,7 +39,7 @@ int main(void) {
     TRY(tol_module_kernel(module, "increase", &increase));
     TRY(tol_buffer_create(context, 1, sizeof found, &count));
     TRY(tol_buffer_write(count, &found, sizeof found));
-    TRY(tol_batch_create(context, NULL, &batch)); /* NULL: each runs behind the one before it */
+    TRY(tol_batch_create(context, NULL, &batch)); /* NULL: each runs after the previous one */
     for (unsigned round = 1; round <= ROUNDS; round++) {
         TRY(tol_batch_clear(batch));
         for (unsigned i = 0; i < KERNELS; i++) {

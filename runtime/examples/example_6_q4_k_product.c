@@ -56,7 +56,7 @@ int main(void) {
         for (int l = 0; l < K; l++) exact += (double)weights[i * K + l] * x[l];
         worst = fmax(worst, fabs(y[i] - exact));
     }
-    printf("%d bytes stand for %d floats; the worst of %d sums is off by %.2f\n", BYTES, ROWS * K,
+    printf("%d bytes represent %d floats; the worst of %d sums is off by %.2f\n", BYTES, ROWS * K,
            ROWS, worst);
     kn_kernels_destroy(kernels);
     return !(worst < 2);

@@ -56,13 +56,13 @@ Test(guard_program, answers_are_gone_on_with_and_a_torn_one_is_given_again) {
     SAYS("has more than the answers of a guard, at byte 0; it was not changed");
     SUCCEEDS("grep -x 'a text' \"$D/r\"");
     cr_assert(program_shell("echo a text > \"$D/j\"; rm \"$D/r\"; seq 1 33 | " GUARD) == 2);
-    SAYS("is no journal of a guard");
+    SAYS("is not the journal of a guard");
 }
 
 Test(guard_program, a_full_disk_is_a_sentence_and_room_lets_it_go_on) {
     cr_assert(program_shell("(ulimit -f 8; seq 1 400 | " GUARD ")") == 2, "%s", program_output);
     SAYS("cannot grow beyond");
-    SAYS("File too large. Make room and start again with the same journal");
+    SAYS("File too large. Free space and start again with the same journal");
     SUCCEEDS("seq 1 400 | " GUARD " && test $(grep '^done' \"$D/r\" | sort -u | wc -l) = 400 && "
              "test $(grep -c '^done' \"$D/r\") = 400");
 }

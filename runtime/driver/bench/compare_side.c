@@ -1,11 +1,11 @@
 /*
- * One side of a comparison of two revisions: this revision's runtime behind four functions.
+ * One side of a comparison of two revisions: this revision's runtime, called through four
+ * functions.
  *
- * ci/compare builds it in each revision's tree, with that revision's headers, and with its
- * archive linked in: so shapes that changed between the two do no harm, and the two libraries
- * can be loaded into one process. Two libtollens.so could not stand behind two of these: the
- * second would be given the first, which has its name. It is meant to compile with older
- * revisions' headers, so it uses few functions of the runtime.
+ * ci/compare builds it in each revision's tree, with that revision's headers and archive, so types
+ * may differ between the two, and both can be loaded into one process. Two libtollens.so could not:
+ * the dynamic linker would return the first one for the second, which has the same name. This file
+ * uses few functions, so that it compiles with older revisions' headers.
  */
 #include "tollens.h" /* as users do, and older trees too */
 

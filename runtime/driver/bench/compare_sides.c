@@ -1,19 +1,18 @@
 /*
- * Times two builds of the runtime in turns, in this one process, for ci/compare.
+ * Times two builds of the runtime alternately in one process, for ci/compare.
  *
  *     compare-sides [--reverse] [--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so
  *     compare-sides [--plant PERCENT] DRIVER SUBJECT.so
  *
  * The three are builds of compare_side.c: the old revision, a copy of the same file, and the new
  * revision. A block is baseline-subject-subject-baseline or the reverse, then the same with the
- * copy in the subject's place: two loads of one file differ in where they and their data lie, and
- * where that alone makes a difference, the machine cannot tell. Prints a line a series: its name,
- * the median of the blocks' ratios, the control's, and the nanoseconds of a call on both sides.
- * With one library: its name and the nanoseconds alone, for processes that take turns.
- * --reverse opens the sides from the last to the first: each that opens a device later is slower on
- * it, by some tenths of a percent, so ci/compare takes both orders together.
- * --plant makes so many percent more calls on the subject's side, and does not count them: a
- * slowdown whose size is known.
+ * copy as the subject. Two loads of one file differ only in their addresses; if that alone makes a
+ * difference, the machine cannot resolve the comparison. Prints one line per series: its name, the
+ * median ratio of the blocks, the same of the control, and the nanoseconds per call on both sides.
+ * With one library it prints the name and the nanoseconds alone, for processes that take turns.
+ * --reverse opens the sides from the last to the first. A side that opens a device later is slower
+ * by some tenths of a percent, so ci/compare combines both orders. --plant N makes N percent more
+ * calls on the subject's side and does not count them: a slowdown of known size.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * Where a launch's nanoseconds go: raw calls and the runtime's side by side, over a driver and over
- * one that returns at once, where nothing is left but what the runtime adds.
+ * Where the nanoseconds of a launch go: raw calls and the runtime's, compared on a driver and on a
+ * driver table whose functions return at once, which leaves only what the runtime adds.
  *
  *     bench-launch [LIBRARY]    the driver's library; without, the platform's or the soft device's
  *
- * `ninja bench-launch` runs it. Nothing is asserted: H4 and H11 judge.
+ * `ninja bench-launch` runs it. It asserts nothing: H4 and H11 judge.
  */
 #include "core/any_driver.h"
 #include "core/libcuda_state.h"
@@ -142,8 +142,8 @@ int main(int argc, char **argv) {
 
     struct tol_driver_table nothing = driver->table;
     nothing.cuLaunchKernel = return_at_once;
-    for (int behind = 0; behind < 2; behind++) {
-        context->functions = behind == 0 ? &driver->table : &nothing;
+    for (int pass = 0; pass < 2; pass++) {
+        context->functions = pass == 0 ? &driver->table : &nothing;
         for (size_t i = 0; i < 3; i++) {
             char name[16];
             snprintf(name, sizeof name, "take_%u", arguments[i]);
@@ -153,9 +153,9 @@ int main(int argc, char **argv) {
             b.handle = tol_stream_handle(b.stream);
             b.address = tol_buffer_address(buffer);
             b.arguments = arguments[i];
-            b.waits = behind == 0;
-            b.calls = behind == 0 ? 64 : 2000;
-            show(&b, behind == 0 ? "this driver" : "one that returns at once");
+            b.waits = pass == 0;
+            b.calls = pass == 0 ? 64 : 2000;
+            show(&b, pass == 0 ? "this driver" : "one that returns at once");
         }
     }
     context->functions = &driver->table;

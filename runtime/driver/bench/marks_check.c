@@ -1,7 +1,7 @@
 /*
  * A program for compute-sanitizer: it writes where a pool has a block, between two blocks, or where
  * a block was. Both wrong ones are inside the pool's memory, so a tool finds them only if it was
- * told of the blocks (core/nvtx_marks.h).
+ * informed of the blocks (core/nvtx_marks.h).
  *
  *     marks-check right | between | freed [LIBRARY]
  */

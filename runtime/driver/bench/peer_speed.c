@@ -1,6 +1,6 @@
 /*
- * A lane is an ordered pair with buffers, a stream and transfers of its own, so that lanes that run
- * at once share nothing but the links. A thread carries out each.
+ * A lane is an ordered pair of devices with its own buffers, stream and transfers, so concurrent
+ * lanes share only the links. Each lane has a thread.
  */
 #include "bench/peer_speed.h"
 
@@ -146,7 +146,7 @@ static double last_of(struct lane *const *group, size_t count) {
     return last;
 }
 
-/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; behind
+/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; after
  * the lanes, those until the last lane is done. */
 static tol_status take_turns(struct lane *const *group, size_t count, unsigned turns,
                              unsigned copies, double (*seconds)[2]) {

@@ -1,7 +1,7 @@
 /*
- * Peer speed: how fast bytes get from one device to another by the runtime (tol_transfer_peer), and
- * by the driver's own calls in the same run (cuMemcpyPeerAsync, cuStreamSynchronize). Turns of the
- * two alternate; numbers are medians of the turns.
+ * Peer speed: the bandwidth from one device to another through the runtime (tol_transfer_peer) and
+ * through the driver's own calls (cuMemcpyPeerAsync, cuStreamSynchronize). The two alternate in one
+ * run; numbers are medians.
  */
 #ifndef TOLLENS_PEER_SPEED_H
 #define TOLLENS_PEER_SPEED_H

@@ -123,7 +123,7 @@ static void show_links(const struct bench *b) {
                           0) *
                 1e-9);
         printf("device %zu: %d NVLinks, version %.1f, %.3f GB/s in each direction; sent %.3f GB, "
-               "received %.3f GB in this run (below 0: not told)\n",
+               "received %.3f GB in this run (below 0: not reported)\n",
                i, after->nvlinks, after->nvlink_version * 0.1,
                (double)after->nvlink_mb_per_s * 1e-3,
                (double)(after->nvlink_sent_kib - before->nvlink_sent_kib) * 1024e-9,

@@ -1,5 +1,5 @@
 /*
- * What the parts of bench-pool share: the allocators, and taking and giving by each.
+ * What the parts of bench-pool share: the allocators, and allocating and freeing with each.
  */
 #ifndef TOLLENS_POOL_BENCH_H
 #define TOLLENS_POOL_BENCH_H
@@ -30,7 +30,7 @@ struct pool_bench {
     struct tol_context *context;
     bool is_json, is_priced;
     int steps, pairs;
-    int apart;         /* hot threads run on each so many-th processor; 0: where the system likes */
+    int apart;         /* hot threads run on every apart-th processor; 0: the system chooses */
     double grow_share; /* of the default profile; below 0: as it is */
 };
 extern struct pool_bench bench;

@@ -1,9 +1,9 @@
 /*
- * The driver's calls for memory, priced as an H100 takes them: a clock that only they move.
+ * The driver's memory calls, priced as on an H100: a simulated clock that only these calls advance.
  *
- * With it the times of a walk are what its driver calls cost. They are the same on any machine and
- * in any run, so that two forms of the pool can be compared without a GPU. What it leaves out is
- * that the calls' own times vary, by a factor of two at their 99th percentiles, and the pool's own
+ * With it, the times of a walk are the sum of the prices of its driver calls. They are the same on
+ * any machine and in any run, so two versions of the pool can be compared without a GPU. It leaves
+ * out the variation of the calls' times, a factor of two at the 99th percentile, and the pool's own
  * work. Source: medians of raw calls with handles of 2 to 64 MiB on an H100,
  * reports/published/2026-11-26-h100-memory/driver-calls.txt.
  */
@@ -16,7 +16,7 @@ enum { CREATE_NS = 8300, MAP_NS = 700, ACCESS_NS = 22000, UNMAP_NS = 16400, RELE
 static struct {
     uint64_t now_ns;
     unsigned mapped;  /* handles since the last call that set access, which pays for each */
-    unsigned handles; /* taken or given back since it was asked */
+    unsigned handles; /* created or released since the last query */
 } model;
 
 static void price(struct tol_interpose_call *call, void *user) {

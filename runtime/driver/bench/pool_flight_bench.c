@@ -1,5 +1,5 @@
 /*
- * Frees in flight: a stream is busy, its blocks are freed, and another stream asks for as many.
+ * Frees in flight: blocks of a busy stream are freed, and another stream allocates the same number.
  */
 #include "pool_bench.h"
 

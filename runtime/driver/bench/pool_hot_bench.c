@@ -1,9 +1,9 @@
 /*
- * Hot pairs: the same size freed and allocated again, by one thread and by four, with all
- * allocators open and their rows in turn (pool_rounds.h).
+ * Hot pairs: a free and an allocation of the same size, by one thread and by four, with all
+ * allocators open and their rows measured alternately (pool_rounds.h).
  *
- * The threads live as long as the rows, since one that begins has an allocator's caches to fill.
- * Those that a row does not need sleep.
+ * The threads exist as long as the rows, because a new thread has to fill an allocator's caches.
+ * Threads that a row does not need sleep.
  */
 #include "pool_bench.h"
 #include "pool_rounds.h"

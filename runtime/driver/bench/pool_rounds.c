@@ -1,5 +1,5 @@
 /*
- * One round of all rows, then the next; the values of a row's element lie side by side.
+ * One round of all rows, then the next; the values of one row's element are adjacent.
  */
 #include "pool_rounds.h"
 

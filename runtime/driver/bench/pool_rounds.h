@@ -1,6 +1,6 @@
 /*
- * Pool rounds: rows that are measured in turn, so that what else the machine does, and how warm it
- * is, meets all of them alike. Internal: of bench-pool.
+ * Pool rounds: rows that are measured alternately, so that other load and temperature affect all
+ * rows equally. Internal: of bench-pool.
  */
 #ifndef TOLLENS_POOL_ROUNDS_H
 #define TOLLENS_POOL_ROUNDS_H

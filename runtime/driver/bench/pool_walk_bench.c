@@ -1,9 +1,9 @@
 /*
  * Walks: blocks of 1 KiB to 10 MiB, allocated in 70 of 100 steps, then in 50 of 100.
  *
- * A growing walk is made with nothing between its steps, and with 5 and 50 us, as a program has
- * that launches kernels. Its times and its ratios come from two walks of the same steps, because
- * asking what is held changes what is in the caches.
+ * A growing walk runs without pauses between its steps, and with pauses of 5 and 50 us, as in a
+ * program that launches kernels. Its times and its ratios come from two walks of the same steps,
+ * because querying what is held changes the contents of the caches.
  */
 #include "pool_bench.h"
 
@@ -172,7 +172,7 @@ void print_walks(enum kind kind) {
 
 enum { SEEDS = 8 };
 
-/* A growing walk and the steady one behind it, of several seeds: the first seed's, and the mean and
+/* A growing walk and the steady one after it, of several seeds: the first seed's, and the mean and
  * the highest of all. */
 void print_priced_walks(enum kind kind) {
     static const char *const names[] = {"growth", "steady"};

@@ -1,9 +1,9 @@
 /*
  * What streams, graphs, threads and traces cost and gain, side by side in one run:
  *
- *     launches a second with 1 to 16 threads, through the runtime and by the driver's own calls
+ *     launches per second with 1 to 16 threads, through the runtime and by the driver's own calls
  *     a kernel in a batch, and launched by itself
- *     an event behind each launch, by the driver's own calls
+ *     an event after each launch, by the driver's own calls
  *     a launch under a trace, and without: what the host pays, and what the device
  *     streams that wait while a host function holds another up
  *     blocks through a pipeline, and one step after the other
@@ -36,7 +36,7 @@ static const unsigned counts[COUNTS] = {1, 2, 4, 8, 16};
 const char streams_ptx[] =
     ".version 6.4\n.target sm_70\n.address_size 64\n"
     ".visible .entry none(.param .u64 a, .param .u32 b)\n{\n    ret;\n}\n"
-    /* Each thread makes so many steps of a generator, and adds the last to its word. */
+    /* Each thread makes a number of steps of a generator, and adds the last to its word. */
     ".visible .entry grind(.param .u64 words, .param .u32 steps)\n{\n"
     "  .reg .u64 %a, %o; .reg .u32 %x, %i, %n, %b, %t; .reg .pred %p;\n"
     "  ld.param.u64 %a, [words]; ld.param.u32 %n, [steps];\n"
@@ -109,7 +109,7 @@ static tol_status measure_threads(struct bench *b) {
         threads[i].bench = b;
         TOL_TRY(tol_stream_create(b->context, NULL, &threads[i].stream));
     }
-    printf("%-34s %12s %12s %8s\n", "launches a second, of threads", "raw", "runtime", "ratio");
+    printf("%-34s %12s %12s %8s\n", "launches per second, by threads", "raw", "runtime", "ratio");
     for (unsigned c = 0; c < COUNTS; c++) {
         double rates[2][TURNS], ratios[TURNS];
         for (int turn = -1; turn < TURNS; turn++) {

@@ -16,7 +16,7 @@ enum { TURNS = 21, COUNTS = 5 };
 /* What of streams_traces_bench.c and streams_events_bench.c, by names of theirs. */
 enum { TRACED = 9, EVENTS = 8 };
 
-/* Of the host for a launch behind work, of the device, and of the host for one behind a wait. */
+/* Of the host for a launch after work, of the device, and of the host for one after a wait. */
 enum { BY_HOST, BY_DEVICE, AFTER_WAIT, COSTS };
 
 struct bench {
@@ -32,14 +32,14 @@ struct bench {
     double per_second[COUNTS][2], ratio[COUNTS]; /* raw, runtime */
     double kernel_ns[3];                         /* by itself, in a batch, in a changed batch */
     double traced_ns[TRACED][2][COSTS];          /* plain, traced */
-    double event_ns[EVENTS];                     /* a launch, and the events behind it */
+    double event_ns[EVENTS];                     /* a launch, and the events after it */
     double pipeline_ms[2], gain;                 /* serial, overlapped */
     unsigned steps;                              /* that take as long as a copy */
-    /* Streams that waited: nothing queued behind the host function, and kernels; raw, runtime. */
+    /* Streams that waited: nothing queued after the host function, and kernels; raw, runtime. */
     unsigned held_streams, waiting[2][2];
 };
 
-/* "none", which does nothing, and "grind", of whose threads each takes so many steps. */
+/* "none", which does nothing, and "grind", of whose threads each takes a number of steps. */
 extern const char streams_ptx[];
 extern const size_t streams_ptx_bytes;
 
@@ -51,7 +51,7 @@ tol_status measure_traces(struct bench *b);
 /* How many streams wait while a host function holds another up. */
 tol_status measure_queues(struct bench *b);
 
-/* What the driver's own events behind launches cost the host. */
+/* What the driver's own events after launches cost the host. */
 tol_status measure_events(struct bench *b);
 
 static inline int compare(const void *left, const void *right) {

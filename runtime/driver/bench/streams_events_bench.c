@@ -1,7 +1,7 @@
 /*
- * bench-streams: what an event behind a launch costs the host, by the driver's own calls. It is the
- * least that a trace can cost which has such events: of one event again and again, of some, of many
- * that were not looked at for long, and of those without a time.
+ * bench-streams: what an event after a launch costs the host, with the driver's own calls. This is
+ * a lower bound for a trace with such events: one event recorded repeatedly, several events, many
+ * events that are queried late, and events without timing.
  */
 #include "streams_bench.h"
 
@@ -16,8 +16,8 @@ const char *const event_names[EVENTS] = {
     "with_2nd_of_4096", "with_2_of_64",        "with_1_untimed_of_64", "1_of_64_alone"};
 
 static const struct way {
-    unsigned launches, events; /* of the latter behind each */
-    unsigned stride, count;    /* every so many of so many */
+    unsigned launches, events; /* of the latter after each */
+    unsigned stride, count;    /* every stride-th of count */
     bool untimed;
 } ways[EVENTS] = {
     {1, 0, 0, 1, false},          {1, 1, 0, 1, false},          {1, 1, 1, 64, false},
@@ -31,8 +31,8 @@ struct events {
 };
 
 /* Behind a kernel that takes long, so that the device holds nobody up. */
-static tol_status record_behind(struct bench *b, struct tol_stream *stream, const struct way *way,
-                                struct events *events, double *ns) {
+static tol_status record_after(struct bench *b, struct tol_stream *stream, const struct way *way,
+                               struct events *events, double *ns) {
     enum { STEPS = 400000 };
     tol_status status = TOL_OK;
     CUstream handle = tol_stream_handle(stream);
@@ -90,7 +90,7 @@ tol_status measure_events(struct bench *b) {
     TOL_TRY(make_events(b, &events));
     for (int turn = -2; turn < TURNS; turn++) {
         for (int way = 0; way < EVENTS; way++) {
-            TOL_TRY(record_behind(b, stream, &ways[way], &events, &found));
+            TOL_TRY(record_after(b, stream, &ways[way], &events, &found));
             if (turn >= 0) ns[way][turn] = found;
         }
     }

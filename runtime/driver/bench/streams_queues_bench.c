@@ -1,10 +1,11 @@
 /*
- * bench-streams: which streams wait while another is held up by a host function.
+ * bench-streams: which streams wait while a host function blocks another stream.
  *
- * A driver has fewer queues to a GPU than there may be streams. What waits in a queue keeps back
- * what other streams have behind it in the same, so it matters whether something is queued behind
- * the host function. Whether that is the runtime's doing is seen by the driver's own calls beside.
- * Each stream has a thread that launches: by one thread, one stream after the other, none waited.
+ * A device has fewer hardware queues than a program may have streams. Work that waits in a queue
+ * delays the work of other streams after it in the same queue, so it matters whether something is
+ * queued after the host function. The same with the driver's own calls shows whether the runtime
+ * causes a delay. Each stream has its own launching thread: when one thread launched on one stream
+ * after the other, none waited.
  */
 #include "streams_bench.h"
 
@@ -27,7 +28,7 @@ struct queues {
     struct bench *bench;
     struct tol_stream *streams[STREAMS]; /* the runtime's */
     CUstream handles[STREAMS];           /* those, or the driver's own */
-    bool is_raw, is_behind;
+    bool is_raw, is_after;
     sem_t held_up, go_on;
     pthread_barrier_t start;
     struct launcher launchers[STREAMS];
@@ -104,9 +105,9 @@ static void *launch_one(void *user) {
     return NULL;
 }
 
-/* A thread a stream, all at once. */
+/* One thread per stream, all at once. */
 static tol_status launch_all(struct queues *q) {
-    const unsigned first = q->is_behind ? 0 : 1;
+    const unsigned first = q->is_after ? 0 : 1;
     pthread_t threads[STREAMS];
     tol_status status = TOL_OK;
     pthread_barrier_init(&q->start, NULL, STREAMS - first);
@@ -167,17 +168,17 @@ tol_status measure_queues(struct bench *b) {
     sem_init(&q.go_on, 0, 0);
     b->held_streams = ROUNDS * (STREAMS - 1);
     printf("\n%-34s %12s %12s\n", "streams that wait for one held up", "raw", "runtime");
-    for (int behind = 0; behind < 2; behind++) {
+    for (int after = 0; after < 2; after++) {
         for (int way = 0; way < 2; way++) {
             q.is_raw = way == 0;
-            q.is_behind = behind == 1;
+            q.is_after = after == 1;
             for (unsigned round = 0; round < ROUNDS; round++) {
-                TOL_TRY(hold_one(&q, &b->waiting[behind][way]));
+                TOL_TRY(hold_one(&q, &b->waiting[after][way]));
             }
         }
         printf("%-34s %12u %12u of %u\n",
-               behind == 0 ? "nothing queued behind the host's" : "kernels queued behind it",
-               b->waiting[behind][0], b->waiting[behind][1], b->held_streams);
+               after == 0 ? "nothing queued after the host's" : "kernels queued after it",
+               b->waiting[after][0], b->waiting[after][1], b->held_streams);
     }
 out:
     sem_destroy(&q.held_up);

@@ -36,10 +36,10 @@ struct side {
     struct tol_event *events[2];
 };
 
-/* Launches of tiny kernels behind one that is slow. While that runs, the device holds nobody up, so
+/* Launches of tiny kernels after one that is slow. While that runs, the device holds nobody up, so
  * the time of the calls is what the host pays; the time between the events around them, all queued
  * by then, is what the device takes. */
-static tol_status launch_behind(struct bench *b, const struct side *side, double *ns) {
+static tol_status launch_after(struct bench *b, const struct side *side, double *ns) {
     enum { PER_TURN = 200, STEPS = 400000 }; /* some milliseconds */
     tol_status status = TOL_OK;
     TOL_TRY(tol_launch(side->stream, side->grind, tol_launch_linear(1, 1),
@@ -94,7 +94,7 @@ static void close_side(struct side *side) {
 
 /* One turn with one context. */
 static tol_status measure_side(struct bench *b, const struct side *side, double *ns) {
-    tol_status status = launch_behind(b, side, ns);
+    tol_status status = launch_after(b, side, ns);
     return status == TOL_OK ? launch_after_waits(b, side, &ns[AFTER_WAIT]) : status;
 }
 

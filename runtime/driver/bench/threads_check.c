@@ -7,10 +7,10 @@
  * Each thread loads the same module and looks up the same kernel, launches on a stream of its own,
  * makes and ends events, takes and gives blocks of one pool, whose bytes must stay its own,
  * launches a batch of its own and an instance of a graph that all share, forks, joins, and queues
- * host functions. The pool wipes, guards some, keeps events, has a limit that is met, and is asked
- * for all that it can tell meanwhile; blocks are freed twice, and by other threads than those that
- * took them. All is done three times, twice of them under a trace, which is written meanwhile. Exit
- * code: 0 all was as it should be, 1 something was not, 2 there is no device.
+ * host functions. The pool wipes, guards some, keeps events, has a limit that is met, and is
+ * queried for all that it can tell meanwhile; blocks are freed twice, and by other threads than
+ * those that took them. All is done three times, twice of them under a trace, which is written
+ * meanwhile. Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
 #include "threads_pool_check.h"
 
@@ -48,7 +48,7 @@ struct all {
     struct tol_pool *pool;
     struct tol_stream_pool *streams;
     struct tol_graph_exec *exec; /* adds one to the last count, for nobody, and to the sum */
-    struct tol_buffer *counts;   /* one a thread, one for the graph, and the sum behind them */
+    struct tol_buffer *counts;   /* one per thread, one for the graph, and the sum after them */
     pthread_mutex_t lock;        /* guards passed */
     struct tol_block passed;     /* of one thread, for another to free */
 };

@@ -1,6 +1,6 @@
 /*
- * Threads that allocate and free blocks of all sizes in the default profile, and one that asks and
- * trims meanwhile.
+ * Threads that allocate and free blocks of all sizes in the default profile, while another thread
+ * queries and trims the pool.
  */
 #include "threads_pool_check.h"
 

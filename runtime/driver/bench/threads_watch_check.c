@@ -1,6 +1,6 @@
 /*
- * A part of threads-check: threads whose calls a watch counts, while another one adds blocks, drops
- * them and asks, and loads and ends modules.
+ * A part of threads-check: a watch counts the calls of several threads, while another thread adds
+ * and removes blocks, queries them, and loads and unloads modules.
  */
 #include "threads_pool_check.h"
 

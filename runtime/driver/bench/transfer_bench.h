@@ -41,7 +41,4 @@ struct row {
 /* Ways first up to but not last, in turn, into the row. */
 tol_status measure_ways(struct bench *b, struct row *row, enum way first, enum way last);
 
-/* transfer_reads_bench.c: copies to the host by each design. */
-tol_status try_reads(struct bench *b);
-
 #endif

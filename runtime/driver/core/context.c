@@ -1,6 +1,6 @@
 /*
- * The primary context: got once a device, bound to each thread that needs it, and remembered as
- * poisoned when the driver says it cannot go on.
+ * The primary context: retained once per device, bound to each thread that needs it, and remembered
+ * as poisoned when the driver says it cannot go on.
  */
 #include "tollens/context.h"
 

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_context, and the two inline steps that begin each call on a context.
+ * The fields of struct tol_context, and the two inline steps that begin each call on a context.
  *
  * Lock order: a context's holders, a graph, an instance; then a module, a pool, a pinned block or a
  * capture; then a context, a driver; then a driver's log or an outcome.
@@ -83,44 +83,44 @@ tol_status tol_context_bind_slow(struct tol_context *context);
 tol_status tol_context_report_poison(const struct tol_context *context);
 void tol_context_retain(struct tol_context *context);
 
-/* Asks the driver of each stream, how many there are and how many have work: finds errors that no
- * call has met yet, which poison the context. Of those that are captured nothing is asked. */
+/* Queries every stream: counts the streams and those that have work, and finds errors that no call
+ * has returned yet, which poison the context. Captured streams are not queried. */
 tol_status tol_context_ask_streams(struct tol_context *context, unsigned *streams, unsigned *busy);
 
-/* Adds what has memory to the context's list, and takes it out again. The caller holds no lock; a
- * holder is out before its memory goes. */
+/* Adds an object that holds memory to the context's list, and removes it. The caller holds no lock.
+ * Remove a holder before its memory is freed. */
 void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
                             void (*report)(struct tol_holder *, tol_held_visit *, void *));
 void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder);
 
-/* Lets the driver see which streams have come to their end. Its own memory pools count what was
- * freed as used until the host has waited by a synchronising call; that a query told the end is not
- * enough. Waits for no work. */
+/* Synchronises the streams that are idle already. The driver's memory pools count freed memory as
+ * used until the host has made a synchronising call; a query does not suffice. Waits for no
+ * work. */
 tol_status tol_context_show_ends(struct tol_context *context);
 
 /* Destroys the streams of a context that ends. All their work is done. */
 void tol_context_end_streams(struct tol_context *context);
 
-/* Whether all work of a context is done, or all of its blocking streams: waits in silence, as long
- * as the context has patience, and tells nobody what became of the work. For what the driver would
- * wait for without an end: freeing memory, and synchronous copies. */
+/* Whether all work of a context, or of its blocking streams, is done: waits as long as the patience
+ * of the context allows, and reports no failure of the work. Call it before calls in which the
+ * driver would wait without a limit: freeing memory, and synchronous copies. */
 bool tol_context_is_idle(struct tol_context *context, bool blocking_only);
 
-/* Frees device memory, or a pinned block, when its turn has come: now, where all work is done. */
+/* Frees device memory, or a pinned block, once all earlier work is done: now, if it is. */
 void tol_context_free_later(struct tol_context *context, CUdeviceptr address, void *pinned);
 
-/* In front of a synchronous call: TOL_TIMEOUT where blocking streams have not finished. */
+/* Before a synchronous call: TOL_TIMEOUT if blocking streams have not finished. */
 tol_status tol_context_wait_blocking(struct tol_context *context);
 
 /* A copy of text that lives as long as the context; NULL when the host has no memory. */
 const char *tol_context_intern(struct tol_context *context, const char *text);
 
-/* The failure of a driver call made in a context: makes the message, adds what the driver's own log
- * says, and poisons the context when the code is one it cannot come back from. */
+/* The failure of a driver call made in a context: composes the message with the driver's own
+ * log, and poisons the context if the code is one that it cannot recover from. */
 tol_status tol_context_fail(struct tol_context *context, const char *file, int line,
                             const char *call, int result, const char *format, ...) TOL_PRINTF(6, 7);
 
-/* Begins a call on a context: nothing of a poisoned one is touched, and it is current after. */
+/* Begins a call on a context: fails if it is poisoned, otherwise makes it current. */
 static inline tol_status tol_context_enter(struct tol_context *context) {
     if (TOL_UNLIKELY(atomic_load_explicit(&context->poisoned, memory_order_relaxed))) {
         return tol_context_report_poison(context);

@@ -1,5 +1,5 @@
 /*
- * The streams of a context: the list of those alive and of the orphans, and waits for all of them.
+ * The streams of a context: the lists of live and orphaned streams, and waits for all of them.
  */
 #include "check.h"
 #include "nvtx.h"
@@ -45,7 +45,7 @@ bool tol_stream_asks_capture(const struct tol_stream *stream) {
            captured != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Whether an orphan still has work. An adopted stream may be gone by now, so it is not asked. */
+/* Whether an orphan still has work. An adopted stream may be gone by now, so it is not queried. */
 static bool has_work(const struct tol_stream *stream) {
     return !stream->adopted &&
            (tol_stream_is_captured(stream) ||

@@ -1,5 +1,5 @@
 /*
- * Contexts: one a device, current wherever they are needed, poisoned for good.
+ * Contexts: one per device, current wherever they are needed, poisoned for good.
  */
 #include "test/test_device.h"
 

@@ -1,9 +1,9 @@
 /*
- * Polling with patience: spin while the work is likely to end soon, then sleep between queries.
+ * Waiting with a deadline: spin while the work is likely to end soon, then sleep between queries.
  *
- * A query costs 0.4 us on a real driver, so spinning finds the end of a short kernel as fast as the
- * driver's own synchronise would. Work that has not ended after SPIN_NS is asked about every
- * SLEEP_NS: a wait may then end that much late, and the processor is free meanwhile.
+ * A query costs 0.4 us on a GPU's driver, so spinning detects the end of a short kernel as fast as
+ * the driver's own synchronisation. Work that has not ended after SPIN_NS is queried every
+ * SLEEP_NS: the wait may end later by that time, and leaves the processor free meanwhile.
  */
 #include "deadline.h"
 
@@ -23,7 +23,7 @@ struct tol_deadline tol_deadline_after(unsigned milliseconds) {
     return (struct tol_deadline){.deadline_ms = milliseconds};
 }
 
-/* Whether to ask again; sleeps first where the wait has become a long one. */
+/* Whether to query again; if the wait is long already, it sleeps first. */
 static bool go_on(uint64_t begin_ns, const struct tol_deadline *deadline) {
     uint64_t now = tol_now_ns();
     if (now >= deadline->end_ns) return false;

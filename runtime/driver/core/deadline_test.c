@@ -11,7 +11,7 @@
 TestSuite(deadline, .fini = test_end);
 
 static struct tol_stream *held;
-static struct tol_event *behind;
+static struct tol_event *after;
 static struct tol_buffer *buffer;
 static atomic_bool is_released;
 
@@ -27,10 +27,10 @@ static tol_status wait_for_stream(void) {
 }
 
 static tol_status wait_for_event(void) {
-    return tol_event_synchronize(behind);
+    return tol_event_synchronize(after);
 }
 
-/* A synchronous copy, in front of which the runtime waits for streams that block it. */
+/* A synchronous copy, before which the runtime waits for streams that block it. */
 static tol_status wait_for_blocking_streams(void) {
     const int word = 1;
     return tol_buffer_write(buffer, &word, sizeof word);
@@ -67,10 +67,10 @@ Test(deadline, a_wait_without_one_ends_after_5000_ms, .timeout = 50) {
     pthread_t threads[WAITS];
     struct tol_context *context = test_context();
     MUST(tol_buffer_create(context, 1, sizeof(int), &buffer));
-    MUST(tol_event_create(context, false, &behind));
+    MUST(tol_event_create(context, false, &after));
     MUST(tol_stream_create(context, &(struct tol_stream_options){.blocking = true}, &held));
     MUST(tol_stream_call(held, hold, NULL));
-    MUST(tol_event_record(behind, held));
+    MUST(tol_event_record(after, held));
     for (int i = 0; i < WAITS; i++) {
         cr_assert_eq(pthread_create(&threads[i], NULL, wait_once, &waits[i]), 0);
     }
@@ -82,7 +82,7 @@ Test(deadline, a_wait_without_one_ends_after_5000_ms, .timeout = 50) {
         cr_assert(waits[i].seconds >= 5.0, "wait %d ended after %.3f s", i, waits[i].seconds);
     }
     MUST(tol_stream_synchronize(held));
-    tol_event_destroy(behind);
+    tol_event_destroy(after);
     tol_stream_destroy(held);
     tol_buffer_destroy(buffer);
 }

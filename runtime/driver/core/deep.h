@@ -1,13 +1,12 @@
 /*
- * Deep checks: asserts that walk a whole structure.
+ * Deep checks: asserts that examine a whole structure.
  *
- * Two kinds of functions state what is always true of a structure. One looks at an element and its
- * neighbours, takes a few loads, and is asserted at the end of each operation wherever assert is
- * live. The other walks the whole structure. It is asserted by TOL_DEEP_ASSERT, which runs only
- * where TOL_DEEP_CHECKS is defined (the asan build), and there once in TOL_DEEP_ONE_IN operations
- * of a thread and a file. On the pool's quickest ways even a few loads can be measured: there
- * TOL_QUICK_ASSERT looks at an element each time, where TOL_DEEP_CHECKS is defined alone. With
- * NDEBUG there is none. Any thread.
+ * Two kinds of functions state a structure's invariants. One examines an element and its neighbours
+ * with a few loads, and is asserted at the end of each operation wherever assert is enabled. The
+ * other examines the whole structure. TOL_DEEP_ASSERT asserts it only if TOL_DEEP_CHECKS is defined
+ * (the asan build), once per TOL_DEEP_ONE_IN operations of a thread and a file. On the pool's
+ * fastest paths even a few loads are measurable; there TOL_QUICK_ASSERT examines one element, only
+ * if TOL_DEEP_CHECKS is defined. With NDEBUG there are no checks. Any thread.
  */
 #ifndef TOLLENS_DEEP_H
 #define TOLLENS_DEEP_H

@@ -1,5 +1,5 @@
 /*
- * Reading a device: one table says which attribute fills which field.
+ * Reading a device: one table maps attributes to fields.
  */
 #include "tollens/device.h"
 

@@ -35,7 +35,7 @@ Test(device, a_number_that_is_none_is_refused_with_both_numbers) {
     MUST_FAIL(tol_device_read(test_driver(), 999, &device), TOL_NO_DEVICE, "999");
     MUST_FAIL(tol_device_read(test_driver(), -1, &device), TOL_NO_DEVICE, "-1");
     cr_assert(device.ordinal == 77, "a failed call wrote its result");
-    /* The one behind the last too, before the driver is asked about it. */
+    /* The ordinal after the last too, before the driver is called. */
     int count = 0;
     MUST(tol_device_count(test_driver(), &count));
     MUST_FAIL(tol_device_read(test_driver(), count, &device), TOL_NO_DEVICE, "the driver reports");

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_event.
+ * The fields of struct tol_event.
  */
 #ifndef TOLLENS_EVENT_STATE_H
 #define TOLLENS_EVENT_STATE_H

@@ -1,5 +1,5 @@
 /*
- * The soft device in place of a driver: only where it was asked for, and never in silence.
+ * The soft device in place of a driver: only on request, and never silently.
  *
  * Where there is a driver, nothing falls back, and these tests skip but for the last two.
  */
@@ -30,7 +30,7 @@ static size_t caught(FILE *file, char *text, size_t bytes) {
     return lines;
 }
 
-/* Skips where there is a driver library; the runtime is not asked. */
+/* Skips where there is a driver library; without calling the runtime. */
 static void without_a_driver(void) {
     unsetenv("TOLLENS_LIBCUDA");
     unsetenv("TOLLENS_FALLBACK");

@@ -1,6 +1,6 @@
 /*
- * What is always true of handles and of the lists that a driver and a context keep, for asserts.
- * With NDEBUG there is nothing here.
+ * The invariants of handles and of the lists that a driver and a context keep, for asserts. With
+ * NDEBUG this file is empty.
  */
 #include "libcuda_state.h"
 #include "module_state.h"

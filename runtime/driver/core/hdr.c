@@ -1,6 +1,6 @@
 /*
- * Buckets: powers of two, each cut into equal parts. The first covers its whole range, every later
- * one adds its upper half, so a bucket has sub_count / 2 counts of its own.
+ * Buckets: powers of two, each divided into equal parts. The first bucket covers its whole range,
+ * each later one adds its upper half, so a bucket has sub_count / 2 counts of its own.
  */
 #include "tollens/hdr.h"
 

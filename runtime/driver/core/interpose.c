@@ -1,9 +1,9 @@
 /*
- * The interposer's table: one thunk a driver function, all made from driver.def.
+ * The interposer's table: one thunk per driver function, all generated from driver.def.
  *
- * A thunk packs the addresses of its own arguments, so a hook can change them, and hands the call
- * to enter() and leave(), which do everything that is the same for all functions. Function pointers
- * carry no state, so the state is the process's: that is why only one interposer may be active.
+ * A thunk packs the addresses of its arguments, so that a hook can change them, and passes the call
+ * to enter() and leave(), which do what is the same for all functions. Function pointers carry no
+ * state, so the state belongs to the process: that is why only one interposer may be active.
  */
 #include "tollens/interpose.h"
 

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_module and struct tol_kernel.
+ * The fields of struct tol_module and struct tol_kernel.
  */
 #ifndef TOLLENS_MODULE_STATE_H
 #define TOLLENS_MODULE_STATE_H
@@ -13,7 +13,7 @@ struct tol_module {
     CUmodule handle;
     struct tol_module *next; /* in context->modules */
     int references;          /* guarded by context->lock */
-    char *image;             /* the copy the cache compares with, NUL behind it */
+    char *image;             /* the copy the cache compares with, followed by a NUL */
     size_t image_bytes;
     uint64_t image_hash;
     int options[4]; /* as loaded, for the cache */

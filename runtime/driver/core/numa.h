@@ -1,8 +1,8 @@
 /*
- * NUMA: which node of the machine's memory is nearest to a device, and asking for pages there.
+ * NUMA: which node of the machine's memory is nearest to a device, and allocating pages there.
  *
- * Linux says the first in /sys and takes the second as the calling thread's policy; elsewhere, and
- * where there is but one node, nothing is asked for.
+ * Linux reports the node in /sys and accepts the calling thread's memory policy. On other systems,
+ * and on machines with one node, nothing is requested.
  */
 #ifndef TOLLENS_NUMA_H
 #define TOLLENS_NUMA_H

@@ -17,7 +17,7 @@ int tol_numa_found(const struct tol_numa_pages *pages) {
     return -1;
 }
 
-/* The number behind `name` among the words of a line; 0: it is not there. */
+/* The number that follows `name` among the words of a line; 0: `name` is not there. */
 static size_t number_of(const char *line, const char *name) {
     const char *at = strstr(line, name);
     return at != NULL ? (size_t)strtoull(at + strlen(name), NULL, 10) : 0;
@@ -77,7 +77,7 @@ bool tol_numa_ask(const void *begin, size_t bytes, struct tol_numa_pages *pages)
     }
     if (syscall(SYS_move_pages, 0, count, addresses, NULL, nodes, 0) != 0) return false;
     for (size_t i = 0; i < count; i++) {
-        if (nodes[i] < 0 || nodes[i] >= TOL_NUMA_NODES_MAX) continue; /* not there, or not told */
+        if (nodes[i] < 0 || nodes[i] >= TOL_NUMA_NODES_MAX) continue; /* not mapped, or unknown */
         pages->on[nodes[i]]++;
         pages->seen++;
     }

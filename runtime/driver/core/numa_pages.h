@@ -1,9 +1,9 @@
 /*
- * NUMA pages: on which nodes the pages of a range of host memory are, as the kernel tells.
+ * NUMA pages: on which nodes the pages of a range of host memory are, as the kernel reports it.
  *
- * It is asked page by page (move_pages). Where that is not allowed, as in many containers,
+ * The kernel is queried page by page (move_pages). If that is not allowed, as in many containers,
  * /proc/self/numa_maps counts the pages of a whole mapping. Pages that were never touched are on no
- * node, and those that a driver maps itself need not be told of: they are not seen.
+ * node. Pages that a driver maps itself may be missing from both.
  */
 #ifndef TOLLENS_NUMA_PAGES_H
 #define TOLLENS_NUMA_PAGES_H
@@ -16,13 +16,13 @@
 enum { TOL_NUMA_NODES_MAX = 64 };
 
 struct tol_numa_pages {
-    size_t asked, seen; /* counts of pages; of a large range a sample is asked for */
+    size_t asked, seen; /* counts of pages; a large range is sampled */
     size_t on[TOL_NUMA_NODES_MAX];
 };
 
 void tol_numa_look(const void *begin, size_t bytes, struct tol_numa_pages *pages);
 
-/* The same by page, and by the text of numa_maps. false: it cannot be told this way. */
+/* The same by page, and by the text of numa_maps. false: this way does not work here. */
 bool tol_numa_ask(const void *begin, size_t bytes, struct tol_numa_pages *pages);
 bool tol_numa_read(FILE *maps, const void *begin, size_t bytes, struct tol_numa_pages *pages);
 

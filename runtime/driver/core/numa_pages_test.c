@@ -85,8 +85,8 @@ Test(numa_pages, the_file_is_read_as_the_kernel_writes_it) {
     cr_assert(read_text(text, 0x7f0040000000, 4 << 20, &pages));
     cr_assert(pages.asked == 2 && tol_numa_found(&pages) == 1);
     cr_assert(read_text(text, 0x7f0000200000, 1 << 20, &pages));
-    cr_assert_eq(tol_numa_found(&pages), -1, "there are fewer pages than were asked for");
-    cr_assert_not(read_text(text, 0x7f0080000000, 4096, &pages), "nothing is told of it");
+    cr_assert_eq(tol_numa_found(&pages), -1, "there are fewer pages than requested");
+    cr_assert_not(read_text(text, 0x7f0080000000, 4096, &pages), "nothing is known of it");
     cr_assert_not(read_text(text, 0x1000, 4096, &pages), "it is before all mappings");
     cr_assert_not(read_text("nonsense\n\n", 0x1000, 4096, &pages));
 }

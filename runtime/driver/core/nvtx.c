@@ -1,6 +1,6 @@
 /*
- * Loading a tool, and the functions it gives. What NVTX has besides ranges a tool may offer as
- * well; nothing calls it here.
+ * Loading a tool, and the functions that it provides. A tool may offer more of NVTX than ranges;
+ * nothing here calls it.
  */
 #include "nvtx.h"
 

@@ -1,11 +1,10 @@
 /*
- * NVTX: a range for each operation of the runtime, for NVIDIA Nsight and tools like it.
+ * NVTX: a range for each operation of the runtime, for NVIDIA Nsight and similar tools.
  *
  * A tool that wants ranges names its library in NVTX_INJECTION64_PATH; it is loaded when the first
- * driver is opened. Where the variable is not set, an operation costs one comparison more. Ranges
- * are in the domain "tollens", are named after the public function, and carry the number of bytes
- * where the call has one. They are on the calling thread: what a kernel takes Nsight shows by
- * itself.
+ * driver is opened. If the variable is not set, an operation costs one more comparison. Ranges are
+ * in the domain "tollens", have the name of the public function, and carry the number of bytes if
+ * the call has one. They are on the calling thread; Nsight itself shows the time of kernels.
  */
 #ifndef TOLLENS_NVTX_H
 #define TOLLENS_NVTX_H

@@ -1,9 +1,9 @@
 /*
  * The part of NVTX 3 that this runtime and a tool share: how a tool that is loaded into the process
- * gets the addresses to write its functions to, and what those are called with.
+ * gets the addresses to write its functions to, and the arguments of those functions.
  *
- * Facts only; nvtx_test.c compares them with the toolkit's headers where there is one.
- * Source: NVTX 3, nvtxTypes.h and nvToolsExt.h; of the extension for memory nvtxExtTypes.h and
+ * Only facts; nvtx_test.c compares them with the toolkit's headers if these are present.
+ * Source: NVTX 3, nvtxTypes.h and nvToolsExt.h; for the memory extension nvtxExtTypes.h and
  * nvToolsExtMem.h.
  */
 #ifndef TOLLENS_NVTX_ABI_H

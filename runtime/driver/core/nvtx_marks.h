@@ -4,9 +4,9 @@
  * divides is a heap, and each block a region of it.
  *
  * The tool is that of NVTX_INJECTION64_PATH, as for ranges (nvtx.h), and compute-sanitizer sets it.
- * It must be asked after CUDA has been initialised, so a pool asks when it is created. Where no
- * tool listens, an allocation costs one comparison more. Thread-safe.
- * Source: NVTX 3, nvToolsExtMem.h; "NVTX API for Compute Sanitizer", 2.1 to 2.3.
+ * It must be queried after CUDA has been initialised, so a pool queries it when it is created.
+ * Where no tool listens, an allocation costs one comparison more. Thread-safe. Source: NVTX 3,
+ * nvToolsExtMem.h; "NVTX API for Compute Sanitizer", 2.1 to 2.3.
  */
 #ifndef TOLLENS_NVTX_MARKS_H
 #define TOLLENS_NVTX_MARKS_H
@@ -26,7 +26,7 @@ void tol_marks_open(void);
 void tol_marks_heap(uint64_t address, uint64_t bytes);
 void tol_marks_heap_end(uint64_t address);
 
-/* A block in a heap begins and ends. What lies in no heap is not told. */
+/* A block in a heap begins and ends. Blocks outside of heaps are not reported. */
 void tol_marks_region(uint64_t address, uint64_t bytes);
 void tol_marks_region_end(uint64_t address);
 

@@ -70,7 +70,7 @@ static const char *listener(void) {
     return path;
 }
 
-/* What it heard, asked by its own name. */
+/* What the listener recorded, by its own function. */
 static const struct nvtx_listener_range *heard(size_t *count, size_t *open) {
     const struct nvtx_listener_range *(*ranges)(size_t *, size_t *) = NULL;
     void *library = dlopen(listener(), RTLD_NOW);

@@ -1,5 +1,5 @@
 /*
- * Keeping the first failure, and the list of calls.
+ * Keeps the first failure, and the list of calls.
  */
 #include "outcome.h"
 

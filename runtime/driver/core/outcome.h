@@ -1,7 +1,7 @@
 /*
- * Outcome: what became of the host functions of a stream or of a captured graph.
+ * Outcome: the results of the host functions of a stream or of a captured graph.
  *
- * Its calls are listed, so that those that never run, because the context is lost, are freed with
+ * Its calls are listed, so that calls that never run, because the context is lost, are freed with
  * it. host_function.c makes the calls. Thread-safe.
  */
 #ifndef TOLLENS_OUTCOME_H

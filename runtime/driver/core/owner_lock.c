@@ -1,5 +1,5 @@
 /*
- * The part of other threads: asking, the barrier, waiting.
+ * The other threads' side: the request, the barrier, the wait.
  */
 #include "owner_lock.h"
 

@@ -1,14 +1,15 @@
 /*
- * Owner lock: a lock that one thread, its owner, takes and gives back with loads and stores alone.
+ * Owner lock: a lock that one thread, its owner, takes and releases with loads and stores alone.
  * Other threads may take it too, at the price of a system call.
  *
- * The owner writes that it is inside and then reads whether another thread has asked; another
- * thread writes that it asks and then reads whether the owner is inside. Each must see the other's
- * write before its own read. The owner does not pay for that: membarrier(2), made by the other
- * thread, has every running thread of the process pass a memory barrier. Where the system has no
- * such call (before Linux 4.14, or forbidden by a filter), the owner makes its write an exchange.
+ * The owner writes that it is inside and then reads whether another thread requests the lock.
+ * Another thread writes its request and then reads whether the owner is inside. Each must see the
+ * other's write before its own read. The owner does not pay for that: the other thread calls
+ * membarrier(2), which makes every running thread of the process execute a memory barrier. If the
+ * system has no such call (before Linux 4.14, or forbidden by a filter), the owner's write is an
+ * exchange.
  *
- * A lock starts all zero. The owner may change only while nobody holds the lock.
+ * A lock starts all zero. The owner may change only while no thread holds the lock.
  */
 #ifndef TOLLENS_OWNER_LOCK_H
 #define TOLLENS_OWNER_LOCK_H
@@ -49,14 +50,14 @@ static inline void tol_owner_lock_give(struct tol_owner_lock *lock) {
     atomic_store_explicit(&lock->inside, false, memory_order_release);
 }
 
-/* Take it as another thread does, or as the owner where it is not inside, and give it back. take
- * waits for whoever has it. false: the system has taken membarrier away from the process, so that
- * nobody but the owner may ever have it. */
+/* Take it as another thread, or as the owner if it is not inside, and release it. enter waits for
+ * the lock. false: the system has forbidden membarrier to the process since, so only the owner may
+ * take the lock from now on. */
 bool tol_owner_lock_enter(struct tol_owner_lock *lock);
 void tol_owner_lock_leave(struct tol_owner_lock *lock);
 
-/* Takes those of count locks that nobody has, with one system call for all, and sets is_taken[i].
- * Waits for nobody, so it may be called with a lock held that owners wait for. */
+/* Takes those of count locks that are free, with one system call for all, and sets is_taken[i]. It
+ * never waits, so the caller may hold a lock that owners wait for. */
 void tol_owner_lock_enter_free(struct tol_owner_lock *const *locks, size_t count, bool *is_taken);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Planted defects: what the suites break inside the runtime, to see whether their attacks notice.
- * Not installed, and not exported by the shared library: no program can switch one on.
+ * Planted defects: faults inside the runtime that the suites switch on to check that their attacks
+ * detect them. Not installed, and not exported by the shared library: no program can switch one on.
  */
 #ifndef TOLLENS_PLANTED_H
 #define TOLLENS_PLANTED_H

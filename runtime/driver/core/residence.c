@@ -1,5 +1,5 @@
 /*
- * Asks the driver which kind of memory an address is, and refuses all but device memory.
+ * Queries the driver for the kind of memory at an address, and rejects all but device memory.
  */
 #include "residence.h"
 

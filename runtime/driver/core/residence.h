@@ -1,5 +1,5 @@
 /*
- * Which kind of memory an address is, and the refusal of all but device memory in a context that
+ * The kind of memory at an address, and the rejection of all but device memory in a context that
  * was created with device_memory_only.
  */
 #ifndef TOLLENS_RESIDENCE_H

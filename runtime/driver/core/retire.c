@@ -1,5 +1,5 @@
 /*
- * A ring of ended handles: each newcomer pushes the oldest out.
+ * A ring of destroyed handles: each new one replaces the oldest.
  */
 #include "retire.h"
 

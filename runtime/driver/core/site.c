@@ -1,5 +1,5 @@
 /*
- * What the dynamic linker knows of an address.
+ * What the dynamic linker knows about an address.
  */
 #include "site.h"
 

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_stream, and its place in the context's list.
+ * The fields of struct tol_stream, and its place in the context's list.
  */
 #ifndef TOLLENS_STREAM_STATE_H
 #define TOLLENS_STREAM_STATE_H
@@ -20,10 +20,10 @@ struct tol_stream {
     int references;                        /* guarded by context->lock; an orphan has none */
     unsigned number;                       /* small and unique in the context, for messages */
     bool blocking;                         /* the legacy stream waits for it */
-    bool adopted; /* other code's: it is never destroyed here, and who captures it does not say */
+    bool adopted; /* other code's: never destroyed here, and may be captured unnoticed */
 };
 
-/* Asks the driver whether a stream is being captured; true where it does not answer. */
+/* Queries the driver whether a stream is being captured; true if the query fails. */
 bool tol_stream_asks_capture(const struct tol_stream *stream);
 
 /* Whether a stream is being captured into a graph. Then it must not be queried or waited for, which
@@ -36,7 +36,7 @@ static inline bool tol_stream_is_captured(const struct tol_stream *stream) {
 /* Puts a new stream, with one reference, into its context's list and numbers it. */
 void tol_context_add_stream(struct tol_context *context, struct tol_stream *stream);
 
-/* Keeps a stream and the driver's stream behind it alive after the program has destroyed it. */
+/* Keeps a stream and its driver's stream alive after the program has destroyed it. */
 void tol_context_retain_stream(struct tol_stream *stream);
 
 /* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as

@@ -1,5 +1,5 @@
 /*
- * A batch keeps what was added, and compares: so the driver is asked only where something differs.
+ * A batch keeps what was added and compares, so it calls the driver only where something differs.
  */
 #include "tollens/batch.h"
 
@@ -15,7 +15,7 @@ struct item {
     struct tol_launch_shape shape;
     unsigned count, bytes_total, bytes_room;
     unsigned *bytes;       /* of each argument */
-    unsigned char *values; /* one behind the other, each at a multiple of 16 */
+    unsigned char *values; /* consecutive, each at a multiple of 16 */
     bool is_changed;       /* since the instance was made or changed */
 };
 
@@ -183,10 +183,10 @@ static tol_status make(struct tol_batch *batch, void **values) {
     for (unsigned i = 0; i < batch->count; i++) {
         const struct item *item = &batch->items[i];
         unsigned before = i - 1;
-        bool is_behind = i > 0 && !batch->unordered;
+        bool is_after = i > 0 && !batch->unordered;
         TOL_TRY(tol_graph_add_kernel(batch->graph, item->kernel, item->shape,
-                                     arguments_of(item, values), is_behind ? &before : NULL,
-                                     is_behind, NULL));
+                                     arguments_of(item, values), is_after ? &before : NULL,
+                                     is_after, NULL));
     }
     TOL_TRY(tol_graph_instantiate(batch->graph, &batch->exec));
     batch->made = batch->count;

@@ -1,9 +1,9 @@
 /*
- * Capturing: which streams take part, and what the graph must hold on to.
+ * Capturing: which streams take part, and what the graph must keep alive.
  *
- * The driver knows which streams are in a capture; the runtime must know as well, since a copy
- * marks its pinned block when it runs and not when it is noted. An event carries the capture's
- * number, so a stream that waits for one comes along.
+ * The driver knows which streams are in a capture. The runtime must know as well, because a
+ * captured copy marks its pinned block when it runs, not when it is captured. An event carries the
+ * capture's number, so a stream that waits for the event joins the capture.
  */
 #include "core/check.h"
 #include "graph_state.h"
@@ -90,8 +90,8 @@ tol_status tol_graph_capture_begin(struct tol_stream *stream) {
     TOL_TRY(tol_context_enter(stream->context));
     capture = new_capture(stream->context);
     TOL_CHECK(capture != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a capture");
-    /* Else the driver refuses this thread, and one that is to leave a capture alone, as a pool that
-     * asks its streams: an H200's breaks the capture for cuStreamQuery of another stream. */
+    /* In another mode the driver would reject calls of this thread, or break the capture: on an
+     * H200 cuStreamQuery of another stream, which a pool makes, breaks it. */
     TOL_CONTEXT_CU(stream->context, cuStreamBeginCapture_v2,
                    (stream->handle, CU_STREAM_CAPTURE_MODE_RELAXED), "capturing stream %u",
                    stream->number);

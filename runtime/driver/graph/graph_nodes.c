@@ -1,5 +1,5 @@
 /*
- * Graphs by hand: nodes that are added, changed and copied.
+ * Graphs from nodes: adding, changing and copying nodes.
  */
 #include "core/check.h"
 #include "graph_state.h"

@@ -37,7 +37,7 @@ struct tol_graph_exec {
     const char *label;             /* the context's: what a timeout says was launched last */
     pthread_mutex_t lock;          /* guards all below, and the driver's instance */
     struct tol_held_capture *held; /* the latest first: the others may still be running */
-    struct tol_event *done;        /* behind the last launch; NULL without host functions */
+    struct tol_event *done;        /* after the last launch; NULL without host functions */
 };
 
 /* What the driver takes for a node. */

@@ -45,7 +45,7 @@ static unsigned at(unsigned index) {
         TOL_ARGUMENTS(tol_buffer_address(buffer) + 4 * (CUdeviceptr)(index), (unsigned)(value),    \
                       (unsigned long long)(n))
 
-Test(graph, runs_nodes_behind_those_they_depend_on) {
+Test(graph, runs_nodes_after_those_they_depend_on) {
     struct tol_graph *graph = NULL;
     struct tol_graph_exec *exec = NULL;
     unsigned first = 99, second = 99, third = 99;

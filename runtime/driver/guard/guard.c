@@ -1,5 +1,5 @@
 /*
- * One thread, one poll: processes, pipes and clocks of all devices.
+ * One thread and one poll loop for the processes, pipes and timers of all devices.
  */
 #include "tollens/guard.h"
 
@@ -39,7 +39,7 @@ static tol_status check(const struct tol_guard_options *options) {
     TOL_CHECK(options != NULL && options->program != NULL && options->program[0] != NULL,
               TOL_INVALID_ARGUMENT, "a guard needs a program, not NULL");
     TOL_CHECK(options->deliver != NULL, TOL_INVALID_ARGUMENT,
-              "a guard needs somebody to deliver to, not NULL");
+              "a guard needs a function to deliver to, not NULL");
     TOL_CHECK(options->probe == NULL || options->probe[0] != NULL, TOL_INVALID_ARGUMENT,
               "a probe without a program");
     TOL_CHECK(options->devices != NULL && options->device_count > 0 &&
@@ -121,7 +121,7 @@ tol_status tol_guard_submit(struct tol_guard *g, const void *bytes, size_t count
     tol_status status = TOL_OK;
     uint64_t number = 0;
     TOL_CHECK(g != NULL && (bytes != NULL || count == 0), TOL_INVALID_ARGUMENT,
-              "a guard and the bytes of a job may not be NULL");
+              "a guard and the bytes of a job must not be NULL");
     TOL_CHECK(g->options.talk != TOL_GUARD_LINES || count == 0 ||
                   memchr(bytes, '\n', count) == NULL,
               TOL_INVALID_ARGUMENT, "a job of one line has a line break");
@@ -135,7 +135,7 @@ void tol_guard_stop(struct tol_guard *g) {
     const uint64_t one = 1;
     if (g == NULL) return;
     const ssize_t written = write(g->stop, &one, sizeof one);
-    (void)written; /* full: it was told before */
+    (void)written; /* full: the guard was woken before */
 }
 
 /* ---- running ---- */
@@ -150,7 +150,7 @@ static size_t live_count(const struct tol_guard *g) {
     return count;
 }
 
-/* Waits until something happens, or the next deadline. Returns whether it was told to stop. */
+/* Waits until something happens, or the next deadline. Returns whether the guard must stop. */
 static bool wait(const struct tol_guard *g, struct pollfd *polls) {
     nfds_t count = 0;
     uint64_t due = UINT64_MAX;

@@ -1,6 +1,6 @@
 /*
- * fork and exec by hand: posix_spawn has no parent death signal. All memory is had before the fork,
- * for the caller may have threads.
+ * fork and exec, because posix_spawn has no parent death signal. All memory is allocated before the
+ * fork, because the caller may have threads.
  */
 #include "guard_child.h"
 
@@ -168,7 +168,7 @@ tol_status guard_child_start(const char *const *program, const char *device, uns
         child->id = 0;
         TOL_FAIL(TOL_OUT_OF_HOST_MEMORY, "a process: %s", strerror(errno));
     }
-    setpgid(child->id, child->id); /* whoever comes first */
+    setpgid(child->id, child->id); /* parent and child both call it */
     close_end(&told[1]);
     const int error = exec_error(told[0]);
     TOL_CHECK(error == 0, TOL_NOT_FOUND, "%s cannot be started: %s", program[0], strerror(error));

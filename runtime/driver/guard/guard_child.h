@@ -1,8 +1,8 @@
 /*
- * Child: one process of the guard's, with its input and output, from start to the last trace of it.
+ * Child: one process of the guard, with its input and output, from start until it is reaped.
  *
- * It leads a process group of its own, so that what it started ends with it, and the system kills
- * it if the thread that started it ends. Nothing of the guard is inherited but stderr.
+ * It leads a process group, so that the processes it started end with it, and the system kills it
+ * if the thread that started it ends. It inherits nothing of the guard but stderr.
  */
 #ifndef TOLLENS_GUARD_CHILD_H
 #define TOLLENS_GUARD_CHILD_H
@@ -24,7 +24,7 @@ struct guard_child {
 #define GUARD_NO_CHILD ((struct guard_child){.event = -1, .in = -1, .out = -1})
 
 /*
- * Starts a program. device is as in tol_guard_options; beat_ms is told to it. TOL_NOT_FOUND: it
+ * Starts a program. device is as in tol_guard_options; beat_ms is passed to it. TOL_NOT_FOUND: it
  * cannot be executed; the message says why. TOL_OUT_OF_HOST_MEMORY: no process, descriptor or
  * memory.
  */

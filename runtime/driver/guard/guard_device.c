@@ -1,6 +1,6 @@
 /*
- * Events are what the table of states knows; this file makes them of frames, deaths and clocks, and
- * carries out the table's actions. It decides nothing about what follows what.
+ * Turns frames, deaths and timers into the events of the state table, and carries out the table's
+ * actions. The table alone decides what follows.
  */
 #include "guard_device.h"
 
@@ -78,7 +78,7 @@ static void start(struct tol_guard *g, struct guard_device *d, const char *const
         guard_device_set_late(d, g->options.hello_ms, "it did not say hello");
     }
     if (guard_child_start(program, d->name, g->options.beat_ms / 4, &d->child) != TOL_OK) {
-        const char *sentence = strstr(tol_message(), ": "); /* behind the place in the source */
+        const char *sentence = strstr(tol_message(), ": "); /* after the source location */
         char reason[GUARD_REASON_BYTES];
         snprintf(reason, sizeof reason, "%s", sentence != NULL ? sentence + 2 : tol_message());
         d->noticed_ns = d->noticed_ns > 0 ? d->noticed_ns : tol_now_ns();
@@ -256,7 +256,7 @@ static void look_at_clock(struct tol_guard *g, struct guard_device *d, uint64_t 
 void guard_device_look(struct tol_guard *g, struct guard_device *d, uint64_t now_ns) {
     char how[GUARD_REASON_BYTES];
     bool is_good = false;
-    /* First, so that all it wrote before is read behind. */
+    /* First, so that everything it wrote before is read afterwards. */
     const bool is_dead = d->child.id != 0 && guard_child_end(&d->child, &is_good, how, sizeof how);
     guard_device_read(g, d);
     if (g->broken != TOL_OK) return;

@@ -1,5 +1,5 @@
 /*
- * Device: one row of a guard: the state of its machine, its process, its job, its deadlines.
+ * Device: one device of a guard: the state of its machine, its process, its job, its deadlines.
  */
 #ifndef TOLLENS_GUARD_DEVICE_H
 #define TOLLENS_GUARD_DEVICE_H
@@ -31,7 +31,7 @@ struct guard_device {
     char reason[GUARD_REASON_BYTES];
 };
 
-/* The guard's, behind the public handle. */
+/* The fields of the public handle. */
 struct tol_guard {
     struct tol_guard_options options; /* with defaults in place of zeros */
     struct guard_jobs jobs;

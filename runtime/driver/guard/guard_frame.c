@@ -46,13 +46,13 @@ out:
     return status;
 }
 
-/* A decimal number without a sign, up to 19 digits, and what stands behind it. */
-static bool read_number(const char **text, const char *end, char behind, uint64_t *number) {
+/* A decimal number without a sign, up to 19 digits, and the character that must follow it. */
+static bool read_number(const char **text, const char *end, char after, uint64_t *number) {
     const char *at = *text;
     for (*number = 0; at < end && *at >= '0' && *at <= '9' && at - *text < 19; at++) {
         *number = *number * 10 + (uint64_t)(*at - '0');
     }
-    if (at == *text || at >= end || *at != behind) return false;
+    if (at == *text || at >= end || *at != after) return false;
     *text = at + 1;
     return true;
 }
@@ -66,7 +66,7 @@ static enum guard_found broken(const char *bytes, size_t count, char *why, size_
         shown[length++] = byte >= ' ' && byte <= '~' ? byte : '?';
     }
     shown[length] = '\0';
-    snprintf(why, room, "its output is no frame: \"%s\"", shown);
+    snprintf(why, room, "its output is not a frame: \"%s\"", shown);
     return GUARD_BROKEN;
 }
 
@@ -85,7 +85,7 @@ static bool read_head(const char *text, size_t length, struct guard_frame *frame
     return false;
 }
 
-/* Hands out bytes of the input. The NUL behind them stands on the frame's own line break. */
+/* Returns bytes of the input. Their NUL replaces the frame's line break. */
 static void hand_out(struct guard_input *input, struct guard_frame *frame, size_t begin,
                      size_t count, size_t next) {
     frame->bytes = input->bytes + begin;
@@ -184,7 +184,7 @@ bool guard_output_write(struct guard_output *output, int file) {
         if (part < 0 && errno != EAGAIN) is_there = false;
         if (part <= 0) break;
     }
-    /* The signal of a write to nobody is this thread's, and goes before the mask does. */
+    /* SIGPIPE is pending for this thread, and is consumed before the mask is restored. */
     if (!is_there && !sigismember(&waiting, SIGPIPE)) {
         sigtimedwait(&pipe, NULL, &(struct timespec){0, 0});
     }

@@ -1,11 +1,11 @@
 /*
- * Frames: what a guard and its workers write to each other, and how it is read back.
+ * Frames: what a guard and its workers write to each other, and their parsing.
  *
  *     WORD NUMBER COUNT\n
  *     COUNT bytes\n
  *
- * Text, so that a shell or a person can write one; counted, so that the bytes may be any. Used by
- * both sides. Reading never trusts a count before it is checked. README.md describes the protocol.
+ * Text, so that a shell or a person can write one; counted, so that the bytes may be any. Both
+ * sides use this file. A count is checked before it is used. README.md describes the protocol.
  */
 #ifndef TOLLENS_GUARD_FRAME_H
 #define TOLLENS_GUARD_FRAME_H
@@ -30,7 +30,7 @@ enum guard_word {
 struct guard_frame {
     enum guard_word word;
     uint64_t number;
-    const char *bytes; /* in the input; valid until it is read again. A NUL is behind them */
+    const char *bytes; /* in the input; followed by a NUL; valid until the next read */
     size_t count;
 };
 

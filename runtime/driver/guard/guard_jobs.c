@@ -1,5 +1,5 @@
 /*
- * An array of jobs, a list of those that came back, and the order of the answers.
+ * An array of jobs, a list of returned ones, and the order of the answers.
  */
 #include "guard_jobs.h"
 
@@ -73,7 +73,7 @@ static tol_status restore(void *user, const struct guard_record *record) {
     struct guard_jobs *jobs = user;
     if (record->kind == GUARD_TAKEN) {
         TOL_CHECK(record->job == jobs->count + 1, TOL_INVALID_FILE,
-                  "the journal has job %llu behind job %zu", (unsigned long long)record->job,
+                  "the journal has job %llu after job %zu", (unsigned long long)record->job,
                   jobs->count);
         return add_job(jobs, record->bytes, record->count);
     }
@@ -82,7 +82,7 @@ static tol_status restore(void *user, const struct guard_record *record) {
               (unsigned long long)record->job);
     struct guard_job *job = &jobs->job[record->job - 1];
     TOL_CHECK(job->stage != GUARD_IS_ANSWERED, TOL_INVALID_FILE,
-              "the journal has a record of job %llu behind its answer",
+              "the journal has a record of job %llu after its answer",
               (unsigned long long)record->job);
     if (record->kind == GUARD_LOST) {
         job->lost++;

@@ -1,5 +1,6 @@
 /*
- * Jobs: which there are, who may have the next, and what each has come to; with the journal.
+ * Jobs: the submitted jobs, which one may be handed out next, and the state of each; with the
+ * journal.
  *
  * A job waits, is at a worker, or is answered. Answers are kept until they are delivered.
  */
@@ -10,7 +11,7 @@
 #include "tollens/guard.h"
 
 struct guard_text {
-    char *bytes; /* with a NUL behind; NULL: none */
+    char *bytes; /* followed by a NUL; NULL: none */
     size_t count;
 };
 
@@ -31,7 +32,7 @@ struct guard_jobs {
     struct guard_job *job; /* number n is job[n - 1] */
     size_t count, room;
     size_t submitted; /* of count; the others are the journal's */
-    size_t fresh;     /* job[fresh] and those behind were never handed out by this process */
+    size_t fresh;     /* job[fresh] and later jobs were never handed out by this process */
     size_t *back;     /* jobs that came back, by index */
     size_t back_count, back_room;
     size_t *order; /* answered, in the order of their answers, by index */

@@ -1,5 +1,5 @@
 /*
- * Reading is by pread into one buffer that grows; what is read is believed only after its sum.
+ * Reads with pread into one growing buffer, and verifies the checksum of each record.
  */
 #include "guard_journal.h"
 
@@ -106,7 +106,7 @@ out:
     return status;
 }
 
-/* Whether a whole record begins anywhere behind an offset: then what is broken there is not the
+/* Whether a whole record begins anywhere after an offset: then what is broken there is not the
  * end of the last write. */
 static tol_status find_record(struct guard_journal *j, uint64_t from, uint64_t size, bool *found) {
     tol_status status = TOL_OK;
@@ -156,8 +156,8 @@ static tol_status read_all(struct guard_journal *j, uint64_t size,
     if (j->end == size) goto out;
     TOL_TRY(find_record(j, j->end + 1, size, &is_followed));
     TOL_CHECK(!is_followed, TOL_INVALID_FILE,
-              "the journal %s is damaged at byte %llu, and whole records follow; a guard that dies "
-              "cannot leave that",
+              "the journal %s is damaged at byte %llu, and whole records follow; which the death "
+              "of a guard cannot cause",
               j->path, (unsigned long long)j->end);
     /* What a guard began before it died begins as a record does. */
     if (j->end == 0) {
@@ -165,7 +165,7 @@ static tol_status read_all(struct guard_journal *j, uint64_t size,
         size_t got = 0;
         TOL_TRY(read_at(j, 0, begin, sizeof begin, &got));
         TOL_CHECK(memcmp(begin, mark, got) == 0 && size < HEAD_BYTES + sizeof format,
-                  TOL_INVALID_FILE, "%s is no journal of a guard", j->path);
+                  TOL_INVALID_FILE, "%s is not the journal of a guard", j->path);
     }
     TOL_CHECK(ftruncate(j->file, (off_t)j->end) == 0, TOL_UNWRITABLE,
               "the journal %s cannot be cut at byte %llu: %s", j->path, (unsigned long long)j->end,
@@ -266,8 +266,8 @@ tol_status guard_journal_add(struct guard_journal *j, const struct guard_record 
     return TOL_OK;
 full:
     TOL_FAIL(TOL_UNWRITABLE,
-             "the journal %s cannot grow beyond %llu bytes: %s. Make room and start again with the "
-             "same journal; what it has answers for is not run again",
+             "the journal %s cannot grow beyond %llu bytes: %s. Free space and start again with "
+             "the same journal; jobs that it has answers for are not run again",
              j->path, (unsigned long long)j->end, strerror(j->error));
 out:
     return status;

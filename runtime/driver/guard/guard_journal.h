@@ -1,14 +1,13 @@
 /*
- * Journal: what was submitted, answered and lost, in a file that is only ever appended to.
+ * Journal: an append-only file of what was submitted, answered and lost.
  *
  * A record is a head of 32 bytes and its bytes:
  *
  *     "TGJ1"  u32 count  u64 sequence  u64 job  u32 kind  u32 CRC-32C of all but itself
  *
  * Numbers are little-endian. The first record is a head without a job. A record is written by one
- * write, and whoever reads the file after a death finds whole records and at most the beginning of
- * one more, which is cut off. If that is not so, the file was changed by something else, and it is
- * refused.
+ * write. After a death the file has whole records and at most the beginning of one more, which is
+ * cut off. If that is not so, something else changed the file, and it is rejected.
  *
  * Threads: one at a time. Only one process can have a journal open (flock).
  */

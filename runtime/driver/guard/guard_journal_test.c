@@ -106,7 +106,7 @@ Test(guard_journal, a_second_guard_is_refused) {
 }
 
 /* Cut anywhere, as a death in the middle of a write leaves it: whole records are there, and the
- * next one goes behind them. */
+ * next one goes after them. */
 Test(guard_journal, it_may_end_at_any_byte) {
     write_three();
     const off_t whole = size_of();
@@ -129,7 +129,7 @@ Test(guard_journal, it_may_end_at_any_byte) {
     cr_assert(before == 3);
 }
 
-/* A changed byte is never believed: either its record and those behind are refused, or, in the last
+/* A changed byte is never believed: either its record and later ones are refused, or, in the last
  * record, it is as if that had not been written. */
 Test(guard_journal, a_changed_byte_is_noticed_wherever_it_is) {
     write_three();
@@ -160,14 +160,14 @@ Test(guard_journal, another_file_is_left_as_it_is) {
     fputs("A text that somebody needs.\n", file);
     fclose(file);
     MUST_FAIL(guard_journal_open(path, false, hear, &heard, &journal), TOL_INVALID_FILE,
-              "is no journal of a guard");
+              "is not the journal of a guard");
     cr_assert(size_of() == 28);
     MUST_FAIL(guard_journal_open("/tmp", false, hear, &heard, &journal), TOL_UNREADABLE, "/tmp");
     MUST_FAIL(guard_journal_open("/tmp/tollens/none/journal", false, hear, &heard, &journal),
               TOL_UNREADABLE, "cannot be opened");
 }
 
-/* The limit of a file's size stands for a full disk: the same short writes, the same errors. */
+/* The limit of a file's size simulates a full disk: the same short writes, the same errors. */
 Test(guard_journal, a_full_disk_is_a_sentence_and_leaves_whole_records) {
     struct heard heard = {.records = 0};
     struct guard_journal *journal = NULL;

@@ -1,5 +1,5 @@
 /*
- * The table of guard_states.def. It has some forty rows and is asked a few times a job, so it is
+ * The table of guard_states.def. It has some forty rows and is read a few times per job, so it is
  * searched from its beginning.
  */
 #include "guard_machine.h"

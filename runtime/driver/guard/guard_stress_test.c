@@ -167,7 +167,7 @@ static int supervise(const struct run *run) {
     tol_guard_close(guard);
     if (waitpid(-1, NULL, WNOHANG) != -1 || open_files() != files) return 4;
     close(answers);
-    if (status == TOL_UNWRITABLE && strstr(tol_message(), "Make room") != NULL) return 3;
+    if (status == TOL_UNWRITABLE && strstr(tol_message(), "Free space") != NULL) return 3;
     return status != TOL_OK;
 }
 
@@ -302,8 +302,8 @@ Test(guard_stress, kernels_that_fault_or_never_end_take_their_process_alone) {
     check(run.jobs, distrusted_most(run.jobs));
 }
 
-/* What a worker ended and its guard did not live to hear is ended again: once a device and death at
- * most. What was answered is not. */
+/* What a worker ended and its guard did not live to hear is ended again: once per device and death
+ * at most. What was answered is not. */
 Test(guard_stress, a_guard_that_is_killed_and_started_again_answers_each_job_once) {
     enum { DEATHS = 6 };
     const struct run run = {.jobs = jobs_wanted(JOBS), .seed = "3"};

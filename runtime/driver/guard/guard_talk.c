@@ -1,5 +1,5 @@
 /*
- * What a worker writes: read, taken apart and believed as far as it may say it.
+ * What a worker writes: reads it, parses it, and accepts what the worker's state allows.
  */
 #include "guard/guard_device.h"
 
@@ -65,8 +65,8 @@ static void take_frame(struct tol_guard *g, struct guard_device *d,
         take_part(g, d, frame);
     } else {
         static const char *const words[] = {"hello", "beat", "part", "job", "done", "fail"};
-        snprintf(why, sizeof why, "it wrote \"%s %llu\", which it may not here", words[frame->word],
-                 (unsigned long long)frame->number);
+        snprintf(why, sizeof why, "it wrote \"%s %llu\", which is not allowed here",
+                 words[frame->word], (unsigned long long)frame->number);
         be_garbage(g, d, why);
     }
 }
@@ -99,7 +99,7 @@ static void take_input(struct tol_guard *g, struct guard_device *d) {
     }
 }
 
-/* Reads until there is nothing more; whoever writes faster than that waits for the next turn. */
+/* Reads until the pipe is empty, at most TURNS times; the rest is read in the next turn. */
 void guard_device_read(struct tol_guard *g, struct guard_device *d) {
     enum { TURNS = 64 };
     for (int turn = 0; turn < TURNS && d->child.out >= 0 && !d->input.is_over; turn++) {

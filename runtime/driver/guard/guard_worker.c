@@ -1,5 +1,5 @@
 /*
- * The worker's side: the same frames, read from stdin and written by whoever has the lock.
+ * The worker's side: the same frames, read from stdin and written under a lock.
  */
 #include "tollens/guard_worker.h"
 
@@ -65,7 +65,7 @@ static void *beat(void *user) {
         pthread_mutex_unlock(&w->lock);
         const tol_status status = send(w, GUARD_BEAT, 0, NULL, 0);
         pthread_mutex_lock(&w->lock);
-        if (status != TOL_OK) break; /* nobody listens */
+        if (status != TOL_OK) break; /* the guard is gone */
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -73,7 +73,7 @@ static void *beat(void *user) {
 
 /* ---- the worker ---- */
 
-/* From here on what is printed goes to stderr. */
+/* From here on stdout goes to stderr. */
 static tol_status move_stdout(struct tol_guard_worker *w) {
     tol_status status = TOL_OK;
     w->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -109,7 +109,7 @@ tol_status tol_guard_worker_open(const char *kind, struct tol_guard_worker **wor
     const char *beat_ms = getenv("TOLLENS_GUARD_BEAT_MS");
     struct tol_guard_worker *w = NULL;
     TOL_CHECK(kind != NULL && worker != NULL, TOL_INVALID_ARGUMENT,
-              "a guard's worker may not be NULL");
+              "a guard's worker must not be NULL");
     TOL_CHECK(beat_ms != NULL, TOL_UNSUPPORTED,
               "TOLLENS_GUARD_BEAT_MS is not set: this program is started by a guard, such as "
               "tollens guard");
@@ -163,7 +163,7 @@ tol_status tol_guard_worker_next(struct tol_guard_worker *w, struct tol_guard_wo
     tol_status status = TOL_OK;
     char why[120];
     struct guard_frame frame;
-    TOL_CHECK(w != NULL && work != NULL, TOL_INVALID_ARGUMENT, "a guard's worker may not be NULL");
+    TOL_CHECK(w != NULL && work != NULL, TOL_INVALID_ARGUMENT, "a guard's worker must not be NULL");
     *work = (struct tol_guard_work){.number = 0};
     w->parts_count = 0;
     for (;;) {
@@ -189,7 +189,7 @@ static tol_status check(const struct tol_guard_worker *w, const struct tol_guard
                         const void *bytes, size_t count) {
     tol_status status = TOL_OK;
     TOL_CHECK(w != NULL && work != NULL && (bytes != NULL || count == 0), TOL_INVALID_ARGUMENT,
-              "a guard's worker, its work and its bytes may not be NULL");
+              "a guard's worker, its work and its bytes must not be NULL");
     TOL_CHECK(work->number != 0, TOL_INVALID_ARGUMENT, "there is no job to answer");
 out:
     return status;

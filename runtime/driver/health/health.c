@@ -1,5 +1,5 @@
 /*
- * Each holder of memory reports it, one allocation at a time; the sums are made here.
+ * Each kind of object reports its allocations, one at a time; the sums are made here.
  */
 #include "tollens/health.h"
 
@@ -18,7 +18,7 @@ const char *tol_held_name(unsigned kind) {
     return kind < TOL_HELD_KINDS ? names[kind] : NULL;
 }
 
-/* ---- who has memory ---- */
+/* ---- holders of memory ---- */
 
 void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
                             void (*report)(struct tol_holder *, tol_held_visit *, void *)) {
@@ -33,7 +33,7 @@ void tol_context_add_holder(struct tol_context *context, struct tol_holder *hold
 
 void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder) {
     pthread_mutex_lock(&context->holders_lock);
-    /* There is none where the making failed before. A neighbour that goes changes it. */
+    /* NULL if the creation failed earlier. Removing a neighbour changes it. */
     if (holder->link != NULL) {
         *holder->link = holder->next;
         if (holder->next != NULL) holder->next->link = holder->link;
@@ -141,7 +141,7 @@ struct checking {
     struct tol_health *health;
     struct marking now;
     tol_status status;      /* of asking where memory lies: the first that failed ... */
-    bool is_silent;         /* ... after which the driver is not asked */
+    bool is_silent;         /* ... after which the driver is not called */
     struct tol_held astray; /* the first that is not on the device */
 };
 
@@ -235,7 +235,7 @@ static void judge(struct tol_health *health, const struct tol_context *context,
     }
 }
 
-/* What takes the driver; after a fatal error nothing of it can be asked. */
+/* What needs the driver, which cannot be called after a fatal error. */
 static tol_status ask_driver(struct tol_context *context, struct tol_health *health) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_context_enter(context));

@@ -239,7 +239,7 @@ Test(health, an_error_that_nobody_has_met_is_found, .timeout = 60) {
     cr_assert(!health.is_healthy && health.error == CUDA_ERROR_ILLEGAL_ADDRESS, "%d", health.error);
     cr_assert(strstr(health.complaint, "ILLEGAL_ADDRESS") != NULL, "%s", health.complaint);
     cr_assert(health.held[TOL_HELD_BUFFER].count == 1, "what lives is known without the driver");
-    cr_assert(health.astray == 0, "what nobody can tell is not told as wrong");
+    cr_assert(health.astray == 0, "what is unknown is not reported as wrong");
     health = check(NULL);
     cr_assert(health.is_lost && health.error == CUDA_ERROR_ILLEGAL_ADDRESS);
     tol_buffer_destroy(buffer);

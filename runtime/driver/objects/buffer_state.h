@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_buffer.
+ * The fields of struct tol_buffer.
  */
 #ifndef TOLLENS_BUFFER_STATE_H
 #define TOLLENS_BUFFER_STATE_H

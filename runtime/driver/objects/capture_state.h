@@ -1,5 +1,5 @@
 /*
- * A capture: what a stream's work becomes instead of running, and what its graph holds on to.
+ * A capture: what a stream's work becomes instead of running, and what its graph keeps alive.
  */
 #ifndef TOLLENS_CAPTURE_STATE_H
 #define TOLLENS_CAPTURE_STATE_H

@@ -24,8 +24,8 @@ out:
     return status;
 }
 
-/* A copy was queued but could not be marked as in flight: wait for it here, so that nobody touches
- * the memory under it, until the deadline. The first failure is returned. */
+/* A copy was queued but could not be marked as in flight: wait for it here, so that the program
+ * cannot touch memory that it uses, until the deadline. The first failure is returned. */
 static tol_status settle(struct tol_stream *stream, tol_status failure) {
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     if (failure != TOL_OK) (void)tol_deadline_settle(stream, &deadline);

@@ -1,5 +1,5 @@
 /*
- * Calls of host functions. What became of them is in core/outcome.h.
+ * Calls of host functions. Their results are in core/outcome.h.
  */
 #include "tollens/host_function.h"
 

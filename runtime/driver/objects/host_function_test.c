@@ -74,7 +74,7 @@ Test(host_function, a_failure_is_delivered_once_to_whoever_waits) {
     MUST(tol_stream_call(stream, count, &calls));
     MUST(tol_stream_synchronize(other));
     MUST_FAIL(tol_stream_synchronize(stream), TOL_OVER_LIMIT, "file one is full");
-    cr_assert(calls == 1, "work behind a failure runs");
+    cr_assert(calls == 1, "work after a failure runs");
     MUST(tol_stream_synchronize(stream));
     MUST(tol_stream_call(stream, fail_with, (void *)"three"));
     MUST_FAIL(tol_context_synchronize(test_context(), TOL_DEADLINE_MS), TOL_OVER_LIMIT, "three");

@@ -1,5 +1,5 @@
 /*
- * An anonymous mapping from a multiple of 2 MiB on, for which huge pages are asked.
+ * An anonymous mapping from a multiple of 2 MiB on, for which huge pages are requested.
  */
 #include "huge_pages.h"
 
@@ -24,7 +24,7 @@ void *tol_huge_map(size_t bytes) {
     if (before > 0) munmap(all, before);
     char *begin = all + before;
     munmap(begin + length, HUGE - before);       /* of no bytes it does nothing */
-    (void)madvise(begin, length, MADV_HUGEPAGE); /* a wish: small pages serve as well */
+    (void)madvise(begin, length, MADV_HUGEPAGE); /* a hint: small pages work as well */
     for (size_t at = 0; at < length; at += SMALL) ((volatile char *)begin)[at] = 0;
     return begin;
 }

@@ -1,9 +1,9 @@
 /*
- * Launching: four comparisons of handles, nine of sizes, one for each argument, one driver call.
+ * Launching: four comparisons of handles, nine of sizes, one per argument, one driver call.
  *
- * This is the path that H4 and H11 measure, and launch_bench.c shows. Failures are reported by
- * functions of their own, which take addresses: so nothing has to be kept in registers across the
- * driver's call, and the straight way through stays short.
+ * H4 and H11 measure this path, and launch_bench.c breaks it down. Failures are reported by
+ * separate functions that take addresses, so nothing has to be kept in registers across the
+ * driver's call, and the path without failures stays short.
  */
 #include "tollens/launch.h"
 

@@ -187,7 +187,7 @@ Test(launch, arguments_must_fit_the_parameters) {
 }
 
 /* Goal: no place in a list is overlooked, in lists of odd and even length. Method: one size after
- * the other is wrong; what comes behind the list is no business of the comparison's. */
+ * the other is wrong; the comparison ignores what follows the list. */
 Test(launch, a_wrong_size_is_seen_wherever_it_stands) {
     static const char *const names[] = {"tick_1", "tick_4", "tick_16"};
     static const unsigned counts[] = {1, 4, 16};
@@ -230,7 +230,7 @@ Test(launch, null_is_refused) {
     tol_stream_destroy(stream);
 }
 
-/* Dynamic shared memory above 48 KiB, to the device's limit. The kernel is not told to use it; what
+/* Dynamic shared memory above 48 KiB, to the device's limit. The kernel does not use it; what
  * is tested is that the launch asks for it and the driver agrees. */
 Test(launch, dynamic_shared_memory_up_to_the_limit) {
     struct tol_kernel *fill = test_kernel("fill");

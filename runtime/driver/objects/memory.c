@@ -3,7 +3,7 @@
  *
  * The driver's own synchronous calls are not quite that: a fill, a copy on the device and a copy
  * from pageable memory may return before the device has done them, and a stream that is not ordered
- * behind the legacy one, as ours are not, would then overtake them (CUDA Driver API, "API
+ * after the legacy one, as ours are not, would then overtake them (CUDA Driver API, "API
  * synchronization behavior"). So each of these waits for the legacy stream.
  */
 #include "tollens/memory.h"
@@ -130,7 +130,7 @@ tol_status tol_buffer_write(struct tol_buffer *buffer, const void *source, size_
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_write: buffer is NULL");
     TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH,
-              "%zu bytes given to write a buffer of %zu bytes", bytes, buffer->bytes);
+              "a write of %zu bytes to a buffer of %zu bytes", bytes, buffer->bytes);
     status = tol_buffer_write_at(buffer, 0, source, bytes);
 out:
     return status;
@@ -141,7 +141,7 @@ tol_status tol_buffer_read(const struct tol_buffer *buffer, void *destination, s
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_read: buffer is NULL");
     TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH,
-              "%zu bytes asked to read from a buffer of %zu bytes", bytes, buffer->bytes);
+              "a read of %zu bytes from a buffer of %zu bytes", bytes, buffer->bytes);
     status = tol_buffer_read_at(buffer, 0, destination, bytes);
 out:
     return status;

@@ -1,9 +1,9 @@
 /*
- * Modules: loading images once a context, and resolving names into kernels once a module.
+ * Modules: loads an image once per context, and resolves a name to a kernel once per module.
  *
  * Two caches. The context lists its modules, found again by the content of their image; the module
  * keeps its kernels in a small hash table whose chains only ever grow at the front, so that a
- * lookup walks them without a lock.
+ * lookup needs no lock.
  */
 #include "tollens/module.h"
 

@@ -22,7 +22,7 @@ Test(module, text_need_not_end_in_a_nul) {
     struct tol_module *module = NULL;
     struct tol_kernel *kernel = NULL;
     size_t bytes = sizeof small - 1;
-    char *exact = malloc(bytes); /* nothing behind it: a sanitizer would see a read too far */
+    char *exact = malloc(bytes); /* nothing follows it: a sanitizer detects a read past the end */
     memcpy(exact, small, bytes);
     MUST(tol_module_load(test_context(), exact, bytes, NULL, &module));
     free(exact);

@@ -1,5 +1,5 @@
 /*
- * Handing an outcome on: a graph's to the stream that it was launched on.
+ * Passes an outcome on: from a graph to the stream that it was launched on.
  */
 #ifndef TOLLENS_OUTCOME_RELAY_H
 #define TOLLENS_OUTCOME_RELAY_H

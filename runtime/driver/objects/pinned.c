@@ -1,7 +1,7 @@
 /*
  * Pinned host memory, and the events that say when its copies are done.
  *
- * One event a stream is enough: a stream runs in order, so its latest copy ends after all its
+ * One event per stream is enough: a stream runs in order, so its latest copy ends after all its
  * earlier ones, and recording the event again replaces the older point.
  */
 #include "tollens/pinned.h"

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_pinned, and the copies that use a pinned block.
+ * The fields of struct tol_pinned, and the copies that use a pinned block.
  */
 #ifndef TOLLENS_PINNED_STATE_H
 #define TOLLENS_PINNED_STATE_H
@@ -23,7 +23,7 @@ struct tol_pinned {
     struct tol_context *context;
     void *data;
     size_t bytes;
-    int node;     /* that it was asked for on; -1: any */
+    int node;     /* requested; -1: any */
     bool is_huge; /* of tol_huge_map, registered with the driver */
     pthread_mutex_t lock; /* guards uses */
     struct tol_copy_use *uses;

@@ -1,9 +1,9 @@
 /*
  * Three streams and a ring of slots.
  *
- * A slot's events are all the order there is: the copy in waits for nothing but its slot, the work
- * for the copy, the copy back for the work. The host waits for a slot's copy back before it fills
- * the slot again, so nothing is written under a copy.
+ * The events of a slot define the order: the copy to the device waits only for its slot, the work
+ * waits for that copy, the copy to the host waits for the work. The host waits for a slot's copy to
+ * the host before it fills the slot again, so it never writes memory that a copy uses.
  */
 #include "tollens/pipeline.h"
 
@@ -209,7 +209,7 @@ tol_status tol_pipeline_times(struct tol_pipeline *pipeline, unsigned long long 
     double *const where[BLOCK_EVENTS] = {&times->to_device[0], &times->to_device[1],
                                          &times->work[0],      &times->work[1],
                                          &times->to_host[0],   &times->to_host[1]};
-    /* Recorded behind what says that the block has come out. */
+    /* Recorded after the event of the block's copy to the host. */
     TOL_TRY(tol_event_synchronize(slot->events[OUT_END]));
     for (int i = 0; i < BLOCK_EVENTS; i++) {
         TOL_TRY(tol_event_elapsed_ns(pipeline->origin, slot->events[i], where[i]));

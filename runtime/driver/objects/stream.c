@@ -48,7 +48,7 @@ static tol_status is_blocking(struct tol_context *context, CUstream handle, bool
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned flags = CU_STREAM_NON_BLOCKING;
     TOL_CONTEXT_CU(context, cuStreamIsCapturing, (handle, &captured),
-                   "asking whether a stream to adopt is captured");
+                   "querying whether a stream to adopt is captured");
     if (captured == CU_STREAM_CAPTURE_STATUS_NONE) {
         TOL_CONTEXT_CU(context, cuStreamGetFlags, (handle, &flags),
                        "getting the flags of a stream to adopt");

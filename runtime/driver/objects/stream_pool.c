@@ -1,8 +1,8 @@
 /*
  * A list of streams under one lock, a stack of events, and a key for the threads.
  *
- * An event may be recorded anew as soon as the waits for it are queued, since a wait is for the
- * recording that it found: so a fork or a join holds its events no longer than its own call.
+ * An event may be recorded again as soon as the waits for it are queued, because a wait refers to
+ * the recording that it found. So a fork or a join keeps its events only during its own call.
  */
 #include "tollens/stream_pool.h"
 

@@ -65,7 +65,7 @@ Test(stream_pool, refuses_what_is_not_lent) {
 
 /* The branches wait for the kernel before the fork, which ends when the test lets it, and the work
  * after the join waits for the branches. */
-Test(stream_pool, forks_behind_and_joins_in_front, .timeout = 60) {
+Test(stream_pool, forks_wait_and_joins_wait, .timeout = 60) {
     enum { BRANCHES = 3 };
     struct tol_kernel *spin = test_kernel("spin");
     struct tol_stream *from = NULL, *branches[BRANCHES];

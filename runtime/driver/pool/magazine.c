@@ -2,10 +2,10 @@
  * Magazines: the blocks that a thread has freed, kept for its next allocations of the same size on
  * the same stream. Source: Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
  *
- * A thread finds its magazine through a small table of its own, keyed by the pool's number. When a
- * thread ends, its magazines become orphans, which the next thread takes over; when a pool ends,
- * they are taken from their threads. A pool's list of magazines only grows, so it is read without a
- * lock; what adds to it and what ends goes through one.
+ * A thread finds its magazine through a small table, keyed by the pool's number. When a thread
+ * ends, its magazines become orphans, which the next thread takes over; when a pool ends, they are
+ * taken from their threads. A pool's list of magazines only grows, so it is read without a lock;
+ * additions and the end of a pool take one.
  */
 #include "core/deep.h"
 #include "pool_state.h"
@@ -23,7 +23,7 @@ static void drop(struct tol_magazine *magazine) {
     free(magazine);
 }
 
-/* The thread has done with a magazine: it is anybody's, or nobody's where the pool has ended. */
+/* The thread no longer uses a magazine: it becomes an orphan, or is freed if the pool has ended. */
 static void let_go(struct tol_magazine *magazine) {
     if (magazine == NULL) return;
     magazine->orphan = true;
@@ -80,7 +80,7 @@ struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool) {
     return magazine;
 }
 
-/* By the one who holds the lock; others only read. */
+/* Called with the lock held; other threads only read. */
 static void add_bytes(struct tol_magazine *magazine, uint64_t change) {
     uint64_t bytes = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
     atomic_store_explicit(&magazine->bytes, bytes + change, memory_order_relaxed);
@@ -158,8 +158,8 @@ static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, u
     TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
 }
 
-/* What a thread may keep: no more than a small share of what the pool serves, which is read without
- * its lock and may be a little old. */
+/* The bytes that a thread may keep: a small share of the bytes in use, which are read without the
+ * lock and may be slightly out of date. */
 static uint64_t room_of(const struct tol_pool *pool) {
     uint64_t share =
         atomic_load_explicit(&pool->arena_used, memory_order_relaxed) / TOL_MAGAZINE_SHARE;

@@ -1,8 +1,7 @@
 /*
- * Passes: what is to be meshed, by a plan of all that is live, and what is blocked afterwards.
+ * Passes: what to mesh, from a plan of all live bytes, and what is blocked afterwards.
  *
- * A pass is planned twice, first without making any move: where what is wanted cannot be had,
- * nothing is touched.
+ * A pass is planned twice, first without moves: if the goal cannot be reached, nothing is changed.
  */
 #include "mesh.h"
 
@@ -32,7 +31,7 @@ static bool build(struct tol_pool *pool, struct tol_mesh_plan *plan) {
         calloc(pages->handle_count + 1, sizeof(struct tol_mesh_frame *));
     tol_mesh_begin(plan, (uint32_t)(unit / TOL_SPAN_GRANULE));
     if (frames == NULL) return false;
-    for (struct tol_span *span = pool->spans.first; span != NULL; span = span->behind) {
+    for (struct tol_span *span = pool->spans.first; span != NULL; span = span->after) {
         if (!is_used(span)) continue;
         const uint64_t end = span->begin + span->bytes;
         for (uint64_t at = span->begin, next = 0; at < end; at = next) {
@@ -94,22 +93,22 @@ static struct tol_span *block_first(struct tol_pool *pool, struct tol_span *hole
     if (end > pages->top) end = pages->top;
     while (page < end && !is_shared(pages, page)) page++;
     if (page >= end) return NULL;
-    uint64_t begin = tol_pages_address(pages, page), behind = begin + pages->page_bytes;
+    uint64_t begin = tol_pages_address(pages, page), after = begin + pages->page_bytes;
     if (begin < hole->begin) begin = hole->begin;
-    if (behind > hole_end) behind = hole_end;
-    struct tol_span *span = tol_spans_block(&pool->spans, hole, begin, behind - begin);
+    if (after > hole_end) after = hole_end;
+    struct tol_span *span = tol_spans_block(&pool->spans, hole, begin, after - begin);
     if (span == NULL) return NULL;
     struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
     handle->streams |= streams;
     if (ticket > handle->ticket) handle->ticket = ticket;
-    span->bin_behind = pages->shares[page].blocked;
+    span->bin_after = pages->shares[page].blocked;
     pages->shares[page].blocked = span;
     return span;
 }
 
 void tol_mesh_block(struct tol_pool *pool, struct tol_span *from, uint64_t end, uint64_t streams,
                     uint64_t ticket) {
-    for (struct tol_span *span = from; span != NULL && span->begin < end; span = span->behind) {
+    for (struct tol_span *span = from; span != NULL && span->begin < end; span = span->after) {
         if (state_of(span) != TOL_SPAN_FREE) continue;
         struct tol_span *blocked = block_first(pool, span, streams, ticket);
         if (blocked != NULL) span = blocked;
@@ -125,8 +124,8 @@ static void release(struct tol_pool *pool, struct tol_page_handle *handle) {
         next = share->next;
         driver->cuMemUnmap(tol_pages_address(pages, page - 1), pages->page_bytes);
         pages->table[page - 1] = 0;
-        for (struct tol_span *span = share->blocked, *behind = NULL; span != NULL; span = behind) {
-            behind = span->bin_behind;
+        for (struct tol_span *span = share->blocked, *after = NULL; span != NULL; span = after) {
+            after = span->bin_after;
             tol_spans_give(&pool->spans, span, 0, 0);
             /* It was no block's, and a give counts one less. */
         }

@@ -1,9 +1,9 @@
 /*
- * One move of a mesh plan, made with the driver, whole or not at all.
+ * One move of a mesh plan, made with the driver completely or not at all.
  *
  * A page's bytes are copied to the same offsets of another page's memory, which is then mapped at
- * both addresses. Until the copies are done nothing has changed; where the driver refuses a later
- * step, what was mapped before is mapped again.
+ * both addresses. Until the copies are done nothing has changed; if the driver fails a later step,
+ * the earlier mapping is restored.
  */
 #include "mesh.h"
 

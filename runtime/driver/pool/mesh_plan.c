@@ -1,5 +1,6 @@
 /*
- * Large handles into pages, as soon as there is room, and sparse pages into full ones, in turns.
+ * Alternately cuts large handles into pages, as soon as memory allows, and meshes sparse pages with
+ * full ones.
  */
 #include "mesh_plan.h"
 
@@ -56,7 +57,7 @@ struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handl
     struct tol_mesh_frame *frame = take(plan, sizeof *frame);
     if (frame == NULL) return NULL;
     *frame = (struct tol_mesh_frame){
-        .handle = handle, .pages = pages, .level = -1, .behind = plan->frames};
+        .handle = handle, .pages = pages, .level = -1, .after = plan->frames};
     plan->frames = frame;
     return frame;
 }
@@ -79,10 +80,10 @@ bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint
     struct tol_mesh_slot *slot = slot_of(plan, frame, page);
     if (slot == NULL) return false;
     for (uint32_t bit = begin, end = begin + granules; bit < end;) {
-        uint32_t behind = (bit / 64 + 1) * 64 < end ? (bit / 64 + 1) * 64 : end;
-        uint64_t mask = behind - bit == 64 ? ~(uint64_t)0 : ((uint64_t)1 << (behind - bit)) - 1;
+        uint32_t after = (bit / 64 + 1) * 64 < end ? (bit / 64 + 1) * 64 : end;
+        uint64_t mask = after - bit == 64 ? ~(uint64_t)0 : ((uint64_t)1 << (after - bit)) - 1;
         slot->bits[bit / 64] |= mask << bit % 64;
-        bit = behind;
+        bit = after;
     }
     slot->blocks++;
     slot->live += granules;
@@ -185,7 +186,7 @@ static enum tol_mesh_result offer_move(struct run *run, struct tol_mesh_move *mo
     return result;
 }
 
-/* A page's bytes go to another's memory: whose; NULL: nobody's. */
+/* The page whose memory a page's bytes move to; NULL: none. */
 static struct tol_mesh_frame *mesh_single(struct run *run, struct tol_mesh_frame *frame) {
     struct tol_mesh_frame *partner = partner_of(run->plan, frame->slots, frame, run->least);
     if (partner == NULL) return NULL;
@@ -211,12 +212,12 @@ static bool mesh_singles(struct run *run, unsigned most) {
         struct tol_mesh_frame *frame = run->plan->levels[level];
         for (struct tol_mesh_frame *next = NULL; frame != NULL && !is_over(run); frame = next) {
             next = frame->next;
-            struct tol_mesh_frame *behind = next != NULL ? next->next : NULL;
+            struct tol_mesh_frame *after = next != NULL ? next->next : NULL;
             const struct tol_mesh_frame *partner = mesh_single(run, frame);
             if (partner == NULL) continue;
             if (++made == most) return true;
-            /* A partner may stand in another list now. */
-            if (partner == next) next = behind;
+            /* A partner may be in another list now. */
+            if (partner == next) next = after;
         }
     }
     return made > 0;
@@ -308,8 +309,8 @@ out:
     return done;
 }
 
-/* Large handles first, as soon as there is room for their pages: what comes free goes to blocks,
- * and might never be enough for them again. Of equals the emptiest. */
+/* Large handles first, as soon as memory allows: memory that becomes free goes to blocks, and might
+ * never suffice again. Of equal ones the emptiest. */
 static int by_size(const void *a, const void *b) {
     const struct tol_mesh_frame *x = *(struct tol_mesh_frame *const *)a;
     const struct tol_mesh_frame *y = *(struct tol_mesh_frame *const *)b;
@@ -321,10 +322,10 @@ uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
                       tol_mesh_mover *mover, void *user) {
     struct run run = {.plan = plan, .want = want, .room = room, .mover = mover, .user = user};
     size_t count = 0, large = 0;
-    for (struct tol_mesh_frame *f = plan->frames; f != NULL; f = f->behind) count++;
+    for (struct tol_mesh_frame *f = plan->frames; f != NULL; f = f->after) count++;
     struct tol_mesh_frame **frames = calloc(count + 1, sizeof(struct tol_mesh_frame *));
     if (frames == NULL) return 0;
-    for (struct tol_mesh_frame *f = plan->frames; f != NULL; f = f->behind) {
+    for (struct tol_mesh_frame *f = plan->frames; f != NULL; f = f->after) {
         if (f->slots == NULL) continue;
         double share = (double)f->live / ((double)f->pages * plan->granules);
         if (f->pages == 1) list(plan, f);

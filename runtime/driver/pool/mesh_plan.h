@@ -41,7 +41,7 @@ struct tol_mesh_frame {
     struct tol_mesh_slot *slots;
     int level;                            /* its list; -1: none */
     struct tol_mesh_frame *before, *next; /* in the list */
-    struct tol_mesh_frame *behind;        /* the one entered before it */
+    struct tol_mesh_frame *after;         /* the one entered before it */
 };
 
 /* All bytes of a handle go elsewhere, and it is released. Arrays have an entry for each of its
@@ -69,11 +69,11 @@ struct tol_mesh_plan {
     bool out_of_memory;
 };
 
-/* Begins a plan for pages of so many granules, a multiple of 64. */
+/* Begins a plan for pages of `granules` granules, a multiple of 64. */
 void tol_mesh_begin(struct tol_mesh_plan *plan, uint32_t granules);
 void tol_mesh_clear(struct tol_mesh_plan *plan);
 
-/* Enters the handle of that number, over so many pages. NULL: no host memory. */
+/* Enters a handle by its number and the number of its pages. NULL: no host memory. */
 struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handle, uint32_t pages);
 
 /* Enters a part of a block, on one page of a frame: page is its place in the handle, begin counts

@@ -75,14 +75,14 @@ static uint32_t page_of(const struct tol_pages *pages, uint64_t address) {
     return (uint32_t)((address - pages->begin) / pages->page_bytes);
 }
 
-/* The page behind the last that begin to begin + bytes touches. */
-static uint32_t page_behind(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+/* The page after the last that begin to begin + bytes touches. */
+static uint32_t page_after(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
     return page_of(pages, begin + bytes - 1) + 1;
 }
 
 struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
     struct tol_page_cost cost = {0};
-    uint32_t end = page_behind(pages, begin, bytes);
+    uint32_t end = page_after(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
         uint32_t handle = pages->table[page];
         cost.unmapped += handle == 0 || pages->handles[handle - 1].is_closed;
@@ -226,9 +226,9 @@ static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t cou
  * at an address: as many as are the block's alone. */
 static uint32_t join(const struct tol_pages *pages, uint32_t first, uint64_t block_end,
                      uint32_t most) {
-    const uint32_t behind = page_of(pages, block_end);
+    const uint32_t after = page_of(pages, block_end);
     uint32_t count = 1;
-    while (count < most && first + count < behind && pages->table[first + count] == 0) count++;
+    while (count < most && first + count < after && pages->table[first + count] == 0) count++;
     return count;
 }
 
@@ -250,7 +250,7 @@ static void next_handle(const struct tol_pages *pages, uint32_t page, uint32_t s
 
 uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
                            uint32_t step) {
-    const uint32_t end = page_behind(pages, begin, bytes);
+    const uint32_t end = page_after(pages, begin, bytes);
     uint64_t missing = 0;
     for (uint32_t page = page_of(pages, begin), first = 0, count = 0; page < end;) {
         if (pages->table[page] != 0) {
@@ -267,7 +267,7 @@ uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64
 tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes,
                          const struct tol_page_growth *growth) {
     tol_status status = TOL_OK;
-    const uint32_t end = page_behind(pages, begin, bytes);
+    const uint32_t end = page_after(pages, begin, bytes);
     const uint64_t limit = (growth->limit - pages->begin) / pages->page_bytes;
     uint32_t page = page_of(pages, begin);
     uint32_t made_first = 0, made_end = 0; /* the run of pages to be opened */
@@ -310,7 +310,7 @@ out:
 
 /* Adds to the blocks of each handle that a block touches. */
 static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
-    uint32_t end = page_behind(pages, begin, bytes);
+    uint32_t end = page_after(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
         assert(pages->table[page] != 0);
         TOL_QUICK_ASSERT(tol_page_is_valid(pages, page));
@@ -334,14 +334,14 @@ void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
 struct tol_page_gap tol_pages_between(const struct tol_pages *pages, uint64_t begin, uint64_t end) {
     if (end <= begin) return (struct tol_page_gap){0};
     uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
-    uint32_t behind = page_of(pages, end);
-    if (behind > pages->top) behind = pages->top;
-    return (struct tol_page_gap){first, behind > first ? behind - first : 0};
+    uint32_t after = page_of(pages, end);
+    if (after > pages->top) after = pages->top;
+    return (struct tol_page_gap){first, after > first ? after - first : 0};
 }
 
 size_t tol_pages_gaps(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
                       struct tol_page_gap *gaps, size_t room) {
-    const uint32_t end = page_behind(pages, begin, bytes);
+    const uint32_t end = page_after(pages, begin, bytes);
     size_t count = 0;
     for (uint32_t page = page_of(pages, begin), first = 0; page < end; page++) {
         if (pages->table[page] != 0) continue;
@@ -355,14 +355,14 @@ size_t tol_pages_gaps(const struct tol_pages *pages, uint64_t begin, uint64_t by
 uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end, uint64_t want) {
     uint64_t released = 0;
     const struct tol_page_gap range = tol_pages_between(pages, begin, end);
-    const uint32_t first = range.first, behind = range.first + range.pages;
-    /* From behind, so that a range in use stays dense at its beginning. */
-    for (uint32_t page = behind; page > first && released < want;) {
+    const uint32_t first = range.first, after = range.first + range.pages;
+    /* From after, so that a range in use stays dense at its beginning. */
+    for (uint32_t page = after; page > first && released < want;) {
         uint32_t place = pages->table[--page];
         if (place == 0) continue;
         struct tol_page_handle *handle = &pages->handles[place - 1];
         page = handle->first;
-        if (handle->blocks > 0 || handle->first < first || handle->first + handle->pages > behind) {
+        if (handle->blocks > 0 || handle->first < first || handle->first + handle->pages > after) {
             continue;
         }
         const uint64_t bytes = handle->pages * pages->page_bytes;

@@ -2,8 +2,8 @@
  * Parked blocks: the last few blocks above magazine_max_bytes that a thread freed, kept for its
  * next allocations of the same size on the same stream.
  *
- * They cost no memory: an allocation that none of them serves frees those of its thread before it
- * looks for a place, and one that would take memory from the driver frees those of all threads.
+ * They waste no memory: an allocation that cannot use one frees those of its thread before it
+ * searches for a place, and one that would create memory frees those of all threads.
  */
 #include "core/deep.h"
 #include "pool_state.h"

@@ -54,7 +54,7 @@ Test(parked, a_block_comes_back_to_its_thread_and_stream, .fini = test_end) {
         cr_assert(tol_pool_address(pool, again) == at && again.name != block.name);
         cr_assert(stats_of(pool).magazine_hits == hits + 1 && pool->epoch == epoch);
         MUST(tol_pool_free(pool, again, stream));
-        /* Another stream's block is placed by the pool, behind that stream's work. */
+        /* Another stream's block is placed by the pool, after that stream's work. */
         const struct tol_block other = new_block(pool, bytes, NULL);
         cr_assert(stats_of(pool).magazine_hits == hits + 1 && stats_of(pool).cached == 0);
         MUST(tol_pool_free(pool, other, NULL));
@@ -96,7 +96,7 @@ static void *free_and_sleep(void *argument) {
     return NULL;
 }
 
-/* What another thread has parked serves before the driver is asked for more. */
+/* What another thread has parked serves before the pool calls the driver. */
 Test(parked, another_threads_block_serves_before_the_driver, .fini = test_end) {
     static const struct {
         size_t bytes, wanted;
@@ -114,7 +114,7 @@ Test(parked, another_threads_block_serves_before_the_driver, .fini = test_end) {
         const struct tol_block mine = new_block(other.pool, cases[i].wanted, NULL);
         const struct tol_pool_stats after = stats_of(other.pool);
         cr_assert(after.driver_allocations == before.driver_allocations && after.cached == 0,
-                  "%zu bytes: the driver was asked", cases[i].wanted);
+                  "%zu bytes: the driver was called", cases[i].wanted);
         MUST(tol_pool_free(other.pool, mine, NULL));
         pthread_barrier_wait(&other.end);
         pthread_join(thread, NULL);

@@ -1,5 +1,5 @@
 /*
- * Profiles, and making and ending a pool.
+ * Profiles, and creating and destroying a pool.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
@@ -13,16 +13,14 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* Addresses cost nothing: so many times the device's memory, that holes of them never run out. */
+/* Addresses cost nothing, so a pool reserves this multiple of the device's memory. */
 enum { ADDRESS_TIMES = 8 };
 
-/* On an H200 taking and giving back cost by the handle, some 45 and 30 us each, whatever its size.
- * On a walk to 20 GiB steps of 4 MiB alone call the driver in 39 allocations of a hundred; pages of
- * 2 MiB, and growing by 0.15 % of what is used where that is more, do in 29, and hold 1.075 of what
- * is live at the worst moment of 40 walks instead of 1.089. 0.5 % would hold too much later on,
- * since a large handle hardly ever is empty. The first four handles serve what a small program ever
- * needs. Of large blocks 64 MiB are kept when they are freed: one of half a GiB, were it kept until
- * the next allocation, would be 0.025 of 20 GiB. */
+/* A GPU's driver takes some 30 to 45 us per handle, whatever its size. Pages of 2 MiB, and growth
+ * by 0.15 % of the bytes in use if that is more, call the driver less often than steps of 4 MiB,
+ * and hold less (reports/notes/2026-11-22-pool-tuning.md). 0.5 % would hold too much, because a
+ * large handle is hardly ever empty. The first four handles suffice for a small program. At most 64
+ * MiB of freed large blocks are kept. */
 void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options) {
     size_t memory = device != NULL ? (size_t)device->memory_bytes : 0;
     *options = (struct tol_pool_options){
@@ -62,10 +60,10 @@ void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *op
     options->park_bytes = 16 * MIB;
 }
 
-/* 99 allocations of a hundred call no driver function while a walk of 7000 goes to 20 GiB: doubling
- * to a GiB, then growing by up to 7 %, makes 66 handles. Each is what is held in vain at worst, on
- * top of 2 to 5 % between blocks. With growths of 3 %, 2 allocations in a hundred would call the
- * driver and 1.08 would be held at worst: one cannot have both while a growth takes 46 us. */
+/* 99 of 100 allocations call no driver function while a walk of 7000 grows to 20 GiB: the pool
+ * doubles up to 1 GiB, then grows by up to 7 %, in 66 handles. At worst a whole handle is unused,
+ * in addition to 2 to 5 % between blocks. Smaller steps would hold less and call the driver more
+ * often. */
 void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->double_bytes = 1088 * MIB;
@@ -141,8 +139,8 @@ out:
     return status;
 }
 
-/* Addresses may be short: under a limit on a process, or where others hold many. A pool of fewer
- * than the device has memory serves as many; false: of too few for any use. */
+/* Addresses may be scarce: under a limit on the process, or if other code holds many. Halves the
+ * reservation; false: it would be too small for any use. */
 static bool reserve_less(struct tol_pool *pool) {
     struct tol_pool_options *options = &pool->options;
     size_t less = options->address_bytes / 2 / options->page_bytes * options->page_bytes;
@@ -151,7 +149,7 @@ static bool reserve_less(struct tol_pool *pool) {
     return true;
 }
 
-/* The unit by which cuMemAlloc gives more than a MiB on all GPUs measured so far. */
+/* The unit in which cuMemAlloc allocates more than 1 MiB on all GPUs measured so far. */
 enum { CHUNK_UNIT = 2 << 20 };
 
 /* A profile for mapped memory may have all blocks on pages; a chunk is twice large_bytes. */
@@ -169,7 +167,7 @@ static tol_status open_mapped(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     int can_map = 0;
-    /* A tool that is told of blocks knows the driver's allocations; guards must be mapped. */
+    /* A tool that receives blocks knows the driver's allocations; guards must be mapped. */
     tol_marks_open();
     const bool is_marked = tol_marks_listen && pool->options.guard_one_in == 0;
     if (pool->options.source == TOL_POOL_MAPPED && !is_marked &&

@@ -1,5 +1,5 @@
 /*
- * What is known of blocks: by their names, and by addresses.
+ * Looks up blocks by their names and by addresses.
  */
 #include "pool_name.h"
 #include "core/site.h"

@@ -23,7 +23,7 @@ static struct tol_pool *new_pool(unsigned guard_one_in) {
     return pool;
 }
 
-/* Functions of their own, so that call sites can be told apart. */
+/* Separate functions, so that call sites differ. */
 __attribute__((noinline)) static struct tol_block take(struct tol_pool *pool, size_t bytes,
                                                        const char *tag) {
     struct tol_block block = {0};
@@ -117,7 +117,7 @@ Test(pool_ask, a_foreign_pointer_is_told_with_the_nearest_block) {
     test_end();
 }
 
-/* A block's rounding is not its own: one byte beyond what was asked for is too much. */
+/* A block's rounding is not its own: one byte beyond the requested size is too much. */
 Test(pool_ask, an_overrun_by_one_byte_is_told) {
     struct tol_pool *pool = new_pool(0);
     struct tol_pool_found found;
@@ -156,7 +156,7 @@ static CUdeviceptr fault(CUdeviceptr at, size_t bytes, CUdeviceptr known) {
     return address;
 }
 
-Test(pool_ask, a_fault_behind_a_guarded_block_is_told) {
+Test(pool_ask, a_fault_after_a_guarded_block_is_told) {
     struct tol_pool *pool = new_pool(1);
     CUdeviceptr at = tol_pool_address(pool, take(pool, 4096, "keys"));
     (void)take(pool, 4096, "values");

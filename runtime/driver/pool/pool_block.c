@@ -1,6 +1,6 @@
 /*
- * Allocating and freeing: the quick way through the thread's magazine, the slow one under the
- * pool's lock, and what is tried before memory is said to be out.
+ * Allocating and freeing: the fast path through the thread's magazine, the slow path under the
+ * pool's lock, and the steps before an allocation fails.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
@@ -303,8 +303,8 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
         pthread_mutex_unlock(&pool->lock);
     }
     if (status != TOL_OK) {
-        /* Nothing has changed: it is the block that it was. Whoever frees it next knows nothing of
-         * a wipe that is under way on this stream. */
+        /* The block is unchanged. Its next free does not know of a wipe that is in progress on this
+         * stream, so wait for it. */
         if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_region(address, label.bytes);
         if (wipes && stream != NULL) (void)tol_stream_synchronize(stream);
         if (wipes && stream == NULL) (void)tol_deadline_wait_legacy(pool->context);

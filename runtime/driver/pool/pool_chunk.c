@@ -1,10 +1,9 @@
 /*
- * Where addresses and memory cannot be had apart: chunks of the driver's own allocations.
+ * Pools on devices that cannot map memory: chunks of the driver's own allocations.
  *
- * A block is cut from the tightest hole of any chunk. A chunk that is empty goes back when there is
- * too much, but for one, which the next block may want; nothing else can, so this form holds more
- * for the same blocks than the mapped one: 1.03 instead of 1.02 at the end of a walk, 1.13 at its
- * worst moment (POOL design, simulation 3a).
+ * A block is cut from the tightest hole of any chunk. If the pool holds too much, empty chunks are
+ * released, except for one that the next block may need. No other memory can be released, so this
+ * form holds more for the same blocks than the mapped one (POOL design, simulation 3a).
  */
 #include "core/deep.h"
 #include "core/nvtx_marks.h"

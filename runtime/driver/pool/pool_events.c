@@ -1,5 +1,5 @@
 /*
- * The events of a pool: who, when, and what is held since.
+ * The events of a pool: the call, its time, and the bytes held after it.
  */
 #include "pool_state.h"
 

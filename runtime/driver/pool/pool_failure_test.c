@@ -1,7 +1,7 @@
 /*
- * A pool's whole life, in which for each n the nth driver call fails once: what was live before
- * stays live and keeps its bytes, what failed has changed nothing and can be done again, the sums
- * are right, and at the end all has been given back.
+ * A scenario of a pool, repeated so that for each n the nth driver call fails once. Live blocks
+ * stay live and keep their bytes, a failed call changes nothing and can be repeated, the statistics
+ * are right, and at the end the pool has released everything.
  */
 #include "test/test_scenarios.h"
 
@@ -20,7 +20,7 @@ struct one {
     bool is_wiped; /* by a free that failed then */
 };
 
-struct life {
+struct scenario {
     enum tol_pool_source source;
     bool wipe;
     const struct tol_driver_table *real; /* not interposed: what the test itself does cannot fail */
@@ -34,24 +34,24 @@ struct life {
     int failures; /* calls of the runtime that failed, for another reason than memory */
 };
 
-static uint64_t draw(struct life *l, uint64_t below) {
+static uint64_t draw(struct scenario *l, uint64_t below) {
     l->random = l->random * 6364136223846793005u + 1442695040888963407u;
     return (l->random >> 33) % below;
 }
 
-static bool passed(struct life *l, tol_status status) {
+static bool passed(struct scenario *l, tol_status status) {
     l->failures += status != TOL_OK && status != TOL_OUT_OF_DEVICE_MEMORY;
     return status == TOL_OK;
 }
 
-static void keep(struct life *l, struct tol_block block, size_t bytes) {
+static void keep(struct scenario *l, struct tol_block block, size_t bytes) {
     struct one *one = &l->live[l->count++];
     *one = (struct one){.block = block,
                         .at = tol_pool_address(l->pool, block),
                         .bytes = bytes,
                         .value = (unsigned char)draw(l, 256)};
     cr_assert(one->at != 0 && tol_pool_bytes(l->pool, block) == bytes);
-    /* The stream may have been told to wait for another. */
+    /* The stream may wait for another. */
     for (int i = 1; i < 3; i++) l->real->cuStreamSynchronize(tol_stream_handle(l->streams[i]));
     const size_t ends = bytes < 64 ? bytes : 64;
     cr_assert_eq(l->real->cuMemsetD8_v2(one->at, one->value, ends), CUDA_SUCCESS);
@@ -59,7 +59,7 @@ static void keep(struct life *l, struct tol_block block, size_t bytes) {
     l->requested += bytes;
 }
 
-static void look(struct life *l, const struct one *one) {
+static void look(struct scenario *l, const struct one *one) {
     unsigned char ends[2] = {0};
     if (one->is_wiped) return;
     cr_assert_eq(l->real->cuMemcpyDtoH_v2(&ends[0], one->at, 1), CUDA_SUCCESS);
@@ -67,11 +67,11 @@ static void look(struct life *l, const struct one *one) {
     cr_assert(ends[0] == one->value && ends[1] == one->value, "a block has lost its bytes");
 }
 
-static size_t draw_bytes(struct life *l) {
+static size_t draw_bytes(struct scenario *l) {
     return 1 + (size_t)draw(l, (9 * MIB) >> draw(l, 12));
 }
 
-static void allocate(struct life *l) {
+static void allocate(struct scenario *l) {
     struct tol_block block = {0};
     const size_t bytes = draw_bytes(l);
     if (passed(l,
@@ -80,7 +80,7 @@ static void allocate(struct life *l) {
     }
 }
 
-static void allocate_batch(struct life *l) {
+static void allocate_batch(struct scenario *l) {
     struct tol_block blocks[3];
     size_t bytes[3];
     for (int i = 0; i < 3; i++) bytes[i] = draw_bytes(l) / 4 + 1;
@@ -89,7 +89,7 @@ static void allocate_batch(struct life *l) {
     }
 }
 
-static void drop(struct life *l, size_t which) {
+static void drop(struct scenario *l, size_t which) {
     struct one one = l->live[which];
     look(l, &one);
     if (!passed(l, tol_pool_free(l->pool, one.block, l->streams[draw(l, 3)]))) {
@@ -101,7 +101,7 @@ static void drop(struct life *l, size_t which) {
     l->live[which] = l->live[--l->count];
 }
 
-static void check_sums(struct life *l) {
+static void check_sums(struct scenario *l) {
     struct tol_pool_stats s;
     if (!passed(l, tol_pool_stats(l->pool, &s))) return;
     cr_assert(s.requested == l->requested && s.blocks == l->count,
@@ -111,7 +111,7 @@ static void check_sums(struct life *l) {
     cr_assert_eq(s.held, s.used + s.kept + s.idle + s.page_waste);
 }
 
-static void live_through(struct life *l) {
+static void run_scenario(struct scenario *l) {
     char *text = NULL, diagnosis[600];
     for (int step = 0; step < STEPS; step++) {
         uint64_t which = draw(l, 100);
@@ -133,7 +133,7 @@ static void live_through(struct life *l) {
 }
 
 /* What failed once does not fail again: in the end nothing is left. */
-static void end_well(struct life *l) {
+static void end_well(struct scenario *l) {
     struct tol_pool_stats s = {.held = 1};
     for (int i = 0; i < TRIES && (l->count > 0 || s.held > 0); i++) {
         for (size_t k = l->count; k-- > 0;) drop(l, k);
@@ -148,7 +148,7 @@ static void end_well(struct life *l) {
 }
 
 /* false: it did not come to be. */
-static bool begin(struct life *l, struct tol_driver *driver) {
+static bool begin(struct scenario *l, struct tol_driver *driver) {
     struct tol_pool_options options;
     if (!passed(l, tol_context_create(driver, 0, &l->context))) return false;
     tol_pool_tight(tol_context_device(l->context), &options);
@@ -204,27 +204,28 @@ static void count_call(struct tol_interpose_call *call, void *user) {
 }
 
 /* Whether the nth call was reached and failed. */
-static bool live_with_failure(enum tol_pool_source source, bool wipe, uint64_t n, CUresult result) {
-    static struct life life;
+static bool runs_with_failure(enum tol_pool_source source, bool wipe, uint64_t n, CUresult result) {
+    static struct scenario scenario;
     struct tol_driver *driver = test_driver();
     struct test_refusal refusal = {.nth = n, .result = result, .refused = TOL_DRIVER_FUNCTIONS};
     const struct tol_interpose_options options = {
         .before = refuse, .after = count_call, .user = &refusal};
-    test_life_begin(driver, n, 1);
-    life = (struct life){
+    test_scenario_begin(driver, n, 1);
+    scenario = (struct scenario){
         .source = source, .wipe = wipe, .real = tol_driver_functions(driver), .random = 5};
     memset(balance, 0, sizeof balance);
     MUST(tol_interpose_install(driver, &options));
-    if (begin(&life, driver)) {
-        live_through(&life);
-        end_well(&life);
+    if (begin(&scenario, driver)) {
+        run_scenario(&scenario);
+        end_well(&scenario);
     }
-    tol_pool_destroy(life.pool);
-    if (life.context != NULL) {
-        cr_assert(life.real->cuCtxSynchronize() == CUDA_SUCCESS, "work met memory that had gone");
+    tol_pool_destroy(scenario.pool);
+    if (scenario.context != NULL) {
+        cr_assert(scenario.real->cuCtxSynchronize() == CUDA_SUCCESS,
+                  "work met memory that had gone");
     }
-    for (int i = 1; i < 3; i++) tol_stream_destroy(life.streams[i]);
-    tol_context_destroy(life.context);
+    for (int i = 1; i < 3; i++) tol_stream_destroy(scenario.streams[i]);
+    tol_context_destroy(scenario.context);
     tol_interpose_remove(driver);
     const enum tol_driver_index failed = refusal.refused;
     const char *name = tol_driver_function_name(failed);
@@ -234,8 +235,8 @@ static bool live_with_failure(enum tol_pool_source source, bool wipe, uint64_t n
         cr_assert(balance[i] == 0, "call %llu (%s) failed: %d more of %s than were unmade",
                   (unsigned long long)n, name, balance[i], tol_driver_function_name(pairs[i].make));
     }
-    cr_assert(life.failures <= TRIES, "call %llu (%s) failed once, and %d calls of the runtime",
-              (unsigned long long)n, name, life.failures);
+    cr_assert(scenario.failures <= TRIES, "call %llu (%s) failed once, and %d calls of the runtime",
+              (unsigned long long)n, name, scenario.failures);
     return failed != TOL_DRIVER_FUNCTIONS;
 }
 
@@ -243,21 +244,21 @@ static void fail_each(enum tol_pool_source source, bool wipe, CUresult result, u
     if (!test_on_gpu()) setenv("TOLLENS_SOFT_MEMORY", "128M", 1);
     enum tol_feature needed = source == TOL_POOL_MAPPED ? TOL_FEATURE_VMM : TOL_FEATURE_MEMORY_POOL;
     if (!tol_driver_has(test_driver(), needed)) cr_skip_test("the driver lacks it");
-    uint64_t n = test_next_life(0);
-    while (live_with_failure(source, wipe, n, result)) n = test_next_life(n);
-    cr_assert(n > least, "a life makes %llu driver calls only", (unsigned long long)n);
+    uint64_t n = test_next_scenario(0);
+    while (runs_with_failure(source, wipe, n, result)) n = test_next_scenario(n);
+    cr_assert(n > least, "a scenario makes %llu driver calls only", (unsigned long long)n);
     test_scenarios_end();
     test_end();
 }
 
-Test(life, a_life_survives_any_refused_call, .timeout = 300) {
+Test(pool_failure, a_scenario_survives_any_refused_call, .timeout = 300) {
     fail_each(TOL_POOL_MAPPED, false, CUDA_ERROR_NOT_PERMITTED, 100);
 }
 
-Test(life, a_life_survives_any_lack_of_memory, .timeout = 300) {
+Test(pool_failure, a_scenario_survives_any_lack_of_memory, .timeout = 300) {
     fail_each(TOL_POOL_MAPPED, true, CUDA_ERROR_OUT_OF_MEMORY, 100);
 }
 
-Test(life, a_life_on_the_drivers_pool_survives_any_refused_call, .timeout = 300) {
+Test(pool_failure, a_scenario_on_the_drivers_pool_survives_any_refused_call, .timeout = 300) {
     fail_each(TOL_POOL_DRIVER, true, CUDA_ERROR_NOT_PERMITTED, 50);
 }

@@ -1,5 +1,5 @@
 /*
- * Looking through what all threads freed.
+ * Searches what all threads freed.
  */
 #include "freed.h"
 

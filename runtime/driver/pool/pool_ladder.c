@@ -1,18 +1,18 @@
 /*
- * What is tried, in this order, before memory is said to be out: what thread caches keep; stitching
- * what is idle (stitch.h), now and after each wait for work on other streams, the oldest first;
- * passing the soft limit; giving back what could not be stitched; meshing; and the program itself,
- * which may free something. Each rung costs more than the one before it.
+ * The steps before an allocation fails, in this order: freeing what thread caches keep; stitching
+ * idle memory (stitch.h), now and after each wait for work on other streams, the oldest first;
+ * exceeding the soft limit; releasing what could not be stitched; meshing; and the program itself,
+ * which may free something. Each step costs more than the one before it.
  *
- * Stitching comes before waiting, for it costs 55 us a handle on an H200 and waiting what the work
- * takes; and again after it, since more is idle then. Idle handles are not given back for new ones,
- * though that costs 30 us for each that goes and 46 us for all that comes: between the two the
- * memory is anybody's on the device. Only where it makes the block fit is something given back: a
- * handle that is larger than any gap of the block, for what is made in its place. Where it does not
- * fit all the same, the pool keeps what it has, but for meshing, which needs room.
+ * Stitching comes before waiting, because a wait takes as long as the work; and again after it,
+ * because more memory is idle then. Idle handles are not exchanged for new ones, because between
+ * the release and the creation another process could take the memory. A handle is released only if
+ * that makes the block fit: one that is larger than any gap of the block, for its replacement. If
+ * the block does not fit even so, the pool keeps what it has, except for meshing, which needs free
+ * memory.
  *
- * The flags that a rung sets are the pool's, whose lock is let go on some rungs: other threads end
- * their allocations by clearing them. So they are set anew after each step.
+ * The flags that a step sets belong to the pool, whose lock is released during some steps: other
+ * threads clear them when their allocations end. So they are set again after each step.
  */
 #include "mesh.h"
 

@@ -1,9 +1,9 @@
 /*
- * Large blocks, and guarded ones: each has addresses of its own, and a handle; or, where memory was
- * out when it was made, several side by side (stitch.h).
+ * Large and guarded blocks: each has its own address range and one handle, or, if memory was out
+ * when it was created, several handles side by side (stitch.h).
  *
- * A freed one stays mapped for a while, since a block of its size may be wanted again soon; it
- * counts as memory held, and goes first when there is too much of that.
+ * A freed one stays mapped for a while, because a block of its size may be allocated again soon. It
+ * counts as held memory, and is released first if the pool holds too much.
  */
 #include "core/deep.h"
 #include "core/nvtx_marks.h"
@@ -113,7 +113,7 @@ void tol_pool_close_large(struct tol_pool *pool) {
     tol_spans_clear(&pool->large_spans);
 }
 
-/* Maps a handle behind those that are mapped. */
+/* Maps a handle after the mapped ones. */
 static tol_status add_part(struct tol_pool *pool, struct tol_large *large,
                            const struct tol_memory *part) {
     tol_status status = TOL_OK;
@@ -164,7 +164,7 @@ static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitc
     pool->is_dense = false;
 }
 
-/* Addresses and memory for a block. A guarded one leaves a gap behind it. */
+/* Addresses and memory for a block. A guarded block is followed by a gap. */
 static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
                        struct tol_large **result) {
     tol_status status = TOL_OK;

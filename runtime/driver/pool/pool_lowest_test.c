@@ -101,8 +101,8 @@ static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
     return TOL_OK;
 }
 
-/* The holes are freed behind work that has not ended. */
-static uint64_t held_behind_work(double wait_above, uint64_t *stitched) {
+/* The holes are freed after work that has not ended. */
+static uint64_t held_after_work(double wait_above, uint64_t *stitched) {
     enum { COUNT = 20 };
     struct tol_block blocks[COUNT], large;
     struct tol_stream *stream = NULL;
@@ -125,10 +125,10 @@ static uint64_t held_behind_work(double wait_above, uint64_t *stitched) {
 
 Test(pool_lowest, work_that_uses_idle_pages_is_waited_for_above_a_share) {
     uint64_t stitched = 0;
-    cr_assert_eq(held_behind_work(1.01, &stitched), 80 * MIB);
+    cr_assert_eq(held_after_work(1.01, &stitched), 80 * MIB);
     cr_assert_eq(stitched, 40 * MIB);
-    cr_assert_eq(held_behind_work(0, &stitched), 120 * MIB, "nothing is waited for");
-    cr_assert_eq(held_behind_work(1.6, &stitched), 120 * MIB, "it is allowed");
+    cr_assert_eq(held_after_work(0, &stitched), 120 * MIB, "nothing is waited for");
+    cr_assert_eq(held_after_work(1.6, &stitched), 120 * MIB, "it is allowed");
 }
 
 Test(pool_lowest, a_share_below_one_is_refused) {

@@ -224,7 +224,7 @@ Test(pool_mesh, the_nth_call_that_is_refused_loses_nothing, .timeout = 120) {
     make_halves(&options);
     do {
         fill_halves(&comb, &options);
-        n = test_next_life(n);
+        n = test_next_scenario(n);
         trap =
             (struct trap){.armed = true, .refusal = {.nth = n, .result = CUDA_ERROR_NOT_PERMITTED}};
         struct tol_block block = {0};

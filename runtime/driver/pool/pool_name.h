@@ -1,6 +1,6 @@
 /*
- * Names: the names of blocks, their records, and the fields of a record. May run at the same time
- * as anything.
+ * Names: the names of blocks, their records, and the fields of a record. May run concurrently with
+ * any other function.
  */
 #ifndef TOLLENS_POOL_NAME_H
 #define TOLLENS_POOL_NAME_H

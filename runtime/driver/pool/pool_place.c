@@ -1,9 +1,9 @@
 /*
- * Placing: which free span a block is cut from, and when memory goes back.
+ * Placing: which free span a block is cut from, and when memory is released.
  *
- * Of the smallest holes that fit, each is tried at both ends, and the place wins that needs the
- * fewest driver calls, then no waiting, then the fewest pages that no block was on, then the
- * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
+ * Each of the smallest holes that fit is tried at both ends. The best place needs the fewest driver
+ * calls, then no waiting, then the fewest pages without a block, then has the tightest hole.
+ * Sixteen holes do as well as all of them (POOL design, simulation 3b).
  */
 #include "core/deep.h"
 #include "mesh.h"
@@ -85,7 +85,7 @@ static struct pool_place choose(struct tol_pool *pool, uint64_t bytes,
             place.idle = cost.idle;
             place.waits = has_to_wait(pool, hole, place.begin, bytes, stream, &can_wait);
             if (!can_wait) continue;
-            /* Holes come by size: there is no better place than a first one that costs nothing. */
+            /* Holes are in order of size: the first place without cost is the best. */
             if (place.unmapped == 0 && place.idle == 0 && !place.waits) return place;
             if (is_better(&place, &best)) best = place;
         }
@@ -160,15 +160,15 @@ tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t tick
     return status;
 }
 
-/* Near the limit handles become small, each at most an eighth of what is left: meshing begins with
- * single pages, and goes on to larger handles with the room that it has made. */
+/* Near the limit handles become small, each at most an eighth of the rest: meshing begins with
+ * single pages, and continues with larger handles in the memory that this has freed. */
 enum { TAIL_SHARE = 8 };
 
 static uint64_t wanted_growth(const struct tol_pool *pool) {
     const struct tol_pool_options *options = &pool->options;
     const uint64_t mapped = pool->pages.mapped, used = pool->arena_used;
     const uint64_t half = options->double_bytes / 2;
-    /* Blocks lie loosely at first, and handles that are not full yet come on top. */
+    /* Blocks are sparse at first, and some handles are not full yet. */
     const uint64_t loose = options->double_bytes / 8 * 5;
     if (pool->pages.creates < options->first_count) return options->first_bytes;
     if (mapped < options->double_bytes) {
@@ -177,11 +177,9 @@ static uint64_t wanted_growth(const struct tol_pool *pool) {
     return used > loose ? (uint64_t)(options->grow_share * (double)(used - loose)) : 0;
 }
 
-/* Compaction can cut a handle only while there is room for all its pages at once, because each gets
- * memory of its own before the handle is released. With handles of up to 1.4 GiB that room was
- * missing: after the comb of H12 the latency profile could use 0.72 to 0.93 of a limit of 20 GiB
- * (seeds 1 to 6). With this share it can use 0.978 to 0.983, with 1/128 the same, and with 1/64
- * 0.77 to 0.97 (seeds 1 to 4). */
+/* Compaction can cut a handle only if all its pages fit under the limit beside it, because each
+ * gets separate memory before the handle is released. So no handle is larger than this share of the
+ * limit; 1/64 leaves too little memory for large handles after the comb of H12. */
 enum { COMPACT_SHARE = 256 };
 
 static uint64_t largest_to_compact(const struct tol_pool *pool) {
@@ -197,12 +195,11 @@ uint64_t tol_pool_growth(const struct tol_pool *pool) {
     return wanted < largest ? wanted : largest;
 }
 
-/* How much to take at once. Handles are large at first, so that few driver calls serve many
- * blocks. A handle costs a caller at least 30 us on an H100, whatever its size: so where handles
- * are of a page and more, a block gets all that it lacks in one, its last page included, which the
- * next block shares. A smaller pool would hold too much with that, since such a handle goes back
- * only when both blocks are free: 1.059 of the bytes in use at the worst moment of a walk where it
- * is 1.038. */
+/* How much memory to create at once. Handles are large at first, so that few driver calls suffice
+ * for many blocks. Because a handle has a fixed cost, a block gets everything that it lacks in one
+ * handle if handles have several pages, including the last page, which the next block shares. A
+ * small pool would hold too much that way, because such a handle is released only when both blocks
+ * are free. */
 static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct pool_place *place,
                                         uint64_t bytes) {
     const struct tol_pages *pages = &pool->pages;
@@ -223,18 +220,18 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     };
 }
 
-/* Looking for idle pages asks the streams, some microseconds a hole. Where all of them are still in
- * use, it is not done again for so long. */
+/* The search for idle pages queries the streams, some microseconds per hole. If all pages are still
+ * in use, the search is not repeated for this time. */
 enum { VAIN_NS = 5000000 };
 
-/* Remapping again and again must not slow a program down: it may take a 500th of the time since the
- * pool was created, and at the beginning, while the program comes to its peak, so much more. */
+/* Repeated remapping must not slow a program down: it may take 1/500 of the time since the pool was
+ * created, and this amount in addition while the program approaches its peak. */
 enum { STITCH_SHARE = 500, STITCH_FIRST_NS = 100000000 };
 
-/* A wait ends the lead that the host has over the device, and no work is lost: it may take more. */
+/* A wait only ends the lead of the host over the device, so it may take more time. */
 enum { WAIT_SHARE = 4, WAIT_FIRST_NS = 100000000 };
 
-/* Whether with so many more pages for a block of bytes more would be held than this share of the
+/* Whether with these additional pages for a block the pool would hold more than this share of the
  * most that was in use, while there are idle ones. */
 static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes, uint32_t pages) {
     if (share <= 0 || pool->pages.idle_count == 0) return false;
@@ -244,7 +241,7 @@ static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes,
     return (double)held > share * (double)(now > peak ? now : peak);
 }
 
-/* Whether the pages that a block of bytes lacks are to come from idle ones first. */
+/* Whether to remap idle pages first for the pages that a block of bytes lacks. */
 static bool may_remap(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
     if (!is_beyond(pool, pool->options.stitch_above, bytes, pages)) return false;
     const uint64_t time = tol_now_ns();
@@ -343,7 +340,7 @@ out:
 void tol_pool_each_done(struct tol_pool *pool,
                         bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user) {
     for (unsigned bin = TOL_SPAN_BINS; bin-- > 0;) {
-        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL; hole = hole->bin_behind) {
+        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL; hole = hole->bin_after) {
             const uint64_t begin = hole->begin, end = hole->begin + hole->bytes;
             if (hole->bytes < pool->pages.page_bytes) return;
             if (tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, true) ==

@@ -46,7 +46,7 @@ static uint64_t draw(struct model *m, uint64_t below) {
     return (z ^ z >> 31) % below;
 }
 
-/* Where a block at that address stands in the list, or would. */
+/* The index of a block at that address in the list, or where it would be inserted. */
 static size_t place_of(const struct model *m, CUdeviceptr at) {
     size_t low = 0, high = m->count;
     while (low < high) {
@@ -222,7 +222,7 @@ static void walk_spans(struct model *m) {
     uint64_t end = m->pool->pages.begin, holes = 0, used = 0;
     bool was_free = false;
     cr_assert_eq(span->begin, end);
-    for (; span != NULL; span = span->behind) {
+    for (; span != NULL; span = span->after) {
         enum tol_span_state state = tol_span_state_of(span->name);
         bool is_free = state == TOL_SPAN_FREE;
         cr_assert(span->begin == end && span->bytes > 0, "there is a gap");

@@ -1,5 +1,5 @@
 /*
- * What a pool says of itself: counts, the account of each tag, and why memory is out.
+ * Statistics of a pool, the account of each tag, and the diagnosis when memory is out.
  */
 #include "mesh.h"
 
@@ -48,7 +48,7 @@ static uint64_t pending_bytes(struct tol_pool *pool) {
     uint64_t pending = 0;
     for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
         for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
-             hole = hole->bin_behind) {
+             hole = hole->bin_after) {
             if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
                 pending += hole->wait_end - hole->wait_begin;
             }
@@ -173,7 +173,7 @@ static void add_number(struct text *text, const char *name, uint64_t value) {
     add(text, "\"%s\": %llu, ", name, (unsigned long long)value);
 }
 
-/* Names come from the program: what JSON does not take as it is becomes a point. */
+/* Names come from the program: a character that JSON would escape becomes a point. */
 static void add_name(struct text *text, const char *name) {
     for (; *name != '\0'; name++) {
         bool is_plain = (unsigned char)*name >= ' ' && *name != '"' && *name != '\\';

@@ -1,5 +1,5 @@
 /*
- * One pool, its blocks with a mark each, and the driver's calls.
+ * One pool, its blocks with one mark each, and the driver's calls.
  */
 #include "pool_scene.h"
 

@@ -1,5 +1,5 @@
 /*
- * A pool whose pages are single, some of them idle, and what the driver was called for. For the
+ * A pool with handles of one page, some of them idle, and a record of the driver calls. For the
  * tests of stitching.
  */
 #ifndef TOLLENS_POOL_SCENE_H
@@ -13,7 +13,7 @@ enum { SCENE_BLOCKS_MAX = 32 };
 /* Which calls the driver had, and which of them are refused. */
 struct scene_calls {
     unsigned creates, releases, maps, unmaps, opens;
-    uint64_t count, nth, times; /* of those about memory: so many from the nth on are refused */
+    uint64_t count, nth, times; /* memory calls: `times` calls from the nth on are refused */
     int64_t handles, mapped;    /* there are still, and MiB */
 };
 
@@ -41,7 +41,7 @@ struct tol_pool_stats scene_stats(const struct scene *s);
 void scene_mark(const struct scene *s, struct tol_block block);
 void scene_look(const struct scene *s, struct tol_block block);
 
-/* Allocates one for the host and marks it; looks at it and frees it behind a stream. */
+/* Allocates one for the host and marks it; looks at it and frees it after a stream. */
 tol_status scene_add(struct scene *s, size_t bytes);
 void scene_drop(struct scene *s, size_t i, struct tol_stream *stream);
 

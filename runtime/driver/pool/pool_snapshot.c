@@ -1,6 +1,5 @@
 /*
- * A pool as JSON: all blocks, holes and pages, one moment of them. snapshot.schema.json says what
- * stands in it.
+ * A pool as JSON: all blocks, holes and pages at one moment. snapshot.schema.json describes it.
  */
 #include "long_text.h"
 #include "pool_name.h"
@@ -112,7 +111,7 @@ static void put_pages(struct tol_long_text *text, const struct tol_pages *pages)
     end(text, "],\n");
 }
 
-/* How much of a run of addresses has memory behind it. */
+/* How much of a run of addresses has memory. */
 static uint64_t mapped_of(const struct tol_pages *pages, uint64_t begin, uint64_t end_at) {
     uint64_t mapped = 0;
     for (uint64_t page = (begin - pages->begin) / pages->page_bytes; page < pages->top; page++) {

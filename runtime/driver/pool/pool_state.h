@@ -2,9 +2,10 @@
  * Pool state: the structures of a pool, and the functions that its files share.
  *
  * Locks: a pool's lock guards all of it except the magazines and the atomic fields. A magazine has
- * a lock of its own, taken before the pool's; tol_magazine_reclaim, which holds the pool's, takes
- * only magazines that nobody has.
- * Lines of the cache: what calls read that a magazine serves is apart from what other calls write.
+ * its own lock, taken before the pool's; tol_magazine_reclaim, which holds the pool's, takes only
+ * magazines that are free.
+ * Cache lines: the fields that calls on the path without a lock read are apart from the fields that
+ * other calls write.
  * Asserted by the operations: tol_large_is_valid, tol_pool_is_valid, tol_magazine_bin_is_valid and
  * tol_magazine_is_valid (core/deep.h).
  */
@@ -129,7 +130,7 @@ struct tol_pool {
     uint64_t held_seen;                      /* held bytes as of the latest event */
     uint64_t driver_ns;  /* time in and around driver calls for memory and order */
     uint64_t metered_at; /* begin of the first such call since this was set to 0 */
-    /* Read by all calls, and written by those that no magazine serves. */
+    /* Read by all calls, and written by those that take the lock. */
     TOL_POOL_APART _Atomic(uint64_t) epoch; /* counted when memory may pass to another thread
                                              * (freed.h) */
     _Atomic(uint64_t) arena_used; /* bytes of live and cached spans, without large blocks */
@@ -159,7 +160,7 @@ static inline void tol_meter_end(struct tol_pool *pool, uint64_t begin) {
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **span);
 
-/* Frees a live or cached block behind the stream's work; also a block of a chunk. */
+/* Frees a live or cached block after the stream's work; also a block of a chunk. */
 tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
                             struct tol_stream *stream);
 
@@ -192,7 +193,7 @@ uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large);
 tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
                          uint64_t *ticket);
 
-/* Orders stream, or the host if it is NULL, behind work of streams up to ticket. */
+/* Orders stream, or the host if it is NULL, after work of streams up to ticket. */
 tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
                           struct tol_stream *stream);
 

@@ -1,10 +1,10 @@
 /*
- * Which handles are mapped again, and unmapping them: nothing is touched before it is known that
- * the block will fit then.
+ * Selects the handles to map again and unmaps them. Nothing is changed before it is known that the
+ * block will fit.
  *
- * A gap is filled with whole handles, since the driver maps no part of one: the largest that fits
- * first, and where that leaves a rest, by the sum of sizes that comes nearest. What is larger than
- * a gap serves only by being released for what is made in its place.
+ * A gap is filled with whole handles, because the driver cannot map a part of one: the largest that
+ * fits first, and if a rest remains, the sum of sizes that comes nearest. A handle that is larger
+ * than a gap helps only if it is released and its replacement created.
  */
 #include "mesh.h"
 #include "stitch.h"
@@ -35,14 +35,14 @@ static bool add_idle(void *user, uint64_t begin, uint64_t end) {
     struct tol_stitch *stitch = user;
     const struct tol_pages *pages = &stitch->pool->pages;
     const struct tol_page_gap range = tol_pages_between(pages, begin, end);
-    const uint32_t behind = range.first + range.pages;
+    const uint32_t after = range.first + range.pages;
     const uint32_t skip_end = stitch->skip.first + stitch->skip.pages;
-    for (uint32_t page = range.first; page < behind; page++) {
+    for (uint32_t page = range.first; page < after; page++) {
         const uint32_t place = pages->table[page];
         if (place == 0 || pages->handles[place - 1].is_shared) continue;
         const struct tol_page_handle *handle = &pages->handles[place - 1];
         const uint32_t handle_end = handle->first + handle->pages;
-        const bool is_inside = handle->first >= range.first && handle_end <= behind;
+        const bool is_inside = handle->first >= range.first && handle_end <= after;
         page = handle_end - 1;
         if (handle->blocks > 0 || !is_inside) continue;
         if (handle->first < skip_end && handle_end > stitch->skip.first) continue;
@@ -223,7 +223,7 @@ static struct tol_stitch_piece *find_to_release(struct tol_stitch *stitch, uint6
     return found;
 }
 
-/* Gives back what does not fit, until so many bytes may be made in its place. */
+/* Releases handles that do not fit, until this many bytes can be created instead. */
 static tol_status make_room(struct tol_stitch *stitch, uint64_t want) {
     tol_status status = TOL_OK;
     struct tol_stitch_piece *piece = NULL;

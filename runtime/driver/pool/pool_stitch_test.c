@@ -110,7 +110,7 @@ Test(pool_stitch, pages_of_its_own_place_stay) {
     scene_end_test();
 }
 
-/* Goal: where an idle page parts the place of a block, what lies before it and what lies behind it
+/* Goal: where an idle page parts the place of a block, what lies before it and what lies after it
  * are filled, without a byte from the driver. */
 Test(pool_stitch, both_gaps_around_an_idle_page_are_filled) {
     static struct scene s;
@@ -264,7 +264,7 @@ Test(pool_stitch, a_pool_that_ends_gives_parts_back) {
     scene_end_test();
 }
 
-/* ---- what else is asked of the pool ---------------------------------------------------------- */
+/* ---- other calls ----------------------------------------------------------------------------- */
 
 Test(pool_stitch, the_soft_limit_is_passed_for_the_rest_alone) {
     static struct scene s;
@@ -283,7 +283,7 @@ Test(pool_stitch, the_soft_limit_is_passed_for_the_rest_alone) {
     scene_end_test();
 }
 
-/* Goal: nothing of a wiped block is in the next, and a guard stands behind a stitched one. */
+/* Goal: nothing of a wiped block is in the next, and a guard follows a stitched one. */
 Test(pool_stitch, wiped_and_guarded_blocks_are_stitched) {
     static struct scene s;
     scene_watch();
@@ -464,7 +464,7 @@ Test(pool_stitch, the_nth_call_that_is_refused_loses_nothing, .timeout = 120) {
         for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
             uint64_t nth = 0;
             do {
-                nth = test_next_life(nth);
+                nth = test_next_scenario(nth);
                 refuse_from(&s, large_from[form], nth, times[i]);
             } while (scene_calls.count >= nth);
             cr_assert(nth > 12, "only %llu calls", (unsigned long long)nth);

@@ -158,7 +158,7 @@ Test(pool, memory_passes_between_streams_in_order) {
     MUST(tol_stream_synchronize(one));
     unsigned char byte = 0;
     driver->cuMemcpyDtoH_v2(&byte, at + 7 * MIB, 1);
-    cr_assert_eq(byte, 2, "the first stream's work came behind");
+    cr_assert_eq(byte, 2, "the first stream's work came after");
     MUST(tol_pool_free(pool, second, one));
     MUST(tol_pool_free(pool, third, two));
     /* The host's waits. */
@@ -168,7 +168,7 @@ Test(pool, memory_passes_between_streams_in_order) {
     test_end();
 }
 
-/* What a GPU does: an event that was recorded just now has not been reached when it is asked. */
+/* What a GPU does: an event that was recorded just now has not been reached when it is queried. */
 static void ask_too_early(struct tol_interpose_call *call, void *user) {
     int *asked = user;
     if (call->index == TOL_DRIVER_INDEX_cuEventRecord) *asked = 0;
@@ -332,7 +332,7 @@ Test(pool, what_is_live_can_be_listed) {
     test_end();
 }
 
-Test(pool, the_drivers_own_pool_stands_behind_the_same_calls) {
+Test(pool, the_drivers_own_pool_has_the_same_calls) {
     struct tol_pool_options options = {.source = TOL_POOL_DRIVER};
     struct tol_pool *pool = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;

@@ -1,5 +1,5 @@
 /*
- * The kept events as text: for replaying, and for the viewers of Chrome's trace format.
+ * The kept events as text: for replaying, and for viewers of Chrome's trace format.
  */
 #include "long_text.h"
 #include "pool_state.h"

@@ -1,8 +1,8 @@
 /*
- * What is always true of a pool's pages, its large blocks and the pool as a whole, for asserts.
+ * The invariants of a pool's pages, its large blocks and the pool as a whole, for asserts.
  *
- * Each function compares the tables with the counters that are kept beside them. None changes
- * anything. With NDEBUG there are none.
+ * Each function compares the tables with the counters that are kept beside them, and changes
+ * nothing. With NDEBUG this file is empty.
  */
 #include "pool_state.h"
 
@@ -104,7 +104,8 @@ static bool is_large_memory_valid(const struct tol_pool *pool) {
 
 /* ---- the whole ---- */
 
-/* Counts a block at each handle that it touches, once a page; false: a page of it has no memory. */
+/* Counts a block at each handle that it touches, once per page; false: a page of it has no
+ * memory. */
 static bool count_block(const struct tol_pages *pages, const struct tol_span *span,
                         uint32_t *blocks) {
     const uint64_t last = span->begin + span->bytes - 1;

@@ -18,12 +18,12 @@ enum { UNIT = 16 * TOL_SPAN_GRANULE, BEGIN = 1 << 20 };
 
 static struct tol_spans spans;
 
-/* Two used spans of a unit with a free one of a unit between them, and the rest free behind. */
+/* Two used spans of a unit with a free one of a unit between them, and the rest free after. */
 static struct tol_span *three(void) {
     struct tol_span *whole = tol_spans_add(&spans, BEGIN, (uint64_t)64 * UNIT);
     test_child_needs(whole != NULL);
     struct tol_span *first = tol_spans_take(&spans, whole, BEGIN, UNIT);
-    struct tol_span *third = tol_spans_take(&spans, first->behind, BEGIN + 2 * UNIT, UNIT);
+    struct tol_span *third = tol_spans_take(&spans, first->after, BEGIN + 2 * UNIT, UNIT);
     test_child_needs(third != NULL && third->before->bytes == UNIT);
     return first;
 }
@@ -31,7 +31,7 @@ static struct tol_span *three(void) {
 static void grow_over_a_neighbour(void) {
     struct tol_span *first = three();
     first->bytes += TOL_SPAN_GRANULE;
-    tol_spans_give(&spans, first->behind->behind, 0, 0);
+    tol_spans_give(&spans, first->after->after, 0, 0);
 }
 
 static void forget_a_bin(void) {
@@ -41,13 +41,13 @@ static void forget_a_bin(void) {
 }
 
 static void give_twice(void) {
-    struct tol_span *third = three()->behind->behind;
+    struct tol_span *third = three()->after->after;
     tol_spans_give(&spans, third, 0, 0);
     tol_spans_give(&spans, third, 0, 0);
 }
 
 static void take_outside_the_hole(void) {
-    struct tol_span *hole = three()->behind;
+    struct tol_span *hole = three()->after;
     tol_spans_take(&spans, hole, hole->begin, 2 * UNIT);
 }
 
@@ -70,10 +70,10 @@ Test(pool_valid, a_walk_over_spans_sees_what_does_not_add_up) {
     first->index++;
     cr_assert_not(tol_spans_is_valid(&spans));
     first->index--;
-    struct tol_span *unused = spans.unused->behind;
-    spans.unused->behind = NULL;
+    struct tol_span *unused = spans.unused->after;
+    spans.unused->after = NULL;
     cr_assert_not(tol_spans_is_valid(&spans));
-    spans.unused->behind = unused;
+    spans.unused->after = unused;
     first->wait_streams = 1; /* and nothing to wait for */
     cr_assert_not(tol_spans_is_valid(&spans));
     first->wait_streams = 0;
@@ -249,7 +249,7 @@ static void enter_a_page_of_another_handle(void) {
 
 static void move_a_neighbour(void) {
     struct tol_span *first = three();
-    first->behind->begin += TOL_SPAN_GRANULE;
+    first->after->begin += TOL_SPAN_GRANULE;
     tol_spans_give(&spans, first, 0, 0);
 }
 
@@ -263,7 +263,7 @@ static void use_a_kept_block(void) {
 }
 
 static void lose_bytes(void) {
-    struct tol_span *third = three()->behind->behind;
+    struct tol_span *third = three()->after->after;
     spans.free_bytes -= TOL_SPAN_GRANULE;
     for (int i = 0; i < TOL_DEEP_ONE_IN; i++) {
         struct tol_span *hole = tol_spans_give(&spans, third, 0, 0);

@@ -1,5 +1,5 @@
 /*
- * An array, a count and a lock, which only those pay for who asked for events.
+ * An array, a count and a lock. Only pools with events pay for them.
  */
 #include "ring.h"
 

@@ -1,5 +1,5 @@
 /*
- * Records from chunks, bins by size, and cutting and joining.
+ * Records from chunks, bins by size, and cutting and joining of spans.
  */
 #include "spans.h"
 
@@ -25,8 +25,8 @@ static unsigned bin_of(uint64_t bytes) {
 static void bin_add(struct tol_spans *spans, struct tol_span *span) {
     unsigned bin = bin_of(span->bytes);
     span->bin_before = NULL;
-    span->bin_behind = spans->bins[bin];
-    if (span->bin_behind != NULL) span->bin_behind->bin_before = span;
+    span->bin_after = spans->bins[bin];
+    if (span->bin_after != NULL) span->bin_after->bin_before = span;
     spans->bins[bin] = span;
     spans->words[bin / 64] |= (uint64_t)1 << bin % 64;
     spans->free_bytes += span->bytes;
@@ -36,12 +36,12 @@ static void bin_add(struct tol_spans *spans, struct tol_span *span) {
 static void bin_remove(struct tol_spans *spans, struct tol_span *span) {
     unsigned bin = bin_of(span->bytes);
     if (span->bin_before != NULL) {
-        span->bin_before->bin_behind = span->bin_behind;
+        span->bin_before->bin_after = span->bin_after;
     } else {
-        spans->bins[bin] = span->bin_behind;
-        if (span->bin_behind == NULL) spans->words[bin / 64] &= ~((uint64_t)1 << bin % 64);
+        spans->bins[bin] = span->bin_after;
+        if (span->bin_after == NULL) spans->words[bin / 64] &= ~((uint64_t)1 << bin % 64);
     }
-    if (span->bin_behind != NULL) span->bin_behind->bin_before = span->bin_before;
+    if (span->bin_after != NULL) span->bin_after->bin_before = span->bin_before;
     spans->free_bytes -= span->bytes;
     spans->free_count--;
 }
@@ -73,36 +73,35 @@ static bool is_used(const struct tol_span *span) {
 
 static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *span) {
     const unsigned bin = bin_of(span->bytes);
-    const struct tol_span *before = span->bin_before, *behind = span->bin_behind;
+    const struct tol_span *before = span->bin_before, *after = span->bin_after;
     return (spans->words[bin / 64] >> bin % 64 & 1) != 0 &&
-           (before != NULL ? before->bin_behind : spans->bins[bin]) == span &&
-           (behind == NULL || behind->bin_before == span);
+           (before != NULL ? before->bin_after : spans->bins[bin]) == span &&
+           (after == NULL || after->bin_before == span);
 }
 
 bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *span) {
-    const struct tol_span *before = span->before, *behind = span->behind;
+    const struct tol_span *before = span->before, *after = span->after;
     const uint64_t end = span->begin + span->bytes;
     if (!is_used(span) && !is_free(span)) return false;
     if (span->bytes == 0 || span->bytes % TOL_SPAN_GRANULE != 0) return false;
-    if (before != NULL &&
-        (before->behind != span || before->begin + before->bytes != span->begin)) {
+    if (before != NULL && (before->after != span || before->begin + before->bytes != span->begin)) {
         return false;
     }
-    if (behind != NULL && (behind->before != span || behind->begin != end)) return false;
+    if (after != NULL && (after->before != span || after->begin != end)) return false;
     if (span->wait_streams != 0 && (span->wait_begin < span->begin ||
                                     span->wait_begin >= span->wait_end || span->wait_end > end)) {
         return false;
     }
-    return !is_free(span) || (!is_free(before) && !is_free(behind) && is_in_its_bin(spans, span));
+    return !is_free(span) || (!is_free(before) && !is_free(after) && is_in_its_bin(spans, span));
 }
 
-/* Whether each bin has its bit and nothing but free spans, so many in all. */
+/* Whether each bin has its bit and only free spans, free_count in all. */
 static bool are_bins_valid(const struct tol_spans *spans, size_t free_count) {
     size_t found = 0;
     for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
         const struct tol_span *span = spans->bins[bin];
         if ((span != NULL) != (spans->words[bin / 64] >> bin % 64 & 1)) return false;
-        for (; span != NULL && found <= free_count; span = span->bin_behind, found++) {
+        for (; span != NULL && found <= free_count; span = span->bin_after, found++) {
             if (!is_free(span) || bin_of(span->bytes) != bin) return false;
         }
     }
@@ -126,7 +125,7 @@ bool tol_spans_is_valid(const struct tol_spans *spans) {
         used += !is_free(span);
     }
     for (const struct tol_span *span = spans->unused; span != NULL && listed <= unused;
-         span = span->behind) {
+         span = span->after) {
         listed++;
     }
     return listed == unused && unused == spans->unused_count && used == spans->used_count &&
@@ -147,7 +146,7 @@ static bool more_records(struct tol_spans *spans) {
     memset((void *)chunk, 0, TOL_SPAN_CHUNK * sizeof *chunk);
     for (size_t i = TOL_SPAN_CHUNK; i-- > 0;) {
         chunk[i].index = (uint32_t)(spans->chunk_count * TOL_SPAN_CHUNK + i);
-        chunk[i].behind = spans->unused;
+        chunk[i].after = spans->unused;
         spans->unused = &chunk[i];
     }
     spans->unused_count += TOL_SPAN_CHUNK;
@@ -169,9 +168,9 @@ static bool have_records(struct tol_spans *spans) {
 
 static struct tol_span *new_record(struct tol_spans *spans) {
     struct tol_span *span = spans->unused;
-    spans->unused = span->behind;
+    spans->unused = span->after;
     spans->unused_count--;
-    span->before = span->behind = NULL;
+    span->before = span->after = NULL;
     span->wait_begin = span->wait_end = span->wait_streams = span->wait_ticket = 0;
     span->owner = NULL;
     return span;
@@ -179,7 +178,7 @@ static struct tol_span *new_record(struct tol_spans *spans) {
 
 static void drop_record(struct tol_spans *spans, struct tol_span *span) {
     rename_to(span, TOL_SPAN_UNUSED);
-    span->behind = spans->unused;
+    span->after = spans->unused;
     spans->unused = span;
     spans->unused_count++;
 }
@@ -204,7 +203,7 @@ struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t
 
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
     assert(tol_span_is_valid(spans, region));
-    assert(is_free(region) && region->before == NULL && region->behind == NULL);
+    assert(is_free(region) && region->before == NULL && region->after == NULL);
     if (spans->first == region) spans->first = NULL;
     bin_remove(spans, region);
     drop_record(spans, region);
@@ -237,7 +236,7 @@ struct tol_span *tol_spans_next(const struct tol_spans *spans, uint64_t bytes,
             search->bin = bin + 1;
         }
         struct tol_span *span = search->next;
-        search->next = span->bin_behind;
+        search->next = span->bin_after;
         if (span->bytes >= bytes) return span;
     }
 }
@@ -255,7 +254,7 @@ struct tol_span *tol_spans_largest(const struct tol_spans *spans) {
     for (unsigned word = TOL_SPAN_BIN_WORDS; word-- > 0 && largest == NULL;) {
         if (spans->words[word] == 0) continue;
         struct tol_span *span = spans->bins[word * 64 + log2_of(spans->words[word])];
-        for (; span != NULL; span = span->bin_behind) {
+        for (; span != NULL; span = span->bin_after) {
             if (largest == NULL || span->bytes > largest->bytes) largest = span;
         }
     }
@@ -285,9 +284,9 @@ struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, 
     if (begin > whole.begin) {
         span = new_record(spans);
         span->before = hole;
-        span->behind = hole->behind;
-        if (hole->behind != NULL) hole->behind->before = span;
-        hole->behind = span;
+        span->after = hole->after;
+        if (hole->after != NULL) hole->after->before = span;
+        hole->after = span;
         hole->bytes = begin - whole.begin;
         cut_wait(hole, &whole);
         bin_add(spans, hole);
@@ -297,9 +296,9 @@ struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, 
         rest->begin = end;
         rest->bytes = hole_end - end;
         rest->before = span;
-        rest->behind = span->behind;
-        if (rest->behind != NULL) rest->behind->before = rest;
-        span->behind = rest;
+        rest->after = span->after;
+        if (rest->after != NULL) rest->after->before = rest;
+        span->after = rest;
         cut_wait(rest, &whole);
         rename_to(rest, TOL_SPAN_FREE);
         bin_add(spans, rest);
@@ -345,22 +344,22 @@ struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, 
     span->wait_end = streams != 0 ? span->begin + span->bytes : 0;
     rename_to(span, TOL_SPAN_FREE);
     spans->used_count--;
-    struct tol_span *behind = span->behind;
-    if (is_free(behind)) {
-        bin_remove(spans, behind);
-        span->bytes += behind->bytes;
-        join_waits(span, behind);
-        span->behind = behind->behind;
-        if (span->behind != NULL) span->behind->before = span;
-        drop_record(spans, behind);
+    struct tol_span *after = span->after;
+    if (is_free(after)) {
+        bin_remove(spans, after);
+        span->bytes += after->bytes;
+        join_waits(span, after);
+        span->after = after->after;
+        if (span->after != NULL) span->after->before = span;
+        drop_record(spans, after);
     }
     struct tol_span *before = span->before;
     if (is_free(before)) {
         bin_remove(spans, before);
         before->bytes += span->bytes;
         join_waits(before, span);
-        before->behind = span->behind;
-        if (before->behind != NULL) before->behind->before = before;
+        before->after = span->after;
+        if (before->after != NULL) before->after->before = before;
         drop_record(spans, span);
         span = before;
     }
@@ -381,7 +380,7 @@ struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_
 }
 
 void tol_spans_forget(struct tol_spans *spans, struct tol_span *span) {
-    assert(is_used(span) && span->before == NULL && span->behind == NULL);
+    assert(is_used(span) && span->before == NULL && span->after == NULL);
     spans->used_count--;
     drop_record(spans, span);
     TOL_DEEP_ASSERT(tol_spans_is_valid(spans));

@@ -37,8 +37,8 @@ enum tol_span_state {
 
 struct tol_span {
     uint64_t begin, bytes;            /* multiples of TOL_SPAN_GRANULE */
-    struct tol_span *before, *behind; /* the neighbours by address; NULL at the ends of a region */
-    struct tol_span *bin_before, *bin_behind; /* free: the others of its bin; blocked: bin_behind
+    struct tol_span *before, *after;  /* the neighbours by address; NULL at the ends of a region */
+    struct tol_span *bin_before, *bin_after; /* free: the others of its bin; blocked: bin_after
                                                * links the others of its page */
     /* Free: the part that work may still use, and the tickets after which it will not. */
     uint64_t wait_begin, wait_end;
@@ -56,7 +56,7 @@ struct tol_span {
 struct tol_spans {
     struct tol_span *bins[TOL_SPAN_BINS];
     uint64_t words[TOL_SPAN_BIN_WORDS]; /* one bit per bin: set if it is not empty */
-    struct tol_span *unused;            /* records, linked by behind */
+    struct tol_span *unused;            /* records, linked by after */
     size_t unused_count;
     struct tol_span *first; /* the lowest span of the first region */
     _Alignas(128) _Atomic(struct tol_span *) chunks[TOL_SPAN_CHUNKS]; /* read without a lock */

@@ -45,7 +45,7 @@ struct tol_stitch {
 /* If the ladder asks for it, or if there are spares: chooses the handles that fill most of the
  * gaps, except those on the pages of skip, and unmaps them. On the ladder it returns
  * TOL_OUT_OF_DEVICE_MEMORY and changes nothing if the remainder could not be taken from the driver
- * even after returning the handles that fit no gap; otherwise it returns as many as are needed. */
+ * even after returning the handles that fit no gap; otherwise it returns the number needed. */
 tol_status tol_stitch_begin(struct tol_stitch *stitch, struct tol_pool *pool,
                             const struct tol_page_gap *gaps, size_t gap_count,
                             struct tol_page_gap skip);

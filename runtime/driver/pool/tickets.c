@@ -1,5 +1,5 @@
 /*
- * An event a stream, recorded late and asked rarely.
+ * One event per stream, recorded late and queried rarely.
  */
 #include "tickets.h"
 
@@ -17,7 +17,7 @@ void tol_tickets_clear(struct tol_tickets *tickets) {
     }
 }
 
-/* Records the event of a place behind all its frees, unless it stands there already. */
+/* Records the event of a place after all its frees, unless it is recorded there already. */
 static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_context *context = tickets->context;
@@ -29,7 +29,7 @@ static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *
     }
     tickets->driver_calls++;
     TOL_CONTEXT_CU(context, cuEventRecord, (place->event, place->stream->handle),
-                   "recording the event behind the frees on stream %u", place->stream->number);
+                   "recording the event after the frees on stream %u", place->stream->number);
     place->recorded = place->last;
 out:
     return status;
@@ -44,8 +44,8 @@ static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place
     return place->done >= place->last;
 }
 
-/* Whether a stream has nothing left to do. An event that is recorded there now would be reached a
- * little later than one can ask. */
+/* Whether a stream is idle. An event recorded now would be reached slightly after the next
+ * query. */
 static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tickets->driver_calls++;
     if (tickets->context->functions->cuStreamQuery(place->stream->handle) != CUDA_SUCCESS) {
@@ -105,7 +105,7 @@ static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
     memset(tickets->ordered[place - tickets->streams], 0, sizeof tickets->ordered[0]);
 }
 
-/* The place of a stream, if one can be had without waiting. */
+/* The place of a stream, if it needs no wait. */
 static unsigned place_now(struct tol_tickets *tickets, struct tol_stream *stream) {
     const unsigned place = find_place(tickets, stream);
     if (place < TOL_TICKET_STREAMS) return place;
@@ -183,15 +183,16 @@ static bool is_captured(const struct tol_stream *stream) {
     return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
 }
 
-/* Work that is captured runs whenever its graph does, so an order of streams says nothing of it. */
+/* Captured work runs whenever its graph is launched, so the order of streams does not apply to
+ * it. */
 bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, uint64_t ticket,
                             const struct tol_stream *stream) {
     const struct tol_ticket_stream *before = &tickets->streams[place];
     if (stream == NULL) return false;
     if (before->stream == stream) return true;
-    const unsigned behind = find_place(tickets, stream);
+    const unsigned after = find_place(tickets, stream);
     const uint64_t needed = ticket < before->last ? ticket : before->last;
-    return behind < TOL_TICKET_STREAMS && tickets->ordered[behind][place] >= needed &&
+    return after < TOL_TICKET_STREAMS && tickets->ordered[after][place] >= needed &&
            !is_captured(stream);
 }
 
@@ -213,8 +214,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
                        place->stream->number);
         ++*waits;
         if (is_captured(stream)) continue;
-        const unsigned behind = place_now(tickets, stream);
-        if (behind < TOL_TICKET_STREAMS) tickets->ordered[behind][before] = place->recorded;
+        const unsigned after = place_now(tickets, stream);
+        if (after < TOL_TICKET_STREAMS) tickets->ordered[after][before] = place->recorded;
     }
 out:
     return status;

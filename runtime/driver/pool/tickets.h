@@ -2,7 +2,7 @@
  * Tickets: tells when the work that was queued before a free is done.
  *
  * A free takes the next number and calls no driver function. When another stream needs the memory,
- * an event is recorded on the stream that freed it, behind all work queued there so far; one event
+ * an event is recorded on the stream that freed it, after all work queued there so far; one event
  * covers every earlier free. At most TOL_TICKET_STREAMS streams have a place, so a set of them fits
  * one word. The caller locks.
  */
@@ -18,7 +18,7 @@ struct tol_ticket_stream {
     struct tol_stream *stream; /* holds a reference; NULL: the place is free */
     CUevent event;
     uint64_t last;     /* the last free on it */
-    uint64_t recorded; /* the event is behind all frees up to this number */
+    uint64_t recorded; /* the event is after all frees up to this number */
     uint64_t done;     /* the work of all frees up to this number is done */
     uint64_t asked;    /* the pass in which the driver was last asked */
 };
@@ -29,13 +29,13 @@ struct tol_tickets {
     uint64_t driver_calls; /* made so far */
     uint64_t pass, passes; /* the pass that is under way, 0: none; and how many there were */
     struct tol_ticket_stream streams[TOL_TICKET_STREAMS];
-    /* [behind][before]: later work on the stream of the first place comes after all frees up to
+    /* [after][before]: later work on the stream of the first place comes after all frees up to
      * this number on the stream of the second. */
     uint64_t ordered[TOL_TICKET_STREAMS][TOL_TICKET_STREAMS];
 };
 
 /* Whether the stream is being captured into a graph. Then it is not queried or waited for, and no
- * event is recorded behind its frees, because each of these would end the capture. */
+ * event is recorded after its frees, because each of these would end the capture. */
 static inline bool tol_tickets_is_captured(const struct tol_ticket_stream *place) {
     return tol_stream_is_captured(place->stream);
 }
@@ -52,10 +52,10 @@ tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *str
 uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
 
 /* Returns those of the streams whose work up to ticket is not known to be done. Calls the driver
- * only if ask is set: it queries the stream and, if that has work, an event behind the frees. */
+ * only if ask is set: it queries the stream and, if that has work, an event after the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
-/* Bracket a look at many frees: in between the driver is asked once about a stream, however many
+/* Bracket a look at many frees: in between, each stream is queried once, however many
  * frees on it are looked at. */
 void tol_tickets_begin_pass(struct tol_tickets *tickets);
 void tol_tickets_end_pass(struct tol_tickets *tickets);
@@ -65,7 +65,7 @@ void tol_tickets_end_pass(struct tol_tickets *tickets);
 bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
                           const struct tol_stream *stream);
 
-/* Whether later work on stream is ordered behind the frees up to ticket of the stream of a place:
+/* Whether later work on stream is ordered after the frees up to ticket of the stream of a place:
  * it is the same stream, or has been made to wait for them. */
 bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, uint64_t ticket,
                             const struct tol_stream *stream);

@@ -1,5 +1,5 @@
 /*
- * Samples that stand for the calls between them.
+ * Samples, each of which represents the calls since the previous one.
  */
 #include "times.h"
 

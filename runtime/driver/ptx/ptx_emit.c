@@ -45,7 +45,7 @@ tol_ptx_value tol_ptx_op_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_pt
     tol_ptx_type type = entry->type;
     const struct form *form = form_of(op, type);
     if (form == NULL) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: there is none of .%s", name,
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: there is no form for .%s", name,
                         tol_ptx_type_name(type));
         return tol_ptx_none();
     }
@@ -78,7 +78,7 @@ tol_ptx_value tol_ptx_mul_wide_at(struct tol_ptx *ptx, struct tol_ptx_place at, 
     if (type == TOL_PTX_U32) wide = TOL_PTX_U64;
     if (type == TOL_PTX_S32) wide = TOL_PTX_S64;
     if (wide == TOL_PTX_TYPE_COUNT) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "mul_wide: there is none of .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "mul_wide: there is no form for .%s",
                         tol_ptx_type_name(type));
         return tol_ptx_none();
     }
@@ -100,7 +100,7 @@ tol_ptx_value tol_ptx_shift_at(struct tol_ptx *ptx, struct tol_ptx_place at, boo
     tol_ptx_type type = entry->type;
     bool bits = type == TOL_PTX_B16 || type == TOL_PTX_B32 || type == TOL_PTX_B64;
     if (!bits && !tol_ptx_is_whole(type)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: there is none of .%s", name,
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: there is no form for .%s", name,
                         tol_ptx_type_name(type));
         return tol_ptx_none();
     }
@@ -124,7 +124,7 @@ tol_ptx_value tol_ptx_compare_at(struct tol_ptx *ptx, struct tol_ptx_place at,
     bool is_float = type == TOL_PTX_F32 || type == TOL_PTX_F64 || type == TOL_PTX_F16;
     if ((unsigned)comparison >= TOL_PTX_COMPARISON_COUNT ||
         (!is_float && !tol_ptx_is_whole(type))) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "compare: there is none of .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "compare: there is no form for .%s",
                         tol_ptx_type_name(type));
         return tol_ptx_none();
     }
@@ -146,7 +146,7 @@ tol_ptx_value tol_ptx_select_at(struct tol_ptx *ptx, struct tol_ptx_place at,
     if (entry == NULL) return tol_ptx_none();
     tol_ptx_type type = entry->type;
     if (type == TOL_PTX_PRED) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "select: there is none of .pred");
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "select: there is no form for .pred");
         return tol_ptx_none();
     }
     if (!tol_ptx_use_type(ptx, at, "select", "the second value", b, type) ||
@@ -203,7 +203,7 @@ void tol_ptx_set_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_ptx_value 
     const struct tol_ptx_entry *entry = tol_ptx_use(ptx, at, "set", "the variable", variable);
     if (entry == NULL) return;
     if (!entry->variable) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "set: the value is no variable");
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "set: the value is not a variable");
         return;
     }
     if (!tol_ptx_use_type(ptx, at, "set", "the value", value, entry->type)) return;
@@ -237,8 +237,9 @@ tol_ptx_value tol_ptx_convert_at(struct tol_ptx *ptx, struct tol_ptx_place at, t
     if (entry == NULL) return tol_ptx_none();
     tol_ptx_type from = entry->type;
     if ((unsigned)type >= TOL_PTX_TYPE_COUNT || !has_conversion(type, from)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "convert: there is none from .%s to .%s",
-                        tol_ptx_type_name(from), tol_ptx_type_name(type));
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
+                        "convert: there is no conversion from .%s to .%s", tol_ptx_type_name(from),
+                        tol_ptx_type_name(type));
         return tol_ptx_none();
     }
     if (from == TOL_PTX_BF16) return widen_bf16(ptx, value);
@@ -265,7 +266,7 @@ tol_ptx_value tol_ptx_as_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_pt
     if (entry == NULL) return tol_ptx_none();
     if ((unsigned)type >= TOL_PTX_TYPE_COUNT || tol_ptx_bytes(type) == 0 ||
         tol_ptx_bytes(type) != tol_ptx_bytes(entry->type)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "as: a .%s has not as many bits as a .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "as: a .%s and a .%s differ in size",
                         tol_ptx_type_name(type), tol_ptx_type_name(entry->type));
         return tol_ptx_none();
     }
@@ -283,7 +284,7 @@ tol_ptx_value tol_ptx_join_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_
     tol_ptx_type half = entry->type;
     if ((unsigned)type >= TOL_PTX_TYPE_COUNT || tol_ptx_bytes(half) == 0 ||
         tol_ptx_bytes(type) != 2 * tol_ptx_bytes(half)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "join: a .%s is no half of a .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "join: a .%s is not half of a .%s",
                         tol_ptx_type_name(half), tol_ptx_type_name(type));
         return tol_ptx_none();
     }
@@ -304,7 +305,7 @@ void tol_ptx_split_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_ptx_type
     tol_ptx_type whole = entry->type;
     if ((unsigned)type >= TOL_PTX_TYPE_COUNT || tol_ptx_bytes(type) == 0 ||
         tol_ptx_bytes(whole) != 2 * tol_ptx_bytes(type)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "split: a .%s is no half of a .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "split: a .%s is not half of a .%s",
                         tol_ptx_type_name(type), tol_ptx_type_name(whole));
         return;
     }

@@ -30,8 +30,8 @@ static bool check_place(struct tol_ptx *ptx, struct tol_ptx_place at, const char
     }
     if (offset % (int32_t)bytes != 0) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
-                        "%s: the offset %d is no multiple of the %u bytes accessed", what, offset,
-                        bytes);
+                        "%s: the offset %d is not a multiple of the %u bytes accessed", what,
+                        offset, bytes);
         return false;
     }
     tol_ptx_type wide = space == TOL_PTX_GLOBAL ? TOL_PTX_U64 : TOL_PTX_U32;
@@ -117,7 +117,7 @@ void tol_ptx_add_to_memory_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_
     if (entry == NULL) return;
     tol_ptx_type type = entry->type;
     if (type != TOL_PTX_U32 && type != TOL_PTX_S32 && type != TOL_PTX_U64 && type != TOL_PTX_F32) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "add_to_memory: there is none of .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "add_to_memory: there is no form for .%s",
                         tol_ptx_type_name(type));
         return;
     }
@@ -140,7 +140,7 @@ tol_ptx_value tol_ptx_shuffle_xor_at(struct tol_ptx *ptx, struct tol_ptx_place a
     tol_ptx_type type = entry->type;
     if (tol_ptx_bytes(type) != 4 || lanes == 0 || lanes >= LANES) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
-                        "shuffle_xor: there is none of .%s with %u, which must be 1 to 31",
+                        "shuffle_xor: there is no form for .%s with %u, which must be 1 to 31",
                         tol_ptx_type_name(type), lanes);
         return tol_ptx_none();
     }
@@ -158,7 +158,7 @@ void tol_ptx_mma_at(struct tol_ptx *ptx, struct tol_ptx_place at, const tol_ptx_
     bool may =
         tol_ptx_may(ptx, at, "mma") && tol_ptx_has(ptx, at, "mma.sync.aligned.m16n8k16", 80, 70);
     if (may && type != TOL_PTX_F16X2 && type != TOL_PTX_BF16X2) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "mma: there is none of .%s",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "mma: there is no form for .%s",
                         tol_ptx_type_name(type));
         may = false;
     }

@@ -47,7 +47,7 @@ Test(ptx_mistakes, capabilities_have_a_range) {
     struct tol_ptx *p = NULL;
     static const int wrong[] = {69, 1000, 0, -75};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        MUST_FAIL(tol_ptx_create(wrong[i], &p), TOL_INVALID_ARGUMENT, "no compute capability");
+        MUST_FAIL(tol_ptx_create(wrong[i], &p), TOL_INVALID_ARGUMENT, "not a compute capability");
         cr_assert_null(p);
     }
     MUST(tol_ptx_create(70, &p));
@@ -59,26 +59,29 @@ Test(ptx_mistakes, capabilities_have_a_range) {
 Test(ptx_mistakes, operands_of_wrong_types_are_named) {
     WRONG(tol_ptx_add(s.p, s.x, s.n), "add: the second operand is a .u32 and must be a .f32");
     WRONG(tol_ptx_fma(s.p, s.x, s.x, s.at), "fma: the third operand is a .u64 and must be a .f32");
-    WRONG(tol_ptx_rsqrt(s.p, s.n), "rsqrt: there is none of .u32");
-    WRONG(tol_ptx_and(s.p, s.x, s.x), "and: there is none of .f32");
+    WRONG(tol_ptx_rsqrt(s.p, s.n), "rsqrt: there is no form for .u32");
+    WRONG(tol_ptx_and(s.p, s.x, s.x), "and: there is no form for .f32");
     WRONG(tol_ptx_op_at(s.p, TOL_PTX_HERE, (tol_ptx_op)99, s.x, s.x, s.x), "an unknown operation");
-    WRONG(tol_ptx_mul_wide(s.p, s.at, s.at), "mul_wide: there is none of .u64");
+    WRONG(tol_ptx_mul_wide(s.p, s.at, s.at), "mul_wide: there is no form for .u64");
     WRONG(tol_ptx_mul_wide(s.p, s.n, s.x), "mul_wide: the second operand is a .f32");
-    WRONG(tol_ptx_shift_left(s.p, s.x, s.n), "shift_left: there is none of .f32");
+    WRONG(tol_ptx_shift_left(s.p, s.x, s.n), "shift_left: there is no form for .f32");
     WRONG(tol_ptx_shift_right(s.p, s.n, s.at), "shift_right: the second operand is a .u64");
     WRONG(tol_ptx_compare(s.p, TOL_PTX_LT, s.x, s.n), "compare: the second operand is a .u32");
-    WRONG(tol_ptx_compare(s.p, (tol_ptx_comparison)7, s.x, s.x), "compare: there is none of .f32");
+    WRONG(tol_ptx_compare(s.p, (tol_ptx_comparison)7, s.x, s.x),
+          "compare: there is no form for .f32");
     WRONG(tol_ptx_select(s.p, s.n, s.x, s.x), "select: the condition is a .u32");
-    WRONG(tol_ptx_convert(s.p, TOL_PTX_BF16, s.n), "convert: there is none from .u32 to .bf16");
-    WRONG(tol_ptx_convert(s.p, TOL_PTX_F32, s.x), "convert: there is none from .f32 to .f32");
-    WRONG(tol_ptx_as(s.p, TOL_PTX_U64, s.x), "as: a .u64 has not as many bits as a .f32");
-    WRONG(tol_ptx_join(s.p, TOL_PTX_B32, s.x, s.x), "join: a .f32 is no half of a .b32");
+    WRONG(tol_ptx_convert(s.p, TOL_PTX_BF16, s.n),
+          "convert: there is no conversion from .u32 to .bf16");
+    WRONG(tol_ptx_convert(s.p, TOL_PTX_F32, s.x),
+          "convert: there is no conversion from .f32 to .f32");
+    WRONG(tol_ptx_as(s.p, TOL_PTX_U64, s.x), "as: a .u64 and a .f32 differ in size");
+    WRONG(tol_ptx_join(s.p, TOL_PTX_B32, s.x, s.x), "join: a .f32 is not half of a .b32");
     WRONG(tol_ptx_join(s.p, TOL_PTX_B64, s.x, s.n), "join: the upper half is a .u32");
-    WRONG(tol_ptx_shuffle_xor(s.p, s.at, 1), "shuffle_xor: there is none of .u64 with 1");
-    WRONG(tol_ptx_shuffle_xor(s.p, s.x, 32), "shuffle_xor: there is none of .f32 with 32");
+    WRONG(tol_ptx_shuffle_xor(s.p, s.at, 1), "shuffle_xor: there is no form for .u64 with 1");
+    WRONG(tol_ptx_shuffle_xor(s.p, s.x, 32), "shuffle_xor: there is no form for .f32 with 32");
     WRONG(tol_ptx_if(s.p, s.x), "if: the condition is a .f32 and must be a .pred");
     WRONG(tol_ptx_special(s.p, TOL_PTX_REGISTER_COUNT), "special: there is no such register");
-    WRONG(tol_ptx_set(s.p, s.x, s.x), "set: the value is no variable");
+    WRONG(tol_ptx_set(s.p, s.x, s.x), "set: the value is not a variable");
     WRONG(tol_ptx_set(s.p, tol_ptx_variable(s.p, s.x), s.n), "set: the value is a .u32");
 }
 
@@ -88,7 +91,7 @@ Test(ptx_mistakes, wrong_places_are_named) {
     WRONG(tol_ptx_load(s.p, TOL_PTX_SHARED, TOL_PTX_F32, s.at, 0),
           "load: the address is a .u64 and must be a .u32");
     WRONG(tol_ptx_load(s.p, TOL_PTX_GLOBAL, TOL_PTX_F32, s.at, 6),
-          "load: the offset 6 is no multiple of the 4 bytes accessed");
+          "load: the offset 6 is not a multiple of the 4 bytes accessed");
     WRONG(tol_ptx_load(s.p, TOL_PTX_GLOBAL, TOL_PTX_PRED, s.at, 0), "a .pred is not kept");
     WRONG(tol_ptx_load(s.p, TOL_PTX_SPACE_COUNT, TOL_PTX_F32, s.at, 0), "there is no such space");
     WRONG(tol_ptx_store_vector(s.p, TOL_PTX_GLOBAL, 4, s.at, 0,
@@ -97,7 +100,7 @@ Test(ptx_mistakes, wrong_places_are_named) {
     WRONG(tol_ptx_store_vector(s.p, TOL_PTX_GLOBAL, 2, s.at, 0, ((tol_ptx_value[]){s.x, s.n})),
           "store: a value is a .u32 and must be a .f32");
     WRONG(tol_ptx_add_to_memory(s.p, TOL_PTX_GLOBAL, s.at, 0, tol_ptx_f64(s.p, 1)),
-          "add_to_memory: there is none of .f64");
+          "add_to_memory: there is no form for .f64");
     WRONG(tol_ptx_shared(s.p, 50000), "shared: 50000 bytes, where a kernel has at most 49152");
     WRONG(tol_ptx_parameter(s.p, TOL_PTX_U32), "parameters come before");
 }
@@ -145,12 +148,12 @@ Test(ptx_mistakes, values_end_with_their_block) {
 
     s = scene(75);
     (void)tol_ptx_add(s.p, s.x, other.x); /* another builder's */
-    expect(s.p, __LINE__ - 1, TOL_INVALID_ARGUMENT, "no value of this builder");
+    expect(s.p, __LINE__ - 1, TOL_INVALID_ARGUMENT, "not a value of this builder");
     tol_ptx_destroy(other.p);
 }
 
 Test(ptx_mistakes, blocks_that_do_not_match_are_named) {
-    WRONG(tol_ptx_else(s.p), "else: the innermost block is no if");
+    WRONG(tol_ptx_else(s.p), "else: the innermost block is not an if");
     WRONG((tol_ptx_loop(s.p), tol_ptx_end(s.p)), "loop: there is no break_if");
     WRONG(tol_ptx_break_if(s.p, tol_ptx_compare(s.p, TOL_PTX_EQ, s.n, s.n)),
           "break_if: no loop is open");
@@ -161,13 +164,14 @@ Test(ptx_mistakes, blocks_that_do_not_match_are_named) {
     expect(s.p, __LINE__ - 2, TOL_INVALID_ARGUMENT, "what this line opened is not closed");
     s = scene(75);
     for (int i = 0; i < 70; i++) tol_ptx_loop(s.p);
-    expect(s.p, __LINE__ - 1, TOL_INVALID_ARGUMENT, "more than 64 blocks");
+    expect(s.p, __LINE__ - 1, TOL_INVALID_ARGUMENT, "more than 64 nested blocks");
 }
 
 Test(ptx_mistakes, wrong_modules_are_refused) {
     struct tol_ptx *p = NULL;
     const char *text = NULL;
-    MUST_FAIL(tol_ptx_create(61, &p), TOL_INVALID_ARGUMENT, "61 is no compute capability from 70");
+    MUST_FAIL(tol_ptx_create(61, &p), TOL_INVALID_ARGUMENT,
+              "61 is not a compute capability from 70");
     MUST_FAIL(tol_ptx_create(80, NULL), TOL_INVALID_ARGUMENT, "the result is NULL");
     MUST(tol_ptx_create(80, &p));
     MUST_FAIL(tol_ptx_finish(p, &text, NULL), TOL_INVALID_ARGUMENT, "the module has no kernel");
@@ -177,7 +181,7 @@ Test(ptx_mistakes, wrong_modules_are_refused) {
         struct tol_ptx *named = NULL;
         MUST(tol_ptx_create(80, &named));
         tol_ptx_kernel(named, names[i], 0);
-        expect(named, __LINE__ - 1, TOL_INVALID_ARGUMENT, "is no name");
+        expect(named, __LINE__ - 1, TOL_INVALID_ARGUMENT, "is not a valid name");
     }
     tol_ptx_end(p);
     expect(p, __LINE__ - 1, TOL_INVALID_ARGUMENT, "end: no kernel is open");

@@ -1,6 +1,6 @@
 /*
- * Modules and kernels of the PTX builder. A kernel's head is known when its body is closed, so the
- * body is kept apart until then.
+ * Modules and kernels of the PTX builder. A kernel's head is complete only when its body is closed,
+ * so the body is kept separately until then.
  */
 #include "ptx_state.h"
 
@@ -57,7 +57,7 @@ tol_status tol_ptx_create(int compute_capability, struct tol_ptx **result) {
     TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_ptx_create: the result is NULL");
     *result = NULL;
     TOL_CHECK(compute_capability >= CAPABILITY_MIN && compute_capability < 1000,
-              TOL_INVALID_ARGUMENT, "tol_ptx_create: %d is no compute capability from 70 on",
+              TOL_INVALID_ARGUMENT, "tol_ptx_create: %d is not a compute capability from 70 on",
               compute_capability);
     ptx = calloc(1, sizeof *ptx);
     TOL_CHECK(ptx != NULL && tol_ptx_text_open(&ptx->parameter_list) &&
@@ -151,10 +151,11 @@ void tol_ptx_kernel_at(struct tol_ptx *ptx, struct tol_ptx_place at, const char 
     } else if (ptx->depth > 0) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: the kernel %s is open", ptx->name);
     } else if (!is_name(name)) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: '%.40s' is no name",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: '%.40s' is not a valid name",
                         name != NULL ? name : "NULL");
     } else if (known) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: there is a kernel %s", name);
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: there is a kernel %s already",
+                        name);
     } else if (threads > 1024) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
                         "kernel: %u threads, and a block has at most 1024", threads);
@@ -209,8 +210,8 @@ tol_ptx_value tol_ptx_parameter_at(struct tol_ptx *ptx, struct tol_ptx_place at,
                                    tol_ptx_type type) {
     if (!tol_ptx_may(ptx, at, "parameter")) return tol_ptx_none();
     if ((unsigned)type >= TOL_PTX_TYPE_COUNT || tol_ptx_bytes(type) < 4) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "parameter: a .%s has not 32 or 64 bits",
-                        tol_ptx_type_name(type));
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
+                        "parameter: a .%s has neither 32 nor 64 bits", tol_ptx_type_name(type));
     } else if (ptx->has_body) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
                         "parameter: parameters come before the kernel's first instruction");
@@ -251,7 +252,7 @@ tol_ptx_value tol_ptx_shared_at(struct tol_ptx *ptx, struct tol_ptx_place at, si
 
 static void open_block(struct tol_ptx *ptx, struct tol_ptx_place at, enum tol_ptx_block_kind kind) {
     if (ptx->depth == TOL_PTX_DEPTH_MAX) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "more than %d blocks in each other",
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "more than %d nested blocks",
                         TOL_PTX_DEPTH_MAX);
         return;
     }
@@ -274,7 +275,7 @@ void tol_ptx_else_at(struct tol_ptx *ptx, struct tol_ptx_place at) {
     if (!tol_ptx_may(ptx, at, "else")) return;
     struct tol_ptx_block block = ptx->blocks[ptx->depth - 1];
     if (block.kind != TOL_PTX_THEN) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "else: the innermost block is no if");
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "else: the innermost block is not an if");
         return;
     }
     ptx->depth--;

@@ -395,7 +395,7 @@ Test(ptx_builder, the_target_is_the_least_that_has_it_all) {
     }
 }
 
-/* The macros evaluate each argument once: nothing is computed that is not asked for. */
+/* The macros evaluate each argument once: nothing else is computed. */
 Test(ptx_builder, each_instruction_is_written_once) {
     struct tol_ptx *p = NULL;
     const char *text = NULL;

@@ -1,8 +1,8 @@
 /*
  * Values of the PTX builder: their types, where they may be used, and how they are written.
  *
- * Blocks are nested, and what a block has made is gone when it is closed. So what is open has been
- * executed before, and no value can be read that was not written.
+ * Blocks are nested, and the values of a block are gone when it is closed. So the code of an open
+ * block was executed before, and no value can be read that was not written.
  */
 #include "ptx_state.h"
 
@@ -127,8 +127,8 @@ const struct tol_ptx_entry *tol_ptx_use(struct tol_ptx *ptx, struct tol_ptx_plac
                                         const char *what, const char *which, tol_ptx_value value) {
     const struct tol_ptx_entry *entry = entry_of(ptx, value);
     if (entry == NULL) {
-        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s is no value of this builder", what,
-                        which);
+        tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s is not a value of this builder",
+                        what, which);
     } else if (!entry->constant && !is_open(ptx, entry->block)) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s was made in a block that is closed",
                         what, which);

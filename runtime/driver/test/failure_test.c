@@ -129,7 +129,7 @@ static tol_status transfers_workload(struct tol_driver *driver, struct tol_conte
     tol_auto_context struct tol_context *second = NULL;
     tol_auto_buffer struct tol_buffer *there = NULL;
     tol_auto_transfer struct tol_transfer *transfer = NULL, *other = NULL;
-    const struct tol_transfer_rows rows = {8, 4, 0, 16, 8}, behind = {8, 2, 48, 8, 8},
+    const struct tol_transfer_rows rows = {8, 4, 0, 16, 8}, after = {8, 2, 48, 8, 8},
                                    before = {8, 2, 0, 16, 8};
     struct tol_transfer_options options;
     struct tol_place place = tol_place_of_buffer(buffer);
@@ -145,7 +145,7 @@ static tol_status transfers_workload(struct tol_driver *driver, struct tol_conte
     if (status == TOL_OK) status = tol_transfer_read(transfer, place, 0, bytes, 64);
     if (status == TOL_OK) status = tol_transfer_copy(transfer, place, 32, place, 0, 32);
     if (status == TOL_OK) status = tol_transfer_write_rows(transfer, place, bytes, &rows);
-    if (status == TOL_OK) status = tol_transfer_copy_rows(transfer, place, &behind, place, &before);
+    if (status == TOL_OK) status = tol_transfer_copy_rows(transfer, place, &after, place, &before);
     if (status == TOL_OK) status = tol_transfer_is_resident(transfer, place.address, &resident);
     if (status == TOL_OK) status = tol_device_count(driver, &count);
     if (status != TOL_OK || count < 2) return status;
@@ -318,7 +318,7 @@ static void count_success(struct tol_interpose_call *call, void *user) {
 
 /* The workload with its nth call refused. What was refused, if it came so far, is in refusal. */
 static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
-    test_life_begin(driver, n, 2);
+    test_scenario_begin(driver, n, 2);
     memset(made, 0, sizeof made);
     peers_are_apart = false;
     refusal = (struct test_refusal){
@@ -334,8 +334,8 @@ static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    uint64_t n = test_next_life(0);
-    for (;; n = test_next_life(n)) {
+    uint64_t n = test_next_scenario(0);
+    for (;; n = test_next_scenario(n)) {
         tol_status status = workload_without(driver, n);
         const enum tol_driver_index failed = refusal.refused;
         const char *name = tol_driver_function_name(failed);
@@ -392,7 +392,7 @@ static bool may_be_silent(enum tol_driver_index index) {
 Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    for (uint64_t n = test_next_life(0);; n = test_next_life(n)) {
+    for (uint64_t n = test_next_scenario(0);; n = test_next_scenario(n)) {
         tol_status status = workload_without(driver, n);
         if (refusal.refused == TOL_DRIVER_FUNCTIONS) break;
         cr_assert(status != TOL_OK || may_be_silent(refusal.refused),
@@ -403,7 +403,7 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
-/* A call that fails once for a reason that passes: transfers make it again, the others tell of it,
+/* A call that fails once for a reason that passes: transfers repeat it, the others report it,
  * and no one loses anything. */
 Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) {
     static const enum tol_driver_index retried[] = {
@@ -414,9 +414,9 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
     struct tol_driver *driver = driver_of_workloads();
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
-    uint64_t life = 1;
+    uint64_t scenario = 1;
     for (size_t i = 0; i < sizeof retried / sizeof retried[0]; i++) {
-        for (uint64_t nth = 1;; nth++, life++) {
+        for (uint64_t nth = 1;; nth++, scenario++) {
             const struct tol_interpose_rule rule = {.function =
                                                         tol_driver_function_name(retried[i]),
                                                     .nth = nth,
@@ -424,7 +424,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
                                                     .result = CUDA_ERROR_OUT_OF_MEMORY};
             const struct tol_interpose_options options = {
                 .rules = &rule, .rule_count = 1, .after = count_success};
-            test_life_begin(driver, life, 2);
+            test_scenario_begin(driver, scenario, 2);
             refusal = (struct test_refusal){.refused = TOL_DRIVER_FUNCTIONS};
             peers_are_apart = false;
             MUST(tol_interpose_install(driver, &options));

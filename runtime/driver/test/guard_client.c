@@ -91,7 +91,7 @@ static uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* One in so many, by a number and the seed. */
+/* True for one in n, by a number and the seed. */
 static bool happens(const struct client *c, uint64_t number, unsigned one_in) {
     return c->has_chaos && mixed(number * 2654435761u + c->chaos) % one_in == 0;
 }

@@ -11,7 +11,7 @@ static int status_of_child(bool locks) {
     const pid_t child = fork();
     if (child == 0) {
         pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-        signal(SIGABRT, SIG_DFL); /* Criterion's handler would tell of a crash of the test */
+        signal(SIGABRT, SIG_DFL); /* Criterion's handler would report a crash of the test */
         if (locks) pthread_mutex_lock(&mutex);
         pthread_mutex_unlock(&mutex);
         _exit(0);

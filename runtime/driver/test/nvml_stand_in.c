@@ -1,7 +1,7 @@
 /*
- * A stand-in for libnvidia-ml.so.1, for the tests: a library that answers what TOLLENS_TEST_NVML
- * says, in words such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is
- * not supported. "name=..." is last and goes to the end; "init=999" is the status of opening, and
+ * A stand-in for libnvidia-ml.so.1, for tests: it answers what TOLLENS_TEST_NVML says, in words
+ * such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is not supported.
+ * "name=..." is last and extends to the end; "init=999" is the status of initialisation, and
  * "others=100" the number of other processes.
  */
 #include <stdbool.h>
@@ -35,7 +35,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                             struct process *processes);
 const char *nvmlErrorString(int result);
 
-/* The text behind "word="; NULL where it is not there. */
+/* The text after "word="; NULL if it is not there. */
 static const char *find(const char *word) {
     const char *text = getenv("TOLLENS_TEST_NVML");
     const char *at = text != NULL ? strstr(text, word) : NULL;
@@ -169,7 +169,7 @@ EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value) {
     return small_number("width_max=", value);
 }
 
-/* Links with an even number are active, so many. */
+/* Links with an even number are active. */
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *is_active) {
     unsigned links = 0;
     (void)device;

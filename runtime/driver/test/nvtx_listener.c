@@ -1,9 +1,9 @@
 /*
- * libnvtx-listener.so: a tool that the tests load as Nsight loads its own, and that records the
- * ranges of the process. It uses NVTX's protocol alone, and nothing of the runtime.
+ * libnvtx-listener.so: a tool for the tests, loaded as Nsight is, that records the ranges of the
+ * process. It uses only NVTX's protocol, and nothing of the runtime.
  *
  * NVTX_LISTENER=decline: it wants nothing; incomplete: it offers no function that ends a range;
- * marks: it wants to be told of heaps and regions as well.
+ * marks: it wants heaps and regions as well.
  */
 #include "nvtx_listener.h"
 #include "core/nvtx_abi.h"

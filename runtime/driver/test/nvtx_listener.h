@@ -1,5 +1,5 @@
 /*
- * What the tests' listener keeps of a range.
+ * What the tests' listener records of a range.
  */
 #ifndef TOLLENS_NVTX_LISTENER_H
 #define TOLLENS_NVTX_LISTENER_H
@@ -10,7 +10,7 @@
 
 enum { NVTX_LISTENER_RANGES = 1024, NVTX_LISTENER_HEAPS = 64, NVTX_LISTENER_REGIONS = 1024 };
 
-/* A heap and a region that were told of. is_whole: all that came with it was as it must be, and the
+/* A reported heap or region. is_whole: everything that came with it was as it must be, and the
  * region is inside its heap. */
 struct nvtx_listener_heap {
     uint64_t begin, bytes;

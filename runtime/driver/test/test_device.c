@@ -20,7 +20,7 @@ bool test_on_gpu(void) {
     return device != NULL && strncmp(device, "cuda", 4) == 0;
 }
 
-/* The folder of this program, with a slash behind it. */
+/* The folder of this program, followed by a slash. */
 static void own_folder(char *path, size_t bytes) {
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
     path[length > 0 ? length : 0] = '\0';

@@ -26,7 +26,7 @@ void test_end(void);
 /* The path of a file under fixtures, in a static buffer; the test fails without it. */
 const char *test_fixture_path(const char *name);
 
-/* A file under fixtures, with a NUL behind its bytes; the test fails without it. Free it. */
+/* A file under fixtures, followed by a NUL; the test fails without it. Free it. */
 char *test_fixture(const char *name, size_t *bytes);
 
 /* The text of a file under fixtures/ptx, NUL-terminated; the test fails without it. Free it. */

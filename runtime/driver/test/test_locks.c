@@ -1,7 +1,7 @@
 /*
- * pthread_mutex_unlock for test programs, which are linked with --wrap=pthread_mutex_unlock: to
- * release a mutex that nobody holds is a mistake that POSIX leaves undefined and glibc accepts, so
- * that a lock that is not taken any more would go unnoticed until two threads meet.
+ * pthread_mutex_unlock for test programs, which are linked with --wrap=pthread_mutex_unlock. POSIX
+ * leaves the release of a mutex that is not held undefined and glibc accepts it, so a missing lock
+ * would go unnoticed until two threads meet.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ static const struct release releases[] = {
 };
 enum { RELEASES = sizeof releases / sizeof releases[0], WORDS = 256 };
 
-/* A call that must succeed; otherwise what it said goes to the parent, and the life ends. */
+/* A call that must succeed. If it fails, the message goes to the parent and the scenario ends. */
 #define LIVE(call)                                                                                 \
     do {                                                                                           \
         if ((call) != TOL_OK) return snprintf(said, bytes, "%s: %s", #call, tol_message()), false; \
@@ -109,7 +109,7 @@ static bool take(struct tol_context *context, enum tol_pool_source source, char 
     return true;
 }
 
-static bool live(const struct release *release, char *said, size_t bytes) {
+static bool run_scenario(const struct release *release, char *said, size_t bytes) {
     struct tol_driver *driver = NULL;
     struct tol_context *context = NULL;
     struct tol_module *module = NULL;
@@ -149,9 +149,9 @@ static void live_alone(const struct release *release) {
         snprintf(version, sizeof version, "%d", release->driver);
         setenv("TOLLENS_DEVICE", "soft", 1);
         setenv("TOLLENS_SOFT_DRIVER_VERSION", version, 1);
-        const bool lived = live(release, said, sizeof said);
+        const bool passed = run_scenario(release, said, sizeof said);
         const ssize_t length = (ssize_t)strlen(said);
-        _exit(write(ends[1], said, (size_t)length) == length && lived ? 0 : 1);
+        _exit(write(ends[1], said, (size_t)length) == length && passed ? 0 : 1);
     }
     close(ends[1]);
     const ssize_t length = read(ends[0], said, sizeof said - 1);

@@ -92,8 +92,8 @@ void tol_torch_free(void *address, size_t bytes, int device, void *stream) {
     if (address == NULL) return;
     if (!torch_blocks_remove((uintptr_t)address, &block)) {
         snprintf(what, sizeof what,
-                 "%p (%zu bytes, device %d, stream %p) is no block of this library, or was freed "
-                 "before",
+                 "%p (%zu bytes, device %d, stream %p) is not a block of this library, or was "
+                 "freed before",
                  address, bytes, device, stream);
         torch_report(what, "");
         return;

@@ -1,6 +1,6 @@
 /*
- * Arenas of a device in a list, and the routes: which thread allocates from which. All under the
- * device's lock.
+ * The arenas of a device in a list, and the routes: which thread allocates from which. All under
+ * the device's lock.
  */
 #include "torch_arena.h"
 

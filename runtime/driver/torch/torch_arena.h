@@ -1,11 +1,11 @@
 /*
- * Arenas: memory of a graph's own. A replay writes to all addresses that the graph was captured
- * with, also those whose blocks were freed in the capture. So these are reused only by the same
- * pool of PyTorch's, and given back only when PyTorch releases that pool.
+ * Arenas: memory that belongs to a graph. A replay writes to all addresses that the graph was
+ * captured with, including those of blocks that were freed during the capture. So these addresses
+ * are reused only by the same pool of PyTorch, and released only when PyTorch releases that pool.
  *
- * An arena takes segments from the device's pool and cuts them into blocks (pool/spans.h). A
- * freed piece serves the stream that freed it, and others when that stream has come to its end and
- * is not being captured: an order by an event would have to become a part of the graph.
+ * An arena takes segments from the device's pool and divides them into blocks (pool/spans.h). A
+ * freed piece can be reused by the stream that freed it, and by others once that stream is idle and
+ * not capturing: an order by an event would have to become part of the graph.
  */
 #ifndef TOLLENS_TORCH_ARENA_H
 #define TOLLENS_TORCH_ARENA_H

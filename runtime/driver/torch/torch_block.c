@@ -1,6 +1,6 @@
 /*
- * The table of blocks: linear probing, and a removed place is filled by those behind it, so that
- * there are no marks of what was.
+ * The table of blocks: linear probing; later entries move up into a removed place, so there are no
+ * tombstones.
  */
 #include "torch_block.h"
 
@@ -69,7 +69,7 @@ bool torch_blocks_add(const struct torch_block *block) {
     return has_room;
 }
 
-/* Takes a place out: each block behind it moves up unless it would go before its home. */
+/* Takes a place out: each later block moves up unless it would go before its home. */
 static void close_gap(struct part *part, size_t gap) {
     const size_t mask = part->room - 1;
     for (size_t at = (gap + 1) & mask; part->blocks[at].address != 0; at = (at + 1) & mask) {

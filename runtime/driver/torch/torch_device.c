@@ -1,9 +1,9 @@
 /*
- * Opening devices on demand, and what a call does to the thread and undoes.
+ * Opens devices on demand; what a call changes in the thread and restores.
  *
- * A stream is looked up without a lock in buckets that only grow: PyTorch has 32 streams a priority
- * and keeps them, and the table never forgets one. The driver's object and the devices are never
- * closed: PyTorch frees blocks until the process is gone.
+ * A stream is looked up without a lock in buckets that only grow: PyTorch has 32 streams per
+ * priority and keeps them, and the table never removes one. The driver and the devices are never
+ * closed, because PyTorch frees blocks until the process ends.
  */
 #include "torch_device.h"
 
@@ -22,10 +22,10 @@ static _Atomic(struct torch_device *) devices[TORCH_DEVICES];
 static double fractions[TORCH_DEVICES];
 static atomic_int device_count; /* as PyTorch says; 0: it has not */
 
-/* PyTorch's programs take and give the same memory in each step, and their peak is what counts:
- * nothing is given back, and all blocks lie on pages, where a freed one serves larger and smaller
- * ones. A mapping of its own would serve its own size alone, and sizes vary with the input. Above
- * 0.5 % more than the peak idle pages are remapped first, within the time that this may take. */
+/* PyTorch's programs allocate and free the same memory in each step, and their peak is what counts:
+ * nothing is released, and all blocks are on pages, where larger and smaller blocks can reuse a
+ * freed one. A separate mapping could be reused only for its own size, and sizes vary with the
+ * input. At 0.5 % above the peak, idle pages are remapped first, within a budget of time. */
 static void use_torch_profile(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->first_bytes = options->page_bytes;
@@ -56,7 +56,7 @@ static tol_status choose_profile(const struct tol_device *device,
                     wanted);
 }
 
-/* A number with k, m or g behind it, or none. */
+/* A number, optionally followed by k, m or g. */
 static tol_status read_limit(const char *text, size_t *bytes) {
     char *end = NULL;
     const unsigned long long number = strtoull(text, &end, 10);
@@ -68,7 +68,7 @@ static tol_status read_limit(const char *text, size_t *bytes) {
     if (end == text || *end != '\0' || text[0] == '-' || number > SIZE_MAX / unit) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
                         "TOLLENS_TORCH_LIMIT is \"%s\": it must be a number of bytes, with k, m "
-                        "or g behind it for KiB, MiB and GiB",
+                        "or g after it for KiB, MiB and GiB",
                         text);
     }
     *bytes = (size_t)number * unit;

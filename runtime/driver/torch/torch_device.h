@@ -1,6 +1,6 @@
 /*
- * The state of a device: its pool, the streams that were seen, captures, frees that wait. And how a
- * call begins and ends: with this device's context current and captures left alone.
+ * The state of a device: its pool, the streams seen so far, captures, pending frees. And how a call
+ * begins and ends: with this device's context current and captures left alone.
  */
 #ifndef TOLLENS_TORCH_DEVICE_H
 #define TOLLENS_TORCH_DEVICE_H
@@ -38,7 +38,7 @@ struct torch_device {
     _Atomic(uint64_t) recorded, refused; /* counts: frees that had to wait, failed allocations */
 };
 
-/* What a call found and leaves behind. */
+/* What a call found and restores at its end. */
 struct torch_visit {
     CUcontext before;
     CUstreamCaptureMode mode;

@@ -240,7 +240,7 @@ Test(torch_graph, a_pool_without_a_capture_keeps_streams_in_order) {
     torch_scene_must_be_clean();
 }
 
-/* As PyTorch's side streams in a capture: the first block on one is asked for in the capture. */
+/* As PyTorch's side streams in a capture: the first block on one is allocated in the capture. */
 Test(torch_graph, a_stream_is_first_used_while_it_is_captured) {
     const struct torch_library *torch = torch_scene_open(1);
     const struct tol_driver_table *driver = torch_scene_driver();

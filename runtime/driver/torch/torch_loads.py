@@ -17,7 +17,7 @@ AMP = torch.bfloat16
 
 
 class Layer(nn.Module):
-    """One layer of a decoder: attention and a gated product, each behind a norm."""
+    """One layer of a decoder: attention and a gated product, each after a norm."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ def kv_cache(device: str, scale: float, seed: int) -> Callable[[], None]:
             for _ in range(layers)]})
 
     def extend(request: dict) -> None:
-        request["length"] += 8  # a step stands for eight tokens
+        request["length"] += 8  # a step represents eight tokens
         if request["length"] <= request["cache"][0].shape[2]:
             return
         for i, old in enumerate(request["cache"]):

@@ -1,4 +1,4 @@
-"""Tollens behind torch.cuda.MemPool, beside PyTorch's own allocator: a process of its own, because
+"""Tollens in torch.cuda.MemPool, beside PyTorch's own allocator: a separate process, because
 an allocator is chosen once. The properties of PyTorch's TestMemPool.
 
     python3 runtime/driver/torch/torch_mempool_test.py

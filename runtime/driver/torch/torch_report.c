@@ -66,7 +66,7 @@ static void *in_library(const char *library, const char *name) {
         memcpy(&(function), &found_here, sizeof found_here);                                       \
     } while (0)
 
-/* A virtual table's first functions, behind two words: two destructors, then what(). */
+/* A virtual table's first functions, after two words: two destructors, then what(). */
 static void destroy(void *error) {
     void (*destructor)(void *) = NULL;
     memcpy(&destructor, *(void **)error, sizeof destructor);
@@ -120,7 +120,7 @@ _Noreturn void torch_throw(bool out_of_memory) {
         throw_torch(out_of_memory, allocate, throw);
         throw_standard(allocate, throw);
     }
-    /* Without a C++ runtime nobody could catch anything, and NULL would be written to. */
+    /* Without a C++ runtime no code could catch an exception, and the program would use NULL. */
     fprintf(stderr, "%s\n", reason);
     abort();
 }

@@ -1,6 +1,5 @@
 /*
- * Telling the program: what went wrong, on stderr and to the thread. PyTorch's signatures have no
- * room for a reason.
+ * Reports errors: on stderr and to the thread. PyTorch's signatures have no parameter for a reason.
  */
 #ifndef TOLLENS_TORCH_REPORT_H
 #define TOLLENS_TORCH_REPORT_H

@@ -1,5 +1,5 @@
 /*
- * The scene of a test: everything is of its own process, and goes with it.
+ * The scene of a test: everything belongs to the test's process and ends with it.
  */
 #include "torch_scene.h"
 

@@ -40,7 +40,7 @@ def need_kernels() -> None:
 
 
 def block(size: int, device: int = 0) -> torch.Tensor:
-    """An uninitialised block of so many bytes."""
+    """An uninitialised block of bytes."""
     return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
 
 

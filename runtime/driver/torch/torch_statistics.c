@@ -1,5 +1,5 @@
 /*
- * What all devices have, as JSON: on request, and to a file when the process ends.
+ * The statistics of all devices as JSON: on request, and to a file when the process ends.
  */
 #include "tollens/torch.h"
 

@@ -20,7 +20,7 @@ static void fill(CUdeviceptr at, unsigned char value, size_t bytes, CUstream str
     cr_assert_eq(torch_scene_driver()->cuMemsetD8Async(at, value, bytes, stream), CUDA_SUCCESS);
 }
 
-/* Many writes of one value behind each other, so that a stream has work for a while. */
+/* Many successive writes of one value, so that a stream has work for a while. */
 static void fill_long(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream) {
     const int writes = bytes > TORCH_MIB ? LARGE_WRITES : WRITES;
     for (int i = 0; i < writes; i++) fill(at, value, bytes, stream);
@@ -40,7 +40,7 @@ static void settle(CUstream stream) {
     cr_assert_eq(torch_scene_driver()->cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 
-/* Attaching: PyTorch's context is used, and nothing is made before it is asked for. */
+/* Attaching: PyTorch's context is used, and nothing is created before its first use. */
 Test(torch, nothing_is_opened_before_the_first_allocation) {
     char text[200];
     const struct torch_library *torch = torch_scene_open(1);
@@ -103,8 +103,8 @@ Test(torch, a_stream_has_its_memory_again_at_once) {
     torch_scene_must_be_clean();
 }
 
-/* There is room for one block: the second stream gets that of the first, behind its work. */
-Test(torch, another_stream_is_ordered_behind_the_work_before_the_free) {
+/* Only one block fits: the second stream gets that of the first, after its work. */
+Test(torch, another_stream_is_ordered_after_the_work_before_the_free) {
     setenv("TOLLENS_TORCH_LIMIT", "32m", 1);
     torch_scene_open(1);
     CUstream one = torch_scene_stream(), two = torch_scene_stream();
@@ -115,7 +115,7 @@ Test(torch, another_stream_is_ordered_behind_the_work_before_the_free) {
     fill(other, 2, 20 * TORCH_MIB, two);
     settle(two);
     settle(one);
-    cr_assert_eq(byte_at(other), 2, "the first stream's work came behind");
+    cr_assert_eq(byte_at(other), 2, "the first stream's work came after");
     torch_scene_must_be_clean();
 }
 

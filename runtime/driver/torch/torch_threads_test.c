@@ -41,7 +41,7 @@ static void write_block(struct worker *worker, struct live *live) {
     }
 }
 
-/* A second stream writes behind the first, and is recorded. */
+/* A second stream writes after the first, and is recorded. */
 static void pass_on(struct worker *worker, struct live *live) {
     const struct tol_driver_table *driver = torch_scene_driver();
     CUstream other = worker->streams[draw(worker, STREAMS)];

@@ -78,7 +78,7 @@ def replay(allocator: str, events: list[tuple[int, int]]) -> dict[str, Any]:
             blocks.pop(number, None)
         else:
             blocks[number] = torch.empty(size, dtype=torch.uint8, device="cuda")
-    steps = [behind - before for before, behind in zip(calls, calls[1:])]
+    steps = [after - before for before, after in zip(calls, calls[1:])]
     return {"allocator": allocator, **memory.numbers(), "driver_calls_of_steps": steps}
 
 

@@ -1,5 +1,5 @@
 /*
- * A list in the order of the frees, and events that are used again.
+ * A list in the order of the frees, and reused events.
  */
 #include "torch_waiting.h"
 
@@ -128,7 +128,7 @@ void torch_wait_add(struct torch_device *device, const struct torch_block *block
     struct torch_waiting *waiting = calloc(1, sizeof *waiting);
     struct torch_event **events = calloc(block->uses->count, sizeof(struct torch_event *));
     if (waiting == NULL || events == NULL) {
-        /* It stays a block of the pool: nobody gets memory that work may still use. */
+        /* It stays allocated in the pool, because work may still use it. */
         torch_report("no host memory to free a block later, so it is never freed", "");
         free(waiting);
         free(events);

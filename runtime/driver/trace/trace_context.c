@@ -1,5 +1,6 @@
 /*
- * A context's part of a trace: its events, made when it is opened and given back when it is closed.
+ * A context's part of a trace: its events, created when it is opened and destroyed when it is
+ * closed.
  */
 #include "trace_state.h"
 
@@ -100,7 +101,7 @@ void tol_trace_read_all(bool closes) {
 
 void tol_trace_close_device(CUdevice device) {
     CUcontext handle = NULL;
-    /* Which context it is, the driver tells to those who retain it. */
+    /* The driver reports which context it is only to a call that retains it. */
     if (tol_trace.driver->cuDevicePrimaryCtxRetain(&handle, device) != CUDA_SUCCESS) return;
     if (handle != NULL) read_some(handle, true);
     tol_trace.driver->cuDevicePrimaryCtxRelease_v2(device);

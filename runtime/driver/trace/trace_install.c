@@ -1,5 +1,5 @@
 /*
- * Beginning and ending a trace.
+ * Starting and ending a trace.
  */
 #include "core/check.h"
 #include "core/monotonic.h"

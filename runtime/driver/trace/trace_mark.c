@@ -1,6 +1,6 @@
 /*
  * Marks: moments that other parts of the runtime, and programs, put into the trace. They are rare,
- * so one lock and memory of each one's own will do.
+ * so one lock and separate allocations suffice.
  */
 #include "core/monotonic.h"
 #include "trace_state.h"

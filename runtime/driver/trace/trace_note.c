@@ -1,5 +1,5 @@
 /*
- * Noting calls and device work: what happens in the path, as little as can be.
+ * Records calls and device work: the part in the path of calls, kept as short as possible.
  */
 #include "trace_state.h"
 
@@ -11,7 +11,7 @@
 /* The handles up to DEFAULT_STREAMS are NULL and CUDA's legacy and per-thread default streams. */
 enum { DEFAULT_STREAMS = 2, PLACES = 8 };
 
-/* What a call queues, where its stream stands among the arguments, and its bytes. */
+/* What a call queues, which argument is its stream, and its bytes. */
 static const struct work {
     enum tol_driver_index index;
     enum tol_trace_kind kind;
@@ -34,19 +34,19 @@ static const struct work {
 
 static unsigned char work_of[TOL_DRIVER_FUNCTIONS]; /* 1 + the place in works; 0: none */
 
-/* What a thread remembers of a stream: how things stood behind its latest operation there, which
- * has an event behind it or will have. */
+/* What a thread remembers of a stream: the state after its latest operation there, which
+ * is or will be followed by an event. */
 struct note_place {
     CUstream stream; /* NULL: nothing is known */
     unsigned gates;
     uint64_t ended_ns; /* when that operation's call came back */
 };
 
-/* What a thread remembers, so that the path has no lock and asks the driver nothing. */
+/* What a thread remembers, so that the path takes no lock and makes no driver call. */
 static _Thread_local struct {
     struct tol_trace_operation *current; /* of the call that it is in */
     struct note_place *place;            /* of that call's stream; NULL: it is no operation */
-    struct tol_trace_run *run;           /* its own; NULL: it is one thread too many */
+    struct tol_trace_run *run;           /* its own; NULL: there are too many threads */
     struct tol_trace_context *context;   /* that is current in it, as of generation */
     unsigned generation;
     struct note_place places[PLACES]; /* by the streams' handles; one may put another out */
@@ -165,7 +165,7 @@ static void end_own_run(void) {
     own.has_run = false;
 }
 
-/* Puts an event in front of an operation. false: it could not be. */
+/* Records an event before an operation. false: it failed. */
 static bool put_begin(struct tol_trace_operation *operation) {
     size_t at = (size_t)(operation - own.context->operations);
     operation->has_begin = true;
@@ -186,7 +186,8 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&
                 tol_trace_run_take(own.run);
     if (!own.joins) end_own_run();
-    /* What other threads have there, or anywhere, since a default stream is behind all others. */
+    /* What other threads have there, or anywhere, since a default stream is ordered after all
+     * others. */
     bool is_default = (uintptr_t)stream <= DEFAULT_STREAMS;
     if (!is_known) tol_trace_runs_end(stream, is_default ? own.context : NULL);
     if (operation == NULL) return NULL;
@@ -204,7 +205,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
 }
 
 /* Calls that put something on a stream which is no operation, or end one, and where that stream
- * stands among their arguments. */
+ * is among their arguments. */
 static bool is_gate(enum tol_driver_index index, unsigned *stream_at) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuStreamWaitEvent:
@@ -279,12 +280,12 @@ static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
     return true;
 }
 
-/* Without an event behind an operation, the next needs one of its own in front. */
+/* If no event follows an operation, the next one needs an event before it. */
 static void end(const struct tol_interpose_call *call) {
     struct tol_trace_operation *operation = own.current;
     struct note_place *place = own.place;
     bool had_run = own.joins, is_known = false;
-    /* Read in front of the event: what is queued behind it is then seen by the next operation. */
+    /* Read before the event: the next operation then sees what is queued after it. */
     unsigned gates = atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
     own.current = NULL;
     if (operation != NULL && call->result == CUDA_SUCCESS) {

@@ -1,5 +1,5 @@
 /*
- * Reading a context's events, off the path of any call, and making times of them.
+ * Reads a context's events, outside of the path of calls, and computes times from them.
  */
 #include "trace_state.h"
 
@@ -61,7 +61,7 @@ static double least(double a, double b) {
     return a < b ? a : b;
 }
 
-/* An operation that has its own event behind it, or the head of those that share. Without an event
+/* An operation followed by its own event, or the head of those that share one. Without an event
  * in front it began when the one before it on its stream had ended, or, if it was called later than
  * that, with its call. */
 static void derive_head(const struct tol_trace_context *context,

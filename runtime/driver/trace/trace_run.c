@@ -1,8 +1,9 @@
 /*
- * Runs: the operations of a burst that share an event. Each thread has room for one.
+ * Runs: the operations of a burst that share an event. Each thread has at most one.
  *
- * It stays open between the thread's calls, so that another thread can end it in time: who is about
- * to queue something else on the stream, to capture or destroy it, and who collects.
+ * A run stays open between the thread's calls, so another thread must be able to end it: one that
+ * is about to queue other work on the stream, to capture or destroy the stream, or to collect the
+ * trace.
  */
 #include "trace_state.h"
 
@@ -28,7 +29,7 @@ bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_oper
 
 void tol_trace_run_end(struct tol_trace_run *run) {
     if (!change(run, TOL_TRACE_RUN_ENDING)) {
-        /* What comes next on the stream must be behind the event, and no new run begins before. */
+        /* What comes next on the stream must come after the event, and no new run begins before. */
         while (atomic_load(&run->state) == TOL_TRACE_RUN_ENDING) sched_yield();
         return;
     }

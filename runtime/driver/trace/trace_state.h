@@ -59,14 +59,14 @@ struct tol_trace_operation {
     bool is_late;   /* of a head: its event was recorded when the stream may have been idle */
     bool is_collected;
     atomic_bool is_queued; /* the driver has it */
-    atomic_bool is_ended;  /* of a head: the event behind the last is recorded; then nobody joins */
+    atomic_bool is_ended;  /* of a head: the event after the last is recorded; no other joins */
 };
 
 struct tol_trace_context {
     CUcontext handle;
     CUstream stream;             /* for the clock: nothing else is on it */
     CUevent origin, spare;       /* the zero of the device's times; the second clock point */
-    double origin_ns, per_ms_ns; /* the host's clock at origin; what it goes in a device's ms */
+    double origin_ns, per_ms_ns; /* the host's clock at origin; its advance per ms of the device */
     struct tol_trace_operation *operations;
     CUevent *ends, *begins; /* of the operation at the same place */
     size_t usable;          /* that have events */
@@ -78,15 +78,16 @@ enum tol_trace_run_state {
     TOL_TRACE_RUN_NONE,
     TOL_TRACE_RUN_OPEN,
     TOL_TRACE_RUN_TAKEN, /* its thread is in a call that adds to it */
-    TOL_TRACE_RUN_ENDING /* somebody records its event */
+    TOL_TRACE_RUN_ENDING /* a thread records its event */
 };
 
-/* Operations of one thread that wait for the event behind the last of them. While it is open,
- * anyone may record that event: its thread, who collects, and who is about to queue something else
- * on the stream or to end it. What is not atomic is its thread's; while it ends, the ender's. */
+/* Operations of one thread that wait for the event after the last of them. While it is open,
+ * several threads may record that event: its own, one that collects, and one that is about to queue
+ * other work on the stream or to destroy it. Fields that are not atomic belong to its thread, or,
+ * while it ends, to the thread that ends it. */
 struct tol_trace_run {
     _Alignas(64) atomic_int state;
-    _Atomic(CUstream) stream; /* this and context, anyone may look at */
+    _Atomic(CUstream) stream; /* any thread may read this and context */
     _Atomic(struct tol_trace_context *) context;
     struct tol_trace_operation *head;
     uint64_t ended_ns; /* when the latest one's call came back */
@@ -169,7 +170,7 @@ bool tol_trace_run_take(struct tol_trace_run *run);
  * not be, and their times will not be known. */
 bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_operation *head);
 
-/* Ends a run that is open, and waits for whoever is ending it. */
+/* Ends a run that is open, or waits for the thread that is ending it. */
 void tol_trace_run_end(struct tol_trace_run *run);
 
 /* Ends all threads' runs on a stream, or in a context: the other is NULL. */

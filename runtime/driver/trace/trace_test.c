@@ -32,7 +32,7 @@ static unsigned count(const char *text, const char *what) {
     return found;
 }
 
-/* The number behind the name of an event and a member: "ts", "dur". -1: it is not there. */
+/* The number after the name of an event and a member: "ts", "dur". -1: it is not there. */
 static double number(const char *text, const char *name, const char *member) {
     const char *at = strstr(text, name);
     at = at != NULL ? strstr(at, member) : NULL;
@@ -67,7 +67,7 @@ Test(trace, has_calls_and_device_work_in_order) {
     cr_assert(count(text, "\"cuLaunchKernel\",\"cat\":\"driver\"") == 3, "%s", text);
     cr_assert(count(text, "\"fill\",\"cat\":\"kernel\"") == 3, "%s", text);
     cr_assert(count(text, "\"cat\":\"copy\"") == 1 && strstr(text, "\"bytes\":4096") != NULL);
-    /* The kernel began behind the beginning of its call, and the copy behind the kernels. */
+    /* The kernel began after the beginning of its call, and the copy after the kernels. */
     double call = number(text, "\"cuLaunchKernel\",\"cat\":\"driver\"", "\"ts\":"),
            kernel = number(text, "\"fill\",\"cat\":\"kernel\"", "\"ts\":"),
            copy = number(text, "cuMemcpyDtoHAsync_v2\",\"cat\":\"copy\"", "\"ts\":");

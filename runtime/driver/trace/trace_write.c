@@ -59,7 +59,7 @@ static unsigned row_of(struct writer *w, CUstream stream) {
     return STREAM_ROWS + w->stream_count++;
 }
 
-/* Parts keep the host's clock, so that processes stand where they were. */
+/* Parts keep the host's clock, so that processes keep their order in time. */
 static double us_of(const struct writer *w, double ns) {
     return (w->is_part ? ns : ns - (double)tol_trace.begin_ns) * 1e-3;
 }

@@ -1,5 +1,5 @@
 /*
- * Blocks that move from one pool to another: a place there, a copy, and the place here freed.
+ * Moves blocks from one pool to another: allocates there, copies, and frees here.
  */
 #include "core/check.h"
 #include "core/nvtx.h"

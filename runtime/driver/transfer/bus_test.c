@@ -19,7 +19,7 @@ struct bus {
     struct tol_links links; /* as they were while copies ran */
 };
 
-/* The best bytes a second of the batches. The links are read while the first one runs. */
+/* The best bytes per second of the batches. The links are read while the first one runs. */
 static double best_rate(struct bus *bus, enum tol_pcie_direction direction) {
     double best = 0;
     void *data = NULL;

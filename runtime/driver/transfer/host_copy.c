@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of writes, and of reads unless their design says otherwise: one thread more is worth its waking
- * from so many bytes on, and one that spins from fewer; pieces grow to no less than this, since the
- * device rests 3 us between two; and parts of so many bytes are packed side by side, each an eighth
- * of a piece where that is less. */
+/* A copy uses one more sleeping helper per HELPER_BYTES, or one more spinning helper per
+ * SPINNER_BYTES. Pieces grow to at least PIECE_MIN, because the device idles between two pieces. */
 enum { HELPER_BYTES = 1 << 20, SPINNER_BYTES = 128 << 10, PIECE_MIN = 512 << 10 };
-enum { PART_BYTES = 256 << 10, PART_MIN = 64 << 10, PARTS = 8 };
+
+/* What a thread copies at once. A write packs an eighth of a piece, from PART_MIN to PART_MAX. */
+enum { READ_PART = 16 << 10, PART_MAX = 256 << 10, PART_MIN = 64 << 10, PARTS = 8 };
 
 /* ---- one range ---- */
 
@@ -21,9 +21,8 @@ struct range {
     CUdeviceptr device;
     char *host;
     size_t bytes, piece_bytes, part_bytes;
-    size_t first_bytes, ramp; /* so many pieces are smaller: the first, twice, four times ... */
+    size_t first_bytes, ramp; /* the first ramp pieces have first_bytes, then twice that, ... */
     enum tol_transfer_pack way;
-    enum tol_read_copy copy; /* of a read */
 };
 
 static size_t piece_begin(const struct range *range, size_t piece) {
@@ -53,7 +52,7 @@ static void copy_part(enum tol_transfer_pack way, void *to, const void *from, si
     }
 }
 
-/* How many bytes a part has that begins at an offset of its piece; the last piece lacks some. */
+/* The bytes of the part that begins at an offset of its piece. The last piece may be shorter. */
 static size_t part_at(const struct range *range, size_t piece, size_t offset) {
     size_t bytes = bytes_of(range, piece);
     if (offset >= bytes) return 0;
@@ -73,12 +72,7 @@ static void unpack_range(const void *copy, size_t piece, size_t part, const char
     const size_t offset = part * range->part_bytes;
     const size_t bytes = part_at(range, piece, offset);
     char *to = range->host + piece_begin(range, piece) + offset;
-    if (bytes == 0) return;
-    if (range->copy == TOL_READ_AS_OPTIONS) {
-        copy_part(range->way, to, stage + offset, bytes);
-    } else {
-        tol_read_copy_as(range->copy, to, stage + offset, bytes);
-    }
+    if (bytes > 0) copy_part(range->way, to, stage + offset, bytes);
 }
 
 static CUresult queue_write(const void *copy, size_t piece, char *stage,
@@ -95,14 +89,9 @@ static CUresult queue_read(const void *copy, size_t piece, char *stage,
                                         bytes_of(range, piece), stream);
 }
 
-/* So many bytes are worth a thread that has to be woken. */
-static size_t helper_bytes(const struct tol_transfer *transfer, bool is_write) {
-    return is_write ? HELPER_BYTES : transfer->reads.helper_bytes;
-}
-
-static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes, bool is_write) {
+static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
     const struct tol_transfer_options *options = &transfer->options;
-    size_t worth = bytes / helper_bytes(transfer, is_write), near = bytes / SPINNER_BYTES;
+    size_t worth = bytes / HELPER_BYTES, near = bytes / SPINNER_BYTES;
     if (near > options->spinners) near = options->spinners;
     if (worth < near && options->spin_us > 0) worth = near;
     return worth < options->threads - 1 ? worth : options->threads - 1;
@@ -111,10 +100,10 @@ static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes, boo
 /* The sizes of pieces and parts. */
 static void cut(const struct tol_transfer *transfer, struct range *range, bool is_write) {
     const struct tol_transfer_options *options = &transfer->options;
-    const size_t least = is_write ? PIECE_MIN : transfer->reads.piece_bytes;
-    /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
+    /* If there would be too few blocks to keep all threads and the device busy, pieces are
+     * smaller. */
     size_t even = range->bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
-    if (even < least) even = least;
+    if (even < PIECE_MIN) even = PIECE_MIN;
     range->piece_bytes = options->block_bytes;
     if (even < range->piece_bytes) range->piece_bytes = (even + 4095) & ~(size_t)4095;
     if (range->piece_bytes > options->block_bytes) range->piece_bytes = options->block_bytes;
@@ -124,8 +113,8 @@ static void cut(const struct tol_transfer *transfer, struct range *range, bool i
     }
     range->part_bytes = (range->piece_bytes / PARTS + 4095) & ~(size_t)4095;
     if (range->part_bytes < PART_MIN) range->part_bytes = PART_MIN;
-    if (range->part_bytes > PART_BYTES) range->part_bytes = PART_BYTES;
-    if (!is_write && transfer->reads.part_bytes > 0) range->part_bytes = transfer->reads.part_bytes;
+    if (range->part_bytes > PART_MAX) range->part_bytes = PART_MAX;
+    if (!is_write) range->part_bytes = READ_PART;
 }
 
 static tol_status copy_range(struct tol_transfer *transfer, struct tol_place place, size_t offset,
@@ -134,11 +123,10 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
     struct range range = {.device = place.address + offset,
                           .host = host,
                           .bytes = bytes,
-                          .way = is_write ? transfer->options.pack : transfer->options.unpack,
-                          .copy = transfer->reads.copy};
+                          .way = is_write ? transfer->options.pack : transfer->options.unpack};
     struct tol_pieces pieces = {.transfer = transfer,
-                                .helpers = helpers_for(transfer, bytes, is_write),
-                                .is_small = bytes < helper_bytes(transfer, is_write),
+                                .helpers = helpers_for(transfer, bytes),
+                                .is_small = bytes < HELPER_BYTES,
                                 .copy = &range,
                                 .call = is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                 .pack = is_write ? pack_range : NULL,
@@ -182,14 +170,16 @@ out:
 
 struct batch {
     const struct tol_transfer_item *items;
-    size_t *first; /* of each piece the first item, and behind the last one the count */
+    size_t *first; /* the first item of each piece; after the last piece, the count */
 };
 
-/* The device's range of an item, and how many items from it on lie in one piece on the device. */
+/* The device address of an item. */
 static CUdeviceptr begin_of(const struct tol_transfer_item *item) {
     return item->place.address + item->offset;
 }
 
+/* The item after the last of those, from item on, that are adjacent on the device; *bytes is the
+ * sum of their sizes. */
 static size_t joined(const struct batch *batch, size_t item, size_t end, size_t *bytes) {
     const struct tol_transfer_item *items = batch->items;
     size_t next = item + 1;
@@ -248,7 +238,7 @@ static CUresult queue_batch_read(const void *copy, size_t piece, char *stage,
     return result;
 }
 
-/* Groups items that fit a block together, and runs them; larger ones go alone. */
+/* Copies consecutive items that fit into one block together, and larger items alone. */
 static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
                              const struct tol_transfer_item *items, bool is_write) {
     tol_status status = TOL_OK;
@@ -285,8 +275,8 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
             bytes += items[end].bytes;
         }
         batch.first[pieces.count] = end;
-        pieces.helpers = helpers_for(transfer, bytes, is_write);
-        pieces.is_small = bytes < helper_bytes(transfer, is_write);
+        pieces.helpers = helpers_for(transfer, bytes);
+        pieces.is_small = bytes < HELPER_BYTES;
         if (bytes > 0) TOL_TRY(tol_pieces_run(&pieces));
         if (end < count) {
             const struct tol_transfer_item *item = &items[end++];

@@ -1,9 +1,9 @@
 /*
  * Copies from one device to another.
  *
- * Where the devices reach each other, access is enabled and the driver copies. Where they do not,
- * or the driver will not enable it, data goes through two portable staging blocks, the one being
- * filled by the one device while the other device empties the other.
+ * If the devices can access each other, access is enabled and the driver copies. Otherwise, or if
+ * the driver does not enable it, data goes through two portable staging blocks: one device fills
+ * one block while the other device empties the other.
  */
 #include "core/deadline.h"
 #include "core/monotonic.h"
@@ -131,8 +131,8 @@ out:
     return status;
 }
 
-/* Two, where the second block can be had at once: who waits for it may wait for another copy that
- * waits, too. */
+/* Two, if the second block is free: waiting for it could mean waiting for another copy that also
+ * waits. */
 static tol_status open_hops(struct tol_transfer *to, struct tol_transfer *from, struct hop *hops,
                             size_t *count) {
     tol_status status = TOL_OK;
@@ -165,7 +165,7 @@ static void close_hops(struct tol_transfer *to, struct tol_transfer *from, struc
         if (hop->arrived.handle != NULL) {
             to->context->functions->cuEventDestroy_v2(hop->arrived.handle);
         }
-        /* A block whose copy to the destination never ended is nobody's any more. */
+        /* A block whose copy to the destination never ended is not reused. */
         if (hop->stage != NULL && !hop->arriving) {
             tol_stages_give(&from->stages, hop->stage, hop->leaving);
         }

@@ -1,16 +1,14 @@
 /*
- * Copies in pieces: the calling thread alone queues work for the device, and it and its helpers
- * copy between the program's memory and the staging blocks. Helpers may ask the driver whether a
- * piece is there (reads.h), one at a time; what it answers but yes is the caller's to see.
+ * Copies in pieces. Only the calling thread makes driver calls; it and its helpers copy between the
+ * program's memory and the staging blocks.
  *
- * A piece is what the device copies at once, and its parts are what threads copy side by side. The
- * pieces go through the blocks in turn, so piece n of b blocks has block n modulo b, and has to
- * wait for piece n - b only. Parts are taken in order, so the first pieces are there first.
+ * A piece is what the device copies at once. Several threads copy the parts of a piece in parallel.
+ * With b blocks, piece n uses block n modulo b, so it waits only for piece n - b. Threads take
+ * parts in order, so the first pieces are complete first.
  *
- * The first failure stops all. Whatever happened, no block is given back while a copy uses it.
+ * The first failure stops all threads. No block is released while a copy uses it.
  */
 #include "core/deadline.h"
-#include "core/monotonic.h"
 #include "transfer_state.h"
 
 #include <assert.h>
@@ -18,12 +16,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A block on the way. */
+/* A staging block of this copy. */
 struct piece_slot {
     struct tol_stage *stage;
-    atomic_size_t next;  /* the piece that may have the block, and no other */
-    atomic_size_t full;  /* the number behind the piece whose bytes lie in it */
-    atomic_size_t parts; /* of that piece, packed or unpacked */
+    atomic_size_t next;  /* the only piece that may use the block now */
+    atomic_size_t full;  /* one more than the number of the piece whose bytes are in it */
+    atomic_size_t parts; /* the packed or unpacked parts of that piece */
 };
 
 /* What the threads of one copy share. */
@@ -32,20 +30,17 @@ struct piece_run {
     struct piece_slot *slots;
     size_t slot_count;
     pthread_t caller;
-    atomic_size_t claimed;  /* parts that threads of the host have taken on */
+    atomic_size_t claimed;  /* parts that threads have taken */
     atomic_size_t unpacked; /* pieces */
-    atomic_bool stopped;    /* something failed, or all is done */
-    size_t queued;          /* pieces given to the driver, by the caller */
-    atomic_size_t recorded; /* of them that have an event behind them */
-    atomic_size_t arrived;  /* of them that the device is done with; changed by who asks */
-    atomic_flag is_asking;  /* a thread asks whether the next one is */
+    atomic_bool stopped;    /* a step failed, or the copy is done */
+    /* The caller alone uses these. */
+    size_t queued;   /* pieces given to the driver */
+    size_t recorded; /* of these, the pieces followed by an event */
+    size_t arrived;  /* of these, the pieces that the device has finished */
     bool has_stirred;
-    size_t caller_parts;
-    uint64_t arrival_ns; /* when the last one was seen; only where notes are taken */
 };
 
-/* Between two looks at something that another thread or the device is to change: first at once,
- * then after a sleep. */
+/* Polls something that another thread or the device changes: first without a pause, then with. */
 struct patience {
     unsigned looks;
     struct timespec since;
@@ -83,7 +78,7 @@ static bool is_stopped(const struct piece_run *run) {
 
 /* ---- the host's part ---- */
 
-/* Whether the host's part of a piece can be done now. */
+/* Whether threads can pack or unpack a piece now. */
 static bool is_ready(const struct piece_run *run, size_t piece) {
     struct piece_slot *slot = slot_of(run, piece);
     return run->pieces->pack != NULL ? is_at(&slot->next, piece) : is_at(&slot->full, piece + 1);
@@ -98,7 +93,7 @@ static void do_part(struct piece_run *run, size_t number) {
     } else {
         pieces->unpack(pieces->copy, piece, part, slot->stage->data);
     }
-    /* Who does the last part hands the block on. */
+    /* The thread that finishes the last part passes the block on. */
     if (atomic_fetch_add_explicit(&slot->parts, 1, memory_order_acq_rel) + 1 < pieces->parts)
         return;
     atomic_store_explicit(&slot->parts, 0, memory_order_relaxed);
@@ -110,64 +105,30 @@ static void do_part(struct piece_run *run, size_t number) {
     }
 }
 
-/* Takes in the piece that was queued first, if the device is done with it. Of several threads that
- * ask, one does. The piece's event is not recorded again before it is taken in. */
-static CUresult ask(struct piece_run *run, bool *moved) {
-    CUresult result = CUDA_ERROR_NOT_READY;
-    const struct tol_transfer *transfer = run->pieces->transfer;
-    if (atomic_flag_test_and_set_explicit(&run->is_asking, memory_order_acquire)) return result;
-    const size_t piece = run->arrived;
-    if (piece == run->recorded) goto out;
-    struct piece_slot *slot = slot_of(run, piece);
-    result = transfer->context->functions->cuEventQuery(slot->stage->done.handle);
-    if (result != CUDA_SUCCESS) goto out;
-    if (transfer->notes != NULL && piece + 1 == run->pieces->count) run->arrival_ns = tol_now_ns();
-    run->arrived = piece + 1;
-    *moved = true;
-    if (run->pieces->pack != NULL) {
-        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
-    } else {
-        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
-    }
-out:
-    atomic_flag_clear_explicit(&run->is_asking, memory_order_release);
-    return result;
-}
-
 static bool is_read(const struct piece_run *run) {
     return run->pieces->pack == NULL;
 }
 
-/* Waits until a part is ready. false: it never will be. */
-static bool await_part(struct piece_run *run, size_t number, bool asks) {
+/* Waits until a part is ready. false: the copy has stopped. */
+static bool await_part(struct piece_run *run, size_t number) {
     struct patience patience = {0};
     while (!is_ready(run, number / run->pieces->parts)) {
-        bool moved = false;
         if (is_stopped(run)) return false;
-        if (asks) (void)ask(run, &moved);
-        if (!moved) wait_a_little(&patience);
+        wait_a_little(&patience);
     }
     return !is_stopped(run);
 }
 
 static void help(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
-    struct tol_transfer *transfer = run->pieces->transfer;
-    const bool asks = is_read(run) && transfer->reads.shares_asking &&
-                      tol_context_enter(transfer->context) == TOL_OK;
-    size_t done = 0;
     for (;;) {
         size_t number = atomic_fetch_add_explicit(&run->claimed, 1, memory_order_relaxed);
-        if (number >= count || !await_part(run, number, asks)) break;
+        if (number >= count || !await_part(run, number)) return;
         do_part(run, number);
-        done++;
     }
-    if (transfer->notes == NULL || done == 0) return;
-    transfer->notes->threads++;
-    transfer->notes->parts += done;
 }
 
-/* The caller takes on the next part only where it need not wait for it. */
+/* The caller takes the next part only if that part is ready. */
 static bool help_once(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
     size_t number = atomic_load_explicit(&run->claimed, memory_order_relaxed);
@@ -176,7 +137,6 @@ static bool help_once(struct piece_run *run) {
         return false;
     }
     do_part(run, number);
-    run->caller_parts++;
     return true;
 }
 
@@ -190,7 +150,7 @@ static tol_status queue(struct piece_run *run, size_t piece) {
     struct tol_retry retry = {.policy = &transfer->retry};
     struct tol_stage *stage = slot_of(run, piece)->stage;
     CUresult result = CUDA_SUCCESS;
-    run->queued++; /* a piece may be several calls, and the last alone have failed */
+    run->queued++; /* before the calls: of several, the last alone may fail */
     do {
         result = pieces->queue(pieces->copy, piece, stage->data, context->functions,
                                transfer->stream->handle);
@@ -217,15 +177,26 @@ static bool can_queue(const struct piece_run *run) {
                                      : is_at(&slot->next, run->queued);
 }
 
+/* Takes in the piece that was queued first, if the device has finished it. */
 static tol_status take_in(struct piece_run *run, bool *moved) {
-    tol_status status = TOL_OK;
-    if (run->arrived == run->queued) return TOL_OK;
-    const CUresult result = ask(run, moved);
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) {
-        status = tol_context_fail(run->pieces->transfer->context, __FILE__, __LINE__,
-                                  "cuEventQuery", (int)result, "waiting for a piece of a copy");
+    struct tol_context *context = run->pieces->transfer->context;
+    const size_t piece = run->arrived;
+    if (piece == run->recorded) return TOL_OK;
+    struct piece_slot *slot = slot_of(run, piece);
+    const CUresult result = context->functions->cuEventQuery(slot->stage->done.handle);
+    if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
+    if (result != CUDA_SUCCESS) {
+        return tol_context_fail(context, __FILE__, __LINE__, "cuEventQuery", (int)result,
+                                "waiting for a piece of a copy");
     }
-    return status;
+    run->arrived = piece + 1;
+    *moved = true;
+    if (run->pieces->pack != NULL) {
+        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
+    } else {
+        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
+    }
+    return TOL_OK;
 }
 
 static tol_status check_headway(struct piece_run *run, struct patience *patience) {
@@ -240,7 +211,7 @@ static tol_status check_headway(struct piece_run *run, struct patience *patience
         TOL_CHECK(
             ms < most_ms, TOL_TIMEOUT,
             "a copy has made no progress in %u ms: of %zu pieces, %zu are queued and %zu are done",
-            most_ms, run->pieces->count, run->queued, (size_t)run->arrived);
+            most_ms, run->pieces->count, run->queued, run->arrived);
     }
 out:
     return status;
@@ -251,7 +222,7 @@ static bool is_over(struct piece_run *run) {
     return run->pieces->pack != NULL || is_at(&run->unpacked, run->pieces->count);
 }
 
-/* While the device is at work and the caller is not, helpers are woken for the next small copy. */
+/* Wakes helpers for the next small copy while the device works and the caller waits. */
 static void stir_once(struct piece_run *run) {
     const struct tol_pieces *pieces = run->pieces;
     if (!pieces->is_small || run->has_stirred || run->queued < pieces->count) return;
@@ -259,15 +230,9 @@ static void stir_once(struct piece_run *run) {
     tol_team_stir(&pieces->transfer->team, (unsigned)pieces->helpers);
 }
 
-/* Where the caller only leads, it still unpacks what nobody else may come for. */
-static bool may_help(const struct piece_run *run) {
-    return !is_read(run) || !run->pieces->transfer->reads.leads_only || run->arrived == run->queued;
-}
-
 static tol_status lead(struct piece_run *run) {
     tol_status status = TOL_OK;
     struct patience patience = {0};
-    size_t arrived = 0;
     while (!is_over(run)) {
         bool moved = false;
         if (can_queue(run)) {
@@ -275,9 +240,7 @@ static tol_status lead(struct piece_run *run) {
             moved = true;
         }
         TOL_TRY(take_in(run, &moved));
-        moved = moved || run->arrived != arrived; /* a helper may have asked */
-        arrived = run->arrived;
-        if (!moved && may_help(run)) moved = help_once(run);
+        if (!moved) moved = help_once(run);
         if (moved) {
             patience.looks = 0;
             continue;
@@ -307,7 +270,7 @@ static void work(void *user) {
     }
 }
 
-/* Blocks for a copy: one for sure, and of the others as many as are to be had. */
+/* Takes staging blocks: waits for the first, and takes up to want - 1 more that are free now. */
 static tol_status take_slots(struct piece_run *run, size_t want) {
     tol_status status = TOL_OK;
     struct tol_transfer *transfer = run->pieces->transfer;
@@ -339,7 +302,7 @@ static void give_slots(struct piece_run *run) {
     free(run->slots);
 }
 
-/* After a failure: what flies may have an event behind it or not, but the stream has an end. */
+/* After a failure, waits for the stream: not every queued piece has an event. */
 static void land(struct piece_run *run, tol_status status) {
     int result = tol_message_cuda();
     char message[TOL_MESSAGE_BYTES];
@@ -348,29 +311,17 @@ static void land(struct piece_run *run, tol_status status) {
     (void)tol_fail_again(status, result, message);
 }
 
-/* What the device can do at once, before helpers are woken: each takes some microseconds. */
+/* A read queues pieces before it wakes helpers, since a wake-up takes some microseconds. */
 static tol_status queue_first(struct piece_run *run) {
     tol_status status = TOL_OK;
     assert(run->slot_count > 0);
-    if (!is_read(run) || !run->pieces->transfer->reads.queues_first) return TOL_OK;
+    if (!is_read(run)) return TOL_OK;
     while (status == TOL_OK && can_queue(run)) status = queue(run, run->queued);
     return status;
 }
 
-static void note(const struct piece_run *run, uint64_t begin_ns) {
-    struct tol_read_notes *notes = run->pieces->transfer->notes;
-    if (notes == NULL || !is_read(run)) return;
-    notes->copies++;
-    notes->threads += run->caller_parts > 0;
-    notes->parts += run->caller_parts;
-    notes->caller_parts += run->caller_parts;
-    notes->arrival_ns += run->arrival_ns - begin_ns;
-}
-
 tol_status tol_pieces_run(struct tol_pieces *pieces) {
-    const uint64_t begin_ns = pieces->transfer->notes != NULL ? tol_now_ns() : 0;
-    struct share share = {
-        .run = {.pieces = pieces, .caller = pthread_self(), .is_asking = ATOMIC_FLAG_INIT}};
+    struct share share = {.run = {.pieces = pieces, .caller = pthread_self()}};
     struct piece_run *run = &share.run;
     const size_t parts = pieces->count * pieces->parts;
     if (pieces->helpers > parts - 1) pieces->helpers = parts - 1;
@@ -383,7 +334,6 @@ tol_status tol_pieces_run(struct tol_pieces *pieces) {
         status = share.status;
     }
     if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) land(run, status);
-    if (status == TOL_OK) note(run, begin_ns);
     give_slots(run);
     return status;
 }

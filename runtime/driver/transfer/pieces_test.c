@@ -1,5 +1,5 @@
 /*
- * What copies in pieces stand on: the team of threads, and the staging blocks.
+ * What copies in pieces use: the team of threads, and the staging blocks.
  */
 #include "test/test_device.h"
 #include "staging.h"
@@ -210,7 +210,7 @@ static CUresult queue_slow(const void *copy, size_t piece, char *stage,
     return driver->cuMemcpyHtoDAsync_v2(slow_target, stage, 16, stream);
 }
 
-/* The deadline is for a copy that stands still. What the caller itself packs is headway, however
+/* The deadline is for a copy without progress. What the caller itself packs is headway, however
  * long all of it takes: here more than the deadline, alone and before the device has anything. */
 Test(pieces, the_host_at_work_is_no_copy_that_hangs, .fini = test_end, .timeout = 120) {
     const unsigned words[4] = {3, 1, 4, 1};

@@ -1,7 +1,7 @@
 /*
  * Copies of rows: packed on the host into staging blocks, spread by the device's own 2-D copy.
  *
- * A row that is longer than a block is cut; then a piece is a part of one row.
+ * If a row is longer than a block, it is divided, and a piece is a part of one row.
  */
 #include "transfer_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * Taking, making and giving back staging blocks.
+ * Acquiring, creating and releasing staging blocks.
  */
 #include "staging.h"
 

@@ -14,7 +14,7 @@
 #include "retry.h"
 
 struct tol_stage {
-    struct tol_event done; /* behind the copy that uses it */
+    struct tol_event done; /* recorded after the copy that uses it */
     char *data;
     bool is_lost;
     struct tol_stage *next;
@@ -38,7 +38,7 @@ void tol_stages_open(struct tol_stages *stages, struct tol_context *context, siz
 /* Frees the blocks, except those that a copy still uses after TOL_DEADLINE_MS. */
 void tol_stages_close(struct tol_stages *stages);
 
-/* The NUMA node that those pages of free blocks are on that the kernel tells of; -1: it tells of
+/* The NUMA node of the pages of free blocks, as far as the kernel reports it; -1: it reports
  * none, or they are on several. The caller holds the lock. */
 int tol_stages_node(const struct tol_stages *stages);
 

@@ -1,5 +1,6 @@
 /*
- * One loop for each width: the first bytes up to a line of the cache and the last are memcpy's.
+ * One loop per vector width; memcpy copies the bytes before the first and after the last whole
+ * cache line.
  */
 #include "streamed.h"
 

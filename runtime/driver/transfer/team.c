@@ -1,5 +1,5 @@
 /*
- * Waking, joining in, and being done.
+ * Waking helpers, joining the work, and ending it.
  */
 #include "team.h"
 
@@ -120,7 +120,7 @@ void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (
     work(user);
     if (!mine) return;
     pthread_mutex_lock(&team->lock);
-    team->wanted = 0; /* who has not come by now has nothing left to do */
+    team->wanted = 0; /* a helper that has not joined by now has nothing left to do */
     pthread_mutex_unlock(&team->lock);
     for (int i = 0; i < LOOKS && team->running > 0; i++) look_away();
     pthread_mutex_lock(&team->lock);

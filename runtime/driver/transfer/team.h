@@ -1,9 +1,9 @@
 /*
  * Team: threads that help the calling one, because one host thread copies a fifth of what PCI
- * Express carries. They are started when first needed. In between some look for the next work for a
- * while, and then all sleep. To wake one costs the caller some microseconds, and it comes 50 us
- * later: so small work is shared with those alone that are awake, and the others are woken for the
- * work that may follow, while the caller has to wait anyway.
+ * Express carries. They are started when first needed. Some of them poll for the next work for a
+ * while, and then all sleep. Waking one costs the caller some microseconds, and it starts about 50
+ * us later. So small work is shared only with threads that are awake, and the caller wakes the
+ * others for later work while it has to wait anyway.
  */
 #ifndef TOLLENS_TEAM_H
 #define TOLLENS_TEAM_H
@@ -16,11 +16,11 @@
 enum { TOL_TEAM_THREADS = 32 };
 
 struct tol_team {
-    pthread_mutex_t lock; /* guards all below; who spins reads the atomic ones without it */
+    pthread_mutex_t lock; /* guards all below; spinning threads read the atomic ones without it */
     pthread_cond_t wake, done;
     pthread_t threads[TOL_TEAM_THREADS];
     unsigned count;    /* of helper threads */
-    unsigned spinners; /* so many of them may spin */
+    unsigned spinners; /* the most of them that may spin */
     uint64_t spin_ns;  /* for so long */
     unsigned spinning; /* that do now */
     unsigned sleeping;

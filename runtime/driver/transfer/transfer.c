@@ -1,5 +1,5 @@
 /*
- * A transfer's making and ending, copies on the device, and what is known of an address.
+ * Creating and destroying a transfer, copies on the device, and checks of addresses.
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
@@ -51,7 +51,6 @@ tol_status tol_transfer_create(struct tol_context *context,
     transfer = calloc(1, sizeof *transfer);
     TOL_CHECK(transfer != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a transfer");
     tol_transfer_default(&transfer->options);
-    tol_read_design_default(&transfer->reads);
     if (options != NULL) transfer->options = *options;
     struct tol_transfer_options *o = &transfer->options;
     if (o->threads > TOL_TEAM_THREADS) o->threads = TOL_TEAM_THREADS;

@@ -6,12 +6,10 @@
 
 #include "tollens/stream.h"
 #include "tollens/transfer.h"
-#include "reads.h"
 #include "staging.h"
 #include "team.h"
 
-/* A copy goes through so many staging blocks at most, and all copies at once through twice as
- * many: 4 of 8 MiB reach 0.95 of pinned bandwidth on an H200, 8 of 4 MiB no more. */
+/* The most staging blocks of one copy; all copies together use at most twice this number. */
 enum { TOL_TRANSFER_BLOCKS = 4 };
 
 /* Devices whose access is remembered, by ordinal. */
@@ -21,14 +19,12 @@ struct tol_transfer {
     struct tol_context *context;
     struct tol_stream *stream;
     struct tol_transfer_options options;
-    struct tol_read_design reads; /* may be set as long as no copy runs, by benchmarks and tests */
-    struct tol_read_notes *notes; /* of copies to the host; NULL: none are taken */
     struct tol_retry_policy retry;
     struct tol_stages stages;
     struct tol_team team;
     size_t pitch_max;
-    /* Identities of contexts whose memory this context was given access to. Asking and enabling
-     * again costs two calls a copy. */
+    /* Identities of contexts whose memory this context was given access to. Querying and enabling
+     * again costs two calls per copy. */
     _Atomic(uint64_t) reached[TOL_TRANSFER_PEERS];
     _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
 };

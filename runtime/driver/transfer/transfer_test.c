@@ -66,7 +66,7 @@ Test(transfer, what_is_written_is_read_whatever_its_size, .fini = test_end, .tim
             cr_assert(memcmp(data, back + 1, bytes) == 0, "%zu bytes differ", bytes);
             cr_assert(back[0] == 0 && back[bytes + 1] == 0, "%zu bytes: too many", bytes);
             MUST(tol_buffer_read_at(buffer, offset + bytes, back, 1));
-            cr_assert_eq(back[0], 0xee, "%zu bytes wrote behind their end", bytes);
+            cr_assert_eq(back[0], 0xee, "%zu bytes wrote past their end", bytes);
             free(data);
             free(back);
         }
@@ -120,7 +120,7 @@ Test(transfer, a_batch_is_copied_whole_in_few_pieces, .fini = test_end) {
     unsigned char *data = new_pattern(MIB, 5), *back = calloc(1, MIB);
     size_t at = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        /* Of all sizes: none, small, and some beyond a block; gaps behind some of them. */
+        /* Of all sizes: none, small, and some beyond a block; gaps after some of them. */
         size_t bytes = i % 100 == 50 ? 40 * KIB : i % 7 == 0 ? 0 : 13 * (i % 60);
         items[i] = (struct tol_transfer_item){tol_place_of_buffer(buffer), at, data + at, bytes};
         at += bytes + (i % 3 == 0 ? 5 : 0);
@@ -134,7 +134,7 @@ Test(transfer, a_batch_is_copied_whole_in_few_pieces, .fini = test_end) {
     for (size_t i = 0; i < COUNT; i++) {
         size_t begin = items[i].offset, end = begin + items[i].bytes;
         cr_assert(memcmp(back + begin, data + begin, items[i].bytes) == 0, "item %zu", i);
-        if (i % 3 == 0) cr_assert_eq(back[end], 0, "item %zu wrote behind its end", i);
+        if (i % 3 == 0) cr_assert_eq(back[end], 0, "item %zu wrote past its end", i);
         items[i].host = back + begin;
     }
     memset(back, 0, MIB);
@@ -186,7 +186,7 @@ Test(transfer, rows_keep_their_places, .fini = test_end) {
             const unsigned char *row = flat + 11 + y * other.device_pitch;
             cr_assert(memcmp(row, data + y * rows->host_pitch, rows->width) == 0,
                       "shape %zu, row %zu", s, y);
-            cr_assert_eq(row[rows->width], 0, "shape %zu, behind row %zu", s, y);
+            cr_assert_eq(row[rows->width], 0, "shape %zu, after row %zu", s, y);
         }
         memset(flat, 0, 128 * KIB);
         MUST(tol_transfer_read_rows(transfer, tol_place_of_buffer(two), flat, &other));

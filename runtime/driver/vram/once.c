@@ -1,5 +1,5 @@
 /*
- * The reservation, and blocks by their addresses.
+ * The reservation, and blocks by address.
  */
 #include "once.h"
 
@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* So many times the device's memory passes through before an address comes back; fewer, down to the
- * bytes of the second number, where the process has not so many addresses left. */
+/* An address is reused only after allocations of this multiple of the device's memory; of less,
+ * down to the second number in bytes, if the process has fewer addresses left. */
 enum { ADDRESS_TIMES = 32, ADDRESS_LEAST = 64 << 20 };
 
 tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_once: windows of addresses over frames of memory. See once.h.
+ * The fields of struct tol_once: windows of addresses over frames of memory. See once.h.
  */
 #ifndef TOLLENS_ONCE_STATE_H
 #define TOLLENS_ONCE_STATE_H
@@ -7,7 +7,7 @@
 #include "core/context_state.h"
 
 struct tol_once_stats {
-    uint64_t live_blocks, live_bytes; /* as they were asked for */
+    uint64_t live_blocks, live_bytes; /* as requested */
     uint64_t held_bytes;              /* from the driver */
     uint64_t windows;                 /* mapped now */
 };
@@ -21,10 +21,10 @@ struct tol_once_block {
     uint32_t granule; /* its first, of the window */
     bool is_freed;
     uint32_t holds;
-    uint64_t bytes; /* as they were asked for */
+    uint64_t bytes; /* as requested */
 };
 
-/* Addresses with memory behind them. Its blocks were handed out from low to high, and so they are
+/* Addresses with memory. Its blocks were handed out from low to high, and so they are
  * sorted. A large block is the only one of its window, which has a frame to itself. */
 struct tol_window {
     struct tol_frame *frame;

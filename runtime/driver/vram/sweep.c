@@ -1,5 +1,5 @@
 /*
- * Finding room in frames, mapping them for another sweep, and unmapping what is over.
+ * Finds free granules in frames, maps frames for another sweep, and unmaps what is not needed.
  */
 #include "sweep.h"
 
@@ -38,7 +38,7 @@ static size_t page_of(const struct tol_once *once, CUdeviceptr address) {
     return (size_t)((address - once->begin) / once->page_bytes);
 }
 
-/* count pages that nothing lives in, at the cursor or behind it; page_count: there are none. */
+/* The first of count pages without a live block, at or after the cursor; page_count: none. */
 static size_t find_pages(const struct tol_once *once, size_t count) {
     size_t from = once->page_cursor;
     for (int turn = 0; turn < 2; turn++, from = 0) {
@@ -172,7 +172,7 @@ static void mark(struct tol_frame *frame, uint32_t first, uint32_t count, bool u
     frame->free = used ? frame->free - count : frame->free + count;
 }
 
-/* The first run of count free granules at from or behind it; the frame's end: there is none. */
+/* The first run of count free granules at or after from; the frame's end: there is none. */
 static uint32_t find_run(const struct tol_frame *frame, uint32_t from, uint32_t count) {
     const uint32_t end = granules_of(frame->bytes);
     if (frame->free < count || count > end - from) return end;
@@ -188,7 +188,7 @@ static uint32_t find_run(const struct tol_frame *frame, uint32_t from, uint32_t 
     return end;
 }
 
-/* An open frame with room for granules behind its cursor; in sweep the first that has it if swept
+/* An open frame with space for granules after its cursor; in sweep the first that has it if swept
  * anew. */
 static struct tol_frame *find_open(struct tol_once *once, uint32_t granules, uint32_t *at,
                                    struct tol_frame **sweep) {

@@ -1,6 +1,6 @@
 /*
- * The functions of specifications 000 and 002: one driver and one set of devices a process, opened
- * when they are first needed and kept to its end; a failure to open is tried again the next time.
+ * The functions of specifications 000 and 002: one driver and one set of devices per process,
+ * opened when first needed and kept until it ends. If opening fails, the next call tries again.
  */
 #include "tollens/vram.h"
 
@@ -86,7 +86,7 @@ int vram_malloc(void **ptr, size_t bytes) {
     *ptr = NULL;
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "vram_malloc: bytes is 0");
     status = this_device(&device);
-    /* That a device could not be opened is no matter of how much was asked for. */
+    /* A device that could not be opened fails requests of any size. */
     if (status != TOL_OK) return VRAM_E_DRIVER;
     TOL_TRY(tol_once_allocate(device->once, bytes, &address));
     *ptr = (void *)(uintptr_t)address;

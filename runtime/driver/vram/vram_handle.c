@@ -1,6 +1,5 @@
 /*
- * Handles: a name is a place in a table and how often the place was given, so that a name of the
- * past is known for one.
+ * Handles: a handle is an index in a table and a generation, so that an old handle is recognised.
  */
 #include "tollens/vram.h"
 
@@ -138,7 +137,7 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
     TOL_CHECK(vram != NULL && memory != NULL, TOL_INVALID_ARGUMENT,
               "tol_vram_allocate: an argument is NULL");
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of an allocation is 0");
-    /* Charged before the driver is asked, so that two threads cannot pass the limit together. */
+    /* Charged before the driver is called, so that two threads cannot pass the limit together. */
     pthread_mutex_lock(&vram->lock);
     if (vram->limit != 0 && (bytes > vram->limit || vram->used > vram->limit - bytes)) {
         status =

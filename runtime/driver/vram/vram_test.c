@@ -1,8 +1,8 @@
 /*
  * The C API of specifications 000 and 002. Each MUST of specification 002 has a number here, in the
- * order in which it stands there: VO-1 is vram_malloc, VO-2 vram_free, VO-3 vram_memcpy_h2d, VO-4
+ * order: VO-1 is vram_malloc, VO-2 vram_free, VO-3 vram_memcpy_h2d, VO-4
  * vram_memcpy_d2h, VO-5 vram_get_info; VO-6 and VO-7 are specification 000's vram_set_device and
- * vram_get_device_count, VO-8 the security requirements and VO-9 the tests that are asked for.
+ * vram_get_device_count, VO-8 the security requirements and VO-9 the required tests.
  */
 #include "test/test_device.h"
 
@@ -209,7 +209,7 @@ Test(vram, vo_3_3_and_4_3_and_8_2_copies_stay_inside_their_allocation, .init = u
         {0, 1001, VRAM_E_INVALID},
         {1, 1000, VRAM_E_INVALID},
         {999, 2, VRAM_E_INVALID},
-        {1000, 1, VRAM_E_INVALID}, /* in the rounding behind the end */
+        {1000, 1, VRAM_E_INVALID}, /* in the rounding after the end */
         {1023, 1, VRAM_E_INVALID},
         {500, SIZE_MAX, VRAM_E_INVALID},
         {500, SIZE_MAX - 499, VRAM_E_INVALID},

@@ -1,8 +1,8 @@
 /*
- * The hooks of a watch, and its life.
+ * The hooks of a watch; its creation and destruction.
  *
  * Before a call, its blocks are found, the rules judge it, and the blocks count it: one lookup and
- * one lock. A call that fails, which is rare, is taken back behind it.
+ * one lock. If a call fails, which is rare, its counts are undone afterwards.
  */
 #include "core/check.h"
 #include "core/monotonic.h"

@@ -1,5 +1,5 @@
 /*
- * The bytes that kernels have truly read and written, where the driver tells them.
+ * The bytes that kernels have read and written, if the driver reports them.
  */
 #include "core/check.h"
 #include "core/libcuda_state.h"
@@ -39,12 +39,12 @@ static void on_kernel(const struct tol_accesses *accesses, void *user) {
 tol_status tol_watch_accesses(struct tol_watch *watch, struct tol_driver *driver) {
     tol_status status = TOL_OK;
     TOL_CHECK(watch != NULL && driver != NULL, TOL_INVALID_ARGUMENT, "watch or driver is NULL");
-    TOL_CHECK(watch->teller == NULL, TOL_INVALID_ARGUMENT, "the watch is told of accesses already");
+    TOL_CHECK(watch->teller == NULL, TOL_INVALID_ARGUMENT, "the watch receives accesses already");
     TOL_CHECK(driver->tell_accesses != NULL, TOL_UNSUPPORTED,
-              "%s does not tell what kernels access; the soft device does",
+              "%s does not report what kernels access; the soft device does",
               tol_driver_path(driver));
     TOL_CHECK(driver->tell_accesses(on_kernel, watch) == CUDA_SUCCESS, TOL_INVALID_ARGUMENT,
-              "another watch is told of accesses: there is one a process");
+              "another watch of this process receives accesses");
     watch->teller = driver->tell_accesses;
 out:
     return status;

@@ -1,6 +1,6 @@
 /*
- * An alarm: counted, kept as the first one's sentence, written as a line of JSON and as a moment of
- * the trace, shown to a tool that listens for NVTX ranges, and handed to the callback.
+ * An alarm: counted, the first one kept as a sentence, written as a line of JSON and as an event of
+ * the trace, shown to a tool that listens for NVTX ranges, and passed to the callback.
  */
 #include "core/nvtx.h"
 #include "tollens/trace.h"

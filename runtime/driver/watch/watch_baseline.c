@@ -1,10 +1,10 @@
 /*
  * What is usual: the largest value of each kind in the windows that were learned.
  *
- * Windows follow each other without gaps from the first call on; one without a call counts with
- * zeros. After learning, a value above the largest one is unusual, once in a window. The chance of
- * that for a window that is exchangeable with the n learned ones is at most 1 / (n + 1) for each of
- * the four values: among n + 1 values the last is the only largest one with at most that chance.
+ * Windows follow each other without gaps from the first call on; a window without a call counts as
+ * zeros. After learning, a value above the largest one is unusual, once per window. If a window is
+ * exchangeable with the n learned ones, the chance of that is at most 1 / (n + 1) for each of the
+ * four values: among n + 1 values the last is the only largest one with at most that chance.
  */
 #include "watch_state.h"
 

@@ -97,7 +97,7 @@ void watch_count(const struct watch_deed *deed, const struct watch_found *found,
     uint64_t none = atomic_load_explicit(&block->first_ns, memory_order_relaxed);
     if (none == 0) atomic_compare_exchange_strong(&block->first_ns, &none, deed->now_ns);
     atomic_store_explicit(&block->last_ns, deed->now_ns, memory_order_relaxed);
-    if (deed->call == NULL) return; /* whoever waits carries a kernel out */
+    if (deed->call == NULL) return; /* the thread that waits may execute the kernel */
     insert(&block->threads, this_thread());
     insert(&block->streams, (uint64_t)(uintptr_t)deed->stream);
 }
@@ -127,7 +127,7 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     bool is_locked = false;
     TOL_CHECK(watch != NULL && label != NULL, TOL_INVALID_ARGUMENT, "watch or label is NULL");
     TOL_CHECK(bytes > 0 && address + bytes > address, TOL_INVALID_ARGUMENT,
-              "%zu bytes at %#llx are no range", bytes, (unsigned long long)address);
+              "%zu bytes at %#llx are not a range", bytes, (unsigned long long)address);
     TOL_CHECK(strlen(label) < TOL_WATCH_LABEL_BYTES, TOL_INVALID_ARGUMENT,
               "the label has %zu bytes; %d are allowed", strlen(label), TOL_WATCH_LABEL_BYTES - 1);
     block = calloc(1, sizeof *block);

@@ -1,6 +1,6 @@
 /*
- * What a driver call does: which device ranges a copy or a fill uses, what a launch launches, and
- * what of memory a call shares.
+ * What a driver call does: the device ranges of a copy or a fill, the kernel of a launch, and the
+ * memory that a call shares.
  */
 #include "watch_state.h"
 
@@ -21,7 +21,7 @@ static unsigned two(struct watch_use uses[2], CUdeviceptr to, CUdeviceptr from, 
     return 2;
 }
 
-/* Rows of one fill: width elements of so many bytes. */
+/* Rows of one fill: width elements of a number of bytes. */
 static unsigned fill(struct watch_use uses[2], CUdeviceptr to, uint64_t pitch, uint64_t width,
                      uint64_t height) {
     if (width * height == 0) return 0;

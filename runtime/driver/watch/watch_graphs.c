@@ -1,7 +1,7 @@
 /*
- * Executable graphs: what each launch of one does. The driver is asked for the nodes when the graph
- * is made and when it is updated; a node's parameters may be changed one by one. What that comes to
- * for the watched blocks is found at a launch, and kept until the blocks or the kernels change.
+ * Executable graphs: what each launch of one does. The driver is queried for the nodes when the
+ * graph is instantiated and updated; a node's parameters may be changed one by one. The effect on
+ * the watched blocks is computed at a launch, and kept until the blocks or the kernels change.
  */
 #include "watch_state.h"
 

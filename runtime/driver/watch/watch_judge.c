@@ -80,8 +80,8 @@ static bool judge_rate(struct tol_watch *watch, struct watch_rule *rule,
 static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
                         const struct watch_deed *deed) {
     static const char *const units[WATCH_VALUES] = {
-        "copies to the host a window", "bytes to the host a window", "bytes from the host a window",
-        "launches a window"};
+        "copies to the host per window", "bytes to the host per window",
+        "bytes from the host per window", "launches a window"};
     uint64_t seen = 0, limit = 0;
     const uint64_t add[WATCH_VALUES] = {
         [WATCH_COPIES_OUT] = deed->effect == WATCH_OUT ? deed->count : 0,

@@ -1,6 +1,6 @@
 /*
  * The modules that were loaded and the kernels that were looked up in them. A kernel's parameters
- * are asked for once, when it is looked up. The driver may give the handle of an unloaded module
+ * are queried once, when it is looked up. The driver may give the handle of an unloaded module
  * again, so what is unloaded is forgotten.
  */
 #include "watch_state.h"

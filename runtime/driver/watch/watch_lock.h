@@ -1,9 +1,10 @@
 /*
- * A lock for many readers: one flag for each of some threads, on lines of the cache of their own.
+ * A lock for many readers: one flag per thread, up to a number of threads, each on a separate cache
+ * line.
  *
- * A reader takes the flag of its thread, by one exchange; a writer takes all of them. So readers
- * share no line, which a pthread_rwlock_t writes twice a reader. Threads beyond WATCH_SLOTS share
- * flags, and then wait for each other. A thread that has the lock must not take it again.
+ * A reader takes the flag of its thread with one exchange; a writer takes all flags. So readers
+ * share no cache line; a pthread_rwlock_t writes one twice per reader. Threads beyond WATCH_SLOTS
+ * share flags, and then wait for each other. A thread that has the lock must not take it again.
  */
 #ifndef TOLLENS_WATCH_LOCK_H
 #define TOLLENS_WATCH_LOCK_H
@@ -13,7 +14,7 @@
 
 enum { WATCH_SLOTS = 64, WATCH_SLOT_BYTES = 128 };
 
-/* All zero: nobody has it. */
+/* All zero: free. */
 struct watch_lock {
     struct watch_slot {
         atomic_bool taken;

@@ -1,6 +1,6 @@
 /*
  * Reads rules: tables [[rule]] of TOML 1.0 with keys whose values are basic strings, numbers or
- * booleans, one on a line. Everything else is refused with its line.
+ * booleans, one per line. Everything else is rejected with its line.
  */
 #include "core/check.h"
 #include "watch_state.h"
@@ -38,7 +38,7 @@ static char *skip(char *text) {
     return text + strspn(text, " \t");
 }
 
-/* What may stand behind a value or a heading. */
+/* What may follow a value or a heading. */
 static bool ends(char *text) {
     text = skip(text);
     return *text == '\0' || *text == '#';
@@ -84,7 +84,7 @@ static tol_status read_kind(const struct reader *reader, char *text, enum tol_wa
         return TOL_OK;
     }
     TOL_FAIL(TOL_INVALID_FILE,
-             "line %zu of the rules: \"%s\" is no kind; there are written_once, no_read_back, "
+             "line %zu of the rules: \"%s\" is not a kind; there are written_once, no_read_back, "
              "copy_out_limit, known_modules, usual, no_copy, no_share and known_kernels",
              reader->line, word);
 out:
@@ -169,7 +169,7 @@ static tol_status read_line(struct reader *reader, char *line) {
     TOL_CHECK(length > 0 && *value == '=', TOL_INVALID_FILE,
               "line %zu of the rules is neither [[rule]] nor a key and its value: %s", reader->line,
               text);
-    TOL_CHECK(reader->count > 0, TOL_INVALID_FILE, "line %zu of the rules stands before [[rule]]",
+    TOL_CHECK(reader->count > 0, TOL_INVALID_FILE, "line %zu of the rules is before [[rule]]",
               reader->line);
     while (key < KEYS &&
            !(strlen(key_words[key]) == length && strncmp(key_words[key], text, length) == 0)) {

@@ -30,7 +30,7 @@ Test(watch_rules, what_is_wrong_is_refused_with_its_line) {
     static const struct {
         const char *text, *says;
     } wrong[] = {
-        {"name = \"a\"\n", "line 1 of the rules stands before [[rule]]"},
+        {"name = \"a\"\n", "line 1 of the rules is before [[rule]]"},
         {"\n[rule]\n", "line 2 of the rules is neither"},
         {"[[rule]] x\n", "line 1 of the rules is neither"},
         {"[[rule]]\nnick = \"a\"\n", "line 2 of the rules: a rule has no key nick"},
@@ -41,7 +41,7 @@ Test(watch_rules, what_is_wrong_is_refused_with_its_line) {
         {"[[rule]]\nname = \"a\"\nname = \"b\"\n", "line 3 of the rules: name is set already"},
         {"[[rule]]\nname = \"a\"\n", "the rule before line 3 of the rules has no kind"},
         {"[[rule]]\nkind = \"usual\"\n[[rule]]\n", "has no name"},
-        {"[[rule]]\nname = \"a\"\nkind = \"never\"\n", "\"never\" is no kind; there are"},
+        {"[[rule]]\nname = \"a\"\nkind = \"never\"\n", "\"never\" is not a kind; there are"},
         {"[[rule]]\nrefuse = yes\n", "refuse is true or false, not yes"},
         {"[[rule]]\nrefuse = truely\n", "refuse is true or false"},
         {"[[rule]]\nmb_per_s = 0\n", "a number from 1e-06"},

@@ -1,6 +1,7 @@
 /*
- * Memory that a call gives to another process, or maps at another address: by a handle of IPC, by a
- * physical allocation's handle, or by a second mapping. Which allocation is mapped where is kept.
+ * Memory that a call shares with another process or maps at another address: by an IPC handle, by
+ * the handle of a physical allocation, or by a second mapping. Keeps which allocation is mapped
+ * where.
  */
 #include "watch_state.h"
 
@@ -57,9 +58,8 @@ static const struct map *map_around(const struct watch_maps *maps, CUdeviceptr a
     return NULL;
 }
 
-/* The whole allocation around an address, which is what a handle gives away. A driver need not tell
- * the range of memory that is mapped and that nobody may access yet, so what is known comes
- * first. */
+/* The whole allocation around an address, which a handle shares. A driver may not report the range
+ * of memory that is mapped without access, so the known mappings are searched first. */
 static void share_around(struct watch_visit *visit, CUdeviceptr address) {
     CUdeviceptr base = address;
     size_t bytes = 1;

@@ -1,6 +1,6 @@
 /*
  * What a watch keeps. Blocks are sorted by address, and looked up under a lock that readers share;
- * what is counted is atomic.
+ * counts are atomic.
  */
 #ifndef TOLLENS_WATCH_STATE_H
 #define TOLLENS_WATCH_STATE_H
@@ -63,7 +63,7 @@ enum watch_effect {
     WATCH_WRITTEN, /* by the device */
     WATCH_READ,
     WATCH_LAUNCHED, /* a kernel got its address */
-    WATCH_LOADED,   /* a kernel has read it, as the driver tells */
+    WATCH_LOADED,   /* a kernel has read it, as the driver reports */
     WATCH_STORED,
     WATCH_SHARED, /* its memory was given to another process, or another address */
     WATCH_EFFECTS
@@ -123,7 +123,7 @@ struct watch_use {
     enum watch_effect effect;
     CUdeviceptr address;
     uint64_t bytes; /* moved; of rows, without the gaps */
-    uint64_t span;  /* from the first byte to behind the last */
+    uint64_t span;  /* from the first byte to the end of the last */
     CUdeviceptr
         other; /* of a copy: the other end, if it has an address that may be the host's; 0 */
 };
@@ -153,7 +153,7 @@ struct watch_deed {
     const struct tol_interpose_call *call; /* NULL: a kernel's accesses */
     struct watch_block *block;
     struct watch_kernel *kernel; /* of a launch; NULL: the watch does not know it */
-    const char *kernel_name;     /* as the driver tells; NULL: as the kernel says */
+    const char *kernel_name;     /* as the driver reports; NULL: as the kernel says */
     enum watch_effect effect;
     uint64_t bytes, count;
     CUstream stream;
@@ -187,7 +187,7 @@ void watch_visit_launch(struct watch_visit *visit, struct watch_kernel *kernel,
 bool watch_visit_judge(struct watch_visit *visit);
 void watch_visit_count(const struct watch_visit *visit, bool takes_back);
 
-/* watch_blocks.c: the first block that ends behind address, or NULL, with its index. Under lock. */
+/* watch_blocks.c: the first block that ends after address, or NULL, with its index. Under lock. */
 struct watch_block *watch_block_from(struct tol_watch *watch, CUdeviceptr address, size_t *index);
 /* Whether a label fits a rule's pattern. */
 bool watch_label_fits(const char *pattern, const char *label);

@@ -143,9 +143,9 @@ Test(watch, a_dropped_block_is_not_counted_and_a_wrong_one_is_refused) {
     const CUdeviceptr at = tol_buffer_address(weights);
     MUST_FAIL(tol_watch_add(watch, at + BYTES - 1, 2, "over"), TOL_INVALID_ARGUMENT,
               "overlap \"weights.0\"");
-    MUST_FAIL(tol_watch_add(watch, at, 0, "empty"), TOL_INVALID_ARGUMENT, "are no range");
+    MUST_FAIL(tol_watch_add(watch, at, 0, "empty"), TOL_INVALID_ARGUMENT, "are not a range");
     MUST_FAIL(tol_watch_add(watch, UINT64_MAX - 1, 8, "high"), TOL_INVALID_ARGUMENT,
-              "are no range");
+              "are not a range");
     char text[2 * TOL_WATCH_LABEL_BYTES] = "";
     memset(text, 'x', sizeof text - 1);
     MUST_FAIL(tol_watch_add(watch, 16, 8, text), TOL_INVALID_ARGUMENT, "127 bytes");

@@ -1,5 +1,5 @@
 /*
- * All that a call does, block by block: found first, then judged, then counted.
+ * Everything a call does, block by block: finds the block, judges, counts.
  */
 #include "watch_state.h"
 
@@ -71,7 +71,7 @@ void watch_visit_use(struct watch_visit *visit, const struct watch_use *use) {
     }
 }
 
-/* A block counts once a launch, however often its address is among the words. */
+/* A block counts once per launch, however often its address is among the words. */
 void watch_visit_launch(struct watch_visit *visit, struct watch_kernel *kernel,
                         const uint64_t *words, size_t count) {
     if (kernel == NULL || !kernel->is_known) {

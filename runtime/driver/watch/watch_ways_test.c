@@ -329,7 +329,7 @@ static void keep_word(uint64_t word, void *user) {
     words->word[words->count++] = word;
 }
 
-/* What lies behind a parameter whose size is no multiple of 8 is not the kernel's. */
+/* What follows a parameter whose size is no multiple of 8 is not the kernel's. */
 Test(watch_ways, a_word_lies_within_its_parameter) {
     static const uint64_t first[2] = {11, 12}, second = 13;
     unsigned bytes[2] = {15, 8};

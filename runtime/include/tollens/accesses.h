@@ -1,5 +1,5 @@
 /*
- * Accesses: what a driver that can tell says of the bytes a kernel has read and written.
+ * Accesses: the bytes that a kernel has read and written, if the driver reports them.
  *
  * The soft device exports TOL_ACCESSES_NAME, of the type tol_accesses_function; no other driver
  * does. Programs use tol_watch_accesses (watch.h), which looks for it.

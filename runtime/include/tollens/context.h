@@ -54,9 +54,9 @@ struct tol_context_options {
      *   - a launch and a graph's kernel node are refused if an argument of 8 bytes is the address
      *     of such memory. Pointers inside structures, and in memory, are not looked at;
      *   - transfers refuse such a struct tol_place, and one that the driver does not know;
-     *   - each new buffer, block of a pool, VRAM block and variable of a module is asked for, and
+     *   - each new buffer, block of a pool, VRAM block and variable of a module is queried, and
      *     freed again if it is elsewhere.
-     * The driver is asked for each (cuPointerGetAttribute), which costs one or two calls.
+     * Each query (cuPointerGetAttribute) costs one or two driver calls.
      */
     bool device_memory_only;
 };

@@ -79,7 +79,7 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
-/* Enumerations in structures and behind pointers; their values are the flags above. */
+/* Enumerations in structures and as targets of pointers; their values are the flags above. */
 typedef int CUaccessProperty, CUgraphExecUpdateResult, CUgraphNodeType, CUlaunchAttributeID,
     CUmemAccess_flags, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
     CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute,

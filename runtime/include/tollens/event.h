@@ -23,7 +23,7 @@ TOL_API tol_status tol_event_create(struct tol_context *context, bool timed,
 /* Destroys the handle. A queued recording still runs. NULL is a no-op. */
 TOL_API void tol_event_destroy(struct tol_event *event);
 
-/* Records the event behind all work queued on the stream so far. TOL_WRONG_CONTEXT: the event and
+/* Records the event after all work queued on the stream so far. TOL_WRONG_CONTEXT: the event and
  * the stream belong to different contexts. */
 TOL_API tol_status tol_event_record(struct tol_event *event, struct tol_stream *stream);
 

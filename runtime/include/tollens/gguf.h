@@ -67,7 +67,7 @@ TOL_API const char *tol_tensor_type_name(unsigned type);
 TOL_API unsigned tol_tensor_block_elements(unsigned type);
 TOL_API unsigned tol_tensor_block_bytes(unsigned type);
 
-/* Bytes of the file. There is no NUL behind them, and any byte may be among them. */
+/* Bytes of the file. They are not followed by a NUL and may contain any byte. */
 struct tol_gguf_text {
     const char *bytes;
     size_t count;
@@ -109,7 +109,7 @@ struct tol_gguf_value {
     const uint64_t *starts;     /* private: where each string of an array begins */
 };
 
-/* The value at a position, in the file's order. NULL: there are not so many. */
+/* The value at a position, in the file's order. NULL: index is not below the count. */
 TOL_API const struct tol_gguf_value *tol_gguf_value_at(const struct tol_gguf *gguf, size_t index);
 
 /* The value of a key. NULL: the file does not have it. Takes log2(keys) comparisons. */
@@ -154,7 +154,7 @@ struct tol_gguf_tensor {
     uint64_t offset;                          /* of its data, from the start of the file */
 };
 
-/* The tensor at a position, in the file's order. NULL: there are not so many. */
+/* The tensor at a position, in the file's order. NULL: index is not below the count. */
 TOL_API const struct tol_gguf_tensor *tol_gguf_tensor_at(const struct tol_gguf *gguf, size_t index);
 
 /* The tensor of a name. NULL: the file does not have it. */

@@ -1,5 +1,5 @@
 /*
- * Guard: jobs on several devices, one worker process a device, each job answered exactly once.
+ * Guard: jobs on several devices, one worker process per device, each job answered exactly once.
  *
  *     tol_guard_open(&options, &guard);
  *     tol_guard_submit(guard, bytes, count, &job);          for each job
@@ -7,19 +7,19 @@
  *     tol_guard_close(guard);
  *
  * NVIDIA's driver ends all contexts of a process when a kernel faults on one device, so what must
- * outlive a device is in processes of its own. The guard starts the same program once for each
+ * outlive a device must be in separate processes. The guard starts the same program once for each
  * device and hands it jobs, one at a time (runtime/driver/guard/README.md has the protocol;
  * guard_worker.h speaks it). A worker whose device faults, that hangs, that breaks the protocol or that dies is
- * killed; its job goes to another device, the device is probed by a process of its own, and comes
- * back or is fenced with the reason.
+ * killed, and its job goes to another device. A separate process probes the device, which then
+ * gets a new worker or is fenced, with the reason.
  *
  * Exactly once: a job has one answer, `deliver` is called once for it, and two workers never have
  * it at the same time. A worker may die in the middle of a job, so a job may be *begun* several
- * times. What a worker does to the world besides answering is done as often as it got that far.
+ * times, and so may its side effects.
  *
  * With a journal, what was submitted and answered survives the death of this process, by SIGKILL
- * too: open the same journal, submit the same jobs again from the first on, and those that have
- * an answer are not run again.
+ * too: open the same journal, submit the same jobs in the same order, and those with an answer
+ * are not run again.
  *
  * Threads: a guard is for one thread, and its workers die when that thread ends (Linux's parent
  * death signal). tol_guard_stop may be called from any thread and from a signal handler.
@@ -54,7 +54,7 @@ enum tol_guard_talk {
 struct tol_guard_answer {
     uint64_t job;      /* as tol_guard_submit numbered it: 1, 2, ... */
     bool is_failed;    /* the worker refused it, or it ended too many workers; bytes say why */
-    const void *bytes; /* count of them, with a NUL behind */
+    const void *bytes; /* count of them, followed by a NUL */
     size_t count;
 };
 
@@ -93,7 +93,7 @@ struct tol_guard_options {
     void *user;
     /* Takes an answer. A failure ends tol_guard_run, and the answer is delivered again later. */
     tol_status (*deliver)(void *user, const struct tol_guard_answer *answer);
-    void (*note)(void *user, const struct tol_guard_note *note); /* NULL: nobody wants to know */
+    void (*note)(void *user, const struct tol_guard_note *note); /* NULL: none */
 };
 
 /*
@@ -146,7 +146,7 @@ TOL_API const struct tol_hdr *tol_guard_recoveries(const struct tol_guard *guard
 TOL_API const struct tol_hdr *tol_guard_handovers(const struct tol_guard *guard);
 
 /* A device: its state by name, and the reason of its latest failure ("" if there was none). false:
- * there are not so many. The strings are the guard's; valid until the next call. */
+ * index is not below the count. The strings are the guard's; valid until the next call. */
 TOL_API bool tol_guard_device(const struct tol_guard *guard, size_t index, const char **device,
                               const char **state, const char **reason);
 

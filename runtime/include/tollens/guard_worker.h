@@ -10,10 +10,10 @@
  *     tol_guard_worker_close(worker);
  *
  * Opening moves stdout away: what the program or a library prints from then on goes to stderr, and
- * cannot break the protocol. A thread of its own gives signs of life, which stop if the process is
- * stopped; that a job goes on is told by its parts and its answer alone.
+ * cannot break the protocol. A separate thread sends beats, which stop if the process is stopped.
+ * Only parts and the answer show that a job makes progress.
  *
- * Threads: one worker a process; tol_guard_worker_keep may be called from any thread, the others
+ * Threads: one worker per process; tol_guard_worker_keep may be called from any thread, the others
  * from one. Programs in other languages write the protocol themselves
  * (runtime/driver/guard/README.md).
  */
@@ -31,12 +31,12 @@ extern "C" {
 
 struct tol_guard_worker;
 
-/* A job. The bytes are the worker's, with a NUL behind, and valid until the next job. */
+/* A job. The bytes are the worker's, followed by a NUL, and valid until the next job. */
 struct tol_guard_work {
-    uint64_t number; /* 0: there is none, and the worker is to end */
+    uint64_t number; /* 0: there is none, and the worker must end */
     const void *bytes;
     size_t count;
-    /* All that workers which had the job before have kept, in order. Empty: it is begun anew. */
+    /* The parts that earlier workers of the job kept, in order. Empty: the job begins anew. */
     const void *parts;
     size_t parts_count;
 };
@@ -53,7 +53,7 @@ TOL_API void tol_guard_worker_close(struct tol_guard_worker *worker);
 TOL_API tol_status tol_guard_worker_next(struct tol_guard_worker *worker,
                                          struct tol_guard_work *work);
 
-/* Keeps bytes for whoever has the job after this worker; they are added to what was kept before.
+/* Keeps bytes for the next worker of the job, after those kept before.
  * The job's deadline begins anew. TOL_UNWRITABLE: the guard is gone. TOL_OVER_LIMIT. */
 TOL_API tol_status tol_guard_worker_keep(struct tol_guard_worker *worker,
                                          const struct tol_guard_work *work, const void *bytes,
@@ -65,7 +65,7 @@ TOL_API tol_status tol_guard_worker_done(struct tol_guard_worker *worker,
                                          size_t count);
 
 /*
- * Says that the job failed with a status of the runtime; the thread's message is told. If the
+ * Reports that the job failed with a status of the runtime, and the thread's message. If the
  * status is the device's (TOL_POISONED, TOL_TIMEOUT, TOL_DRIVER_ERROR, TOL_NO_DEVICE), the guard
  * ends this process, and the job goes to another device; else the job itself is at fault, and this
  * is its answer. Fails as tol_guard_worker_keep.

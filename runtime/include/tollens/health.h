@@ -1,11 +1,11 @@
 /*
  * Health: checks a running program for misplaced memory, leaks and device errors, in one call.
  *
- * Residency: for each allocation of the context's buffers, pools and VRAM contexts, the driver is
- * asked whether it is device memory, neither host nor managed memory.
+ * Residency: queries the driver whether each allocation of the context's buffers, pools and VRAM
+ * contexts is device memory, neither host nor managed memory.
  *
  * Leaks: compares the live allocations with a mark made earlier, per call site. A server makes
- * a mark after warming up and checks again every so many requests. A call site with more live
+ * a mark after warming up and checks again periodically. A call site with more live
  * allocations than at the mark leaks, or caches without a bound.
  *
  * Errors: queries every stream, which finds a kernel's fault even if no call has returned it yet.

@@ -3,16 +3,15 @@
  *
  * It runs on a thread of the driver, after the work queued before it; work queued after it waits
  * for it. If it fails, the next call that waits for the stream (tol_stream_synchronize,
- * tol_context_synchronize) returns its status once, with its reason in the message. Work behind it
+ * tol_context_synchronize) returns its status once, with its reason in the message. Later work
  * runs regardless. If several fail before such a call, the first failure is returned.
  *
  * It must not call CUDA or this runtime, because the driver could deadlock: every runtime call that
  * needs a context returns TOL_INVALID_ARGUMENT there. It is never called if the context is poisoned
  * before its turn.
  *
- * Keep it short. A driver has fewer hardware queues than there may be streams. On an H200, work
- * queued behind a blocking host function sometimes kept other streams from starting; with no work
- * behind it, it never did (reports/published/, streams.txt).
+ * Keep it short. A device has fewer hardware queues than a program may have streams, so work queued
+ * after a blocking host function can keep other streams from starting.
  *
  * Threads: as for streams. Source: CUDA Driver API, cuLaunchHostFunc.
  */

@@ -1,6 +1,6 @@
 /*
- * Links: what NVML tells of a device's PCI Express link and of its NVLinks, and what a PCI Express
- * link can carry at most.
+ * Links: what NVML reports about a device's PCI Express link and its NVLinks, and what a PCI
+ * Express link can carry at most.
  *
  * An idle device may lower the generation of its PCI Express link to save power: read the link
  * while copies run, or use the maxima.
@@ -46,12 +46,12 @@ enum tol_pcie_direction {
 };
 
 /*
- * The most bytes a second that a PCI Express link of generation 1 to 5 carries for copies: what is
- * left of its symbols after the coding (8b/10b up to generation 2, 128b/130b from 3 on) and after
- * the framing, sequence number, header and checksum of each packet: 24 bytes for each write with a
- * 64-bit address and 20 for each completion (generations 1 and 2: as many). payload_bytes is the
- * maximum payload of a packet; 0 means 256, which hosts commonly set. Acknowledgements and flow
- * control, some per cent more, are not subtracted. Returns 0 for another generation.
+ * The most bytes per second that a PCI Express link of generation 1 to 5 carries for copies: what
+ * is left of its symbols after the coding (8b/10b up to generation 2, 128b/130b from 3 on) and
+ * after the framing, sequence number, header and checksum of each packet: 24 bytes for each write
+ * with a 64-bit address and 20 for each completion (the same in generations 1 and 2). payload_bytes
+ * is the maximum payload of a packet; 0 means 256, which hosts commonly set. Acknowledgements and
+ * flow control, some per cent more, are not subtracted. Returns 0 for another generation.
  */
 TOL_API double tol_pcie_peak(int generation, int width, enum tol_pcie_direction direction,
                              unsigned payload_bytes);

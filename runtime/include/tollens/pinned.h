@@ -41,8 +41,8 @@ TOL_API void tol_pinned_destroy(struct tol_pinned *pinned);
 /* The size in bytes. */
 TOL_API size_t tol_pinned_bytes(const struct tol_pinned *pinned);
 
-/* On which NUMA node a block is, as the kernel tells page by page: nothing is claimed that was not
- * seen. Memory that a driver maps itself, and pages that were not touched, need not be seen. */
+/* The NUMA node of a block, as the kernel reports it page by page. Memory that a driver maps
+ * itself, and pages that were not touched, may be missing from the report. */
 struct tol_pinned_nodes {
     int wanted;         /* the node nearest to the device; -1: unknown, or there is one node only */
     int found;          /* the node that all pages were seen on; -1: not all were, or on several */

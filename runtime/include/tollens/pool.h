@@ -1,7 +1,7 @@
 /*
  * Pool: device memory in blocks, without a driver call for each block.
  *
- * A pool reserves one range of addresses and maps memory behind it page by page. An allocation is
+ * A pool reserves one range of addresses and maps memory to it page by page. An allocation is
  * placed where it needs the fewest new pages (best fit), so that whole pages become free again and
  * can go back to the driver. Freed blocks stay with the thread that freed them: small ones for its
  * next allocation of that size, a few larger ones until it allocates another size. Large blocks
@@ -9,13 +9,13 @@
  *
  * Stream order: allocating and freeing name the stream that uses the block. A free normally calls
  * no driver function. The same stream can reuse a freed block at once. Another stream gets it when
- * the work queued before the free is done, or is ordered behind that work by an event. A NULL
+ * the work queued before the free is done, or is ordered after that work by an event. A NULL
  * stream means the host: a block freed with NULL must not be in use any more, and a block allocated
  * with NULL may be used at once by any stream.
  *
  * Out of memory: before an allocation fails, the pool flushes its caches, remaps idle memory to
  * where the block needs it, waits for queued work, and gives memory back to the driver. A live
- * block never changes its address. pool/README.md lists the steps.
+ * block never changes its address. driver/pool/README.md lists the steps.
  *
  * Handles: a block is a value. The pool recognises a freed block's handle even after the memory has
  * been allocated again, so a double free is refused and changes nothing; the message names the call
@@ -47,7 +47,7 @@ enum { TOL_POOL_ALIGNMENT = 256 };
 
 /* Where a pool gets its memory from. */
 enum tol_pool_source {
-    TOL_POOL_MAPPED,  /* reserves addresses once and maps memory behind them (cuMemMap) */
+    TOL_POOL_MAPPED,  /* reserves addresses once and maps memory to them (cuMemMap) */
     TOL_POOL_DRIVER,  /* the driver's own stream-ordered pool (cuMemAllocFromPoolAsync) */
     TOL_POOL_CHUNKED, /* chunks of cuMemAlloc; replaces TOL_POOL_MAPPED if the device lacks it */
 };
@@ -139,22 +139,11 @@ struct tol_pool_options {
  * memory, latency makes the fewest driver calls. device may be NULL, which leaves address_bytes 0:
  * set it before use.
  *
- * Measured while allocating blocks of 1 KiB to 10 MiB up to 20 GiB. Ratios are held to live bytes;
- * a driver call costs some 50 us on an H200.
- *
- *              at the end      worst moment    allocations that call the driver
- *     default  1.02            1.07            29 %
- *     tight    1.02            1.06            52 %
- *     latency  1.02 to 1.08    1.09 to 1.13    0.94 %
- *
- * What latency gives up: it takes memory in handles of up to 7.2 % of the bytes in use, 1.4 GiB at
- * 20 GiB, each of which goes back only when no block is on any part of it. So it holds up to 1.13
- * while it grows, where default holds 1.07, and 1.24 after 10,000 steady steps of blocks of 256 B
- * to 512 MiB, where default holds 1.04. Under a hard limit such handles could not be compacted
- * either, for want of room: after the comb of H12 (every second of many blocks of 1 to 3 MiB freed)
- * 0.72 to 0.93 of a limit of 20 GiB was usable, and H12 was falsified under 13 of 16 seeds on an
- * H200. With compact set its handles are therefore at most 1/256 of the limit: 0.978 and more is
- * usable, and 3 % of its allocations call the driver in place of 0.94 %.
+ * What latency gives up: it takes memory in handles of up to 7.2 % of the bytes in use, each of
+ * which goes back only when no block is on any part of it, so it holds more memory than the others.
+ * Under a hard limit such handles could not be compacted, because no memory would be left to copy
+ * to; with compact set, a handle is therefore at most 1/256 of the limit. `ninja bench-pool`
+ * compares the profiles.
  */
 TOL_API void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options);
@@ -239,7 +228,7 @@ struct tol_pool_stats {
     uint64_t magazine_hits;             /* count of allocations that a magazine served */
     uint64_t driver_allocations;        /* count of cuMemCreate, or of what the source calls */
     uint64_t driver_frees;              /* count of cuMemRelease, or of what the source calls */
-    uint64_t stream_waits;   /* count of allocations ordered behind another stream by an event */
+    uint64_t stream_waits;   /* count of allocations ordered after another stream by an event */
     uint64_t guarded;        /* count of guarded allocations */
     uint64_t refused;        /* count of allocations that failed */
     uint64_t rounded;        /* the part of used that live blocks take, with rounding */

@@ -32,7 +32,7 @@ TOL_API tol_status tol_stream_create(struct tol_context *context,
  * Makes a handle for a stream that other code of the process has created on the same primary
  * context; 0 is the legacy default stream. The driver's stream stays that code's: it must live
  * until this handle and all pools that it was used with are destroyed, and tol_stream_destroy does
- * not destroy it. Whether it is being captured is asked of the driver. A stream that is adopted
+ * not destroy it. The driver is queried whether it is being captured. A stream that is adopted
  * while it is captured counts as non-blocking: synchronous copies then wait for it without a
  * deadline.
  * TOL_OUT_OF_HOST_MEMORY, TOL_POISONED, TOL_UNSUPPORTED: the driver has no captures,

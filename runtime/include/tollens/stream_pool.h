@@ -2,13 +2,13 @@
  * Stream pool: reusable streams, and fork and join between them.
  *
  * Creating a stream costs microseconds, so a program that needs one for a short time takes it from
- * a pool and gives it back. Fork orders the work of several streams behind that of one stream; join
- * orders the work of one stream behind that of several. Both use events and never wait on the host.
+ * a pool and gives it back. Fork makes several streams wait for one stream; join makes one stream
+ * wait for several. Both use events and never wait on the host.
  * Each thread may also have a stream of its own, which returns to the pool when the thread ends.
  *
  * A stream that is given back keeps its queued work. The pool lends idle streams first, then
- * creates new ones up to max_streams, then lends streams that still have work: new work queues
- * behind it.
+ * creates new ones up to max_streams, then lends streams that still have work: new work is
+ * queued after it.
  *
  * Threads: all functions may be called from any thread at the same time, except
  * tol_stream_pool_destroy, which must be the last call, after every thread with a stream of its own

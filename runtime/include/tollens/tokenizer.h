@@ -1,8 +1,8 @@
 /*
  * Tokenizer: text to the tokens of a language model, and back, as the model's file describes it.
  *
- * Models of tokenizers: SPM (`llama`: SentencePiece's BPE over scores, with a token a byte for what
- * has none) and byte-level BPE (`gpt2`, with the pre-tokenizers of Llama 3 `llama-bpe`, Qwen
+ * Models of tokenizers: SPM (`llama`: SentencePiece's BPE over scores, with one token per byte for
+ * what has none) and byte-level BPE (`gpt2`, with the pre-tokenizers of Llama 3 `llama-bpe`, Qwen
  * `qwen2`, GPT-2 `gpt-2`, and `default`). Others are refused by name.
  *
  * The tokens are those of llama.cpp, compared on 10,000 texts (fixtures/models). Text need not be
@@ -58,7 +58,7 @@ TOL_API void tol_tokenizer_describe(const struct tol_tokenizer *tokenizer,
 
 /* What encoding does beside the text itself. */
 struct tol_encode_options {
-    bool add_special;   /* bos before and eos behind, where the file says so */
+    bool add_special;   /* prepend bos and append eos, if the file says so */
     bool parse_special; /* "<|eot_id|>" in the text is that token; otherwise it is text */
 };
 

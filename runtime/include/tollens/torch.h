@@ -60,8 +60,8 @@ TOL_API void *tol_torch_allocate(size_t bytes, int device, void *stream);
  * std::bad_alloc. */
 TOL_API void *tol_torch_allocate_or_throw(size_t bytes, int device, void *stream);
 
-/* Frees a block behind the work that its stream has now, and behind that of recorded streams. What
- * is no block of this library is reported on stderr, and nothing is done. */
+/* Frees a block after the work that its stream and its recorded streams have now. An address that
+ * is not a block of this library is reported on stderr and ignored. */
 TOL_API void tol_torch_free(void *address, size_t bytes, int device, void *stream);
 
 /* Says that work on another stream than the one it was allocated for uses the block too. */

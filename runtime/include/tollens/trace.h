@@ -14,8 +14,8 @@
  *            previous end  the end of the previous operation on the stream
  *            call          the time of the call, because it was later than that end; the device
  *                          began later still, by the latency of a submission
- *            shared        a share of the time of the operations that have one event behind them
- *     end    event         from the event behind the operation
+ *            shared        a share of the time of the operations that share the event after them
+ *     end    event         from the event after the operation
  *            shared        a share, as above; for the last of them, their event
  *
  * Only times from an event are measured. late means that the event was recorded more than gap_ns
@@ -23,14 +23,14 @@
  * before.
  *
  * Shared events. A thread that queues operations on a stream less than gap_ns apart is in a burst.
- * From the second operation of a burst on, up to share operations have one event, behind the last
+ * From the second operation of a burst on, up to share operations have one event, after the last
  * of them. The time since the previous end is divided evenly among those that are not recorded
  * events, and none begins before its call; shared_by is the number of all of them. Any other call
  * of the thread ends the group. share = 1 measures each end.
  *
  * Begin events. The option begins selects the operations that have an event before them. These
  * always have one, because the previous end is unknown: the first operation of a thread on
- * a stream, an operation behind a wait, a host function or a stream-ordered allocation, and
+ * a stream, an operation after a wait, a host function or a stream-ordered allocation, and
  * operations on the default streams.
  *
  * Precision. Device times are single-precision milliseconds since the context was opened: steps of

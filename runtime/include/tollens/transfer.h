@@ -47,7 +47,7 @@ struct tol_transfer_options {
     enum tol_transfer_pack unpack; /* from the device */
     size_t streamed_bytes; /* smaller copies are cached ones */
     unsigned threads;      /* host threads that copy, including the caller */
-    unsigned spinners;     /* so many helper threads look for the next copy for spin_us before they
+    unsigned spinners;     /* helper threads that poll for the next copy for spin_us before they
                             * sleep, because waking one takes as long as copying some 256 KiB */
     unsigned spin_us;
     unsigned deadline_ms; /* longest time without progress */

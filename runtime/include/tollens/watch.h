@@ -1,11 +1,11 @@
 /*
  * Watch: counts what happens to blocks of device memory, and raises an alarm when a rule is broken:
- * weights that are written twice, sealed blocks that are read back, a launch from a module that
- * nobody knows.
+ * weights that are written twice, sealed blocks that are read back, a launch from an unknown
+ * module.
  *
  * A watch is an interposer (interpose.h): without one, nothing of it is in the path. With one, each
- * driver call is judged and counted before it is made; one that fails is taken back. A rule may
- * refuse: then the driver is not called, and the caller gets CUDA_ERROR_NOT_PERMITTED.
+ * driver call is judged and counted before it is made; if it fails, its counts are undone. A rule
+ * may refuse: then the driver is not called, and the caller gets CUDA_ERROR_NOT_PERMITTED.
  *
  * What is seen. Copies, rows and layers of copies, fills, and launches with the addresses among
  * their arguments: 8-byte words of the parameters, at multiples of 8, that lie in a block. A copy
@@ -16,9 +16,9 @@
  *
  * Not seen: without tol_watch_accesses, addresses that a kernel loads from memory and the accesses
  * of a kernel itself; the bodies of a graph's conditional nodes; graphs that a driver does not
- * describe, and kernels of a driver below 12.4, which does not tell their parameters (both counted
- * in launches_unread); calls of contexts that were created before the watch was installed, or by
- * another library.
+ * describe, and kernels of a driver before 12.4, which does not report their parameters (both
+ * counted in launches_unread); calls of contexts that were created before the watch was installed,
+ * or by another library.
  *
  * Rules are text, a part of TOML: tables [[rule]] with keys that are strings, whole numbers,
  * decimals or booleans; at most 64 tables.
@@ -32,9 +32,9 @@
  *     kind               alarm
  *     written_once       a write to a block that has been written whole
  *     no_read_back       a copy from a block to the host
- *     copy_out_limit     more than mb_per_s megabytes (10^6 bytes) a second to the host, over
+ *     copy_out_limit     more than mb_per_s megabytes (10^6 bytes) per second to the host, over
  *                        all blocks of the rule, with a burst of one second's bytes
- *     known_modules      a launch of a kernel whose module was loaded behind
+ *     known_modules      a launch of a kernel whose module was loaded after
  *                        tol_watch_close_modules, or before the watch was installed
  *     no_copy            a copy from a block to anywhere
  *     no_share           a handle of a block's memory for another process, or a second mapping
@@ -118,7 +118,7 @@ struct tol_watch_block {
     uint64_t bytes_written;         /* by device copies and fills */
     uint64_t bytes_read;            /* by device copies */
     uint64_t launches;              /* that had an address in it among their arguments */
-    /* Bytes that kernels read and wrote, each byte once a kernel: see tol_watch_accesses. */
+    /* Bytes that kernels read and wrote, each byte once per kernel: see tol_watch_accesses. */
     uint64_t bytes_loaded, bytes_stored;
     uint64_t shares;            /* calls that gave its memory to a handle or to a second mapping */
     uint64_t first_ns, last_ns; /* of calls, by the watch's clock; 0: none */
@@ -161,10 +161,10 @@ TOL_API void tol_watch_close_modules(struct tol_watch *watch);
 TOL_API void tol_watch_close_kernels(struct tol_watch *watch);
 
 /*
- * Has the driver tell which bytes each kernel that begins from now on reads and writes, until the
- * watch is destroyed: counted, and judged when the kernel has ended. It costs time in each access.
- * TOL_UNSUPPORTED: the driver cannot, as no driver of a GPU can; the soft device does.
- * TOL_INVALID_ARGUMENT: a watch of this process has it already.
+ * Lets the driver report the bytes that each kernel reads and writes, for kernels that begin from
+ * now on until the watch is destroyed. They are counted and judged when the kernel has ended. This
+ * slows every access down. TOL_UNSUPPORTED: the driver cannot, as no driver of a GPU can; the soft
+ * device does. TOL_INVALID_ARGUMENT: a watch of this process has it already.
  */
 TOL_API tol_status tol_watch_accesses(struct tol_watch *watch, struct tol_driver *driver);
 
@@ -183,7 +183,7 @@ TOL_API void tol_watch_each(struct tol_watch *watch,
 /* Alarms so far. */
 TOL_API uint64_t tol_watch_alarms(struct tol_watch *watch);
 
-/* Launches whose parameters the driver did not tell. */
+/* Launches whose parameters the driver did not report. */
 TOL_API uint64_t tol_watch_launches_unread(struct tol_watch *watch);
 
 /* TOL_OK if there was no alarm; else TOL_ALARM, with the first one as the message. */

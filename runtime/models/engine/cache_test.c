@@ -12,7 +12,7 @@ enum { COUNT = 100, VOCABULARY = 512 };
 
 static const struct tol_session_options keeps = {.keeps_logits = true};
 
-/* The logits behind each tenth of the tokens. */
+/* The logits after each tenth of the tokens. */
 static void run(const char *name, enum kn_cache kind, const int *tokens, float *logits,
                 uint64_t *page_bytes) {
     char path[64];

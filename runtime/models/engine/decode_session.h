@@ -13,7 +13,7 @@
  *
  * A session whose first prompt begins with 16 tokens or more that another session of the model has
  * computed shares its full pages, and computes only the rest; what it gets is the same bits. Shared
- * pages are never written: a session that goes back into one gets a page of its own.
+ * pages are never written: a session that goes back into one gets a page for itself.
  *
  * Threads: a session is for one thread at a time, but tol_session_cancel may come from any.
  */
@@ -37,7 +37,7 @@ struct tol_session_options {
     /* Milliseconds from now on, of the monotonic clock, after which steps and the rest of a prompt
      * fail with TOL_OVERDUE; 0: any time. A pass that has begun is not ended. */
     uint64_t time_ms;
-    /* Draws of this text that another session has made: the generator begins behind them. Their
+    /* Draws of this text that another session has made: the generator skips them. Their
      * tokens are the end of the first prompt. */
     size_t draws;
 };
@@ -91,7 +91,7 @@ TOL_API const float *tol_session_logits(const struct tol_session *session);
 
 /* Forgets the positions from length on, and gives their pages back. The text ends with the token at
  * length - 1; the next call must be a prompt. The sampler's history stays as it is.
- * TOL_OUT_OF_RANGE: there are not so many. */
+ * TOL_OUT_OF_RANGE: the session has fewer. */
 TOL_API tol_status tol_session_rewind(struct tol_session *session, size_t length);
 
 #endif

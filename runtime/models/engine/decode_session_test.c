@@ -318,7 +318,7 @@ Test(decode_session, loading_reports_and_cancels_and_leaves_nothing) {
     cr_assert(loaded == NULL);
     options = (struct tol_load_options){.context = 513};
     MUST_FAIL(tol_model_load(model, test_context(), &options, &loaded), TOL_INVALID_ARGUMENT,
-              "513 positions is wanted, and the model was made for 512");
+              "513 positions is wanted, but the model was made for 512");
     MUST(tol_context_memory(test_context(), &after, NULL));
     /* Other processes use a GPU as well. */
     cr_assert(test_on_gpu() || after == before, "%zu bytes free before, %zu after", before, after);

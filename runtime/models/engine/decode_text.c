@@ -225,9 +225,14 @@ void tol_text_destroy(struct tol_text *t) {
 
 tol_status tol_texts_step(struct tol_text *const *texts, size_t count) {
     tol_status status = TOL_OK;
-    struct tol_step *steps = calloc(count + 1, sizeof *steps);
+    enum { FEW = 32 };
+    struct tol_step few[FEW], *many = NULL, *steps = few;
     size_t live = 0;
-    TOL_CHECK(texts != NULL && steps != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu steps", count);
+    TOL_CHECK(texts != NULL, TOL_INVALID_ARGUMENT, "a step needs texts");
+    if (count > FEW) {
+        steps = many = malloc(count * sizeof *many);
+        TOL_CHECK(many != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu steps", count);
+    }
     for (size_t i = 0; i < count; i++) {
         drop_fresh(texts[i]);
         if (texts[i]->about.end == TOL_TEXT_GOES_ON) steps[live++].session = texts[i]->session;
@@ -243,7 +248,7 @@ tol_status tol_texts_step(struct tol_text *const *texts, size_t count) {
         at++;
     }
 out:
-    free(steps);
+    free(many);
     return status;
 }
 

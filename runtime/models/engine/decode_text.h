@@ -31,13 +31,13 @@ struct tol_text_options {
     const char *const *stops; /* stop_count strings, none empty; copied */
     size_t stop_count;
     bool parses_special;        /* "<|eot_id|>" in the prompt is that token */
-    bool ignores_end;           /* goes on when the model draws the end of its text */
+    bool ignores_end;           /* continues after the model draws the end of its text */
     const atomic_bool *cancels; /* as for sessions */
-    /* To go on with a text that another process began: the tokens that were drawn, in order, with
+    /* To continue a text that another process began: the tokens that were drawn, in order, with
      * the end's if there was one. They are computed at once, as a prompt is, and the next draw is
      * the one that would have followed, if the model, its cache's type, the sampling and the kind
      * of device are the same: no sum depends on how many positions are computed at once. On a
-     * device of another kind the text goes on from the same tokens, and may go another way. */
+     * device of another kind the text continues from the same tokens, but may differ. */
     const int *replayed;
     size_t replayed_count;
 };

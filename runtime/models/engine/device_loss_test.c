@@ -83,13 +83,13 @@ static tol_status live(const struct scene *s, size_t prompt, int *drawn) {
     return status;
 }
 
-static void check_nothing_is_held(const struct scene *s, uint64_t life) {
+static void check_nothing_is_held(const struct scene *s, uint64_t scenario) {
     for (int i = 0; i < DEVICES; i++) {
         struct tol_health health;
         MUST(tol_health_check(s->contexts[i], NULL, &health));
         for (int kind = 0; kind < TOL_HELD_KINDS; kind++) {
-            cr_assert(health.held[kind].count == 0, "life %llu: device %d still holds %llu %s",
-                      (unsigned long long)life, i, (unsigned long long)health.held[kind].count,
+            cr_assert(health.held[kind].count == 0, "scenario %llu: device %d still holds %llu %s",
+                      (unsigned long long)scenario, i, (unsigned long long)health.held[kind].count,
                       tol_held_name((unsigned)kind));
         }
     }
@@ -122,7 +122,8 @@ Test(device_loss, a_call_refused_while_loading_leaves_nothing) {
     tol_interpose_remove(test_driver());
 }
 
-/* Sessions, with a call refused: the next one gets the right tokens, or is told to load again. */
+/* Sessions, with a call refused: the next one gets the right tokens, or an error that says to load
+ * again. */
 Test(device_loss, a_call_refused_in_a_pass_ends_the_session_and_nothing_else) {
     enum { STRIDE = 97 };
     int expected[TOKENS] = {0}, drawn[TOKENS] = {0};
@@ -178,7 +179,7 @@ Test(device_loss, a_device_that_hangs_ends_sessions_by_the_deadline) {
     MUST(tol_stream_call(held, hold, &lets_go));
     MUST_FAIL(tol_session_prompt(session, &token, 1), TOL_TIMEOUT, "");
     MUST_FAIL(tol_session_prompt(session, &token, 1), TOL_POISONED,
-              "the 2 devices of the model no longer answer each other");
+              "the 2 devices of the model no longer respond to each other");
     tol_session_destroy(session);
     atomic_store(&lets_go, true);
     MUST(tol_stream_synchronize(held)); /* it comes, late */

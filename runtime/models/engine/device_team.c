@@ -1,5 +1,5 @@
 /*
- * The devices of a model: joined, in step, and what comes of their parts.
+ * The devices of a model: joining, synchronising, and combining their results.
  */
 #include "device_team.h"
 
@@ -85,10 +85,10 @@ tol_status loaded_team_check(const struct tol_loaded *l) {
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_TRY(tol_context_check(l->team.part[i]->context));
     }
-    TOL_CHECK(!l->team.is_lost, TOL_POISONED,
-              "the %u devices of the model no longer answer each other: unload it, and load it "
-              "again",
-              l->share.ranks);
+    TOL_CHECK(
+        !l->team.is_lost, TOL_POISONED,
+        "the %u devices of the model no longer respond to each other: unload it and load it again",
+        l->share.ranks);
 out:
     return status;
 }
@@ -111,7 +111,7 @@ tol_status loaded_team_settle(struct tol_loaded *l, tol_status status) {
     return tol_fail_again(status, cuda, text);
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static size_t keys_bytes(const struct tol_loaded *l) {
     return l->share.ranks > 1 ? kn_best_workspace(l->sessions) : 0;

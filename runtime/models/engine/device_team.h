@@ -3,7 +3,7 @@
  *
  * The host queues each stage of a pass on the streams of all devices, and between two stages an
  * exchange of the columns that each has made (collective/gather_columns.h). Memory of a pass has
- * the same layout on all devices, so an array is told by its offset. All functions take the first
+ * the same layout on all devices, so an offset identifies an array. All functions take the first
  * device's loaded model, whose lock the caller holds, and also serve one device alone, where they
  * exchange nothing.
  */
@@ -36,11 +36,11 @@ tol_status loaded_team_check(const struct tol_loaded *loaded);
 /* Waits until all devices are done, at most the pass's deadline. */
 tol_status loaded_team_wait(struct tol_loaded *loaded);
 
-/* After a failure of a pass: waits for what was queued, so that nothing of it runs into the next.
+/* After a failure of a pass: waits for what was queued, so that it cannot affect the next pass.
  * If that fails the team is lost. Leaves the message. Returns the status. */
 tol_status loaded_team_settle(struct tol_loaded *loaded, tol_status status);
 
-/* What the last devices' logits of the wanted rows come to. */
+/* Combines the devices' logits of the wanted rows. */
 tol_status loaded_team_outcome(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
                                struct loaded_outcome *outcome);
 

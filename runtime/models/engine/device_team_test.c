@@ -49,7 +49,7 @@ static struct tol_loaded *load_on(const struct devices *d, unsigned count,
 
 /* ---- a text ---- */
 
-/* The logits of a prompt and of steps behind it, of several sessions that step together. */
+/* The logits of a prompt and of steps after it, of several sessions that step together. */
 struct text {
     float *logits; /* [SESSIONS][1 + STEPS][vocabulary] */
     int tokens[SESSIONS][STEPS];

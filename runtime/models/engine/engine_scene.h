@@ -1,8 +1,8 @@
 /*
- * Engine stage: a tiny model, loaded, for tests of sessions.
+ * Engine scene: a tiny model, loaded, for tests of sessions.
  */
-#ifndef TOLLENS_ENGINE_STAGE_H
-#define TOLLENS_ENGINE_STAGE_H
+#ifndef TOLLENS_ENGINE_SCENE_H
+#define TOLLENS_ENGINE_SCENE_H
 
 #include "decode_session.h"
 #include "tiny_model_scene.h"

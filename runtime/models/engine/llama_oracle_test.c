@@ -9,7 +9,7 @@
  * what was found on 2026-11-23. Greedy tokens may part only where the record's own lead is less
  * than two such bounds.
  *
- * Each prompt, with the text behind it, is a trial (test_takes_trial).
+ * Each prompt, with the text after it, is a trial (test_takes_trial).
  */
 #include "decode_session.h"
 
@@ -144,7 +144,7 @@ static void check_greedy(struct judge *judges, struct tol_session *session) {
     }
 }
 
-/* Goes past a prompt and the text behind it. */
+/* Goes past a prompt and the text after it. */
 static void pass_over(struct record *record) {
     const size_t positions = take_u32(record);
     record->at += positions * (sizeof(uint16_t) + POSITION_BYTES);

@@ -1,5 +1,5 @@
 /*
- * Loading: everything that a model needs on a device, or nothing.
+ * Loading: creates everything that a model needs on a device, or nothing.
  */
 #include "loaded_state.h"
 
@@ -8,6 +8,7 @@
 #include "decoder/best.h"
 #include "decoder/draw.h"
 #include "decoder/rounded.h"
+#include "pass.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
 #include "prompt.h"
@@ -43,7 +44,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     if (l->rows < l->sessions) l->rows = l->sessions;
     *chunk = options->chunk_bytes > 0 ? options->chunk_bytes : CHUNK;
     TOL_CHECK(l->positions <= made_for, TOL_INVALID_ARGUMENT,
-              "a context of %zu positions is wanted, and the model was made for %zu", l->positions,
+              "a context of %zu positions is wanted, but the model was made for %zu", l->positions,
               made_for);
     TOL_CHECK(l->sessions <= SESSIONS_MAX && l->rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
               "%zu sessions and %zu rows of a pass; at most %d and %d", l->sessions, l->rows,
@@ -60,7 +61,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     if (*chunk > l->shape.weight_bytes) *chunk = l->shape.weight_bytes + ALIGNMENT;
     *chunk = *chunk / ALIGNMENT * ALIGNMENT;
     TOL_CHECK(l->share.ranks == 1 || options->way != KN_WAY_RING, TOL_INVALID_ARGUMENT,
-              "columns do not go around a ring; they are exchanged directly or by flags");
+              "columns cannot be exchanged by a ring, only directly or by flags");
 out:
     return status;
 }
@@ -168,6 +169,18 @@ out:
     return status;
 }
 
+/* What the first device keeps of the sessions. */
+static tol_status make_sessions(struct tol_loaded *l) {
+    tol_status status = TOL_OK;
+    l->slots = calloc(l->sessions, sizeof *l->slots);
+    l->step_rows = calloc(l->sessions, sizeof *l->step_rows);
+    l->step_samplers = calloc(l->sessions, sizeof *l->step_samplers);
+    TOL_CHECK(l->slots != NULL && l->step_rows != NULL && l->step_samplers != NULL,
+              TOL_OUT_OF_HOST_MEMORY, "%zu sessions", l->sessions);
+out:
+    return status;
+}
+
 /* A device's part, without weights and memory for passes. */
 static tol_status make_part(const struct tol_model *model, const struct tol_load_options *options,
                             unsigned rank, struct tol_context *context, size_t *chunk,
@@ -192,9 +205,8 @@ static tol_status make_part(const struct tol_model *model, const struct tol_load
     l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
     l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);
     l->layers = calloc(l->shape.layers, sizeof *l->layers);
-    if (rank == 0) l->slots = calloc(l->sessions, sizeof *l->slots);
-    TOL_CHECK(l->layers != NULL && (rank > 0 || l->slots != NULL), TOL_OUT_OF_HOST_MEMORY,
-              "%zu layers", l->shape.layers);
+    TOL_CHECK(l->layers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu layers", l->shape.layers);
+    if (rank == 0) TOL_TRY(make_sessions(l));
     if (rank == 0) TOL_TRY(loaded_upload_begin(l, model, *chunk, options));
     TOL_TRY(kn_kernels_create(context, &l->kernels));
     status = tol_stream_create(context, NULL, &l->stream);
@@ -279,6 +291,8 @@ void loaded_part_end(struct tol_loaded *l) {
     pthread_mutex_destroy(&l->moving);
     free(l->layers);
     free(l->slots);
+    free(l->step_rows);
+    free(l->step_samplers);
     free(l);
 }
 

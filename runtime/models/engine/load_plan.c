@@ -1,8 +1,8 @@
 /*
- * Where each tensor lies on the device.
+ * The address of each tensor on the device.
  *
  * All are in one buffer, each at a multiple of 256 bytes. q, k and v of a layer, and their biases,
- * follow each other without gaps where they have one format: the kernels then see one matrix.
+ * are adjacent if they have one format, so that the kernels see one matrix.
  */
 #include "loaded_state.h"
 

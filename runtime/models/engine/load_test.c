@@ -1,5 +1,5 @@
 /*
- * Loading that fails: each of its driver calls refused in turn leaves nothing behind; bytes that
+ * Loading that fails: each of its driver calls refused in turn leaves nothing allocated; bytes that
  * change on their way, and memory that is not the device's own, are noticed.
  */
 #include "engine_scene.h"
@@ -73,7 +73,7 @@ static void close_files(struct files *f) {
     tol_interpose_remove(test_driver());
 }
 
-/* One thread reads, so that life n has the same nth call each time. */
+/* One thread reads, so that scenario n has the same nth call each time. */
 Test(load, a_call_that_is_refused_leaves_nothing) {
     struct files f = open_files();
     const struct tol_load_options options = {.chunk_bytes = 8192, .threads = 1, .sessions = 2};
@@ -84,7 +84,7 @@ Test(load, a_call_that_is_refused_leaves_nothing) {
     tol_model_unload(loaded);
     const size_t before_bytes = free_bytes();
     held(&buffers, &pinned);
-    for (uint64_t n = test_next_life(0); came; n = test_next_life(n)) {
+    for (uint64_t n = test_next_scenario(0); came; n = test_next_scenario(n)) {
         loaded = NULL;
         staged.refusal = (struct test_refusal){
             .nth = n, .result = CUDA_ERROR_OUT_OF_MEMORY, .refused = TOL_DRIVER_FUNCTIONS};
@@ -92,16 +92,17 @@ Test(load, a_call_that_is_refused_leaves_nothing) {
         const tol_status status = tol_model_load(f.model, test_context(), &options, &loaded);
         came = staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
         staged.is_armed = false;
-        cr_assert((status == TOL_OK) == (loaded != NULL), "life %llu: %s", (unsigned long long)n,
-                  tol_status_name(status));
+        cr_assert((status == TOL_OK) == (loaded != NULL), "scenario %llu: %s",
+                  (unsigned long long)n, tol_status_name(status));
         failed += status != TOL_OK;
         tol_model_unload(loaded);
         held(&buffers_now, &pinned_now);
-        cr_assert(buffers_now == buffers && pinned_now == pinned,
-                  "life %llu, in which a call was refused: %zu bytes of buffers, %zu pinned, and "
-                  "%zu and %zu before",
-                  (unsigned long long)n, buffers_now, pinned_now, buffers, pinned);
-        cr_assert(test_on_gpu() || free_bytes() == before_bytes, "life %llu",
+        cr_assert(
+            buffers_now == buffers && pinned_now == pinned,
+            "scenario %llu, in which a call was refused: %zu bytes of buffers, %zu pinned, and "
+            "%zu and %zu before",
+            (unsigned long long)n, buffers_now, pinned_now, buffers, pinned);
+        cr_assert(test_on_gpu() || free_bytes() == before_bytes, "scenario %llu",
                   (unsigned long long)n);
     }
     cr_assert(failed > 0);

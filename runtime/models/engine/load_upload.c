@@ -2,18 +2,17 @@
  * Reads the pieces of a file and copies them to the device.
  *
  * Each thread has two pinned blocks on huge pages. It reads a piece into one, queues its copy on a
- * stream that all threads share, and waits by the driver's own wait until the other block's copy is
- * done: nobody queries, since threads that query keep each other from queueing.
+ * stream that all threads share, and waits with the driver's own wait until the other block's copy
+ * is done. No thread queries, because queries keep other threads from queueing.
  *
  * Pinning and freeing the blocks take a tenth of the time that copying a large model takes, and a
- * thread that pins holds up those that copy. So the threads start as soon as there is a context,
- * and pin while memory is allocated on the device; reading begins when all blocks are pinned; and
- * they are freed while the rest of the loading goes on. On an H100 reading reaches 0.90 to 0.93 of
- * a pinned copy (reports/published/2026-11-27-h100-load-designs).
+ * thread that pins delays those that copy. So the threads start as soon as there is a context, and
+ * pin while memory is allocated on the device; reading begins when all blocks are pinned; and they
+ * are freed while the rest of the loading proceeds.
  *
- * The driver's wait has no deadline. So the thread that loads watches the others: if one has waited
- * for longer than the deadline it is left behind, with its blocks, which it frees if it ever comes
- * back; what the threads share belongs to the last of them.
+ * The driver's wait has no deadline. So the loading thread watches the others: if one has waited
+ * for longer than the deadline, it is abandoned with its blocks, which it frees if it ever returns;
+ * the last thread frees what the threads share.
  */
 #include "loaded_state.h"
 
@@ -210,7 +209,7 @@ static void *run(void *user) {
 
 /* ---- the thread that loads ---- */
 
-/* How far it is, and who is told. */
+/* Progress, and the program's callback. */
 struct progress {
     const struct tol_load_options *options;
     const struct loaded_pieces *pieces;
@@ -264,7 +263,7 @@ static tol_status watch(struct loaded_upload *u, struct progress *p) {
         TOL_CHECK(has_failed || report(p, done, !goes_on), TOL_CANCELLED,
                   "loading was cancelled after %llu of %llu bytes", (unsigned long long)done,
                   (unsigned long long)p->pieces->bytes);
-        if (p->told == UINT64_MAX) p->told = 0; /* nobody is to be told */
+        if (p->told == UINT64_MAX) p->told = 0; /* no callback */
     }
     TOL_CHECK(!is_late, TOL_TIMEOUT, "a copy of the model has not ended after %u ms",
               u->deadline_ms);
@@ -272,7 +271,7 @@ out:
     return status;
 }
 
-/* Ends the threads. Those that hang are left behind: false. */
+/* Ends the threads. Those that hang are abandoned: false. */
 static bool end_readers(struct loaded_upload *u) {
     bool all_ended = true;
     for (unsigned i = 0; i < u->started; i++) {
@@ -301,7 +300,7 @@ static unsigned thread_count(const struct tol_load_options *options, size_t piec
     return count < pieces ? count : (unsigned)pieces;
 }
 
-/* Starts the threads; as many as can be. */
+/* Starts as many of the threads as possible. */
 static void start(struct loaded_upload *u, unsigned wanted) {
     pthread_mutex_lock(&u->lock); /* they are counted before they end */
     while (u->started < wanted) {

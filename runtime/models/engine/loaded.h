@@ -4,8 +4,8 @@
  *
  * All weights are one allocation of device memory. Threads read the file into pinned blocks while
  * the device copies other blocks; nothing else is pinned but the few bytes that go in and out with
- * each pass. If loading fails, for any reason, nothing stays behind. After loading, the driver is
- * asked for each tensor whether it lies in device memory.
+ * each pass. If loading fails, for any reason, it leaves nothing allocated. After loading, the
+ * driver is queried for each tensor whether it is in device memory.
  *
  * Threads: calls on one loaded model and its sessions may come from any threads; passes run one
  * after the other. The context must outlive the loaded model; the model need not.
@@ -31,7 +31,7 @@ struct tol_load_options {
     size_t prompt_rows;
     size_t prompt_from;  /* tokens of a long prompt; 0: 64; SIZE_MAX: none is */
     size_t chunk_bytes;  /* of a pinned block; 0: 2 MiB */
-    unsigned threads;    /* that read the file; 0: as many as processors, 12 at most */
+    unsigned threads;    /* that read the file; 0: one per processor, at most 12 */
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;          /* sessions whose texts begin alike do not share pages */
@@ -59,8 +59,8 @@ struct tol_load_options {
  * TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY. TOL_CANCELLED: by progress. TOL_UNREADABLE,
  * TOL_INVALID_FILE: the file changed. TOL_NOT_RESIDENT: a tensor is not in device memory.
  * TOL_MISMATCH: verify found different bytes. TOL_UNSUPPORTED: the model's shape cannot be shared
- * by so many devices, they have different compute capabilities, or one cannot access the memory of
- * another; the message says which. TOL_INVALID_ARGUMENT, TOL_POISONED, TOL_DRIVER_ERROR.
+ * by that number of devices, they have different compute capabilities, or one cannot access the
+ * memory of another; the message says which. TOL_INVALID_ARGUMENT, TOL_POISONED, TOL_DRIVER_ERROR.
  */
 TOL_API tol_status tol_model_load(const struct tol_model *model, struct tol_context *context,
                                   const struct tol_load_options *options,

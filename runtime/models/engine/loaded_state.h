@@ -60,7 +60,7 @@ struct loaded_share {
 
 /* The devices that compute a model together; the first has it, and keeps the sessions. */
 struct loaded_team {
-    struct tol_loaded *part[KN_COLLECTIVE_RANKS_MAX]; /* as many as ranks */
+    struct tol_loaded *part[KN_COLLECTIVE_RANKS_MAX]; /* one per rank */
     struct kn_collective *collective;                 /* NULL: one device */
     enum kn_collective_way way;
     bool is_lost;     /* they no longer answer each other */
@@ -102,6 +102,7 @@ struct loaded_outcome {
 };
 
 struct loaded_graph; /* pass_graphs.c */
+struct loaded_row;   /* pass.h */
 
 struct tol_loaded {
     struct tol_context *context;
@@ -135,6 +136,8 @@ struct tol_loaded {
     pthread_mutex_t moving; /* a move, in which passes go on; taken before the lock */
     pthread_mutex_t lock;   /* passes, and all below */
     struct tol_session **slots;
+    struct loaded_row *step_rows; /* of the step in progress; one per session, as the samplers */
+    struct tol_sampler **step_samplers;
     size_t pages;    /* of all sessions, shared ones once */
     uint64_t reused; /* positions that sessions had from others, so far */
     bool shares;     /* sessions share pages */
@@ -171,7 +174,7 @@ tol_status loaded_upload_await(struct tol_loaded *loaded);
 tol_status loaded_upload_run(struct tol_loaded *loaded, struct loaded_pieces *pieces);
 
 /* Waits until the threads have freed their blocks. false: one hangs in the driver, and is left
- * behind. Does nothing where none were started. */
+ * after. Does nothing where none were started. */
 bool loaded_upload_end(struct tol_loaded *loaded);
 
 /* Compares the checksums of the pieces with those of the device's bytes. */

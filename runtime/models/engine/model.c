@@ -202,7 +202,7 @@ static tol_status find(struct tol_model *m, bool may_miss, size_t columns, size_
               "the tensor %s is of %s, which this worker does not compute%s", name,
               tol_tensor_type_name(t->type), rows > 0 ? "" : " in tensors of one dimension");
     TOL_CHECK(rows == 0 || columns % kn_weight_grain(weights) == 0, TOL_UNSUPPORTED,
-              "rows of the tensor %s have %zu elements, no multiple of %zu", name, columns,
+              "rows of the tensor %s have %zu elements, not a multiple of %zu", name, columns,
               kn_weight_grain(weights));
     for (size_t i = 0;; i++) {
         if (tol_gguf_tensor_at(m->file, i) != t) continue;

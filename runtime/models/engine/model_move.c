@@ -1,9 +1,9 @@
 /*
  * Moving a model to another device while its sessions decode.
  *
- * Everything is made on the new device first, beside the passes, since weights do not change. Then,
- * under the lock, pages are copied and the two devices change places in the loaded model, which
- * cannot fail. What is left over, old or new, is given back at the end.
+ * Everything is created on the new device first, while passes continue, because weights do not
+ * change. Then, under the lock, pages are copied and the loaded model exchanges the two devices,
+ * which cannot fail. What is no longer needed, old or new, is freed at the end.
  */
 #include "device_team.h"
 #include "pass_graphs.h"
@@ -33,7 +33,7 @@ static tol_status check(const struct tol_loaded *l, unsigned rank, const struct 
     TOL_CHECK(l != NULL && to != NULL, TOL_INVALID_ARGUMENT,
               "moving a model needs a loaded model and a context");
     TOL_CHECK(rank < l->share.ranks, TOL_INVALID_ARGUMENT,
-              "the model has %u devices, and none is %u", l->share.ranks, rank);
+              "the model has %u devices; there is no device %u", l->share.ranks, rank);
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_CHECK(l->team.part[i]->context != to, TOL_INVALID_ARGUMENT,
                   "the model is on device %d already", tol_context_device(to)->ordinal);

@@ -82,7 +82,7 @@ static void must_hold_nothing(struct tol_context *context) {
     struct tol_health health;
     MUST(tol_health_check(context, NULL, &health));
     for (unsigned kind = 0; kind < TOL_HELD_KINDS; kind++) {
-        cr_assert(health.held[kind].count == 0, "%llu %s are left behind",
+        cr_assert(health.held[kind].count == 0, "%llu %s are still allocated",
                   (unsigned long long)health.held[kind].count, tol_held_name(kind));
     }
 }
@@ -339,7 +339,7 @@ Test(model_move, refuses_what_it_cannot_do) {
     MUST_FAIL(tol_model_move(s.loaded, 0, s.contexts[0]), TOL_INVALID_ARGUMENT,
               "the model is on device 0 already");
     MUST_FAIL(tol_model_move(s.loaded, 1, s.contexts[1]), TOL_INVALID_ARGUMENT,
-              "the model has 1 devices, and none is 1");
+              "the model has 1 devices; there is no device 1");
     MUST_FAIL(tol_model_move(s.loaded, 0, NULL), TOL_INVALID_ARGUMENT, "a context");
     end(&s);
 }

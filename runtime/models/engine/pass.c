@@ -1,5 +1,5 @@
 /*
- * What is queued for a pass: stages on each device, and exchanges of columns between them.
+ * Enqueues a pass: stages on each device, and exchanges of columns between them.
  */
 #include "pass.h"
 
@@ -103,7 +103,7 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
                                      .variant = "registers"});
 }
 
-/* Where a gated product leaves y rounded to bytes, for the product behind it. */
+/* Where a gated product writes y rounded to bytes, for the following product. */
 static struct kn_place fed_place(const struct work *w) {
     return (struct kn_place){scratch_place(w, w->l->scratch.fed).address, w->l->scratch.fed_bytes};
 }
@@ -133,7 +133,7 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
     return kn_linear(w->l->kernels, w->stream, &product);
 }
 
-/* Where attention leaves its rows rounded: for the product behind, or to be exchanged. */
+/* Where attention writes its rounded rows, for the following product or an exchange. */
 static struct kn_place rounded_place(const struct work *w) {
     return w->l->share.ranks == 1 ? split_place(w) : fed_place(w);
 }
@@ -397,6 +397,20 @@ out:
     return status;
 }
 
+/* Launches the graphs of the form, which are captured now if this is its second pass. */
+static tol_status queue_or_launch(struct tol_loaded *l, const struct loaded_form *form) {
+    tol_status status = TOL_OK;
+    struct loaded_graph *graph = loaded_graphs_find(l, form);
+    if (graph == NULL) return queue_all(l, form);
+    if (!loaded_graphs_is_ready(graph)) {
+        TOL_TRY(loaded_graphs_capture_begin(l));
+        TOL_TRY(loaded_graphs_capture_end(l, graph, queue_all(l, form)));
+    }
+    status = loaded_graphs_launch(l, graph);
+out:
+    return status;
+}
+
 /* ---- a pass ---- */
 
 tol_status loaded_pass_send(struct tol_loaded *l, const struct loaded_pass *pass) {
@@ -464,7 +478,7 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
     TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
     if (form.draws) TOL_TRY(loaded_draw_send(l, pass->samplers, pass->count));
-    status = loaded_graphs_queue(l, &form, queue_all);
+    status = queue_or_launch(l, &form);
     if (status == TOL_OK) status = loaded_pass_take(l, form.wanted, form.wants_logits, outcome);
     status = loaded_team_settle(l, status);
 out:

@@ -1,9 +1,9 @@
 /*
  * Pass: computes a batch of rows, each one position of one session, from tokens to logits.
  *
- * A pass that was computed before in the same form (as many rows, as many spans of keys, the same
- * wishes) is one launch of a graph: tokens, positions, slots and pages are data on the device, so
- * the graph is never changed. The caller holds the loaded model's lock.
+ * If a pass of the same form (number of rows, number of key spans, the same outputs) was computed
+ * before, it is one launch of a graph: tokens, positions, slots and pages are data on the device,
+ * so the graph is never changed. The caller holds the loaded model's lock.
  */
 #ifndef TOLLENS_PASS_H
 #define TOLLENS_PASS_H
@@ -17,7 +17,7 @@ struct loaded_row {
 struct loaded_pass {
     const struct loaded_row *rows;
     size_t count;      /* from 1 to loaded_pass_room */
-    size_t wanted;     /* the last so many rows' largest logits are wanted; up to `sessions` */
+    size_t wanted;     /* the last rows whose largest logits are wanted; at most `sessions` */
     bool wants_logits; /* and all logits of these rows */
     /* Of the rows, which are all wanted, where the device is to draw a token of each. NULL: it
      * draws none. */

@@ -31,7 +31,7 @@ tol_status loaded_draw_send(struct tol_loaded *l, struct tol_sampler *const *sam
     for (size_t i = 0; i < count; i++) {
         const uint32_t *tokens = NULL;
         tol_sampler_row(samplers[i], &rows[i].row, &tokens);
-        if (rows[i].row.penalised > DRAW_TOKENS) rows[i].row.penalised = 0; /* nobody takes it */
+        if (rows[i].row.penalised > DRAW_TOKENS) rows[i].row.penalised = 0; /* unused */
         memcpy(rows[i].tokens, tokens, rows[i].row.penalised * sizeof *tokens);
     }
 out:

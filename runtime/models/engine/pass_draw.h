@@ -1,8 +1,8 @@
 /*
- * Pass draw: draws of the tokens of a step on the device, so that logits stay there.
+ * Pass draw: draws the tokens of a step on the device, so that logits stay there.
  *
- * Rows of parameters follow the tokens, positions and slots of a pass in its input, a row each, so
- * that they are data to a graph as these are. The caller holds the loaded model's lock.
+ * The input of a pass has one row of parameters per row, after the tokens, positions and slots, so
+ * that they too are data to a graph. The caller holds the loaded model's lock.
  */
 #ifndef TOLLENS_PASS_DRAW_H
 #define TOLLENS_PASS_DRAW_H
@@ -13,15 +13,15 @@
 /* Whether the device can draw for a sampler: its window is not too long. */
 bool loaded_draw_can(const struct tol_loaded *loaded, const struct tol_sampler *sampler);
 
-/* Bytes of the input of a pass of so many rows, with its draws. */
+/* Bytes of the input of a pass of `rows` rows, with its draws. */
 size_t loaded_draw_end(size_t rows);
 
-/* Writes the rows of a pass's samplers, one a row, to the pinned block. */
+/* Writes one row of parameters per sampler of a pass to the pinned block. */
 tol_status loaded_draw_send(struct tol_loaded *loaded, struct tol_sampler *const *samplers,
                             size_t count);
 
 /* Queues the draws of the logits of all rows. What it draws goes where the largest would be.
- * follows_copy: it is queued behind a copy, not behind a kernel. */
+ * follows_copy: it is queued after a copy, not after a kernel. */
 tol_status loaded_draw_queue(const struct tol_loaded *loaded, size_t rows, bool follows_copy);
 
 #endif

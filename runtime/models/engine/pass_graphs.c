@@ -10,17 +10,16 @@
 
 enum { GRAPHS_MAX = 256 };
 
-/* A form of passes, and its graphs from the second pass of this form on. */
+/* A form of passes and its graphs. */
 struct loaded_graph {
     struct loaded_form form;
     unsigned numbers; /* that its exchanges need */
     bool is_ready;
-    struct tol_graph *graph[KN_COLLECTIVE_RANKS_MAX]; /* a device each */
+    struct tol_graph *graph[KN_COLLECTIVE_RANKS_MAX]; /* one per device */
     struct tol_graph_exec *exec[KN_COLLECTIVE_RANKS_MAX];
 };
 
-/* The entry of this form; *is_new: it was made now. NULL: there are too many forms, or no memory:
- * the pass is then queued as it is. */
+/* The entry of this form; *is_new: it was created now. NULL: too many forms, or no memory. */
 static struct loaded_graph *entry_of(struct tol_loaded *l, const struct loaded_form *form,
                                      bool *is_new) {
     *is_new = false;
@@ -54,39 +53,62 @@ static void forget(struct loaded_graph *entry) {
     }
 }
 
-/* Every capture that began must end, whatever happens between. */
-static tol_status capture(struct tol_loaded *l, struct loaded_graph *entry, loaded_queue *queue) {
+struct loaded_graph *loaded_graphs_find(struct tol_loaded *l, const struct loaded_form *form) {
+    /* Only steps repeat a form, and in steps every row is wanted. */
+    if (form->rows != form->wanted) return NULL;
+    if (l->share.ranks > 1 && !kn_columns_can_capture(l->team.collective)) return NULL;
+    bool is_new = false;
+    struct loaded_graph *entry = entry_of(l, form, &is_new);
+    return is_new ? NULL : entry;
+}
+
+bool loaded_graphs_is_ready(const struct loaded_graph *entry) {
+    return entry->is_ready;
+}
+
+/* Ends the captures of the first `count` devices; their graphs go to the entry, if there is one. */
+static tol_status end_captures(struct tol_loaded *l, struct loaded_graph *entry, unsigned count) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < count; i++) {
+        struct tol_graph *graph = NULL;
+        const tol_status ended = tol_graph_capture_end(l->team.part[i]->stream, &graph);
+        if (status == TOL_OK) status = ended;
+        if (entry != NULL) entry->graph[i] = graph;
+        if (entry == NULL) tol_graph_destroy(graph);
+    }
+    return status;
+}
+
+tol_status loaded_graphs_capture_begin(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     unsigned begun = 0;
+    if (l->share.ranks > 1) TOL_TRY(kn_columns_capture_begin(l->team.collective));
     while (begun < l->share.ranks && status == TOL_OK) {
         status = tol_graph_capture_begin(l->team.part[begun]->stream);
         if (status == TOL_OK) begun++;
     }
-    if (status == TOL_OK) status = queue(l, &entry->form);
-    for (unsigned i = 0; i < begun; i++) {
-        const tol_status ended = tol_graph_capture_end(l->team.part[i]->stream, &entry->graph[i]);
-        if (status == TOL_OK) status = ended;
-    }
-    for (unsigned i = 0; i < begun && status == TOL_OK; i++) {
+    if (status == TOL_OK) return TOL_OK;
+    (void)end_captures(l, NULL, begun);
+    if (l->share.ranks > 1) (void)kn_columns_capture_end(l->team.collective);
+out:
+    return status;
+}
+
+tol_status loaded_graphs_capture_end(struct tol_loaded *l, struct loaded_graph *entry,
+                                     tol_status queued) {
+    /* Every capture must end, even if enqueueing failed. */
+    tol_status status = end_captures(l, entry, l->share.ranks);
+    if (queued != TOL_OK) status = queued;
+    for (unsigned i = 0; i < l->share.ranks && status == TOL_OK; i++) {
         status = tol_graph_instantiate(entry->graph[i], &entry->exec[i]);
     }
+    if (l->share.ranks > 1) entry->numbers = kn_columns_capture_end(l->team.collective);
     entry->is_ready = status == TOL_OK;
     if (!entry->is_ready) forget(entry);
     return status;
 }
 
-static tol_status capture_team(struct tol_loaded *l, struct loaded_graph *entry,
-                               loaded_queue *queue) {
-    if (l->share.ranks == 1) return capture(l, entry, queue);
-    tol_status status = kn_columns_capture_begin(l->team.collective);
-    if (status == TOL_OK) {
-        status = capture(l, entry, queue);
-        entry->numbers = kn_columns_capture_end(l->team.collective);
-    }
-    return status;
-}
-
-/* The numbers of this launch's exchanges go in behind the pass's input. */
+/* Writes the number of this launch's first exchange after the pass's input. */
 static tol_status send_number(struct tol_loaded *l, const struct loaded_graph *entry) {
     tol_status status = TOL_OK;
     unsigned first = 0;
@@ -101,16 +123,8 @@ out:
     return status;
 }
 
-/* Only passes whose rows are all wanted come again in the same form: those of steps. */
-tol_status loaded_graphs_queue(struct tol_loaded *l, const struct loaded_form *form,
-                               loaded_queue *queue) {
+tol_status loaded_graphs_launch(struct tol_loaded *l, const struct loaded_graph *entry) {
     tol_status status = TOL_OK;
-    bool is_new = false;
-    const bool can = l->share.ranks == 1 || kn_columns_can_capture(l->team.collective);
-    struct loaded_graph *entry =
-        can && form->rows == form->wanted ? entry_of(l, form, &is_new) : NULL;
-    if (entry == NULL || is_new) return queue(l, form); /* loads the kernels, too */
-    if (!entry->is_ready) TOL_TRY(capture_team(l, entry, queue));
     TOL_TRY(send_number(l, entry));
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_TRY(tol_graph_launch(entry->exec[i], l->team.part[i]->stream));

@@ -1,5 +1,5 @@
 /*
- * What is queued for a pass of a prompt.
+ * Enqueues a pass of a prompt.
  */
 #include "prompt.h"
 
@@ -65,7 +65,7 @@ static const char *variant_for(const struct prompt_work *w, size_t rows, size_t 
     return wide_turns <= 0.52 * narrow_turns ? w->p->wide : w->p->narrow;
 }
 
-/* Where a product's n columns lie in the sums: from a column on, in rows of so many; and from which
+/* Where a product's n columns lie in the sums: the first column, the width of rows; and from which
  * of its rows on a matrix is in the workspace. */
 struct sums {
     size_t column, stride, weight_row;

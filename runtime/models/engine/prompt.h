@@ -1,11 +1,11 @@
 /*
  * Prompt: passes of many positions of one session, as products of fp16 matrices.
  *
- * The weights of a matrix become halves once a pass, in a workspace that all matrices share, and
- * the device's matrix product and attention do the rest: a long prompt then costs arithmetic, where
- * a step costs reading weights. A position's bits follow from the tokens up to it alone, as those
- * of a step do, but they are other bits. So which of both computes a position is a matter of the
- * session's own calls, never of memory, of other sessions, or of how many positions they share.
+ * The weights of a matrix become halves once per pass, in a workspace that all matrices share, and
+ * the device's matrix product and attention do the rest: a long prompt is then bound by arithmetic,
+ * where a step is bound by reading weights. A position's bits depend only on the tokens up to it,
+ * as those of a step do, but they are other bits. So the session's own calls decide which of both
+ * computes a position, never memory, other sessions, or the number of shared positions.
  *
  * The caller holds the loaded model's lock.
  */

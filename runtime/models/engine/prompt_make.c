@@ -1,6 +1,6 @@
 /*
- * What passes of prompts need: memory, kernels that serve the model, and the powers of two by which
- * its weights become halves.
+ * What passes of prompts need: memory, kernels for the model's shape, and the powers of two by
+ * which its weights become halves.
  */
 #include "prompt.h"
 
@@ -20,7 +20,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* F32 is for those who want fp32, and rows that are longer have no kernel. */
+/* F32 models are computed in fp32, and longer rows have no kernel. */
 static bool serves(const struct tol_loaded *l) {
     const struct tol_model_shape *s = &l->shape;
     if (s->width > KN_HALVES_COLUMNS_MAX || s->feed_forward > KN_HALVES_COLUMNS_MAX) return false;
@@ -44,7 +44,7 @@ static size_t take(size_t *at, size_t bytes) {
     return offset;
 }
 
-/* Lays out the arrays for so many rows. Returns the bytes. */
+/* Lays out the arrays for a number of rows. Returns the bytes. */
 static size_t lay_out(const struct tol_loaded *l, struct loaded_prompt *p, size_t rows) {
     const struct tol_model_shape *s = &l->shape;
     const struct loaded_share *own = &l->share;
@@ -109,7 +109,7 @@ static bool has_attention(const struct tol_loaded *l, const char *variant) {
                &picked) == TOL_OK;
 }
 
-/* The kernels, the same for every pass. false: none serves the products. */
+/* The kernels, the same for every pass. false: there is none for the products. */
 static bool choose(struct tol_loaded *l) {
     struct loaded_prompt *p = &l->prompt;
     if (has_product(l, "wgmma_128") && has_product(l, "wgmma_256")) {

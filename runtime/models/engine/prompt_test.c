@@ -125,7 +125,7 @@ static void take_logits(const struct stage *s, struct tol_session *session, floa
     memcpy(logits, tol_session_logits(session), s->vocabulary * sizeof *logits);
 }
 
-/* The logits behind a prompt and three tokens of a greedy text. */
+/* The logits after a prompt and three tokens of a greedy text. */
 static void run_alone(const struct tiny_model *tiny, const struct tol_load_options *options,
                       const int *tokens, size_t count, float *logits) {
     struct stage s = open_stage(tiny, options);
@@ -165,7 +165,7 @@ Test(prompt, passes_of_any_size_give_the_same_bits) {
 }
 
 /* Sessions that begin alike share what both compute in the same way, and get what they get alone:
- * also behind another prompt, and after going back into a shared page. */
+ * also after another prompt, and after going back into a shared page. */
 Test(prompt, a_shared_beginning_gives_the_same_bits) {
     struct tol_load_options options = options_of(32), lonely = options;
     lonely.alone = true;

@@ -1,5 +1,5 @@
 /*
- * Frequencies of pairs.
+ * The frequencies of pairs.
  */
 #include "rotation.h"
 

@@ -2,7 +2,7 @@
  * Rotation: how fast each pair of a head's elements is rotated, from a model's keys.
  *
  * Pair i turns by position * base^(-2 i / rotated) radians, changed by the scaling: "linear"
- * divides all by a factor; llama 3's factors come as a tensor, one a pair, and divide; "yarn"
+ * divides all by a factor; llama 3's factors are a tensor, one per pair, and divide; "yarn"
  * divides slow pairs by the factor, leaves fast ones, blends between them, and lengthens all by a
  * magnitude.
  * Source: RoFormer (arXiv 2104.09864); YaRN (arXiv 2309.00071), equations 14 to 22. Pure.
@@ -23,7 +23,7 @@ struct tol_rotation {
     double original_context; /* yarn: the positions that the model was first made for */
     double fast, slow;       /* yarn: turns in that context above and below which nothing blends */
     double attention_factor; /* yarn: multiplies the magnitude; 1 if the file has none */
-    const float *divisors;   /* one a pair; NULL: none */
+    const float *divisors;   /* one per pair; NULL: none */
 };
 
 /* Writes rotated / 2 frequencies, and returns the magnitude. */

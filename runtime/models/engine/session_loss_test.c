@@ -1,10 +1,10 @@
 /*
- * Sessions that fail: driver calls that are refused one after the other, contexts and devices that
- * are lost, sessions that are cancelled. After each the ledgers must be exact and the next session
- * right.
+ * Sessions that fail: each driver call is refused in turn, contexts and devices are lost, sessions
+ * are cancelled. After each failure the ledgers must be exact, and the next session must compute
+ * the right tokens.
  *
- * TOLLENS_TEST_SESSIONS says how many sessions there are; unless it does 180, or fewer where not
- * all lives are wanted (test_scenarios.h).
+ * TOLLENS_TEST_SESSIONS is the number of sessions: 180 by default, or fewer if not all scenarios
+ * are repeated (test_scenarios.h).
  */
 #include "engine_scene.h"
 
@@ -18,7 +18,7 @@ TestSuite(session_loss, .fini = test_end);
 
 enum { TOKENS = 4, PROMPT = 20, USUAL = 180 };
 
-/* ---- a model on a context of its own, behind hooks ---- */
+/* ---- a model on a separate context, with hooks ---- */
 
 struct place {
     struct gguf_maker maker;
@@ -55,10 +55,10 @@ static void end(struct place *p) {
     maker_end(&p->maker);
 }
 
-/* ---- a life ---- */
+/* ---- a scenario ---- */
 
 /* What a session of some kind does; the first failure ends it. */
-static tol_status live(const struct place *p, unsigned kind, int *drawn) {
+static tol_status run_scenario(const struct place *p, unsigned kind, int *drawn) {
     const struct tol_session_options options = {
         .sampling = {.temperature = kind % 2 == 0 ? 0 : 0.9, .seed = kind}};
     struct tol_session *session = NULL, *beside = NULL;
@@ -87,54 +87,54 @@ static void check_next(const struct place *p, uint64_t n, const int *expected) {
     struct tol_health health;
     struct tol_loaded_stats stats;
     int drawn[TOKENS];
-    MUST(live(p, 1, drawn));
+    MUST(run_scenario(p, 1, drawn));
     for (size_t i = 0; i < TOKENS; i++) {
-        cr_assert(drawn[i] == expected[i], "after life %llu, token %zu is %d, not %d",
+        cr_assert(drawn[i] == expected[i], "after scenario %llu, token %zu is %d, not %d",
                   (unsigned long long)n, i, drawn[i], expected[i]);
     }
     tol_loaded_stats(p->loaded, &stats);
     MUST(tol_health_check(p->context, NULL, &health));
     cr_assert(stats.pages == 0 && health.held[TOL_HELD_BLOCK].count == 0,
-              "after life %llu: %llu pages, %llu blocks", (unsigned long long)n,
+              "after scenario %llu: %llu pages, %llu blocks", (unsigned long long)n,
               (unsigned long long)stats.pages,
               (unsigned long long)health.held[TOL_HELD_BLOCK].count);
     cr_assert(health.held[TOL_HELD_BUFFER].bytes == stats.weight_bytes + stats.scratch_bytes);
 }
 
-static uint64_t lives_wanted(void) {
+static uint64_t scenarios_wanted(void) {
     const char *text = getenv("TOLLENS_TEST_SESSIONS");
     const uint64_t wanted = text != NULL ? strtoull(text, NULL, 10) : 0;
     return wanted > 0 ? wanted : test_rounds(USUAL);
 }
 
-/* Each life has the next of its driver calls refused, or one further on the fewer lives there are;
- * when there is none, the next kind begins. */
+/* Each repetition refuses the next driver call of the scenario; with few repetitions it skips some.
+ * After the last call the next kind of scenario begins. */
 Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     struct place p;
     int expected[TOKENS], drawn[TOKENS];
     uint64_t refused = 0, cancelled = 0, whole = 0, deepest = 0, reopened = 0, nth = 1;
     unsigned kind = 0;
     size_t free_before = 0, free_after = 0;
-    const uint64_t lives = lives_wanted(), usual = lives < USUAL ? 3 * USUAL / lives : 3;
-    const uint64_t stride = lives < 1000 ? usual : 1;
+    const uint64_t count = scenarios_wanted(), usual = count < USUAL ? 3 * USUAL / count : 3;
+    const uint64_t stride = count < 1000 ? usual : 1;
     test_staged_install(test_driver());
     begin(&p);
-    MUST(live(&p, 1, expected));
+    MUST(run_scenario(&p, 1, expected));
     close_place(&p);
     MUST(tol_context_create(test_driver(), 0, &p.context));
     MUST(tol_context_memory(p.context, &free_before, NULL));
     tol_context_destroy(p.context);
     open_place(&p);
-    for (uint64_t n = 1; n <= lives; n++) {
+    for (uint64_t n = 1; n <= count; n++) {
         test_staged.refusal = (struct test_refusal){.nth = nth,
                                                     .result = n % 3 == 0 ? CUDA_ERROR_INVALID_VALUE
                                                                          : CUDA_ERROR_OUT_OF_MEMORY,
                                                     .refused = TOL_DRIVER_FUNCTIONS};
         test_staged.is_armed = true;
-        const tol_status status = live(&p, kind, drawn);
+        const tol_status status = run_scenario(&p, kind, drawn);
         test_staged.is_armed = false;
         const bool was_refused = test_staged.refusal.refused != TOL_DRIVER_FUNCTIONS;
-        cr_assert(was_refused || status == TOL_OK || status == TOL_CANCELLED, "life %llu: %s",
+        cr_assert(was_refused || status == TOL_OK || status == TOL_CANCELLED, "scenario %llu: %s",
                   (unsigned long long)n, tol_message());
         refused += was_refused;
         cancelled += status == TOL_CANCELLED;
@@ -160,10 +160,10 @@ Test(session_loss, a_call_that_is_refused_ends_one_session_and_nothing_else) {
     }
     cr_log_info("%llu sessions: %llu with a refused call, of up to %llu; %llu cancelled, %llu to "
                 "their ends; the context was lost %llu times",
-                (unsigned long long)lives, (unsigned long long)refused, (unsigned long long)deepest,
+                (unsigned long long)count, (unsigned long long)refused, (unsigned long long)deepest,
                 (unsigned long long)cancelled, (unsigned long long)whole,
                 (unsigned long long)reopened);
-    cr_assert(refused > lives / 2 && whole > 0 && cancelled > 0);
+    cr_assert(refused > count / 2 && whole > 0 && cancelled > 0);
     end(&p);
     tol_interpose_remove(test_driver());
 }
@@ -213,11 +213,11 @@ Test(session_loss, a_lost_context_ends_sessions_and_the_worker_opens_again) {
         cr_skip_test("a GPU has no rules of faults");
     }
     begin(&p);
-    MUST(live(&p, 1, first));
+    MUST(run_scenario(&p, 1, first));
     step_until_lost(&p, TOL_POISONED);
     close_place(&p);
     open_place(&p);
-    MUST(live(&p, 1, again));
+    MUST(run_scenario(&p, 1, again));
     cr_assert(memcmp(first, again, sizeof first) == 0);
     end(&p);
 }

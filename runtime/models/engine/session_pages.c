@@ -1,6 +1,7 @@
 /*
- * The pages of a session: from the pool, or from a session whose text begins alike, to the table on
- * the device; and where they, and the weights, lie.
+ * The pages of a session: from the pool, or from a session whose text begins with the same tokens;
+ * their addresses in the table on the device; and checks that they, and the weights, are in device
+ * memory.
  */
 #include "loaded_state.h"
 #include "session_state.h"

@@ -17,7 +17,7 @@ static struct tol_loaded_stats stats_of(const struct stage *s) {
     return stats;
 }
 
-/* The logits behind tokens of a session, as a model whose sessions share nothing has them. None is
+/* The logits after tokens of a session, as a model whose sessions share nothing has them. None is
  * a long prompt, which would be computed in another way. */
 static void expect_logits(const int *tokens, size_t count, float *logits) {
     struct stage s =

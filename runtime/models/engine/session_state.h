@@ -33,23 +33,23 @@ struct tol_session {
     int *tokens;               /* of its positions */
     size_t length;             /* positions computed */
     enum session_way owed_way; /* of the page that the owed positions are in */
-    size_t owed;     /* behind them, whose page was shared when the session went back into it: they
+    size_t owed;     /* after them, whose page was shared when the session went back into it: they
                     * are computed again before the next prompt */
     size_t heard;    /* positions that the sampler's history has */
     uint64_t end_ns; /* of its time, of the monotonic clock; 0: none */
     int drawn;       /* a token that was drawn and not computed; -1: none */
     bool is_ready;   /* the latest position has an outcome to draw from */
     int best;        /* its largest logit's token */
-    float *logits;   /* of the latest position; NULL if greedy and nobody wants them */
+    float *logits;   /* of the latest position; NULL if greedy and not wanted */
     atomic_bool is_cancelled;
     const atomic_bool *cancels;
 };
 
 /* Gets pages until there is room for `length` positions. The caller holds the lock.
- * TOL_OUT_OF_DEVICE_MEMORY: it has as many as before. */
+ * TOL_OUT_OF_DEVICE_MEMORY: its length is unchanged. */
 tol_status session_grow(struct tol_session *session, size_t length);
 
-/* Gives back the pages behind `length` positions, or its share in them. */
+/* Releases the pages after `length` positions, or its share in them. */
 void session_shrink(struct tol_session *session, size_t length);
 
 /*

@@ -138,7 +138,7 @@ static enum session_way way_of(const struct tol_loaded *l, size_t count) {
     return l->prompt.rows > 0 && count >= l->prompt.from ? AS_PROMPT : AS_STEP;
 }
 
-/* Computes the next of the tokens, as many as a pass takes. */
+/* Computes the next `count` tokens in one pass. */
 static tol_status run_piece(struct tol_session *s, const int *tokens, size_t count, bool is_last,
                             enum session_way way, struct loaded_row *rows) {
     tol_status status = TOL_OK;
@@ -196,7 +196,8 @@ static tol_status run_owed(struct tol_session *s) {
     return status;
 }
 
-/* Pages for the prompt and what comes before it: those of another session for its beginning. */
+/* Pages for the prompt and the positions before it; shared pages of another session for its
+ * beginning. */
 static tol_status take_pages(struct tol_session *s, const int *tokens, size_t count,
                              size_t *shared) {
     tol_status status = TOL_OK;
@@ -249,12 +250,11 @@ out:
 /* Computes the drawn tokens of those that have one. Steps with another status take no part. */
 static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t count) {
     tol_status status = TOL_OK;
-    struct loaded_row *rows = malloc(count * sizeof *rows);
-    struct tol_sampler **samplers = malloc(count * sizeof *samplers);
+    struct loaded_row *rows = l->step_rows;
+    struct tol_sampler **samplers = l->step_samplers;
     struct loaded_outcome outcome;
     size_t live = 0;
     bool wants = false, draws = false;
-    TOL_CHECK(rows != NULL && samplers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", count);
     for (size_t i = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
@@ -277,8 +277,6 @@ static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t
         take_outcome(s, &outcome, row++, draws);
     }
 out:
-    free(rows);
-    free(samplers);
     return status;
 }
 
@@ -316,7 +314,7 @@ static tol_status check_steps(const struct tol_step *steps, size_t count) {
                   "session %zu is NULL or of another model", i);
         for (size_t j = 0; j < i; j++) {
             TOL_CHECK(steps[i].session != steps[j].session, TOL_INVALID_ARGUMENT,
-                      "sessions %zu and %zu are one", j, i);
+                      "sessions %zu and %zu are the same", j, i);
         }
     }
 out:

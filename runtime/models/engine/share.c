@@ -1,5 +1,5 @@
 /*
- * How a model's shape is divided.
+ * Divides a model's shape among devices.
  */
 #include "share.h"
 

@@ -1,11 +1,12 @@
 /*
- * Share: what of a model one of several devices computes, and what that device needs of it.
+ * Share: the part of a model that one of several devices computes, and what that device needs for
+ * it.
  *
- * Every matrix is shared by rows, so each element of a product is one device's, in one sum, in the
- * order that one device alone would have: what is exchanged are columns of results, never parts of
- * sums. So logits are the same bits whatever the number of devices. To share the second product of
- * a pair by its columns and add parts of sums would need two exchanges a layer in place of four,
- * but sums in another order, and so other tokens where two are nearly alike.
+ * Every matrix is divided by rows, so one device computes each element of a product, in one sum, in
+ * the order of a single device: devices exchange columns of results, never parts of sums. So logits
+ * are the same bits for any number of devices. Dividing the second product of a pair by its columns
+ * and adding partial sums would need two exchanges per layer instead of four, but sums in another
+ * order, and so other tokens where two are nearly equal.
  *
  * Pure functions of the shape.
  */

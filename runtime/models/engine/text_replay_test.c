@@ -158,7 +158,7 @@ Test(text_replay, the_end_of_the_context_is_where_it_was) {
     close_writer(&w);
 }
 
-Test(text_replay, tokens_behind_the_end_and_no_tokens_are_refused) {
+Test(text_replay, tokens_after_the_end_and_no_tokens_are_refused) {
     struct writer w = open_writer();
     struct tol_text *text = NULL;
     const int tokens[] = {300, 301, 302};

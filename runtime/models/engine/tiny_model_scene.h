@@ -1,8 +1,8 @@
 /*
  * Tiny model: writes the file of a small model with seeded random weights, for tests.
  */
-#ifndef TOLLENS_TINY_MODEL_H
-#define TOLLENS_TINY_MODEL_H
+#ifndef TOLLENS_TINY_MODEL_SCENE_H
+#define TOLLENS_TINY_MODEL_SCENE_H
 
 #include "gguf_scene.h"
 

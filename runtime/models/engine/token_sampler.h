@@ -10,7 +10,7 @@
  * Deterministic: the same logits, history and seed give the same tokens, on the host and on every
  * device: weights are whole numbers (decoder/draw_arguments.h), 2^40 for the largest, and none for
  * what is less than 2^-40 of it. The generator is PCG-XSH-RR with 64 bits of state and 32 of output
- * (O'Neill, 2014), stream 54, one of its own for each sampler; a draw takes two outputs as 64 bits.
+ * (O'Neill, 2014), stream 54, separate for each sampler; a draw takes two outputs as 64 bits.
  * A sampler is for one thread at a time.
  */
 #ifndef TOLLENS_TOKEN_SAMPLER_H
@@ -60,7 +60,7 @@ TOL_API tol_status tol_sampler_take(struct tol_sampler *sampler, int drawn, int 
 /* How many tokens a draw penalises at most. */
 TOL_API size_t tol_sampler_penalises(const struct tol_sampler *sampler);
 
-/* Brings the generator to where it is after so many draws, for a text that another process began.
+/* Skips `draws` draws of the generator, for a text that another process began.
  * Whatever was accepted stays as it is. */
 TOL_API void tol_sampler_skip(struct tol_sampler *sampler, size_t draws);
 

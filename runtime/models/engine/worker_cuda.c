@@ -1,5 +1,5 @@
 /*
- * The functions of worker_cuda.h: arguments, codes, and calls of the library behind them.
+ * The functions of worker_cuda.h: arguments, codes, and calls of the library.
  */
 #include "worker_cuda.h"
 

@@ -88,7 +88,7 @@ TOL_API bool cuda_inference_next_token(InferenceResult *result, char *token_out,
 TOL_API void cuda_inference_free(InferenceResult *result);
 
 /* Whether all weights, keys and values are in the device's own memory, as the driver says of each.
- * false with WORKER_E_VRAM_RESIDENCY_FAILED: they are not; with another code: it cannot be asked.
+ * false with WORKER_E_VRAM_RESIDENCY_FAILED: they are not; with another code: it is unknown.
  * */
 TOL_API bool cuda_check_vram_residency(CudaModel *model, int *error_code);
 

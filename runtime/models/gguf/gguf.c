@@ -1,6 +1,6 @@
 /*
- * Opening, looking up, reading. What a file holds is checked when it is opened (gguf_read.c,
- * gguf_check.c), so that nothing here can meet a bad offset.
+ * Opening, looking up, reading. A file's contents are checked when it is opened (gguf_read.c,
+ * gguf_check.c), so nothing here can meet a bad offset.
  */
 #include "gguf_state.h"
 

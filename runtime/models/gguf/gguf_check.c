@@ -1,6 +1,6 @@
 /*
- * What can be said only when all keys and tensors are known: names that occur twice, and data that
- * overlaps. Both are found among neighbours in a sorted order.
+ * Checks that need all keys and tensors: names that occur twice, and data that overlaps. Both are
+ * found among neighbours in a sorted order.
  */
 #include "gguf_state.h"
 
@@ -68,7 +68,7 @@ tol_status tol_gguf_check_names(struct tol_gguf *gguf) {
     gguf->tensors_by_name = sort_names(names, tensors, &twice);
     TOL_CHECK(gguf->tensors_by_name != NULL, TOL_OUT_OF_HOST_MEMORY, "%s: sorting %zu tensors",
               gguf->path, tensors);
-    /* A name lies 8 bytes behind the beginning of its tensor's description: after its length. */
+    /* A name begins 8 bytes after the beginning of its tensor's description: after its length. */
     TOL_CHECK(twice == tensors, TOL_INVALID_FILE, "%s: tensor %s at byte %llu occurs a second time",
               gguf->path, tol_gguf_quote(gguf->tensors[twice].name, quoted),
               (number)((const unsigned char *)gguf->tensors[twice].name.bytes - gguf->head) - 8);

@@ -1,5 +1,5 @@
 /*
- * The block grows by doubling, so that a head is read by few calls and copied about once.
+ * The block grows by doubling, so a head is read by few calls and copied about once.
  */
 #include "gguf_cursor.h"
 

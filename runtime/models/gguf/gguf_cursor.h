@@ -30,11 +30,11 @@ uint64_t tol_gguf_remaining(const struct tol_gguf_cursor *cursor);
  * or they are beyond the limit of the head. TOL_UNREADABLE, TOL_OUT_OF_HOST_MEMORY. */
 tol_status tol_gguf_need(struct tol_gguf_cursor *cursor, uint64_t count);
 
-/* Reads a number and moves behind it. */
+/* Reads a number and moves past it. */
 tol_status tol_gguf_take_u32(struct tol_gguf_cursor *cursor, uint32_t *value);
 tol_status tol_gguf_take_u64(struct tol_gguf_cursor *cursor, uint64_t *value);
 
-/* Reads a string of at most most bytes and moves behind it; *start is where its bytes are. */
+/* Reads a string of at most most bytes and moves past it; *start is where its bytes are. */
 tol_status tol_gguf_take_string(struct tol_gguf_cursor *cursor, uint64_t most, uint64_t *start,
                                 uint64_t *count);
 

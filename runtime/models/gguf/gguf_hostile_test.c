@@ -166,7 +166,7 @@ Test(gguf_hostile, tensors) {
     with_tensor(&maker, "w", 2, extents, 4, 0);
     maker_must_fail(&maker, "tensor \"w\" has the unknown type 4 at byte 53");
     with_tensor(&maker, "w", 2, extents, TOL_TENSOR_Q4_K, 0);
-    maker_must_fail(&maker, "tensor \"w\": dimension 0 at byte 37 is 32, no multiple of the 256 "
+    maker_must_fail(&maker, "tensor \"w\": dimension 0 at byte 37 is 32, not a multiple of the 256 "
                             "elements of a block of Q4_K");
     with_tensor(&maker, "", 1, extents, TOL_TENSOR_F32, 0);
     maker_must_fail(&maker, "tensor 0 at byte 24 has no name");

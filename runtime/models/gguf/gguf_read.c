@@ -172,7 +172,7 @@ static tol_status measure(struct tol_gguf_cursor *cursor, struct tol_gguf_tensor
         tensor->elements *= tensor->extent[i];
     }
     CURSOR_CHECK(tensor->extent[0] % block == 0,
-                 "%s: %s: dimension 0 at byte %llu is %llu, no multiple of the %u elements of a "
+                 "%s: %s: dimension 0 at byte %llu is %llu, not a multiple of the %u elements of a "
                  "block of %s",
                  cursor->path, cursor->what, (number)at, (number)tensor->extent[0], block,
                  tol_tensor_type_name(tensor->type));

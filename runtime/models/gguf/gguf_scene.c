@@ -1,5 +1,5 @@
 /*
- * The maker of GGUF files.
+ * Writes GGUF files for tests.
  */
 #include "gguf_scene.h"
 

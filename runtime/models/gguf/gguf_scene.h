@@ -1,11 +1,12 @@
 /*
- * The maker: GGUF files for tests, byte by byte, so that a test can state what no writer would.
+ * The maker: writes GGUF files for tests, byte by byte, so that a test can write what no other
+ * program would.
  *
- * Bytes are appended in the order of the file. The file
- * is in memory until maker_open writes it to a temporary one.
+ * Bytes are appended in the order of the file. The file is in memory until maker_open writes it to
+ * a temporary one.
  */
-#ifndef TOLLENS_GGUF_MAKER_H
-#define TOLLENS_GGUF_MAKER_H
+#ifndef TOLLENS_GGUF_SCENE_H
+#define TOLLENS_GGUF_SCENE_H
 
 #include "test/test_device.h"
 

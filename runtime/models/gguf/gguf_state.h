@@ -1,5 +1,5 @@
 /*
- * What is behind a tol_gguf, and what the files of the reader share.
+ * The fields of struct tol_gguf, and what the files of the reader share.
  */
 #ifndef TOLLENS_GGUF_STATE_H
 #define TOLLENS_GGUF_STATE_H

@@ -1,5 +1,5 @@
 /*
- * Reading by pread, which needs no position that threads would share.
+ * Reads with pread, so threads share no file position.
  */
 #include "positioned_file.h"
 

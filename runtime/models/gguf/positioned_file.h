@@ -1,6 +1,6 @@
 /*
- * A positioned file: opened for reading, and read at given offsets, by any number of threads. The
- * only file of this folder that calls the system.
+ * A positioned file: opened for reading, and read at given offsets by any number of threads. The
+ * only file of this folder that makes system calls.
  */
 #ifndef TOLLENS_POSITIONED_FILE_H
 #define TOLLENS_POSITIONED_FILE_H

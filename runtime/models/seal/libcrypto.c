@@ -1,5 +1,5 @@
 /*
- * Finding OpenSSL's functions, and the three that are made of several of them.
+ * Finds OpenSSL's functions, and implements three operations that need several of them.
  */
 #include "libcrypto.h"
 
@@ -137,7 +137,7 @@ tol_status tol_crypto_gcm_open(const struct tol_crypto *crypto, const struct tol
                       1,
               TOL_UNSUPPORTED, "OpenSSL refuses AES-256-GCM of %zu bytes", gcm->bytes);
     TOL_CHECK(crypto->EVP_CipherFinal_ex(context, none, &count) == 1, TOL_MISMATCH,
-              "the tag of %zu bytes is another", gcm->bytes);
+              "the tag of %zu bytes differs", gcm->bytes);
 out:
     if (status != TOL_OK && gcm->bytes > 0) memset(gcm->out, 0, gcm->bytes);
     crypto->EVP_CIPHER_CTX_free(context);

@@ -1,6 +1,6 @@
 /*
- * Libcrypto: OpenSSL's functions, found at run time, so that nothing here needs OpenSSL to be built
- * or to be loaded. Whoever seals needs it. Internal. Thread-safe.
+ * Libcrypto: OpenSSL's functions, found at run time, so that building and loading need no OpenSSL.
+ * Sealing does. Internal. Thread-safe.
  */
 #ifndef TOLLENS_LIBCRYPTO_H
 #define TOLLENS_LIBCRYPTO_H

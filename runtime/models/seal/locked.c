@@ -1,6 +1,6 @@
 /*
- * Pages that are cut into slots for small pieces; larger ones have pages of their own. Pages of
- * slots stay until the process ends: they hold zeros where nobody has a slot.
+ * Pages that are divided into slots for small pieces; larger pieces have separate pages. Pages of
+ * slots stay until the process ends: unused slots contain zeros.
  */
 #include "locked.h"
 
@@ -16,7 +16,7 @@
 
 enum { PAGE_BYTES = 4096, SLOT_BYTES = 512, SLOTS = PAGE_BYTES / SLOT_BYTES };
 
-/* A slot that nobody has, and the next. */
+/* An unused slot, and the next. */
 struct slot {
     struct slot *next;
 };

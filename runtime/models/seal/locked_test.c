@@ -52,7 +52,7 @@ Test(locked, memory_is_locked_and_not_dumped_nor_inherited) {
     must_be_protected(16384);
 }
 
-/* A slot goes round: what was in it is gone when it is given back, and when it is taken. */
+/* A slot is reused: what was in it is gone when it is given back, and when it is taken. */
 Test(locked, what_is_given_back_is_wiped) {
     char *memory = NULL, *again = NULL;
     MUST(tol_locked_take(100, (void **)&memory));

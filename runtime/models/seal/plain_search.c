@@ -1,5 +1,5 @@
 /*
- * A table of the plain pieces by a hash of their bytes, and a list of allocations.
+ * A table of the pieces of plaintext by a hash of their bytes, and a list of allocations.
  */
 #include "plain_search.h"
 

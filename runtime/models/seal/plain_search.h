@@ -1,5 +1,5 @@
 /*
- * Plain search: whether plain bytes stand in device memory, or went there. For tests and claims.
+ * Plain search: whether device memory contains plaintext, or received it. For tests and claims.
  *
  * Its two hooks note what the driver allocates and frees, and search what is copied to the device,
  * for pieces of 16 bytes of the plain data, at any multiple of 4. One search at a time; hooks may

@@ -40,15 +40,15 @@ struct tol_seal_key;
  * cannot be locked; the message has the limit. */
 TOL_API tol_status tol_seal_key_create(const void *secret, size_t bytes, struct tol_seal_key **key);
 
-/* A key of 32 bytes that OpenSSL draws, which nobody knows and nothing can bring back. */
+/* A random key of 32 bytes from OpenSSL, which exists only in this process. */
 TOL_API tol_status tol_seal_key_draw(struct tol_seal_key **key);
 
-/* Wipes it. What was created with it goes on, with its own copy. NULL is a no-op. */
+/* Wipes it. Objects created with it have their own copies and remain usable. NULL is a no-op. */
 TOL_API void tol_seal_key_destroy(struct tol_seal_key *key);
 
 /* ---- packed: on the host and in files ---- */
 
-/* How plain bytes lie: rows, one after the other. rows of 1 serves anything. */
+/* The layout of plaintext: consecutive rows. One row suits anything. */
 struct tol_seal_shape {
     size_t rows, row_bytes;
 };
@@ -141,8 +141,8 @@ TOL_API tol_status tol_seal_verify(struct tol_sealed *sealed);
  * own. TOL_MISMATCH: as tol_seal_verify; a change is not undone by this. */
 TOL_API tol_status tol_seal_rotate(struct tol_sealed *sealed);
 
-/* Decrypts on the device to a place of as many bytes as are sealed, with the gaps behind rows, for
- * consumers that cannot decrypt. From then on plain bytes stand there. Waits. TOL_MISMATCH: as
+/* Decrypts on the device to a place of the sealed size, with the gaps after rows, for consumers
+ * that cannot decrypt. The place then contains plaintext. Waits. TOL_MISMATCH: as
  * tol_seal_verify; out is zeros then. TOL_OUT_OF_RANGE: the place is too small. */
 TOL_API tol_status tol_seal_open(struct tol_sealed *sealed, struct tol_place out);
 

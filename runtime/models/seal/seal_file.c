@@ -1,6 +1,6 @@
 /*
- * Files of packed objects. One that is written is complete or not there: it has another name until
- * its bytes are on the disk.
+ * Files of packed objects. A file is either complete or absent: it has a temporary name until its
+ * bytes are on the disk.
  */
 #include "seal.h"
 

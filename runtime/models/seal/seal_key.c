@@ -1,5 +1,5 @@
 /*
- * The master key, which lies in locked memory, and derivations from it.
+ * The master key, which is in locked memory, and derivations from it.
  */
 #include "seal_key.h"
 
@@ -63,7 +63,7 @@ tol_status seal_key_copy(const struct tol_seal_key *key, struct tol_seal_key **c
     return tol_seal_key_create(key->secret, key->bytes, copy);
 }
 
-/* A length in front of a part, little-endian. */
+/* A length before a part, little-endian. */
 static void frame(uint8_t length[4], size_t bytes) {
     for (int i = 0; i < 4; i++) length[i] = (uint8_t)(bytes >> 8 * i);
 }

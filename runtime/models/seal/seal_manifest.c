@@ -1,6 +1,6 @@
 /*
- * Fields with their lengths. Nothing of a manifest is used before its mac was compared, but the
- * lengths and the name without which no mac can be computed.
+ * Fields with their lengths. Nothing of a manifest is used before its MAC was verified, except the
+ * lengths and the name, which the MAC depends on.
  */
 #include "seal_manifest.h"
 
@@ -85,7 +85,7 @@ struct field {
     size_t bytes;
 };
 
-/* The fields of so many bytes, which must be all of them and nothing behind. */
+/* The fields of a text, which must have all of them and nothing more. */
 static bool cut_fields(const uint8_t *at, size_t left, struct field fields[FIELDS]) {
     for (int i = 0; i < FIELDS; i++) {
         if (left < LENGTH_BYTES) return false;
@@ -109,13 +109,14 @@ tol_status seal_manifest_read(const struct tol_seal_key *key, const void *packed
     struct seal_manifest m;
     memset(&m, 0, sizeof m);
     TOL_CHECK(packed_bytes >= HEAD_BYTES + TOL_MAC_BYTES && memcmp(in, MAGIC, MAGIC_BYTES) == 0,
-              TOL_INVALID_FILE, "%zu bytes are nothing packed: they do not begin with %s",
+              TOL_INVALID_FILE, "%zu bytes are not a packed object: they do not begin with %s",
               packed_bytes, MAGIC);
     const size_t bytes = (size_t)number_at(in + MAGIC_BYTES, LENGTH_BYTES);
     TOL_CHECK(bytes <= packed_bytes - HEAD_BYTES - TOL_MAC_BYTES &&
                   cut_fields(in + HEAD_BYTES, bytes, fields),
               TOL_INVALID_FILE,
-              "the manifest of a packed object of %zu bytes is cut, or its lengths make no sense",
+              "the manifest of a packed object of %zu bytes is truncated, or its lengths are "
+              "inconsistent",
               packed_bytes);
     memcpy(m.name, fields[1].data, SEAL_NAME_BYTES);
     TOL_TRY(make_mac(key, m.name, in, HEAD_BYTES + bytes, mac));
@@ -140,7 +141,8 @@ tol_status seal_manifest_read(const struct tol_seal_key *key, const void *packed
     m.data = in + HEAD_BYTES + bytes + TOL_MAC_BYTES;
     TOL_CHECK(fields[6].bytes == m.chunks * TOL_GCM_TAG_BYTES &&
                   packed_bytes - HEAD_BYTES - bytes - TOL_MAC_BYTES == m.bytes,
-              TOL_INVALID_FILE, "a packed object of %zu rows of %zu bytes is cut: it has %zu bytes",
+              TOL_INVALID_FILE,
+              "a packed object of %zu rows of %zu bytes is truncated: it has %zu bytes",
               m.shape.rows, m.shape.row_bytes, packed_bytes);
     *manifest = m;
 out:

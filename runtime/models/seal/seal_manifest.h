@@ -21,7 +21,7 @@ struct seal_manifest {
     struct tol_seal_shape shape;
     const uint8_t *tags; /* in the packed bytes */
     size_t chunks, bytes;
-    const uint8_t *data; /* behind the mac */
+    const uint8_t *data; /* after the mac */
 };
 
 /* The bytes of a manifest with its mac; what its chunks and label come to. */

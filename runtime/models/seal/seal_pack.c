@@ -1,6 +1,6 @@
 /*
- * AES-256-GCM, a chunk at a time. The key is of one object, so a chunk's number serves as its
- * nonce; what is authenticated besides says whose chunk it is and of how many.
+ * AES-256-GCM per chunk. A key belongs to one object, so the chunk's number is its nonce; the
+ * authenticated data identifies the object and the number of its chunks.
  */
 #include "seal_pack.h"
 
@@ -79,14 +79,14 @@ tol_status seal_opened_chunk(const struct seal_opened *opened, uint64_t chunk, v
     if (status != TOL_MISMATCH) return status;
     return tol_fail(__FILE__, __LINE__, TOL_MISMATCH,
                     "chunk %llu of %zu of the packed object \"%s\", %zu bytes from %llu on, was "
-                    "changed, or is another's",
+                    "changed, or belongs to another object",
                     (unsigned long long)chunk, m->chunks, m->label, bytes,
                     (unsigned long long)chunk * SEAL_CHUNK_BYTES);
 }
 
 /* ---- what users call ---- */
 
-/* Encrypts all chunks behind the manifest's place, and keeps their tags. plain_chunk is locked. */
+/* Encrypts all chunks after the manifest's place, and keeps their tags. plain_chunk is locked. */
 static tol_status close_chunks(const struct tol_seal_key *key, const struct seal_manifest *m,
                                const void *plain, uint8_t *derived, uint8_t *plain_chunk,
                                uint8_t *data, uint8_t *tags) {
@@ -173,8 +173,8 @@ tol_status tol_seal_unpack(const struct tol_seal_key *key, const void *packed, s
     TOL_TRY(seal_opened_begin(key, packed, packed_bytes, &opened));
     const struct seal_manifest *m = &opened.manifest;
     TOL_CHECK(plain_bytes == m->shape.rows * m->shape.row_bytes, TOL_SIZE_MISMATCH,
-              "%zu rows of %zu bytes are packed, and there are %zu bytes for them", m->shape.rows,
-              m->shape.row_bytes, plain_bytes);
+              "%zu rows of %zu bytes are packed, but the memory for them has %zu bytes",
+              m->shape.rows, m->shape.row_bytes, plain_bytes);
     TOL_TRY(tol_locked_take(SEAL_CHUNK_BYTES, &plain_chunk));
     for (uint64_t chunk = 0; chunk < m->chunks && status == TOL_OK; chunk++) {
         status = seal_opened_chunk(&opened, chunk, plain_chunk);

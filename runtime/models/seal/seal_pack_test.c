@@ -74,7 +74,7 @@ Test(seal_pack, what_is_packed_comes_out_again) {
 
 /* What is sealed of rows, piece by piece at any offsets, and back: gaps are zeros, whatever was in
  * the buffer. */
-Test(seal_pack, gaps_behind_rows_are_zeros) {
+Test(seal_pack, gaps_after_rows_are_zeros) {
     enum { ROWS = 7, ROW = 144, ALL = ROWS * 192 };
     const struct tol_seal_shape shape = {ROWS, ROW};
     char rows[ROWS * ROW], sealed[ALL], back[ROWS * ROW];
@@ -149,7 +149,7 @@ Test(seal_pack, every_changed_byte_is_refused) {
     MUST(tol_seal_unpack(key, packed, packed_bytes, opened, 300));
 }
 
-/* A copy of exactly so many bytes, so that a sanitizer sees what is read behind it. */
+/* A copy of exactly this size, so that a sanitizer detects reads past it. */
 Test(seal_pack, every_cut_is_refused) {
     pack((struct tol_seal_shape){3, 100}, "abc");
     for (size_t bytes = 0; bytes < packed_bytes; bytes++) {
@@ -251,7 +251,7 @@ Test(seal_pack, a_file_that_may_not_grow_is_an_error_and_leaves_nothing, .timeou
 }
 
 /* What was sealed once must be opened later: HKDF of SHA-256 over the salt "tollens seal 1" and the
- * purpose, the name and the generation, each behind its length in four bytes (RFC 5869). */
+ * purpose, the name and the generation, each after its length in four bytes (RFC 5869). */
 Test(seal_pack, derived_keys_are_those_of_the_format) {
     uint8_t name[SEAL_NAME_BYTES], made[32], wanted[32];
     for (size_t i = 0; i < sizeof name; i++) name[i] = (uint8_t)i;

@@ -1,5 +1,5 @@
 /*
- * Offsets among rows with gaps and without.
+ * Offsets in rows with and without gaps.
  */
 #include "seal_rows.h"
 

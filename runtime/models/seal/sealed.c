@@ -1,5 +1,5 @@
 /*
- * The life of a sealer and of what it sealed: keys, memory, and the three ways bytes get there.
+ * Sealers and sealed objects: keys, memory, and the three ways in which bytes get there.
  */
 #include "sealed_state.h"
 
@@ -86,7 +86,7 @@ tol_status sealed_create(struct tol_sealer *sealer, struct tol_seal_shape shape,
     struct tol_sealed *s = NULL;
     const unsigned rounds = options->rounds != 0 ? options->rounds : 20;
     TOL_CHECK(kn_chacha_has(rounds), TOL_INVALID_ARGUMENT,
-              "there is no ChaCha with %u rounds; there are 20, 12 and 8", rounds);
+              "ChaCha with %u rounds is not supported; 20, 12 and 8 are", rounds);
     TOL_CHECK(label == NULL || strlen(label) < TOL_SEAL_LABEL_BYTES, TOL_INVALID_ARGUMENT,
               "a label of %zu bytes is too long; %d are allowed", label != NULL ? strlen(label) : 0,
               TOL_SEAL_LABEL_BYTES - 1);
@@ -244,7 +244,7 @@ tol_status tol_seal_device(struct tol_sealer *sealer, const struct tol_seal_opti
     TOL_CHECK(sealer != NULL && options != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_seal_device: an argument is NULL");
     TOL_CHECK(options->shape.row_bytes % SEAL_UNIT_BYTES == 0, TOL_UNSUPPORTED,
-              "rows of %zu bytes cannot be sealed on the device: that is no multiple of %d",
+              "rows of %zu bytes cannot be sealed on the device: that is not a multiple of %d",
               options->shape.row_bytes, SEAL_UNIT_BYTES);
     TOL_TRY(sealed_create(sealer, options->shape, options->label, options, &s));
     struct kn_seal_chunks pass = {.how = KN_SEAL_CLOSE,

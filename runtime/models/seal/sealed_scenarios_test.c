@@ -1,6 +1,6 @@
 /*
- * A life of sealed weights again and again, each time with another driver call refused: it ends
- * with a status, and nothing is lost.
+ * A scenario of sealed weights, repeated with another driver call refused each time: it ends with a
+ * status, and nothing leaks.
  */
 #include "seal.h"
 
@@ -27,7 +27,7 @@ static void after(struct tol_interpose_call *call, void *user) {
 
 /* All that a program does with sealed weights; each part goes on as far as the one before it. */
 static tol_status live(struct tol_context *context, const struct tol_seal_key *key) {
-    const struct tol_seal_options options = {.shape = {ROWS, 64}, .label = "life"};
+    const struct tol_seal_options options = {.shape = {ROWS, 64}, .label = "scenario"};
     static char read[BYTES];
     struct tol_sealer *sealer = NULL;
     struct tol_sealed *sealed = NULL, *computed = NULL;
@@ -52,18 +52,18 @@ static tol_status live(struct tol_context *context, const struct tol_seal_key *k
     return status;
 }
 
-TestSuite(sealed_lives, .timeout = 600);
+TestSuite(sealed_scenarios, .timeout = 600);
 
-Test(sealed_lives, each_refused_driver_call_ends_with_a_status_and_loses_nothing) {
+Test(sealed_scenarios, each_refused_driver_call_ends_with_a_status_and_loses_nothing) {
     struct tol_seal_key *key = NULL;
     const struct tol_interpose_options hooks = {.before = before, .after = after, .user = &refusal};
     if (tol_seal_key_draw(&key) == TOL_UNSUPPORTED) cr_skip_test("there is no libcrypto.so.3");
     for (size_t i = 0; i < BYTES; i++) plain[i] = (char)(i * 7 + i / 251);
     struct tol_driver *driver = test_driver();
-    uint64_t lives = 0;
-    for (uint64_t n = test_next_life(0); n < 2000; n = test_next_life(n)) {
+    uint64_t scenarios = 0;
+    for (uint64_t n = test_next_scenario(0); n < 2000; n = test_next_scenario(n)) {
         struct tol_context *context = NULL;
-        test_life_begin(driver, n, 1);
+        test_scenario_begin(driver, n, 1);
         refusal = (struct test_refusal){
             .nth = n, .result = CUDA_ERROR_OUT_OF_MEMORY, .refused = TOL_DRIVER_FUNCTIONS};
         MUST(tol_interpose_install(driver, &hooks));
@@ -72,7 +72,7 @@ Test(sealed_lives, each_refused_driver_call_ends_with_a_status_and_loses_nothing
         const bool is_refused = refusal.refused != TOL_DRIVER_FUNCTIONS;
         tol_context_destroy(context);
         tol_interpose_remove(driver);
-        lives++;
+        scenarios++;
         /* What the driver refuses to free is lost. */
         const int lost = refusal.refused == TOL_DRIVER_INDEX_cuMemFree_v2;
         cr_assert(held == 0 || (lost && held == 1), "call %llu refused, %d allocations are left",
@@ -84,7 +84,7 @@ Test(sealed_lives, each_refused_driver_call_ends_with_a_status_and_loses_nothing
         }
     }
     test_scenarios_end();
-    cr_assert_gt(lives, 5);
+    cr_assert_gt(scenarios, 5);
     tol_seal_key_destroy(key);
     test_end();
 }

@@ -1,5 +1,5 @@
 /*
- * The scene: calls of its context go through the search for plain bytes, and reads are refused on
+ * The scene: calls of its context pass through the search for plaintext, and reads are rejected on
  * request.
  */
 #include "sealed_scene.h"
@@ -60,7 +60,7 @@ void scene_search(const char *when) {
     cr_assert(plain_search_device(&pieces, &bytes));
     const size_t least = scene.sealed != NULL ? SCENE_BYTES : 1;
     cr_assert_geq(bytes, least, "%s only %zu bytes were searched", when, bytes);
-    cr_assert_eq(pieces, 0, "%s %zu plain pieces stand in %zu bytes of device memory", when, pieces,
+    cr_assert_eq(pieces, 0, "%s %zu plain pieces are in %zu bytes of device memory", when, pieces,
                  bytes);
     cr_assert_eq(plain_search_copied(), 0, "%s %zu plain pieces were copied to the device", when,
                  plain_search_copied());

@@ -31,7 +31,7 @@ struct sealed_secret {
 
 struct tol_sealed {
     struct tol_sealer *sealer;
-    pthread_mutex_t lock; /* guards what changes: the generation and all behind it */
+    pthread_mutex_t lock; /* guards the generation and all later fields */
     struct tol_seal_shape shape;
     char label[TOL_SEAL_LABEL_BYTES];
     uint8_t name[SEAL_NAME_BYTES];
@@ -62,7 +62,7 @@ void sealed_expect(struct tol_sealed *sealed);
 /* Verifies. The caller has the lock. */
 tol_status sealed_verify(struct tol_sealed *sealed);
 
-/* Compares tags of the device with those of the sealing; notes and tells of a change. The caller
+/* Compares tags of the device with those of the sealing; notes and reports a change. The caller
  * has the lock. */
 tol_status sealed_compare(struct tol_sealed *sealed, const uint8_t *tags);
 

@@ -1,6 +1,6 @@
 /*
- * Sealed weights on a device: nothing plain stands there, every change is refused with its chunk,
- * and rotation leaves nothing of the old bytes.
+ * Sealed weights on a device: device memory has no plaintext, every change is refused with its
+ * chunk, and rotation leaves nothing of the old bytes.
  */
 #include "sealed_scene.h"
 
@@ -41,7 +41,7 @@ Test(sealed, weights_stand_nowhere_in_the_clear) {
     free(packed);
 }
 
-/* The search finds what there is to find: on request plain bytes do stand on the device. */
+/* The search finds plaintext that is on the device on request. */
 Test(sealed, plain_bytes_on_the_device_would_be_found) {
     struct tol_buffer *buffer = NULL;
     size_t pieces = 0, bytes = 0;

@@ -1,5 +1,5 @@
 /*
- * What sealed memory is used for: products, and plain bytes for those who ask for them.
+ * Uses of sealed memory: products, and plaintext copies on request.
  */
 #include "sealed_state.h"
 
@@ -50,7 +50,7 @@ tol_status tol_seal_product(struct tol_sealed *sealed, struct tol_stream *stream
     TOL_CHECK(sealed != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
               "tol_seal_product: an argument is NULL");
     TOL_CHECK(sealed->shape.row_bytes % sizeof(struct kn_block_q4_k) == 0, TOL_UNSUPPORTED,
-              "rows of %zu bytes are no whole blocks of q4_k, which have %zu",
+              "rows of %zu bytes are not whole blocks of q4_k, which have %zu",
               sealed->shape.row_bytes, sizeof(struct kn_block_q4_k));
     pthread_mutex_lock(&sealed->lock);
     status = multiply(sealed, stream, x, y);
@@ -126,7 +126,7 @@ tol_status tol_seal_read(struct tol_sealed *sealed, void *plain, size_t plain_by
               "tol_seal_read: an argument is NULL");
     const struct tol_seal_shape shape = sealed->shape;
     TOL_CHECK(plain_bytes == shape.rows * shape.row_bytes, TOL_SIZE_MISMATCH,
-              "%zu rows of %zu bytes are sealed, and there are %zu bytes for them", shape.rows,
+              "%zu rows of %zu bytes are sealed, but the memory for them has %zu bytes", shape.rows,
               shape.row_bytes, plain_bytes);
     pthread_mutex_lock(&sealed->lock);
     status = refuse_changed(sealed);

@@ -1,5 +1,5 @@
 /*
- * Verification and rotation: tags that the device makes, compared on the host.
+ * Verification and rotation: tags computed on the device and compared on the host.
  */
 #include "sealed_state.h"
 

@@ -71,7 +71,7 @@ Test(sealed_ways, plain_bytes_on_the_device_are_sealed_and_wiped) {
     options.shape = (struct tol_seal_shape){1, 100};
     struct tol_sealed *none = NULL;
     MUST_FAIL(tol_seal_device(scene.sealer, &options, tol_place_of_buffer(buffer), &none),
-              TOL_UNSUPPORTED, "no multiple of 64");
+              TOL_UNSUPPORTED, "not a multiple of 64");
     options.shape = (struct tol_seal_shape){1, BYTES + 64};
     MUST_FAIL(tol_seal_device(scene.sealer, &options, tol_place_of_buffer(buffer), &none),
               TOL_OUT_OF_RANGE, "in needs");
@@ -192,7 +192,7 @@ Test(sealed_ways, what_makes_no_sense_is_refused) {
     struct tol_stream *stream = NULL;
     MUST(tol_stream_create(scene.context, NULL, &stream));
     MUST_FAIL(tol_seal_product(none, stream, (struct tol_place){0, 0}, (struct tol_place){0, 0}),
-              TOL_UNSUPPORTED, "no whole blocks");
+              TOL_UNSUPPORTED, "not whole blocks");
     tol_stream_destroy(stream);
     tol_sealed_destroy(none);
     tol_sealed_destroy(NULL);

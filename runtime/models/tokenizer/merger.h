@@ -1,6 +1,6 @@
 /*
- * The merger: joins neighbouring symbols of a text, the cheapest pair first, until no pair has
- * a cost. Both kinds of tokenizers do that and differ in what a pair costs.
+ * The merger: joins neighbouring symbols of a text, the cheapest pair first, until no pair has a
+ * cost. The two kinds of tokenizers differ in the cost of a pair.
  *
  * Of equal costs the leftmost is first. A merger keeps its memory from one text to the next. It
  * belongs to one thread.

@@ -34,7 +34,7 @@ const char *tol_pre_name(enum tol_pre pre) {
     return "?";
 }
 
-/* Code points of which only those up to end are seen; behind it nothing is of any class. */
+/* Code points of which only those up to end are seen; no code point after it has a class. */
 struct view {
     const uint32_t *codes;
     size_t end;
@@ -84,7 +84,7 @@ static size_t run(const struct view *view, size_t at, enum tol_unicode_class of)
     return length;
 }
 
-/* \s+(?!\S)|\s+: a run leaves its last space to the word behind it. 0: no space is here. */
+/* \s+(?!\S)|\s+: a run leaves its last space to the following word. 0: no space is here. */
 static size_t spaces(const struct view *view, size_t at) {
     size_t length = run(view, at, TOL_UNICODE_SPACE);
     return length > 1 && at + length < view->end ? length - 1 : length;

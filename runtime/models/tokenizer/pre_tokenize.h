@@ -16,7 +16,7 @@ enum tol_pre { TOL_PRE_DEFAULT, TOL_PRE_GPT2, TOL_PRE_LLAMA3, TOL_PRE_QWEN2, TOL
 enum tol_pre tol_pre_find(const char *name, size_t bytes);
 const char *tol_pre_name(enum tol_pre pre);
 
-/* Divides code points into words: ends[i] is set to 1 where a word ends behind code point i, and to
+/* Divides code points into words: ends[i] is set to 1 where a word ends after code point i, and to
  * 0 elsewhere. */
 void tol_pre_divide(enum tol_pre pre, const uint32_t *codes, size_t count, unsigned char *ends);
 

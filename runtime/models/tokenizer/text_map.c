@@ -1,7 +1,7 @@
 /*
- * Open addressing, half full at most. The hash is SipHash-1-3 with a key that a file's author does
- * not know, the address of the slots: with texts that are chosen to collide, loading would take
- * time quadratic in their number.
+ * Open addressing, at most half full. The hash is SipHash-1-3 keyed by the address of the slots,
+ * which a file's author does not know: otherwise texts that are chosen to collide would make
+ * loading quadratic.
  * Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
  */
 #include "text_map.h"

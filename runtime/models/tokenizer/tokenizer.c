@@ -1,5 +1,5 @@
 /*
- * The life of a tokenizer, and tokens to text.
+ * Creating and destroying a tokenizer, and tokens to text.
  */
 #include "tokenizer_state.h"
 
@@ -108,8 +108,8 @@ static tol_status finish(struct tol_decoder *decoder, const struct tol_decoder *
                          const struct output *out, size_t *bytes) {
     tol_status status = TOL_OK;
     *bytes = out->count;
-    TOL_CHECK(out->count <= out->room, TOL_OUT_OF_RANGE,
-              "the text has %zu bytes, and there is room for %zu", out->count, out->room);
+    TOL_CHECK(out->count <= out->room, TOL_OUT_OF_RANGE, "the text has %zu bytes, and only %zu fit",
+              out->count, out->room);
     *decoder = *next;
 out:
     return status;
@@ -122,12 +122,12 @@ tol_status tol_decoder_push(struct tol_decoder *decoder, int32_t token, char *to
     TOL_CHECK(decoder != NULL && (to != NULL || room == 0) && bytes != NULL, TOL_INVALID_ARGUMENT,
               "decoding a token: NULL");
     TOL_CHECK(is_token(decoder->tokenizer, token), TOL_INVALID_ARGUMENT,
-              "%d is no token of a vocabulary of %zu", token, decoder->tokenizer->about.tokens);
+              "%d is not a token of a vocabulary of %zu", token, decoder->tokenizer->about.tokens);
     struct tol_decoder next = *decoder;
     struct tol_gguf_text piece =
         tol_tokenizer_piece(decoder->tokenizer, token, decoder->with_special);
     bool skips = next.skips_space && piece.count > 0 && piece.bytes[0] == ' ';
-    /* A bos before the text leaves the space to the token behind it. */
+    /* After a bos, the following token keeps its space. */
     if (token != decoder->tokenizer->about.bos) next.skips_space = false;
     for (size_t i = skips ? 1 : 0; i < piece.count; i++) {
         take(&next, (unsigned char)piece.bytes[i], &out);

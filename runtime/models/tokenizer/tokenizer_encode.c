@@ -246,8 +246,8 @@ tol_status tol_tokenizer_encode(const struct tol_tokenizer *tokenizer, const cha
         tol_token_add(&list, about->eos);
     }
     *count = list.count;
-    TOL_CHECK(list.count <= room, TOL_OUT_OF_RANGE,
-              "the text has %zu tokens, and there is room for %zu", list.count, room);
+    TOL_CHECK(list.count <= room, TOL_OUT_OF_RANGE, "the text has %zu tokens, and only %zu fit",
+              list.count, room);
 out:
     free(fragments.items);
     return status;

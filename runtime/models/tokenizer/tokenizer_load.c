@@ -1,8 +1,8 @@
 /*
- * The keys tokenizer.ggml.* of a file become a tokenizer.
+ * Makes a tokenizer of the keys tokenizer.ggml.* of a file.
  *
- * A byte-level vocabulary has its tokens as letters that each stand for a byte. They become bytes
- * here, so that encoding and decoding work on bytes.
+ * A byte-level vocabulary has its tokens as letters, one per byte. They become bytes here, so that
+ * encoding and decoding work on bytes.
  */
 #include "tokenizer_state.h"
 
@@ -47,7 +47,7 @@ out:
     return status;
 }
 
-/* All the bytes of texts, and as many again for pieces, in one block; merges behind them. */
+/* All the bytes of texts, and the same for pieces, in one block; merges after them. */
 static tol_status copy_texts(struct tol_tokenizer *tokenizer, const struct tol_gguf_value *texts,
                              const struct tol_gguf_value *merges, char **rest) {
     tol_status status = TOL_OK;
@@ -183,7 +183,7 @@ static tol_status load_merges(struct tol_tokenizer *tokenizer, const struct tol_
         size_t before = (size_t)(cut - text.bytes);
         struct tol_gguf_text first = {text.bytes, before};
         struct tol_gguf_text second = {cut + 1, text.count - before - 1};
-        /* Letters that stand for no byte are in no text. */
+        /* Letters that represent no byte are in no text. */
         if (!write_bytes(first, to, &left) || !write_bytes(second, to + left, &right)) continue;
         tol_text_map_set(&tokenizer->ranks, (struct tol_gguf_text){to, left},
                          (struct tol_gguf_text){to + left, right}, (int32_t)i, false);
@@ -249,7 +249,7 @@ static const char *const ends[] = {"<|eot_id|>",
                                    "<end_of_utterance>",
                                    "<eos>"};
 
-/* Fill-in-the-middle tokens behind which there is no text either. */
+/* Fill-in-the-middle tokens after which there is no text either. */
 static const char *const breaks[] = {"<|fim_pad|>", "<|fim_repo|>", "<|repo_name|>",
                                      "<|file_sep|>"};
 

@@ -1,5 +1,5 @@
 /*
- * What is behind a tol_tokenizer, and what its files share.
+ * The fields of struct tol_tokenizer, and what its files share.
  */
 #ifndef TOLLENS_TOKENIZER_STATE_H
 #define TOLLENS_TOKENIZER_STATE_H
@@ -54,7 +54,7 @@ static inline void tol_token_add(struct tol_token_list *list, int32_t token) {
     list->count++;
 }
 
-/* The byte that a letter of a byte-level vocabulary stands for; -1: it stands for none. */
+/* The byte that a letter of a byte-level vocabulary represents; -1: none. */
 int tol_byte_of_letter(uint32_t letter);
 
 #endif

@@ -93,7 +93,7 @@ Test(tokenizer, a_room_that_is_too_small_says_what_is_needed) {
     make_bpe(&maker, "gpt2", "qwen2");
     struct tol_tokenizer *tokenizer = opened(&maker);
     MUST_FAIL(tol_tokenizer_encode(tokenizer, "ab ab<|im_end|>", 15, &options, tokens, 2, &count),
-              TOL_OUT_OF_RANGE, "3 tokens, and there is room for 2");
+              TOL_OUT_OF_RANGE, "3 tokens, and only 2 fit");
     cr_assert(count == 3 && tokens[0] == 256 && tokens[1] == 257 && tokens[2] == -7);
     MUST(tol_tokenizer_encode(tokenizer, "ab ab<|im_end|>", 15, &options, tokens, 3, &count));
     cr_assert(count == 3 && tokens[2] == 258);
@@ -166,14 +166,14 @@ Test(tokenizer, a_sequence_is_held_back_until_it_is_whole_and_nothing_is_lost) {
     MUST(tol_decoder_push(&decoder, 0x82, text, sizeof text, &bytes));
     cr_assert(bytes == 0);
     MUST_FAIL(tol_decoder_push(&decoder, 0xac, text, 2, &bytes), TOL_OUT_OF_RANGE,
-              "3 bytes, and there is room for 2");
+              "3 bytes, and only 2 fit");
     cr_assert(bytes == 3);
     MUST(tol_decoder_push(&decoder, 0xac, text, 3, &bytes));
     cr_assert(bytes == 3 && memcmp(text, "\u20ac", 3) == 0);
     MUST(tol_decoder_push(&decoder, 258, text, sizeof text, &bytes));
     cr_assert(bytes == 0, "a control token has no text");
     MUST_FAIL(tol_decoder_push(&decoder, 259, text, sizeof text, &bytes), TOL_INVALID_ARGUMENT,
-              "259 is no token of a vocabulary of 259");
+              "259 is not a token of a vocabulary of 259");
     MUST(tol_decoder_end(&decoder, text, 0, &bytes));
     cr_assert(bytes == 0);
     tol_decoder_begin(&decoder, tokenizer, true, false);
