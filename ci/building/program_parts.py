@@ -15,7 +15,7 @@ SEAL_ARCHIVE = "$folder/libtollens-seal.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
 DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
-CLAIMS = "build/generated/claims.def"
+CLAIMS = "build/generated/claims.def build/generated/beyond.def"
 FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
 
 # The runtime's benchmarks, and the parts of each.

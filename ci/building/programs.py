@@ -107,14 +107,14 @@ class Programs:
                           "'-Wl,--export-dynamic-symbol=hyp_*'",
                      driver="")  # ci/falsify links a smaller one first
         # What it does not have itself, the program that loads it has.
-        claims = self.objects("hypotheses", "tool_harness", "hypotheses", WORKER_CLAIMS)
+        claims = self.objects("hypotheses", "tool_harness", "hypotheses", WORKER_CLAIMS, CLAIMS)
         self.plugin = self.n.build("$folder/worker-claims.so", "so", " ".join(claims),
                                    libs="-llzma -lpthread -lm")
-        claims = [*self.objects("hypotheses", "tool_harness", "hypotheses", MEMORY_CLAIMS),
+        claims = [*self.objects("hypotheses", "tool_harness", "hypotheses", MEMORY_CLAIMS, CLAIMS),
                   *self.objects("hypotheses", "tool_harness", "runtime", ["seal/plain_search"])]
         self.plugin += " " + self.n.build("$folder/memory-claims.so", "so", " ".join(claims),
                                           libs="-lpthread")
-        peers = self.objects("hypotheses", "tool_harness", "hypotheses", PEER_CLAIMS)
+        peers = self.objects("hypotheses", "tool_harness", "hypotheses", PEER_CLAIMS, CLAIMS)
         peers.append("$folder/runtime/bench/peer_speed.o")
         self.plugin += " " + self.n.build("$folder/peer-claims.so", "so", " ".join(peers),
                                           libs="-lpthread -ldl")

@@ -411,7 +411,7 @@ Test(program, the_workers_claims_are_known_by_name) {
 /* So are those on memory, and both at once. */
 Test(program, claims_on_memory_are_known_by_name) {
     cr_assert(program_shell("\"$T\" explain s1 W2") == 0, "%s", program_output);
-    cr_assert(program_says("never stand in the clear") && program_says("verification_blind") &&
+    cr_assert(program_says("never stored in plaintext") && program_says("verification_blind") &&
               program_says("The same seed gives the same tokens"));
     cr_assert(program_shell("\"$T\" run S7") == 2 && program_says("unknown claim 'S7'"));
 }
