@@ -115,7 +115,7 @@ HARNESS = Room(
         ("program", "the program `tollens`: its commands"),
     ],
     homes={"clock": "files", "plugin": "plugin"}, above=("fuzz",),
-    for_tests=("program_shell", "sabotage_scene"))
+    for_tests=("shell_scene", "sabotage_scene"))
 
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),
@@ -168,9 +168,11 @@ CLAIMS = Room(
     root="hypotheses",
     without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/",
              "hypotheses/peers/"),
-    paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
+    paths=("hypotheses/", "hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
-    floors=[(".", "one claim a file")], above=("example_plugin",))
+    floors=[("accuracy", "what attacks on the accuracy of kernels share"),
+            (".", "the claims, one per file or folder")],
+    above=("example_plugin",))
 
 WORKER_CLAIMS = Room(
     root="hypotheses/worker",

@@ -3,7 +3,7 @@
  *
  * `tollens explain H5` prints the text below.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

@@ -2,7 +2,7 @@
  * H5's attacks on products of groups of rows (kernels/grouped), with what follows a product: bias,
  * scales, activation, residual, and results in 8 bits.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

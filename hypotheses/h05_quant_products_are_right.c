@@ -2,7 +2,7 @@
  * H5's attacks on products of quantised weights (kernels/quant): in each of the three arithmetics,
  * by every kernel of each format of blocks.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

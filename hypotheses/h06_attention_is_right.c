@@ -3,7 +3,7 @@
  *
  * `tollens explain H6` prints the text below.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "attention/attention_exact.h"
 #include "attention/attention_oracle.h"

@@ -2,7 +2,7 @@
  * H6's attacks on attention over numbers of 8 bits (kernels/attention_e4m3), each head with scales
  * of its own.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

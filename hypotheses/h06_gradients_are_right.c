@@ -2,7 +2,7 @@
  * H6's attacks on attention's backward pass (kernels/attention_backward): the gradients of q, k and
  * v of problems that the forward kernels have solved.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

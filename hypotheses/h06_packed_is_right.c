@@ -2,8 +2,8 @@
  * H6's attacks on attention over packed sequences (kernels/attention_packed): sequences of any
  * lengths behind each other, some of NaN and infinities, which must have no effect on the others.
  */
-#include "attack/accuracy.h"
-#include "attack/drawn_sequences.h"
+#include "accuracy/accuracy.h"
+#include "accuracy/drawn_sequences.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

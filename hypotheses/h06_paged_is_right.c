@@ -3,8 +3,8 @@
  * values are in pages of every size and layout, in no order, some of NaN and infinities, which must
  * have no effect on the others.
  */
-#include "attack/accuracy.h"
-#include "attack/drawn_sequences.h"
+#include "accuracy/accuracy.h"
+#include "accuracy/drawn_sequences.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"

@@ -26,7 +26,7 @@ UNDER = ("runtime", "kernels", "hypotheses")
 NOT_CODE = re.compile(r"_(test|bench|scene)\.\w+$"
                       r"|/(test|bench|examples|refused|soft|sweep|plugin)/")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')', re.DOTALL)
-INCLUDE = re.compile(r'^#include "((?:attack|measure)/\w+)\.h"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "((?:attack|measure|accuracy)/\w+)\.h"', re.MULTILINE)
 
 CORE = ("runtime/core", "runtime/objects")
 POOL = (*CORE, "runtime/pool", "runtime/vram")
@@ -81,12 +81,13 @@ def digest(files: Files, names: list[str]) -> str:
 
 
 def attack_files(claim: str, files: Files) -> list[str]:
-    """The claim's own file, and those of the harness that make its attacks."""
+    """The claim's own file, and those that make its attacks: of the harness, or beside it."""
     own = [name for name in files
            if re.fullmatch(rf"hypotheses/h{int(claim[1:]):02}_\w+\.c", name)]
     stems = {stem for name in own for stem in INCLUDE.findall(files[name])}
     return own + [name for stem in stems for ending in (".c", ".h")
-                  if (name := f"hypotheses/harness/{stem}{ending}") in files]
+                  for folder in ("hypotheses/harness", "hypotheses")
+                  if (name := f"{folder}/{stem}{ending}") in files]
 
 
 def digests(files: Files) -> dict[str, str]:

@@ -6,9 +6,9 @@ TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 LOCKED = "-Wl,--wrap=pthread_mutex_unlock"
 # With runtime/soft/test/test_memory.c, which lets one allocation fail.
 SHORT_OF_MEMORY = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"
-HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens "
-                "-Iruntime/include -Iruntime")
+HARNESS_ROOM = ("-Ihypotheses -Ihypotheses/harness -Ihypotheses/harness/include "
+                "-Ibuild/generated -Ikernels -Iruntime/worker/engine -Iruntime/seal "
+                "-Iruntime/include/tollens -Iruntime/include -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE = "$folder/libtollens-worker.a"
 SEAL_ARCHIVE = "$folder/libtollens-seal.a"

@@ -22,8 +22,8 @@ from building.soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
     SOFT_TESTS, TABLE, TABLE_TESTS)
 from building.sources import (
-    COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
-    HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, RUNTIME, RUNTIME_TESTS)
+    ACCURACY, ACCURACY_TESTS, COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ,
+    HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, RUNTIME, RUNTIME_TESTS)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -97,7 +97,8 @@ class Programs:
         room = "hypotheses/harness"
         harness = self.objects("harness", "harness", room, [*HARNESS, "run/git2_stub"], CLAIMS)
         commands = self.objects("harness", "harness", room, COMMANDS, CLAIMS)
-        attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
+        attacks = self.objects("hypotheses", "harness", "hypotheses", [*HYPOTHESES, *ACCURACY],
+                               CLAIMS)
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
         runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
         seal = [f"$folder/{source}.o" for source in SEAL]
@@ -200,6 +201,8 @@ class Programs:
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         engine += self.objects("tests/seal", "test_seal", "runtime", SEAL_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
+        claims += self.objects("tests", "test_harness", "hypotheses", ACCURACY_TESTS, CLAIMS)
+        claims += [f"$folder/hypotheses/{part}.o" for part in ACCURACY]
         client = self.objects("tests", "tool", "hypotheses/harness", ["program/soft_client"])
         self.program("soft-client", client, libs="-ldl")
         guarded = self.program("guard-client", [

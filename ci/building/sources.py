@@ -118,16 +118,15 @@ ENGINE_TESTS = within({
 HARNESS = within({
     "files": "text_copy hdr_encode hlog atomic_file manifest walk_csv walk_map",
     "claim": "claim session",
-    "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
+    "measure": "machine interval decide pair ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
     "attack": """
-        sabotage sabotage_rare sabotage_find ladder ledger pool_walk memory_exhaustion module_loads
-        thread_stress attack compare launcher concurrent_kernels error_table accuracy
-        drawn_sequences
+        fault rare_turn sabotage_gross sabotage_rare sabotage ladder ledger pool_walk
+        memory_exhaustion module_loads thread_stress attack compare launcher concurrent_kernels
         gpu_clock gpu_timer
     """,
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
-    "judge": "limit verdict verdict_effects results gate",
+    "judge": "limit verdict verdict_effects verdict_judge results gate",
     "trace": "trace_file trace_replay",
     "run": "worker progress process_await runner evidence evidence_text repeats lanes",
     "program": "soft_report nearest",
@@ -136,10 +135,10 @@ HARNESS = within({
 COMMANDS = within({
     "run": "command run_options trial severity limits schedule console",
     "program": """
-        tollens command_run command_show command_gate command_export command_report command_threads
-        command_replay command_model command_model_run command_model_bench model_gaps model_load
-        model_devices
-        command_soft command_guard guard_options guard_results guard_probe model_guarded
+        tollens command_run command_doctor command_show command_gate command_export command_report
+        command_threads command_replay command_model command_model_run command_model_bench
+        model_gaps model_load model_devices command_soft command_guard guard_options guard_results
+        guard_probe model_guarded
     """,
 })
 
@@ -160,14 +159,14 @@ HARNESS_TESTS = within({
     "record": "record_test",
     "attack": """
         attack_test sabotage_scene sabotage_test sabotage_rare_test ladder_test ledger_test
-        error_table_test gpu_timer_test
+        gpu_timer_test
     """,
     "plugin": "plugin_test",
     "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
     "run": "process_await_test evidence_test lanes_test repeats_test progress_test",
     "program": """
-        export_test program_shell program_test program_choice_test program_trouble_test
+        export_test shell_scene program_test program_choice_test program_trouble_test
         gate_program_test limits_program_test model_program_test model_run_test soft_test
         nearest_test program_terminal_test program_json_test cudart_program_test report_program_test
         guard_program_test saboteur_program_test
@@ -181,6 +180,10 @@ COMPUTING_TESTS = set(within({
     "async": "tensor_random_test", "corpus": "corpus_gemm_test",
     "table": "oracle oracle_number oracle_product oracle_tensor",
 }))
+
+# What attacks on the accuracy of kernels share: beside the harness, which knows no kernels.
+ACCURACY = within({"accuracy": "error_table accuracy drawn_sequences"})
+ACCURACY_TESTS = within({"accuracy": "error_table_test"})
 
 HYPOTHESES = """
     h01_modules_load h02_launches_execute h03_transfers_return h04_launches_cost_little

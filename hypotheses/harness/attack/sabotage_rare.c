@@ -1,49 +1,18 @@
 /*
- * The hooks of rare faults. One fault is installed in a process, so one count of calls is enough.
+ * The hooks of rare faults, and their list.
  */
-#include "faults.h"
+#include "sabotage_rare.h"
+
+#include "rare_turn.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-static _Atomic uint64_t calls;
-static uint64_t every = 1, place;
-static double megabytes;
 
 /* The argument at a position, as a type. */
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
 
 #define IS(call, function) ((call)->index == TOL_DRIVER_INDEX_##function)
-
-/* SplitMix64's finalizer, as hyp_random; "FNV-1a" (Fowler, Noll and Vo) for the name. */
-static uint64_t mix(uint64_t z, const char *name) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name != '\0'; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    z = (z + 1) * 0x9e3779b97f4a7c15u ^ hash;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-void hyp_rare_begin(double one_in, uint64_t seed, const char *attack) {
-    atomic_store(&calls, 0);
-    every = one_in >= 1 ? (uint64_t)one_in : 1;
-    megabytes = one_in;
-    place = mix(seed, attack);
-}
-
-bool hyp_rare_now(void) {
-    return atomic_fetch_add(&calls, 1) % every == place % every;
-}
-
-bool hyp_rare_byte(uint64_t bytes, uint64_t period, uint64_t *at) {
-    const uint64_t before = atomic_fetch_add(&calls, bytes);
-    if (period == 0) return false;
-    *at = (place % period + period - before % period) % period;
-    return *at < bytes;
-}
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -88,13 +57,13 @@ static void flip_bit(struct tol_interpose_call *call, void *user) {
     (void)user;
     const bool is_async = IS(call, cuMemcpyHtoDAsync_v2);
     if ((!is_async && !IS(call, cuMemcpyHtoD_v2)) || call->result != CUDA_SUCCESS) return;
-    const uint64_t bytes = ARGUMENT(call, 2, size_t), period = (uint64_t)(megabytes * (1 << 20));
+    const uint64_t bytes = ARGUMENT(call, 2, size_t), period = (uint64_t)(hyp_sabotage_given() * (1 << 20));
     if (!hyp_rare_byte(bytes, period, &at)) return;
     if (is_async) (void)call->driver->cuStreamSynchronize(ARGUMENT(call, 3, CUstream));
     for (; at < bytes; at += period) {
         const CUdeviceptr address = ARGUMENT(call, 0, CUdeviceptr) + at;
         if (call->driver->cuMemcpyDtoH_v2(&byte, address, 1) != CUDA_SUCCESS) return;
-        byte ^= (unsigned char)(1u << (place >> 61));
+        byte ^= (unsigned char)(1u << hyp_rare_bit());
         (void)call->driver->cuMemcpyHtoD_v2(address, &byte, 1);
     }
 }

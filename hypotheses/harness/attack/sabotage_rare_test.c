@@ -1,9 +1,11 @@
 /*
  * Rare faults: one in every N calls of its kind, where the seed says, and what its sentence says.
  */
-#include "faults.h"
+#include "rare_turn.h"
 #include "files/atomic_file.h"
+#include "sabotage_rare.h"
 #include "sabotage_scene.h"
+#include "harness/sabotage.h"
 #include "harness/session.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens a context behind a saboteur, with a seed. */
+/* Opens a context under a saboteur, with a seed. */
 static void open_under(const char *name, uint64_t seed) {
     hyp_sabotage_place(seed, "attack");
     scene_open(name);

@@ -1,7 +1,7 @@
 /*
  * Verdicts of timed claims: what follows from effects, of one process or of six.
  */
-#include "verdict.h"
+#include "verdict_judge.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

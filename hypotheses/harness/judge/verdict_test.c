@@ -1,7 +1,7 @@
 /*
  * Verdicts: what follows from outcomes, and that nothing else is ever a pass.
  */
-#include "verdict.h"
+#include "verdict_judge.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

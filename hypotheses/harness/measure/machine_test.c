@@ -3,7 +3,7 @@
  * from it. Evidence that names a commit whose sources were changed would be evidence for nothing.
  */
 #include "machine.h"
-#include "program/program_shell.h"
+#include "program/shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
  */
 #include "single_calls.h"
 
+#include "harness/sampler.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

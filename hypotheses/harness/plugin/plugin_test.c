@@ -4,7 +4,7 @@
 #include "files/atomic_file.h"
 #include "plugin_rules.h"
 #include "plugins.h"
-#include "program/program_shell.h"
+#include "program/shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

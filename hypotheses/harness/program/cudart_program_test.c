@@ -5,7 +5,7 @@
  * The program is a fixture; TOLLENS_CUDART_PROGRAM names another build of the same sources.
  */
 #include "harness/session.h"
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * tollens export: each form has the numbers, where its readers look for them.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * tollens gate as CI meets it: exit codes, and one clear sentence for what cannot be compared.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

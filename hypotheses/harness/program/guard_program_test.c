@@ -2,7 +2,7 @@
  * tollens guard: lines and frames, failures of workers, a file of answers that is gone on with, a
  * language model whose device is lost in the middle of its texts, and what is said to mistakes.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * tollens run --limits: what it prints, what it writes, and what it refuses.
  */
 #include "harness/session.h"
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

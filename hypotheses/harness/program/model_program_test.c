@@ -1,7 +1,7 @@
 /*
  * tollens model: what a language model's file holds, for people and for programs.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

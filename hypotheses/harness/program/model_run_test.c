@@ -1,7 +1,7 @@
 /*
  * tollens model run: the text of a tiny model, several sessions, and what is said if it cannot run.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

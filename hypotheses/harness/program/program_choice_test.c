@@ -2,7 +2,7 @@
  * tollens run as people choose with it: claims, attacks, seeds, how often. What was not attacked is
  * never said to have survived.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

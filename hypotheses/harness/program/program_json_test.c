@@ -1,7 +1,7 @@
 /*
  * --json: each command prints one object, whose members are those of hypotheses/JSON.md.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include "harness/session.h"
 

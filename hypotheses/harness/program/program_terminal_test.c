@@ -1,7 +1,7 @@
 /*
  * The program on a terminal, in a pipe, and where it has to complain.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

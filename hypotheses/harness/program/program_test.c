@@ -1,7 +1,7 @@
 /*
  * The program as its users meet it: what it prints, what it writes, and its exit codes.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * read-only, a person who stops it. Each ends with one clear sentence and exit code 2, and no half
  * of a file is left; none is ever a pass.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * tollens report and compare: the program finds the Python that writes pages, and its help names
  * what that takes.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * The program with plugins: a saboteur that never ends does not keep the next from its turn, and
  * the saboteurs of P1 are caught on two devices, too.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * tollens soft: a program on the soft device, what is found in it, and what can go wrong.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 #include "soft_report.h"
 
 #include <criterion/criterion.h>

@@ -5,6 +5,7 @@
 
 #include "harness/clock.h"
 #include "files/atomic_file.h"
+#include "judge/verdict_judge.h"
 #include "process_await.h"
 #include "worker.h"
 

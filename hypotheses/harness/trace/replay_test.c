@@ -3,7 +3,7 @@
  * none is refused with its line.
  */
 #include "files/atomic_file.h"
-#include "program/program_shell.h"
+#include "program/shell_scene.h"
 #include "harness/session.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /*
  * A folder, an environment and popen.
  */
-#include "program_shell.h"
+#include "shell_scene.h"
 
 #include "files/atomic_file.h"
 #include "harness/session.h"
