@@ -9,7 +9,8 @@ import pathlib
 import re
 import sys
 
-from . import archive, code, evidence, limits, markdown, requirements, thresholds, words
+from . import (
+    archive, claims_index, code, evidence, limits, markdown, requirements, thresholds, words)
 from .drawing import drawn, svg
 from .evidence import Claim, Evidence
 from .drawing.figure import Figure
@@ -100,22 +101,6 @@ def verdict_block(runs: list[Evidence]) -> str:
     return "\n".join(lines)
 
 
-def index_block() -> str:
-    """The claims, the files that attack them, and their saboteurs."""
-    claims, sabotage = thresholds.load()
-    rows = []
-    for name, claim in claims.items():
-        files = sorted((ROOT / "hypotheses").glob(f"h{int(name[1:]):02}_*.c"))
-        attack = f"[{files[0].name}]({files[0].name})" if files else "no attack yet"
-        saboteurs = [one for some in thresholds.forced(sabotage.get(name, {})).values()
-                     for one in some]
-        limit = f"{words.DIRECTIONS[claim['direction']]} {claim['threshold']:g} {claim['unit']}"
-        rows.append(f"| {name} | {markdown.escape(claim['title'])} | {limit} | {attack} | "
-                    f"{markdown.escape(', '.join(saboteurs))} |")
-    return "\n".join(["| | claim | survives if | attack | saboteurs |", "|---|---|---|---|---|",
-                      *rows])
-
-
 def limits_block(runs: list[Evidence]) -> str:
     """The detection limits of the newest published run that measured those of each claim."""
     rows, used = [], {}
@@ -168,8 +153,7 @@ def all_written() -> dict[pathlib.Path, str]:
     files = {
         readme: with_block(readme.read_text(encoding="utf-8"), "verdicts", verdict_block(runs),
                            readme),
-        index: with_block(with_block(index.read_text(encoding="utf-8"), "index", index_block(),
-                                     index), "limits", limits_block(runs), index),
+        index: with_block(index.read_text(encoding="utf-8"), "index", claims_index.block(), index),
         ROOT / "hypotheses/REQUIREMENTS.md": requirements_page(runs),
     }
     for figure in pick(runs):
