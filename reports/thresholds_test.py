@@ -1,4 +1,4 @@
-"""Tests of thresholds.toml, sabotage.toml and beyond.toml: python3 -m unittest reports.thresholds_test."""
+"""Tests of the claims' TOML files: python3 -m unittest reports.thresholds_test."""
 
 import fnmatch
 import pathlib

@@ -10,7 +10,8 @@ import re
 import sys
 
 from . import (
-    archive, claims_index, code, evidence, limits, markdown, requirements, thresholds, words)
+    archive, claims_index, code, evidence, limits, markdown, requirements, requirements_page,
+    thresholds, words)
 from .drawing import drawn, svg
 from .evidence import Claim, Evidence
 from .drawing.figure import Figure
@@ -116,28 +117,6 @@ def limits_block(runs: list[Evidence]) -> str:
     return "\n".join([*lines, "", markdown.table(limits.HEADINGS, rows)])
 
 
-def requirements_page(runs: list[Evidence]) -> str:
-    demands = requirements.rows(verdicts(runs))
-    principles = [(p["name"], p["decision"], ", ".join(p["see"]))
-                  for p in requirements.load()[1]]
-    return "\n".join([
-        "# Requirements", "",
-        "Written by `reports/written.py` from `requirements.toml` and the published evidence.",
-        "*Tested*: `ci/check` runs the named tests, and fails if one is missing. A verdict is that",
-        "of the newest published run on a GPU, or *not tested* if there is none. *Open*: not",
-        "implemented, or not checked.", "",
-        f"{len(demands)} requirements: {requirements.summary(verdicts(runs))}.", "",
-        markdown.table(requirements.HEADINGS, demands), "",
-        "## Citations", "",
-        "The works that spec 004 section 5 cites, and what a search for each found. `standing` is",
-        "that of the work found, or of the one used instead.", "",
-        markdown.table(("", "title", "found", "standing", "identifier"),
-                       map(requirements.citation_row, requirements.citations())), "",
-        "## The Toyota Way", "",
-        "The principles of spec 004 section 1, the decision that each led to, and where to see it.",
-        "", markdown.table(("principle", "decision", "see"), principles), ""])
-
-
 def with_block(text: str, name: str, block: str, path: pathlib.Path) -> str:
     begin, end = f"<!-- {name}: written by reports/written.py -->", f"<!-- end of {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1:
@@ -154,7 +133,7 @@ def all_written() -> dict[pathlib.Path, str]:
         readme: with_block(readme.read_text(encoding="utf-8"), "verdicts", verdict_block(runs),
                            readme),
         index: with_block(index.read_text(encoding="utf-8"), "index", claims_index.block(), index),
-        ROOT / "hypotheses/REQUIREMENTS.md": requirements_page(runs),
+        ROOT / "hypotheses/REQUIREMENTS.md": requirements_page.page(verdicts(runs)),
     }
     for figure in pick(runs):
         style = f"<style>{ALONE}</style>"
