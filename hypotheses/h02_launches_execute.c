@@ -261,7 +261,7 @@ static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned
 HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
     struct stage stage;
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
-    /* A trace of so many would show nothing else. */
+    /* These launches would fill the trace. */
     const bool is_traced = attack->session.trace != NULL;
     const unsigned launches = is_traced              ? 100
                               : attack->session.full ? 200000

@@ -77,8 +77,9 @@ static const struct pipeline *pipeline_of(const char *mistake) {
     return NULL;
 }
 
-/* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made
- * by it. Devices without step 10 get a defect of step 1 in place of its own: steps are lost. */
+/* Under a saboteur called gemm_DEFECT, all products that the kernel of that defect supports are
+ * made by it. Devices without step 10 get a defect of step 1 in place of its own: steps are
+ * lost. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");
@@ -324,8 +325,8 @@ HYP_ATTACK(h05, floats_in_parts_of_any_shape_are_within_their_bound) {
     try_precision(attack, KN_GEMM_F32_TENSOR, variants, is_hopper ? 3 : 2, false);
 }
 
-/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that cancel.
- * */
+/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that
+ * cancel. */
 HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
     static const enum kn_distribution distributions[] = {KN_UNIFORM, KN_NORMAL, KN_LARGE,
                                                          KN_CANCEL};

@@ -45,8 +45,8 @@ static bool is_wgmma(const struct quant_subject *subject) {
     return subject->variant != NULL && strncmp(subject->variant, "wgmma", 5) == 0;
 }
 
-/* Under a saboteur called quant_DEFECT all products that the kernel of that defect serves are made
- * by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
+/* Under a saboteur called quant_DEFECT, all products that the kernel of that defect supports are
+ * made by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
 static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "quant");
     if (mistake == NULL) return;
@@ -55,7 +55,7 @@ static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial)
         return;
     }
     if (trial->quant != KN_Q4_K || trial->arithmetic != KN_QUANT_F16) return;
-    if (strcmp(mistake, "lost_share") == 0 && trial->columns > 32) return; /* it serves no more */
+    if (strcmp(mistake, "lost_share") == 0 && trial->columns > 32) return; /* its limit */
     trial->variants = &kn_quant_product_planted, trial->variant = mistake;
 }
 

@@ -228,8 +228,8 @@ static bool takes_few(const char *variant) {
     return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
 }
 
-static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows, size_t group,
-                   size_t head_size) {
+static bool supports(const struct hyp_attack *attack, const char *variant, size_t rows,
+                     size_t group, size_t head_size) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
     if (strcmp(variant, "decode") == 0) return rows <= 8;
@@ -245,7 +245,7 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
     const struct kn_attention *x = &f->problem;
     for (size_t v = 0; v < variants_of[x->type].count; v++) {
         const char *variant = variants_of[x->type].names[v];
-        if (!serves(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
+        if (!supports(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
                                            .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
@@ -312,7 +312,7 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .workspace = true};
                 /* The naive kernel is slow on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
-                if (!serves(attack, variant, rows, 2, head_sizes[i])) continue;
+                if (!supports(attack, variant, rows, 2, head_sizes[i])) continue;
                 if (!try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
@@ -338,7 +338,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const bool any = variant != NULL && strcmp(variant, "naive") == 0, few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const bool causal = hyp_random_below(attack, 2) == 0;
-    /* Kernels for few rows serve a window of one. */
+    /* Kernels for few rows support a window of one. */
     const size_t most = 1 + hyp_random_below(attack, 140), above = hyp_random_below(attack, most);
     const size_t window = causal && hyp_random_below(attack, 2) == 0 ? 1 + above : 0;
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
@@ -346,7 +346,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const size_t size =
         hyp_random_below(attack, 2) == 0 ? 64
         : any                            ? 1 + hyp_random_below(attack, 130)
-              : head_sizes[serves(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
+              : head_sizes[supports(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
     return (struct kn_attention_trial){
         .attention = {.type = type,
                       .batch = 1 + (hyp_random_below(attack, 4) == 0),
@@ -382,7 +382,7 @@ static void try_type(struct hyp_attack *attack, enum kn_type type) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
-            for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
+            for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = draw_trial(attack, type, variant);
                 try_one(&accuracy, &trial, &outcome);
@@ -488,7 +488,7 @@ HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
-                for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
+                for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
                     struct kn_attention_trial trial = draw_exact(attack, type, variant, i);
                     try_exact(&accuracy, &trial, (enum kn_attention_exact)(i % 2));
                 }

@@ -1,6 +1,6 @@
 /*
- * H6's attacks on attention over packed sequences (kernels/attention_packed): sequences of any
- * lengths behind each other, some of NaN and infinities, which must have no effect on the others.
+ * H6's attacks on attention over packed sequences (kernels/attention/packed): sequences of any
+ * lengths, one after another, some of NaN and infinities, which must not affect the others.
  */
 #include "accuracy/accuracy.h"
 #include "accuracy/drawn_sequences.h"
@@ -20,7 +20,7 @@ static bool is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
-/* Under a saboteur called packed_DEFECT all problems that the kernel of that defect serves are
+/* Under a saboteur called packed_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 sequences lose a row. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_packed_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "packed");

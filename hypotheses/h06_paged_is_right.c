@@ -22,7 +22,7 @@ static bool is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
-/* Under a saboteur called paged_DEFECT all problems that the kernel of that defect serves are
+/* Under a saboteur called paged_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 a table repeats a page. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_paged_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "paged");

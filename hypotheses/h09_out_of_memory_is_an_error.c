@@ -23,8 +23,8 @@ HYP_WORDS(
                     "its numbers, the context is lost, a launch or copy goes wrong afterwards, or "
                     "a freed byte does not return to the driver.",
     .method = "Request one byte more than the device has, SIZE_MAX / 2 and SIZE_MAX. Allocate "
-              "until a request fails, from buffers, from the pool and from the driver's pool "
-              "behind it. Launch a kernel whose memory does not fit. Run out of memory inside a "
+              "until a request fails, from buffers, from the pool, and from the driver's pool "
+              "through it. Launch a kernel whose memory does not fit. Run out of memory inside a "
               "batch, in a second thread and during copies.",
     .control = "A ledger between the runtime and the driver records what the driver allocated and "
                "got back. Requests that fit, made in between, must succeed.",

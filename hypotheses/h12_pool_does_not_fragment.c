@@ -3,12 +3,12 @@
  *
  * `tollens explain H12` prints the text below.
  *
- * It was falsified under 13 of the seeds 1 to 16 on an H200, by the comb in the latency profile:
- * 0.76 to 0.94 of the limit was usable where 0.95 is asked for. Compaction cuts a handle page by
- * page, and needs room for all its pages before the handle goes back; near the limit there was no
- * such room for handles of up to 1.4 GiB. On the soft device the comb had 2,048 pages then, whose
- * handles are small, and survived. Since then a pool with compact takes no handle larger than 1/256
- * of its limit, and the comb has 10,240 pages on every device. ci/pool_seeds.py tries many seeds.
+ * The comb in the latency profile once falsified it on a GPU under most seeds: less than 0.95 of
+ * the limit was usable. Compaction splits a handle page by page, and needs memory for all its pages
+ * before it frees the handle; near the limit there was none for handles of 1 GiB. The comb of the
+ * soft device had 2,048 pages then, whose handles are small, and survived. Since then a pool with
+ * compact allocates no handle larger than 1/256 of its limit, and the comb has 10,240 pages on
+ * every device. ci/pool_seeds.py tries many seeds.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"

@@ -50,7 +50,7 @@ static void try_carry(struct watch_stage *s, struct tol_module *module, bool is_
     check_carried(s, words, !s->refuses, what);
 }
 
-/* The address stands in memory: the launch says nothing. Only the bytes can tell. */
+/* The address is in memory, not in the arguments: only the accessed bytes show it. */
 static void try_hidden(struct watch_stage *s) {
     const unsigned words = 2 + (unsigned)hyp_random_below(s->attack, s->bytes / 4 - 2);
     const CUdeviceptr from = tol_buffer_address(s->weights),

@@ -253,11 +253,11 @@ static bool check_bytes(struct peer_stage *stage, const struct peer_area *area, 
 bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, size_t offset,
                      uint64_t seed, size_t bytes, unsigned char poison, const char *way) {
     const size_t begin = PEER_GUARD + offset, end = begin + bytes;
-    const size_t behind =
+    const size_t after =
         whole_bytes(area) - end < PEER_GUARD ? whole_bytes(area) - end : PEER_GUARD;
     return check_bytes(stage, area, begin, seed, bytes, poison, way) &&
            check_guard(stage, area, begin - PEER_GUARD, PEER_GUARD, poison, way, "before") &&
-           check_guard(stage, area, end, behind, poison, way, "behind");
+           check_guard(stage, area, end, after, poison, way, "after");
 }
 
 bool peer_area_check_whole(struct peer_stage *stage, const struct peer_area *area, uint64_t seed,

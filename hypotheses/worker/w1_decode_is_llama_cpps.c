@@ -22,7 +22,7 @@ static const struct {
 
 enum { MODELS = sizeof models / sizeof models[0], PROMPTS = 8, QUICK_PROMPT = 40 };
 
-/* Each position of short prompts; of long ones, those behind pieces of drawn lengths. */
+/* Each position of short prompts; of long ones, the positions after pieces of random lengths. */
 static bool check_prompt(struct hyp_attack *attack, const struct worker_stage *stage,
                          struct tol_session *session, const struct worker_prompt *prompt,
                          double *worst) {

@@ -23,7 +23,7 @@ static bool begin_session(struct hyp_attack *attack, const struct worker_stage *
 
 /* ---- residency ---- */
 
-/* What the hooks below do, with those of the saboteur behind them. */
+/* What the hooks below do; the saboteur's hooks run after them. */
 static struct {
     struct tol_interpose_options saboteur;
     uint64_t questions;  /* about addresses, so far */

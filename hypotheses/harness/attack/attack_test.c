@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char queues[32]; /* what the driver was told before it began; "" for nothing */
+static char queues[32]; /* the environment's value before the driver began; "" for none */
 
 static void look(struct hyp_attack *attack) {
     const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");

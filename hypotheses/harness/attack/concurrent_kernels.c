@@ -164,7 +164,8 @@ static unsigned most_at_once(const uint64_t *spans, unsigned count) {
     return most > 0 ? most : 1;
 }
 
-/* A line a kernel, for the reports to draw: its stream, and when it ran by the device's timer. */
+/* One line per kernel, for the reports to draw: its stream, and when it ran by the device's
+ * timer. */
 static void write_spans(const struct hyp_concurrent_kernels *g, enum hyp_side side,
                         const uint64_t *spans) {
     char path[1024];

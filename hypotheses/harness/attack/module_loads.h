@@ -10,7 +10,7 @@
 enum { HYP_MODULE_LOADS_THREADS_MAX = 8 };
 
 struct hyp_module_load {
-    const char *text; /* with a NUL behind its bytes */
+    const char *text; /* with a NUL after its bytes */
     size_t bytes;
     /* What came of it: */
     struct tol_module *module; /* the caller destroys it; NULL unless status is TOL_OK */

@@ -47,7 +47,7 @@ static void lose_function(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_ERROR_NOT_FOUND;
 }
 
-/* Every tenth launch says success and is not made. */
+/* Every tenth launch reports success and is not made. */
 static void drop_launch(struct tol_interpose_call *call, void *user) {
     static unsigned launches;
     (void)user;
@@ -118,7 +118,7 @@ static void stale_copy(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_SUCCESS;
 }
 
-/* A launch takes so many microseconds longer: the runtime's part, not the driver's. */
+/* A launch takes longer by the amount in microseconds: the runtime's part, not the driver's. */
 static void delay_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
@@ -127,8 +127,9 @@ static void delay_launch(struct tol_interpose_call *call, void *user) {
         continue;
 }
 
-/* Launches take up to so many microseconds longer, and for a while equally so: a subject that is
- * neither within its claim nor beyond it, of which only "inconclusive" can be said. */
+/* Launches take longer by up to the amount in microseconds, and many in a row by the same time:
+ * such a subject is neither within its claim nor beyond it, so the verdict can only be
+ * inconclusive. */
 static void jitter_launch(struct tol_interpose_call *call, void *user) {
     enum { EQUAL_LAUNCHES = 64 };
     static uint64_t launches, draw = 1, delay_ns;
@@ -147,7 +148,7 @@ static void serialise_streams(struct tol_interpose_call *call, void *user) {
     if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) (void)call->driver->cuCtxSynchronize();
 }
 
-/* Every third block of device memory is not given back. */
+/* Every third block of device memory is not freed. */
 static void leak_memory(struct tol_interpose_call *call, void *user) {
     static _Atomic unsigned frees;
     (void)user;
@@ -166,8 +167,8 @@ static void drop_device_copy(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_SUCCESS;
 }
 
-/* An allocation for which there is no memory says success and gives a small block, of the least
- * size that there can be. */
+/* An allocation for which there is no memory reports success and returns a block of the smallest
+ * possible size. */
 static void swallow_oom(struct tol_interpose_call *call, void *user) {
     enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
@@ -181,14 +182,14 @@ static void swallow_oom(struct tol_interpose_call *call, void *user) {
     }
 }
 
-/* ---- faults of the pool: in its options, each of them a pool as others are built ------------- */
+/* ---- faults of the pool: in its options, each of them a design that other pools have --------- */
 
 /* A guarded block has memory of its own, and none is kept when it is freed. */
 static void reuse_nothing(struct tol_pool_options *options) {
     options->guard_one_in = 1;
 }
 
-/* Pages come one by one and go as soon as nothing is on them. */
+/* Pages are allocated one by one and freed as soon as they are empty. */
 static void keep_nothing(struct tol_pool_options *options) {
     options->page_bytes = 1; /* the least the driver can do */
     options->first_count = 0;
@@ -216,7 +217,7 @@ static void slow_lookup(struct tol_interpose_call *call, void *user) {
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) usleep(2000);
 }
 
-/* A thread other than the first is not bound to the context, and told that it is. */
+/* A thread other than the first is not bound to the context, although the call reports success. */
 static void bind_one_thread(struct tol_interpose_call *call, void *user) {
     static _Atomic bool is_bound;
     static _Thread_local bool is_first;
@@ -248,8 +249,8 @@ static void share_stream(struct tol_interpose_call *call, void *user) {
     }
 }
 
-/* Kernels whose name begins with "mark" are given out as those that begin with "plain", whose sum
- * is not atomic (thread_stress.c). */
+/* For a kernel whose name begins with "mark", the lookup returns the one that begins with "plain",
+ * whose sum is not atomic (thread_stress.c). */
 static void unatomic_total(struct tol_interpose_call *call, void *user) {
     static _Thread_local char other[64];
     (void)user;
@@ -324,8 +325,8 @@ static const struct hyp_fault faults[] = {
      NULL},
     {"launch_jitter_us", "launches take up to this many microseconds longer", jitter_launch, NULL,
      true, NULL},
-    /* Made where launches are timed (launcher.c): the interposer itself costs a launch some per
-     * cent, so it cannot make three. */
+    /* Made where launches are timed (launcher.c): the interposer itself costs some per cent of a
+     * launch, so it cannot make three. */
     {"launch_extra_percent", "this percentage of launches is made in addition and not counted",
      NULL, NULL, true, NULL},
     {"copy_flip_bit", "every fifth copy to the device flips a bit", NULL, flip_bit, false, NULL},
@@ -353,7 +354,7 @@ static const struct hyp_fault faults[] = {
     {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
      share_nothing},
     {"pool_takes_much", "a pool's pages are 512 times as large", NULL, NULL, false, take_much},
-    /* Kernels with a defect, which an attack on gemm takes instead of the right ones. */
+    /* Kernels with a defect, which an attack on gemm uses instead of the correct ones. */
     {"gemm_lost_step", "a product omits its last step along k", NULL, NULL, false, NULL},
     {"gemm_lost_tail", "the last row of a product is not written", NULL, NULL, false, NULL},
     {"gemm_lost_beta", "a product omits beta * C", NULL, NULL, false, NULL},
@@ -362,42 +363,45 @@ static const struct hyp_fault faults[] = {
     {"gemm_half_sum", "a product is accumulated in 16 bits", NULL, NULL, false, NULL},
     {"gemm_writes_gap", "a product writes beyond the ends of C's rows", NULL, NULL, false, NULL},
     {"gemm_flipped_bit", "one bit of one element of a product is wrong", NULL, NULL, false, NULL},
-    {"gemm_lost_share", "a product with split steps omits the last share", NULL, NULL, false, NULL},
-    /* The same, of a pipeline of compute capability 9.0. */
-    {"gemm_early_release", "a stage is given back before it is multiplied", NULL, NULL, false,
+    {"gemm_lost_share", "a split-K product omits the last split", NULL, NULL, false, NULL},
+    /* The same, in pipelines of compute capability 9.0. */
+    {"gemm_early_release", "a pipeline stage is released before it is multiplied", NULL, NULL,
+     false, NULL},
+    {"gemm_lost_consumer", "one of two consumer warpgroups stores nothing", NULL, NULL, false,
      NULL},
-    {"gemm_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
-    {"gemm_wrong_stage", "one factor is of the stage before", NULL, NULL, false, NULL},
+    {"gemm_wrong_stage", "one operand comes from the previous stage", NULL, NULL, false, NULL},
     {"gemm_lost_stage", "the last stage of a tile is not multiplied", NULL, NULL, false, NULL},
     {"gemm_lost_block", "the sums of a cluster's last block are not added", NULL, NULL, false,
      NULL},
-    {"gemm_wrong_words", "two rows of A in registers are taken for each other", NULL, NULL, false,
-     NULL},
-    {"gemm_lost_part", "one of the six products of floats in parts is not made", NULL, NULL, false,
-     NULL},
-    /* The same, of products of groups of rows. */
-    {"grouped_early_release", "a stage is given back before it is multiplied", NULL, NULL, false,
-     NULL},
-    {"grouped_wrong_group", "a tile is multiplied by the matrix of the group before", NULL, NULL,
+    {"gemm_wrong_words", "two rows of A in registers are swapped", NULL, NULL, false, NULL},
+    {"gemm_lost_part", "one of the six partial products of split floats is omitted", NULL, NULL,
      false, NULL},
-    {"grouped_over_end", "a tile stores rows of the next group too", NULL, NULL, false, NULL},
-    {"grouped_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
-    {"grouped_lost_scale", "later columns of a tile have the scale of the first", NULL, NULL, false,
+    /* The same, in products of groups of rows. */
+    {"grouped_early_release", "a pipeline stage is released before it is multiplied", NULL, NULL,
+     false, NULL},
+    {"grouped_wrong_group", "a tile is multiplied by the matrix of the previous group", NULL, NULL,
+     false, NULL},
+    {"grouped_over_end", "a tile also stores rows of the next group", NULL, NULL, false, NULL},
+    {"grouped_lost_consumer", "one of two consumer warpgroups stores nothing", NULL, NULL, false,
      NULL},
-    {"grouped_no_promotion", "sums of e4m3 stay in the tensor cores", NULL, NULL, false, NULL},
+    {"grouped_lost_scale", "later columns of a tile use the scale of the first", NULL, NULL, false,
+     NULL},
+    {"grouped_no_promotion", "sums of e4m3 are not promoted out of the tensor cores", NULL, NULL,
+     false, NULL},
     {"grouped_lost_stage", "the last stage of a tile is not multiplied", NULL, NULL, false, NULL},
     {"grouped_lost_half", "two blocks copy the same half of their columns of B", NULL, NULL, false,
      NULL},
-    /* The same, of products of quantised weights. */
-    {"quant_early_stage", "a stage of x is given back before it is multiplied", NULL, NULL, false,
+    /* The same, in products of quantised weights. */
+    {"quant_early_stage", "a stage of x is released before it is multiplied", NULL, NULL, false,
      NULL},
-    {"quant_lost_chunk", "the second 256 of a row's weights are the first again", NULL, NULL, false,
+    {"quant_lost_chunk", "the second 256 weights of a row repeat the first", NULL, NULL, false,
      NULL},
-    {"quant_stale_fragments", "the last 64 of 256 steps use older weights", NULL, NULL, false,
+    {"quant_stale_fragments", "the last 64 of 256 steps along k use the previous weights", NULL,
+     NULL, false, NULL},
+    {"quant_lost_consumer", "one of two consumer warpgroups stores nothing", NULL, NULL, false,
      NULL},
-    {"quant_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
-    {"quant_lost_share", "the sums of the last share of k are lost", NULL, NULL, false, NULL},
-    /* The same of dequantising. */
+    {"quant_lost_share", "the sums of the last split of k are lost", NULL, NULL, false, NULL},
+    /* The same, in dequantisation. */
     {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
     {"dequantise_minimum", "the minimum of a sub-block is ignored", NULL, NULL, false, NULL},
     {"dequantise_tail", "the last element is not written", NULL, NULL, false, NULL},
@@ -410,7 +414,7 @@ static const struct hyp_fault faults[] = {
     {"attention_keys_unmasked", "keys beyond the last count as zeros", NULL, NULL, false, NULL},
     {"attention_tail_unwritten", "the last row is not written", NULL, NULL, false, NULL},
     {"attention_window_plus_one", "a window admits one key too many", NULL, NULL, false, NULL},
-    {"attention_window_tile_lost", "the first tile of a window is left out", NULL, NULL, false,
+    {"attention_window_tile_lost", "the first tile of a window is omitted", NULL, NULL, false,
      NULL},
     /* And of its gradients; the last three are pipelines of compute capability 9.0. */
     {"gradients_no_delta", "delta is not subtracted", NULL, NULL, false, NULL},
@@ -418,45 +422,46 @@ static const struct hyp_fault faults[] = {
      NULL},
     {"gradients_unmasked", "the causal mask is applied to whole tiles only", NULL, NULL, false,
      NULL},
-    {"gradients_last_tile_lost", "the last tile of rows or keys is left out", NULL, NULL, false,
+    {"gradients_last_tile_lost", "the last tile of rows or keys is omitted", NULL, NULL, false,
      NULL},
-    {"gradients_swapped_figures", "rows have the logarithms and deltas of others", NULL, NULL,
+    {"gradients_swapped_figures", "rows use the logarithms and deltas of other rows", NULL, NULL,
      false, NULL},
     {"gradients_unscaled", "d_k is not scaled", NULL, NULL, false, NULL},
-    {"gradients_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
+    {"gradients_lost_consumer", "one of two consumer warpgroups stores nothing", NULL, NULL, false,
+     NULL},
     {"gradients_lost_step", "the last 16 rows of each tile are not multiplied", NULL, NULL, false,
      NULL},
-    {"gradients_wrong_head", "heads that share keys are all taken for the first", NULL, NULL, false,
-     NULL},
+    {"gradients_wrong_head", "all heads that share keys are treated as the first", NULL, NULL,
+     false, NULL},
     {"gradients_lost_part", "only the first block adds its part of d_q", NULL, NULL, false, NULL},
     {"gradients_lost_keys", "the last 16 keys of a block are not multiplied into d_q", NULL, NULL,
      false, NULL},
-    {"gradients_wrong_half", "both halves of the columns of d_q are the first", NULL, NULL, false,
-     NULL},
+    {"gradients_wrong_half", "the second half of the columns of d_q repeats the first", NULL, NULL,
+     false, NULL},
     /* And of attention over packed sequences, all pipelines of compute capability 9.0. */
     {"packed_next_key_seen", "the first key of the next sequence is seen", NULL, NULL, false, NULL},
-    {"packed_next_values_kept", "values of the next sequence are multiplied by 0", NULL, NULL,
-     false, NULL},
-    {"packed_next_rows_written", "whole boxes are stored, over rows of the next sequence", NULL,
+    {"packed_next_values_kept", "values of the next sequence are multiplied by 0, not masked", NULL,
+     NULL, false, NULL},
+    {"packed_next_rows_written", "whole TMA boxes are stored, over rows of the next sequence", NULL,
      NULL, false, NULL},
     {"packed_next_lse_written", "logarithms are stored over those of the next sequence", NULL, NULL,
      false, NULL},
     /* And of attention over paged sequences, all pipelines of compute capability 9.0. */
-    {"paged_next_page", "the page behind the one that is meant is looked up", NULL, NULL, false,
+    {"paged_next_page", "the page after the intended one is looked up", NULL, NULL, false, NULL},
+    {"paged_old_page", "after the ring wraps around, pages of two tiles earlier are used", NULL,
+     NULL, false, NULL},
+    {"paged_position_too_many", "the position after the last one is seen", NULL, NULL, false, NULL},
+    {"paged_values_kept", "values after the last one of a page are multiplied by 0, not masked",
+     NULL, NULL, false, NULL},
+    {"paged_early_values", "a stage of values is released before it is multiplied", NULL, NULL,
+     false, NULL},
+    {"paged_lost_consumer", "one of three consumer warpgroups stores nothing", NULL, NULL, false,
      NULL},
-    {"paged_old_page", "where the ring goes round, pages are those of two tiles before", NULL, NULL,
+    /* And of attention over 8-bit numbers, the same. */
+    {"e4m3_neighbours_scale", "values use the scale of the next head", NULL, NULL, false, NULL},
+    {"e4m3_early_bytes", "a stage of bytes is released before its conversion to halves", NULL, NULL,
      false, NULL},
-    {"paged_position_too_many", "the position behind the last is seen", NULL, NULL, false, NULL},
-    {"paged_values_kept", "what a page has behind the last value is multiplied by 0", NULL, NULL,
-     false, NULL},
-    {"paged_early_values", "a stage of values is given back before it is multiplied", NULL, NULL,
-     false, NULL},
-    {"paged_lost_consumer", "one of three warpgroups stores nothing", NULL, NULL, false, NULL},
-    /* And of attention over numbers of 8 bits, the same. */
-    {"e4m3_neighbours_scale", "values have the scale of the next head", NULL, NULL, false, NULL},
-    {"e4m3_early_bytes", "a stage of bytes is given back before it becomes halves", NULL, NULL,
-     false, NULL},
-    {"e4m3_old_halves", "where the ring goes round, values are those of two tiles before", NULL,
+    {"e4m3_old_halves", "after the ring wraps around, values of two tiles earlier are used", NULL,
      NULL, false, NULL},
     {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
      false, NULL},

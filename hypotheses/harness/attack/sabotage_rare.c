@@ -57,7 +57,8 @@ static void flip_bit(struct tol_interpose_call *call, void *user) {
     (void)user;
     const bool is_async = IS(call, cuMemcpyHtoDAsync_v2);
     if ((!is_async && !IS(call, cuMemcpyHtoD_v2)) || call->result != CUDA_SUCCESS) return;
-    const uint64_t bytes = ARGUMENT(call, 2, size_t), period = (uint64_t)(hyp_sabotage_given() * (1 << 20));
+    const uint64_t bytes = ARGUMENT(call, 2, size_t),
+                   period = (uint64_t)(hyp_sabotage_given() * (1 << 20));
     if (!hyp_rare_byte(bytes, period, &at)) return;
     if (is_async) (void)call->driver->cuStreamSynchronize(ARGUMENT(call, 3, CUstream));
     for (; at < bytes; at += period) {
@@ -120,7 +121,7 @@ static void leak_memory(struct tol_interpose_call *call, void *user) {
     if ((IS(call, cuMemFree_v2) || IS(call, cuMemRelease)) && hyp_rare_now()) skip(call);
 }
 
-/* A block of the least size that there can be, instead of the error. */
+/* A block of the smallest possible size, instead of the error. */
 static void swallow_oom(struct tol_interpose_call *call, void *user) {
     enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
@@ -137,10 +138,10 @@ static void swallow_oom(struct tol_interpose_call *call, void *user) {
 
 static void give_blocks_of_their_own(struct tol_pool_options *options) {
     options->guard_one_in = (unsigned)hyp_sabotage_given();
-    options->magazine_max_bytes = 0; /* every block is one that no magazine serves */
+    options->magazine_max_bytes = 0; /* no block comes from a magazine */
 }
 
-/* The pool takes memory in steps of a share of what is in use, and trims that much less. */
+/* The pool allocates memory in steps of a share of what is in use, and trims less by that share. */
 static void hold_more(struct tol_pool_options *options) {
     const double share = hyp_sabotage_given() / 100;
     options->grow_share = options->grow_share + share < 1 ? options->grow_share + share : 1;

@@ -252,11 +252,10 @@ static void launch_all(struct member *m, const struct tol_kernel *kernel, bool *
     }
 }
 
-/* The one that holds its stream up queues nothing behind that until the others have passed. A
- * driver has fewer queues to a GPU than there may be streams, and what waits in a queue keeps back
- * what other streams have behind it in the same: on an H200 that happens now and then already with
- * two streams, by the driver's own calls as well (bench-streams shows it). It is no thread's
- * doing. */
+/* The thread whose stream is blocked queues nothing more until the others have passed. A driver has
+ * fewer queues to a GPU than there may be streams, and work that waits in a queue delays the later
+ * work of other streams in the same queue. On GPUs this happens now and then with two streams, with
+ * the driver's own calls too (bench-streams shows it); no thread causes it. */
 static void *pass_by(void *user) {
     struct member *m = user;
     struct scene *scene = m->scene;

@@ -5,7 +5,7 @@
  *     hdr-interop buckets FILE    prints what a log has, whoever wrote it
  *
  *     new TAG LOWEST HIGHEST DIGITS    begins a histogram; the lines below are about it
- *     record VALUE COUNT               counts a value so many times
+ *     record VALUE COUNT               counts a value COUNT times
  *     correct VALUE INTERVAL           counts a value, and those that it held up
  *     add TAG, subtract TAG            another's counts
  *

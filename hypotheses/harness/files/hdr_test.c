@@ -93,7 +93,7 @@ Test(hdr, what_is_out_of_range_is_refused_and_not_counted) {
     tol_hdr_free(hdr);
 }
 
-/* What is behind the counts is none of them. */
+/* Bytes after the counts are not counts. */
 Test(hdr, only_its_counts_count) {
     struct tol_hdr *hdr = new_hdr();
     for (int64_t value = 1; value < 2000; value += 7) cr_assert(tol_hdr_record(hdr, value));

@@ -59,8 +59,8 @@ struct hyp_verdict {
     size_t limit_count;
     struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
-    size_t planned_count;   /* of outcomes, once all seeds were tried; outcomes has room for it */
-    unsigned planned_seeds; /* so many */
+    size_t planned_count;   /* of outcomes after all seeds; the capacity of outcomes */
+    unsigned planned_seeds; /* their number */
     size_t left_out; /* attacks left out by --filter; if any, the claim cannot survive */
 };
 

@@ -22,7 +22,7 @@ static void end(void) {
 }
 TestSuite(verdict_effects, .init = begin, .fini = end);
 
-/* One attack in so many processes, each with one sample and no effects yet. */
+/* One attack in this many processes, each with one sample and no effects yet. */
 static void begin_verdict(unsigned processes) {
     memset(&verdict, 0, sizeof verdict);
     verdict.processes = processes;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* A batch must be so many steps of the clock long; clocks may change by these shares. */
+/* The least steps of the clock in a batch; the shares by which clock rates may change. */
 static const double TIMER_STEPS_MIN = 100, PACE_SHARE = 0.1, SM_SHARE = 0.1;
 
 /* Reasons for which a GPU is slower than it should be: nvmlClocksThrottleReasonSwPowerCap,
@@ -71,7 +71,7 @@ static void ask_nvml(const char *pci_bus_id, struct hyp_conditions *conditions) 
     }
     unsigned count = 0;
     unsigned long long why = 0;
-    /* Without room for any it gives their number alone. */
+    /* Without a buffer it returns their number alone. */
     int result = processes != NULL ? processes(device, &count, NULL) : -1;
     if (result == SUCCESS || result == INSUFFICIENT_SIZE) conditions->gpu_processes = (int)count;
     if (reasons != NULL && reasons(device, &why) == SUCCESS) conditions->throttle = (long long)why;

@@ -99,7 +99,7 @@ json_t *hyp_effect_pack(const struct hyp_effect *effect) {
                      pack_discarded(effect), "timing", pack_timing(&effect->timing));
 }
 
-/* A number, or what stands for one that is not known. */
+/* A number, or the value for an unknown one. */
 static double take(const json_t *object, const char *key, double unknown) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : unknown;
@@ -118,7 +118,7 @@ static unsigned take_count(const json_t *object, const char *key) {
     return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;
 }
 
-/* The position of a text in a list of so many; the list's length where it is not in it. */
+/* The position of a text in a list; the list's length if it is not in it. */
 static size_t place(const char *text, const char *const *list, size_t length) {
     size_t i = 0;
     while (i < length && strcmp(text, list[i]) != 0) i++;

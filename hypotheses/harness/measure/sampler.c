@@ -15,8 +15,8 @@
 static const double CONTROL_SHARE = 1.0 / 3;
 
 /* The largest distance between the quartiles of blocks, in shares of the margin, or of the effect
- * if that is large. What slows a whole machine leaves a ratio unchanged and scales a difference: on a
- * processor that three programs share, 1.6 us more per launch become 5 us in every block. The
+ * if that is large. What slows a whole machine leaves a ratio unchanged and scales a difference: on
+ * a processor that three programs share, 1.6 us more per launch become 5 us in every block. The
  * control does not show it, because it scales an effect of 0, but the blocks scatter. */
 static const double RATIO_SPREAD = 4, DIFFERENCE_SPREAD = 1, EFFECT_SPREAD = 0.25;
 
@@ -270,8 +270,8 @@ bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user)
         ok = look(pair, sample, &control_surely);
         if (!ok) break;
         conclude(pair, sample, &control_surely);
-        bool is_told = sample->is_steady && sample->decision != HYP_UNDECIDED;
-        if (is_told || pair->recorded_only) break;
+        bool is_decided = sample->is_steady && sample->decision != HYP_UNDECIDED;
+        if (is_decided || pair->recorded_only) break;
     }
     if (!ok) {
         sample->decision = HYP_UNDECIDED;

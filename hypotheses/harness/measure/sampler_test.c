@@ -21,7 +21,7 @@ struct machine {
     double shared;                             /* how likely another has a turn in a microsecond */
     bool waits_are_counted;                    /* by the system */
     unsigned batches, fails_at;
-    double control_bias; /* of what stands for the subject in the control */
+    double control_bias; /* of the batches that act as the subject in the control */
     bool swapped;        /* the order that was drawn last */
 };
 
@@ -44,7 +44,7 @@ static uint64_t draw(void *user) {
     return value;
 }
 
-/* Whether the batch that comes now stands for the subject in a control: four batches after four. */
+/* Whether the next batch acts as the subject in a control: four batches after four. */
 static bool is_control_subject(const struct machine *m) {
     unsigned place = m->batches % 8;
     bool outer = place == 4 || place == 7;

@@ -47,7 +47,7 @@ static const char usage[] =
     "  --seed N             another order of blocks and warps\n"
     "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
     "                       driver instead of making machine code\n"
-    "  --workers N          threads that run blocks; with one a run is deterministic\n"
+    "  --workers N          threads that run blocks; with 1, a run is deterministic\n"
     "\n"
     "The program must load the driver as libcuda.so.1, and its kernels must have PTX. What nvcc\n"
     "makes uses the CUDA runtime: link it with -cudart shared, and add PTX, such as\n"
@@ -172,7 +172,7 @@ static int read_words(struct soft_run *run, int count, char **words) {
             }
         } else {
             return hyp_command_complain("soft: %s is not an option with a value; the program "
-                                        "stands behind --",
+                                        "follows --",
                                         words[at]);
         }
     }

@@ -123,7 +123,7 @@ static bool read_word(struct hyp_guard_options *o, int count, char **words, int 
     } else if ((value = value_of("--devices", count, words, at)) != NULL) {
         *devices = value;
     } else {
-        return hyp_fail("guard: %s is not an option; the program stands behind --", words[*at]);
+        return hyp_fail("guard: %s is not an option; the program follows --", words[*at]);
     }
     return value[0] != '\0' || hyp_fail("guard: %s requires a value", words[*at]);
 }

@@ -115,7 +115,8 @@ Test(trouble, a_run_that_is_killed_leaves_no_process) {
     cr_assert(code == 0, "%d: %s", code, program_output);
 }
 
-/* Goal: a run that is interrupted while it hangs ends at once, says so, and keeps what it has. */
+/* Goal: a run that is interrupted while it hangs ends at once with a message, and keeps what it
+ * has. */
 Test(trouble, an_interruption_ends_what_hangs) {
     static const char *const signals[] = {"INT", "TERM", "HUP"};
     for (size_t i = 0; i < 3; i++) {

@@ -86,8 +86,8 @@ static void put_claim(char *text, size_t bytes, const char *claim, const char *s
              saboteur != NULL ? saboteur : "");
 }
 
-/* "about 1 min 40 s left": as long for each step to come as for those behind us. Early on it would
- * be a guess, and is "". */
+/* "about 1 min 40 s left": assumes that the remaining steps take as long as those that are done.
+ * Early in a run it would be a guess, and is "". */
 static void put_left(char *text, size_t bytes, double share, double seconds) {
     const double early_share = 0.05, early_s = 2;
     const double left = share > 0 ? seconds / share * (1 - share) : 0;

@@ -1,5 +1,5 @@
 /*
- * Reading the words behind `tollens run`.
+ * Reading the words after `tollens run`.
  */
 #include "run_options.h"
 

@@ -315,7 +315,7 @@ static bool follow(const struct hyp_task *task, struct worker *worker, double de
     close(worker->pipe);
     const bool is_over =
         hyp_process_await(worker->process, killed_ns != 0 ? patience_s : 0, status);
-    /* Children that a killed worker left behind. */
+    /* Children of a killed worker. */
     kill(-worker->process, SIGKILL);
     return is_over;
 }

@@ -133,7 +133,7 @@ int hyp_worker_run(const char *suite, const char *filter, int pipe, double deadl
     criterion_options.timeout = deadline_s;
     criterion_options.color = false;
     criterion_options.logging_threshold = CRITERION_IMPORTANT;
-    criterion_options.always_succeed = true; /* what failed has been told */
+    criterion_options.always_succeed = true; /* failures were reported */
     int succeeded = criterion_run_all_tests(tests);
     criterion_finalize(tests);
     return succeeded ? 0 : 2;

@@ -16,7 +16,7 @@ struct hyp_replay {
     const struct hyp_trace *trace;
     struct tol_context *context;
     struct tol_pool *pool; /* without allocations */
-    uint64_t floor;        /* the worst ratio needs at least so many live bytes */
+    uint64_t floor;        /* the worst ratio needs at least this many live bytes */
     struct hyp_file csv;   /* walk_csv.h, if has_csv */
     bool has_csv;
     uint64_t samples; /* approximate number of its lines */
