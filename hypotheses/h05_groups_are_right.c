@@ -1,6 +1,6 @@
 /*
- * H5's attacks on products of groups of rows (kernels/grouped), with what follows a product: bias,
- * scales, activation, residual, and results in 8 bits.
+ * H5's attacks on products of groups of rows (kernels/grouped) with their epilogues: bias, scales,
+ * activation, residual and 8-bit results.
  */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"
@@ -71,7 +71,7 @@ static void draw_begins(struct hyp_attack *attack, size_t m, size_t groups, int3
     }
 }
 
-/* A kernel, the type that it is tried in, and what it demands of the problem. */
+/* A kernel, the type of its problems, and what it requires of them. */
 struct subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_grouped_type type;

@@ -17,7 +17,7 @@
 static const char columns[] =
     "weights,blocks,distribution,rows,columns,k,x_gap,y_gap,weights_skew,x_skew,y_skew,seed";
 
-/* A kernel of an arithmetic, and what it demands. */
+/* A kernel of an arithmetic, and what it requires. */
 struct quant_subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_quant_arithmetic arithmetic;
@@ -59,7 +59,7 @@ static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial)
     trial->variants = &kn_quant_product_planted, trial->variant = mistake;
 }
 
-/* What is no number is in all elements that it reaches, and in no other. */
+/* A NaN is in all elements that depend on it, and in no other. */
 static void check_poison(struct hyp_attack *attack, const char *path,
                          const struct kn_quant_trial *trial,
                          const struct kn_quant_finding *finding) {

@@ -18,31 +18,31 @@
 
 HYP_WORDS(
     6, .is_measured = true,
-    .claim =
-        "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for values "
-        "from -1 to 1, queries and keys normally distributed with deviation 1 and the usual "
-        "scale, and within 1e-2 of PyTorch's results for its fixtures. For any other data each "
-        "element is within the bound derived for it, and so are results of e4m3, and the "
-        "gradients of q, k and v, for all data. Results that need no rounding are exact.",
+    .claim = "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for "
+             "values from -1 to 1, queries and keys normally distributed with standard deviation "
+             "1, and the usual scale, and within 1e-2 of PyTorch's results for its fixtures. For "
+             "any other data each element is within the bound derived for it. The results of e4m3 "
+             "and the gradients of q, k and v are within such bounds for all data. Results that "
+             "need no rounding are exact.",
     .prediction = "In that domain, with a reference computed from the elements as stored: fp32 "
                   "1e-5, fp16 2e-3, bf16 8e-3. Others are within their bounds.",
     .falsified_if =
         "an element in the domain, or of a fixture, is off by 1e-2 or more; an element of any "
         "problem or gradient, or the logarithm of a row's sum, exceeds its bound or is never "
         "written; an exact result has a wrong bit; or a byte outside the rows changes.",
-    .method =
-        "Every kernel that supports the problem solves problems that PyTorch has solved, in "
-        "float64 and with its own attention, and random ones: lengths around tile sizes and "
-        "primes, more and fewer rows than keys, a single row, causal or not, with a window, shared "
-        "heads, row padding, seven distributions, scores in the thousands. The output is filled "
-        "with NaN, has NaN between its rows, and lies between guard zones. The reference is the "
-        "definition in double. Bounds of drawn data fail with a probability below 1e-9 in a whole "
-        "run (attention_oracle.c, chance.h); those of other data are the worst case, and so are "
-        "gradients' (h06_gradients_are_right.c). Sequences are also packed beside others of NaN "
-        "and infinities (h06_packed_is_right.c), also in pages (h06_paged_is_right.c); heads of "
-        "e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row are equal, "
-        "so the result is the mean of whole numbers, or one score is so large that the result is "
-        "one value (attention_exact.h). All deviations are in CSV files.",
+    .method = "Every kernel that supports the problem solves problems that PyTorch has solved, in "
+              "float64 and with its own attention, and random ones: lengths around tile sizes and "
+              "primes, more and fewer rows than keys, a single row, causal or not, with a window, "
+              "shared heads, row padding, seven distributions, scores in the thousands. The "
+              "output is filled with NaN, has NaN between its rows, and lies between guard zones. "
+              "The reference is the definition in double. Bounds for random data fail with a "
+              "probability below 1e-9 in a whole run (attention_oracle.c, chance.h); those for "
+              "other data are the worst case, and so are those of gradients "
+              "(h06_gradients_are_right.c). Sequences are also packed beside others of NaN and "
+              "infinities (h06_packed_is_right.c), or lie in pages (h06_paged_is_right.c); heads "
+              "in e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row "
+              "are equal, so the result is the mean of whole numbers, or one score is so large "
+              "that the result is one value (attention_exact.h). All deviations are in CSV files.",
     .control = "Thirty-four saboteurs, all but two kernels with one defect; each must be found. "
                "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
@@ -54,7 +54,7 @@ static const char columns[] =
     "distribution,scale,causal,window,batch,heads,kv_heads,rows,keys,head_size,"
     "inside,gap,skew,seed";
 
-/* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
+/* Under a saboteur called attention_DEFECT, problems of its kind use the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "attention");
     struct kn_attention *x = &trial->attention;
@@ -65,14 +65,14 @@ static void plant(const struct hyp_attack *attack, struct kn_attention_trial *tr
     x->variants = &kn_attention_defects, x->variant = mistake;
 }
 
-/* Whether the claim's number is claimed of a problem. */
+/* Whether the claim's threshold applies to a problem. */
 static bool is_in_domain(const struct kn_attention_trial *trial) {
     return trial->given[0] == NULL && trial->distribution == KN_NORMAL &&
            (trial->scale == 0 || trial->scale == 1) && trial->attention.scale == 0 &&
            trial->values == KN_UNIFORM && (trial->values_scale == 0 || trial->values_scale == 1);
 }
 
-/* The worst error in the domain of the problems of an attack, which has a process of its own. */
+/* The worst error in the domain of an attack's problems; each attack has its own process. */
 static double worst_in_domain = -1;
 
 static void measure_domain(struct hyp_attack *attack, const char *what) {
@@ -469,7 +469,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     free(values);
 }
 
-/* Equal scores, every other time of 128 keys; or chosen keys, more than a tile has. */
+/* Equal scores, every second time over 128 keys; or chosen keys, more than fit in a tile. */
 static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant, int turn) {
     struct kn_attention_trial trial = draw_trial(attack, type, variant);

@@ -1,6 +1,6 @@
 /*
- * H6's attacks on attention over numbers of 8 bits (kernels/attention_e4m3), each head with scales
- * of its own.
+ * H6's attacks on attention over 8-bit numbers (kernels/attention/e4m3), each head with its own
+ * scales.
  */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"

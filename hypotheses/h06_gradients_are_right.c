@@ -1,5 +1,5 @@
 /*
- * H6's attacks on attention's backward pass (kernels/attention_backward): the gradients of q, k and
+ * H6's attacks on attention's backward pass (kernels/attention/backward): the gradients of q, k and
  * v of problems that the forward kernels have solved.
  */
 #include "accuracy/accuracy.h"

@@ -1,7 +1,7 @@
 /*
- * H6's attacks on attention over paged sequences (kernels/attention_paged): prompts whose keys and
+ * H6's attacks on attention over paged sequences (kernels/attention/paged): prompts whose keys and
  * values are in pages of every size and layout, in no order, some of NaN and infinities, which must
- * have no effect on the others.
+ * not affect the others.
  */
 #include "accuracy/accuracy.h"
 #include "accuracy/drawn_sequences.h"

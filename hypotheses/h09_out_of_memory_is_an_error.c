@@ -27,11 +27,11 @@ HYP_WORDS(
               "through it. Launch a kernel whose memory does not fit. Run out of memory inside a "
               "batch, in a second thread and during copies.",
     .control = "A ledger between the runtime and the driver records what the driver allocated and "
-               "got back. Requests that fit, made in between, must succeed.",
+               "freed. Requests that fit, made in between, must succeed.",
     .confounders = "Another process that allocates memory at the same time changes what is free. "
                    "Free memory is therefore compared on the soft device alone, which gets 256 "
-                   "MiB. Elsewhere blocks begin at 1/64 of the device's memory, so that filling "
-                   "it takes some hundred calls.")
+                   "MiB. Elsewhere blocks begin at 1/64 of the device's memory, so that a few "
+                   "hundred calls fill it.")
 
 enum { COUNT = 5000, COPY_BYTES = 1 << 20, COPIES = 8 };
 

@@ -77,7 +77,7 @@ HYP_ATTACK(h13, threads_lose_nothing) {
     }
 }
 
-/* Hardly anything but launches, so that there are many: what goes wrong seldom is seen. */
+/* Almost only launches, so that there are enough to show rare errors. */
 HYP_ATTACK(h13, many_launches_of_threads_are_each_made_once) {
     enum { LAUNCHERS = 16 };
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
