@@ -22,7 +22,7 @@ struct quant_subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_quant_arithmetic arithmetic;
     int capability;
-    size_t fewest, most; /* columns of Q4_K alone; 0: as many of any weights as there are */
+    size_t fewest, most; /* columns, for Q4_K only; 0: any number and any weights */
 };
 
 static const struct quant_subject subjects[] = {
@@ -65,7 +65,7 @@ static void check_poison(struct hyp_attack *attack, const char *path,
                          const struct kn_quant_finding *finding) {
     const size_t reached = trial->poisoned_row > 0 ? trial->columns : trial->rows;
     HYP_CHECK(attack, finding->not_finite == reached,
-              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are no numbers, and %zu should be",
+              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are not finite, expected %zu",
               path, trial->rows, trial->columns, trial->k,
               trial->poisoned_row > 0 ? "a row of weights" : "a column of x", finding->not_finite,
               reached);

@@ -54,8 +54,8 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_packed_tr
                         trial->skew, (unsigned long long)trial->seed);
     HYP_CHECK(attack, outcome.lse.failed == 0, "%s, %zu sequences: logarithms: %s", path, x->batch,
               kn_deviation_text(&outcome.lse, text, sizeof text));
-    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of none changed", path,
-              x->batch, outcome.touched);
+    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of no sequence changed",
+              path, x->batch, outcome.touched);
 }
 
 HYP_ATTACK(h06, packed_sequences_are_within_their_bounds) {

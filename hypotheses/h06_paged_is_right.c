@@ -61,8 +61,8 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_tri
                         (unsigned long long)t->seed);
     HYP_CHECK(attack, outcome.lse.failed == 0, "%s, %zu sequences: logarithms: %s", path, x->batch,
               kn_deviation_text(&outcome.lse, text, sizeof text));
-    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of none changed", path,
-              x->batch, outcome.touched);
+    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of no sequence changed",
+              path, x->batch, outcome.touched);
 }
 
 /* The first problem of a kernel is one that its defects need: a sequence whose rows are for two

@@ -88,14 +88,14 @@ static bool begin(struct hyp_attack *attack, struct memory_stage *stage) {
     return ok;
 }
 
-/* Checks that the driver got back everything but the stage's own buffers. */
+/* Checks that everything but the stage's own buffers was returned to the driver. */
 static void check_returned(struct hyp_attack *attack, const struct memory_stage *stage,
                            const char *what) {
     size_t free_bytes = 0;
     struct hyp_ledger ledger = hyp_ledger_read();
     HYP_CHECK(attack, ledger.bytes == stage->base && ledger.foreign == 0,
-              "%s: %lld bytes were not returned to the driver; %llu frees were of addresses that "
-              "it never gave",
+              "%s: %lld bytes were not returned to the driver; %llu frees had addresses "
+              "that it never returned",
               what, (long long)(ledger.bytes - stage->base), (unsigned long long)ledger.foreign);
     HYP_NEED(attack, tol_context_memory(attack->context, &free_bytes, NULL));
     if (attack->kind != HYP_DEVICE_SOFT) return;

@@ -227,7 +227,7 @@ static void outlive_handle(struct peer_stage *stage, size_t device) {
                                 "memory of a handle, device %zu, after its process was killed: "
                                 "CUDA error %d, %s",
                                 device, answer.result,
-                                answer.is_same ? "the bytes are there" : "other bytes");
+                                answer.is_same ? "the bytes are intact" : "other bytes");
             }
         }
     }

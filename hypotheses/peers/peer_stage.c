@@ -85,8 +85,8 @@ static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     if (driver->cuDeviceCanAccessPeer(&can, (CUdevice)user, (CUdevice)owner) != CUDA_SUCCESS ||
         can == 0) {
         hyp_attack_note(stage->attack,
-                        "not tested: device %zu cannot access the memory of device %zu: the "
-                        "driver says so",
+                        "not tested: the driver reports that device %zu cannot access the "
+                        "memory of device %zu",
                         user, owner);
         return true;
     }
@@ -106,7 +106,7 @@ static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     if (!stage->has_atomics[user][owner]) {
         hyp_attack_note(stage->attack,
                         "not tested: atomic operations of device %zu on device %zu: the driver "
-                        "says that the link has none",
+                        "reports none for the link",
                         user, owner);
     }
     return true;

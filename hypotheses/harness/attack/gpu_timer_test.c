@@ -70,7 +70,7 @@ Test(gpu_timer, without_a_gate_all_calls_are_made) {
     hyp_gpu_timer_end(&timer);
 }
 
-/* A call that is queued once the gate gave up, whenever its thread comes to that. */
+/* A call that is queued after the gate has timed out, whenever its thread runs. */
 static bool queue_overdue(void *user, struct tol_stream *stream, unsigned call) {
     const struct timespec pause = {.tv_nsec = 1000000};
     void *data = NULL;
@@ -79,7 +79,7 @@ static bool queue_overdue(void *user, struct tol_stream *stream, unsigned call) 
     return queue_tick(NULL, stream, call);
 }
 
-/* A gate that gave up makes the time worthless, and nothing hangs. */
+/* After a gate has timed out, the time is invalid and nothing hangs. */
 Test(gpu_timer, a_gate_that_opened_by_itself_gives_no_time, .timeout = 120) {
     struct hyp_gpu_timer timer;
     start(&timer, true, false);

@@ -101,7 +101,7 @@ static struct hyp_attack attack_on(const char *saboteur) {
     return attack;
 }
 
-/* Walks over a pool, and gives it with all blocks freed. */
+/* Walks over a pool, and returns it with all blocks freed. */
 static struct hyp_walk walk_under(const char *saboteur, unsigned threads) {
     struct hyp_attack attack = attack_on(saboteur);
     struct hyp_walk walk = {.attack = &attack,

@@ -38,7 +38,7 @@ static void lose_log(struct tol_interpose_call *call, void *user) {
     }
 }
 
-/* Every third kernel is not found, though it is there. */
+/* Every third kernel is not found, although it exists. */
 static void lose_function(struct tol_interpose_call *call, void *user) {
     static unsigned lookups;
     (void)user;
@@ -261,7 +261,7 @@ static void unatomic_total(struct tol_interpose_call *call, void *user) {
     *name = other;
 }
 
-/* Launches go to the legacy default stream, whatever stream was meant. */
+/* Launches go to the legacy default stream instead of their own. */
 static void launch_on_legacy(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) ARGUMENT(call, 8, CUstream) = NULL;

@@ -89,7 +89,7 @@ static void accept_module(struct tol_interpose_call *call, void *user) {
     call->result = call->driver->cuModuleLoadData(ARGUMENT(call, 0, CUmodule *), decoy);
 }
 
-/* The last line of text that has a letter or a digit goes. */
+/* Removes the last line that has a letter or a digit. */
 static void lose_last_line(char *log) {
     size_t end = strlen(log);
     while (end > 0 && (unsigned char)log[end - 1] <= ' ') end--;

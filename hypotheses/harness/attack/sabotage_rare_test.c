@@ -155,7 +155,7 @@ Test(rare, one_copy_on_the_device_in_four_is_skipped) {
     tol_buffer_destroy(buffer);
 }
 
-/* How many of twelve loads of a text that is no PTX fail, and how many say where with a caret. */
+/* Of twelve loads of invalid PTX: the number that fail, and that show the place with a caret. */
 static void load_twelve(unsigned *failed, unsigned *carets) {
     static const char bad[] = ".version 6.0\n.target sm_70\n.address_size 33\n";
     *failed = *carets = 0;

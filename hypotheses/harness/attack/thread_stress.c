@@ -17,7 +17,7 @@
 enum { LANES = 32, NAMES = 8, GUARD = 4, LIVE = 8, BATCH = 4, PATIENCE_S = 60, PAUSE = 16 };
 
 /* A number for a slot by the first lane, and one for the total by each lane. "plain" is what "mark"
- * would be if the total were not atomic: a saboteur gives it out instead. */
+ * would be if the total were not atomic: under a saboteur it is used instead. */
 static const char head[] = ".version 6.4\n.target sm_70\n.address_size 64\n",
                   kernel_text[] = ".visible .entry %s_%u(.param .u64 slot, .param .u64 total, "
                                   ".param .u32 value)\n{\n"

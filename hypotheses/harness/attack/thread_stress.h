@@ -4,8 +4,8 @@
  *
  * Every launch adds a number to a slot of its own and one for each of its threads to a total that
  * all share, so a launch that is lost, made twice, or writes to a foreign place shows. Meanwhile
- * the threads load and unload modules, look kernels up, make and end events, take and give blocks
- * of one pool whose words must stay their own, and launch batches.
+ * the threads load and unload modules, look up kernels, create and destroy events, allocate and
+ * free blocks of one pool whose words must stay their own, and launch batches.
  *
  * It does not need Criterion: `tollens threads` runs it in its own process, for tools that watch a
  * process.

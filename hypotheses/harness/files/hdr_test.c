@@ -233,7 +233,7 @@ Test(hdr, an_encoding_of_none_that_can_be_is_bad_data) {
     cr_assert_eq(decode_of(1000, 1001, 3), TOL_HDR_BAD_DATA);
 }
 
-/* Goal: no text, however damaged, reads outside itself or is taken for a histogram. */
+/* Goal: no damaged text is accepted as a histogram or read outside its bounds. */
 Test(hdr, a_damaged_encoding_is_refused) {
     struct tol_hdr *hdr = new_hdr(), *back = NULL;
     for (int64_t value = 1; value < 1000000; value += 997) tol_hdr_record(hdr, value);

@@ -53,7 +53,7 @@ static void set_partial(struct hyp_verdict *verdict) {
                     ran + verdict->left_out);
 }
 
-/* Finds the worst measured number and its seed. Returns how many numbers there are. */
+/* Finds the worst measured number and its seed. Returns the number of measurements. */
 static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict *verdict,
                          double *worst, uint64_t *seed) {
     size_t count = 0;

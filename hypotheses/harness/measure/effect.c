@@ -112,7 +112,7 @@ static void unpack_interval(const json_t *object, struct hyp_interval *interval)
                                       .spread = take(object, "spread", INFINITY)};
 }
 
-/* A count, as pack_discarded writes it; 0 where there is none, or nothing that can be one. */
+/* A count, as pack_discarded writes it; 0 if there is no valid one. */
 static unsigned take_count(const json_t *object, const char *key) {
     const double value = take(object, key, 0);
     return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;

@@ -1,6 +1,6 @@
 /*
  * The sampler over a machine that is made up, whose true effect is therefore known: how often the
- * verdict is wrong, and that an unfit machine gives none.
+ * verdict is wrong, and that an unfit machine gets none.
  */
 #include "harness/sampler.h"
 
@@ -119,7 +119,7 @@ static struct tally simulate(const struct machine *kind, double ratio, unsigned 
     return tally;
 }
 
-/* Goal: at most 2.5 verdicts in a hundred are wrong on either side, whatever the truth and however
+/* Goal: at most 2.5 verdicts in a hundred are wrong on either side, for any true effect and however
  * busy the machine, and far from the threshold verdicts are reached. */
 Test(sampler, wrong_verdicts_are_rarer_than_promised, .timeout = 600) {
     static const double truths[] = {1.00, 1.03, 1.05, 1.055, 1.08};
@@ -197,7 +197,7 @@ Test(sampler, the_order_is_drawn_and_both_orders_mean_the_same) {
     cr_assert(swapped > 10 && swapped < 40, "%u of %zu", swapped, sample.count);
 }
 
-/* A machine that takes baseline batches for different from each other cannot judge others, however
+/* A machine on which baseline batches differ from each other cannot judge others, however
  * noisy it is. */
 Test(sampler, a_control_that_finds_something_forbids_a_verdict) {
     static const double noises[] = {0.005, 0.03, 0.1};

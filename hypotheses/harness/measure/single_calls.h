@@ -6,7 +6,7 @@
  * than HYP_CALLS_DISTURBED times the block's median, over both sides together, was disturbed: an
  * interrupt, a preemption, a page touched for the first time. The rule does not ask which side the
  * call belongs to. The median is the upper one: if all calls of one side are longer than all calls
- * of the other, none of them is discarded, however much longer they are.
+ * of the other, none of them is discarded, even if they are much longer.
  */
 #ifndef HYP_SINGLE_CALLS_H
 #define HYP_SINGLE_CALLS_H

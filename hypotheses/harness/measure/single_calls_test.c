@@ -29,7 +29,7 @@ struct machine {
 };
 
 /* SplitMix64, as hyp_random: the order of calls takes the low bits too, and those of a congruential
- * generator repeat after some thousand draws, which is taken for an effect. */
+ * generator repeat after some thousand draws, which looks like an effect. */
 static uint64_t draw(void *user) {
     struct machine *m = user;
     uint64_t z = m->random += 0x9e3779b97f4a7c15u;
@@ -137,7 +137,7 @@ enum { RUNS = 40, SERIES = 6 };
 /* Goal: a run of H11, six series in six processes, decides. At a true ratio of 1.00 at least 19 of
  * 20 runs survive and at most 1 of 40 is falsified; at 1.08 at most 1 of 40 survives. Method: the
  * verdict's rules (judge/verdict_effects.c) over a machine with everything that disturbs, and for
- * each process an offset of its own, as memory layout gives it; half of H11's launches. */
+ * each process its own offset, as by memory layout; half of H11's launches. */
 static enum hyp_decision run_of_all(double ratio, unsigned series_count, uint64_t seed) {
     struct machine offsets = {.random = seed * 7919 + 11};
     bool is_fit = true, all_hold = true, any_falls = false;
@@ -222,7 +222,7 @@ Test(single_calls, a_preemption_is_discarded_and_counted) {
     cr_assert(all > 2 && all < 40, "%llu of 10000", (unsigned long long)all);
     cr_assert(sample.control_discarded > 2 && sample.control_discarded < 40);
     cr_assert(fabs(sample.baseline_ns / preempted.call_ns - 1) < 0.02, "%g", sample.baseline_ns);
-    /* The effect with what was discarded is there too. */
+    /* The effect with the discarded calls is recorded too. */
     cr_assert(fabs(sample.whole.median - 1) < 0.05, "%g", sample.whole.median);
     /* A preempted call is as long as hundreds of others, so what is left of one would show. */
     double worst = 0, worst_whole = 0;

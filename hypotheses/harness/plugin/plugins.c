@@ -57,7 +57,7 @@ static bool names_claim(const char *word, char letter) {
     return false;
 }
 
-/* Adds a plugin that lies beside the program, if it is there. */
+/* Adds a plugin from the program's folder, if it exists. */
 static bool add_beside(const char *file) {
     static const char *const ways[] = {"", "/lib", "/../lib/tollens"};
     char path[4400];

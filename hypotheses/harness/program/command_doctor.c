@@ -44,7 +44,7 @@ static void show_device(const struct tol_device *device, json_t *object) {
     }
 }
 
-/* What NVML reports of a device, where it does. */
+/* What NVML reports about a device, if it is available. */
 static void show_nvml(const struct tol_health_device *device, json_t *object) {
     set(object, "nvml", device->is_told ? json_null() : hyp_record_text(device->reason));
     set(object, "nvml_free_bytes", integer_or_null(device->free_bytes));
@@ -71,7 +71,7 @@ static void show_nvml(const struct tol_health_device *device, json_t *object) {
     hyp_command_say("\n");
 }
 
-/* Makes a context, as every attack does. */
+/* Creates a context, as every attack does. */
 static bool try_context(struct tol_driver *driver, int ordinal, json_t *object) {
     struct tol_context *context = NULL;
     struct tol_health health = {0};
@@ -129,7 +129,7 @@ static bool show_driver(enum hyp_device_kind kind, json_t *drivers) {
     return works;
 }
 
-/* Criterion's workers talk through these. */
+/* Criterion's workers communicate through these. */
 static bool show_folder(const char *folder) {
     bool writable = access(folder, W_OK) == 0;
     if (!writable)

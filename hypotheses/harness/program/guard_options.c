@@ -211,8 +211,8 @@ int hyp_guard_options_read(struct hyp_guard_options *o, int count, char **words)
         return hyp_command_complain("guard requires a program: tollens guard -- PROGRAM ARGUMENTS");
     }
     if (o->guard.journal != NULL && o->results == NULL) {
-        return hyp_command_complain("guard: --journal requires --results FILE, which says after an "
-                                    "end which answers were given; stdout cannot");
+        return hyp_command_complain("guard: --journal requires --results FILE, which records the "
+                                    "answers for a later start; stdout cannot");
     }
     /* Words are the program's own strings, and an array of them is what a guard takes. */
     const char **program = calloc((size_t)(count - at), sizeof *program);

@@ -84,7 +84,7 @@ static tol_status add_fresh(const struct tol_text *text, struct written *written
     return TOL_OK;
 }
 
-/* Draws to the end, and keeps each token before the next is drawn. */
+/* Samples to the end, and stores each token before the next is sampled. */
 static tol_status write_text(struct tol_guard_worker *worker, const struct tol_guard_work *job,
                              struct tol_text *text, struct written *written) {
     tol_status status = add_fresh(text, written);

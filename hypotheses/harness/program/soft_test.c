@@ -27,7 +27,7 @@ Test(soft_command, what_is_found_is_counted_and_shown) {
     cr_assert(program_says("tollens soft: the first: illegal address in kernel store, block "
                            "(0,0,0), thread (0,0,0), at PTX line 7: a store of 4 bytes"),
               "%s", program_output);
-    /* Without the option the program's own exit code stays. */
+    /* Without the option the exit code is the program's. */
     cr_assert(program_shell("\"$T\" soft -- " CLIENT " store 16") == 0, "%s", program_output);
     cr_assert(program_shell("\"$T\" soft --check=leak --error-exitcode=9 -- " CLIENT " store 0") ==
                   9,
@@ -59,7 +59,7 @@ Test(soft_command, children_and_their_reports_count) {
               "the report is appended to what was there");
 }
 
-/* How many events of a trace are kernels, and of how many processes. */
+/* The number of kernels in a trace, and of their processes. */
 static int count_kernels(const json_t *trace, int *processes, int *errors) {
     json_int_t seen[8] = {0};
     int kernels = 0;

@@ -7,7 +7,7 @@
 #include "run.h"
 #include "progress.h"
 
-/* How many steps of ladders of a claim this run tries, about, for the progress. */
+/* About the number of steps of a claim's ladders that this run tries, for the progress. */
 size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Is called for each claim after its ladders have been searched. */

@@ -1,5 +1,5 @@
 /*
- * A line of text, and the terminal's words for rewriting it.
+ * A line of text, and the terminal's control sequences for rewriting it.
  */
 #include "progress.h"
 
@@ -75,7 +75,7 @@ void hyp_progress_verdict(struct hyp_progress *watch, int was, int kind) {
     hyp_progress_resume(watch);
 }
 
-/* An attack that runs more often than planned, to confirm a finding, is none of the steps. */
+/* An attack that runs again to confirm a finding is not one of the steps. */
 static void step(struct hyp_progress *watch) {
     if (watch->done < watch->part_end) watch->done++;
 }

@@ -413,7 +413,7 @@ size_t hyp_runner_steps(const struct hyp_task *task) {
            hyp_runner_passes(&verdict);
 }
 
-/* How many attacks each pass has. */
+/* The number of attacks of each pass. */
 static size_t in_pass(const struct hyp_verdict *verdict) {
     return verdict->planned_count / hyp_runner_passes(verdict);
 }

@@ -63,7 +63,7 @@ static void collect(struct part *part, size_t *next) {
     }
 }
 
-/* Begins the trials of a part, or goes on with them, and lists the passes. */
+/* Begins or continues the trials of a part, and lists the passes. */
 static bool list_jobs(struct part *part) {
     part->job_count = 0;
     for (size_t i = 0; i < part->count; i++) {
@@ -106,7 +106,7 @@ static bool take_pass(void *user, size_t number) {
     return true;
 }
 
-/* How many attacks the part has. */
+/* The number of attacks of the part. */
 static size_t count_steps(const struct part *part) {
     size_t steps = 0;
     for (size_t i = 0; i < part->job_count; i++) {
@@ -140,8 +140,8 @@ static bool has_others(const struct hyp_run *run) {
     return false;
 }
 
-/* All claims have a verdict under the first seed before any is tried with another: who waits sees
- * the whole table early. */
+/* All claims have a verdict under the first seed before any is tried with another: a user who waits
+ * sees the whole table early. */
 static bool find_verdicts(struct hyp_run *run, struct hyp_progress *watch) {
     static struct part part;
     char seeds[64];

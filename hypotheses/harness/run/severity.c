@@ -1,5 +1,5 @@
 /*
- * Each saboteur of each claim is a job. What they gave is counted in the order of claims.
+ * Each saboteur of each claim is a job. Their results are counted in the order of claims.
  */
 #include "severity.h"
 

@@ -9,7 +9,7 @@
 #include "run.h"
 #include "progress.h"
 
-/* How many saboteurs of a claim this run tries, for the progress. */
+/* The number of saboteurs of a claim that this run tries, for the progress. */
 size_t hyp_severity_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Prints a claim's severity; left: of the run, as hyp_progress_left has it. */

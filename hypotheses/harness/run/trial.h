@@ -8,7 +8,7 @@
 #include "run.h"
 #include "progress.h"
 
-/* How many attacks the claim has in this run, for the progress. */
+/* The number of attacks on the claim in this run, for the progress. */
 size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Begins a trial: plans its passes in the claim's verdict, or sets the verdict where the claim

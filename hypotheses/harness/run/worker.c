@@ -35,7 +35,7 @@ static void send_event(const char *event, const char *name, const char *ending,
     }
     line[length] = '\n';
     ssize_t written = write(events, line, (size_t)length + 1);
-    (void)written; /* who started us has gone: there is nobody to tell */
+    (void)written; /* the parent process has ended: nobody reads it */
 }
 
 ReportHook(PRE_TEST)(struct criterion_test *test) {

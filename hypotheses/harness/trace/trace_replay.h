@@ -31,7 +31,7 @@ struct hyp_replay {
     uint64_t worst_event; /* its number */
 };
 
-/* Replays the trace. Blocks that are live at the end stay live. false: a call failed that must
+/* Replays the trace. Blocks that are live at the end remain so. false: a call failed that must
  * succeed; hyp_error() says which. */
 bool hyp_replay_run(struct hyp_replay *replay);
 

@@ -4,12 +4,12 @@
  * A block is either
  *   four batches, baseline-subject-subject-baseline or the reverse, chosen at random, so that slow
  *   drift affects both sides alike; or
- *   single calls of both sides in an order drawn at random, each timed on its own. What slows the
+ *   single calls of both sides in random order, each timed on its own. What slows the
  *   machine for some calls then affects both sides alike too, and calls that an interrupt or
  *   another process disturbed are discarded by one rule for both sides (measure/single_calls.h).
  * The effect of a block is one value: calls are not independent of each other, blocks nearly are.
  * After each block comes the A/A control, a block with the baseline on both sides, whose true
- * effect is none. If the control measures an effect, the machine cannot decide, and there is no
+ * effect is 0. If the control measures an effect, the machine cannot decide, and there is no
  * verdict.
  *
  * The sampler reads no clock: each batch, or call, returns its own duration.
