@@ -171,9 +171,10 @@ def write_ninja() -> str:
     n.variable("common", COMMON)
     n.variable("exact", EXACT)
     write_rules(n)
-    n.build("build/generated/claims.def build/generated/beyond.def", "claims",
-            needs="reports/thresholds.py hypotheses/thresholds.toml hypotheses/sabotage.toml "
-            "hypotheses/beyond/beyond.toml")
+    n.build("build/generated/claims.def", "claims", reader="reports.thresholds", needs="reports/"
+            "thresholds.py hypotheses/thresholds.toml hypotheses/sabotage.toml")
+    n.build("build/generated/beyond.def", "claims", reader="reports.beyond", needs="reports/"
+            "beyond.py reports/thresholds.py hypotheses/beyond/beyond.toml")
     write_images(n)
     for name in ("dev", "release", "asan", "coverage", "mutate"):
         write_variant(n, name)

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from . import markdown, thresholds, words
+from . import beyond, markdown, thresholds, words
 
 FOLDER = thresholds.HYPOTHESES
 HEADINGS = ("", "claim", "survives if", "attacks", "saboteurs")
@@ -32,5 +32,5 @@ def block() -> str:
     rows = [row(name, claim, sum(map(len, thresholds.forced(sabotage.get(name, {})).values())))
             for name, claim in claims.items()]
     rows += [row(name, claim, sum(len(claim.get(verdict, [])) for verdict in thresholds.FORCED))
-             for name, claim in thresholds.load_beyond().items()]
+             for name, claim in beyond.load().items()]
     return "\n".join([f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|", *rows])

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""The claims and their thresholds, read from hypotheses/thresholds.toml, sabotage.toml and
-beyond/beyond.toml.
+"""The claims and their thresholds, read from hypotheses/thresholds.toml and sabotage.toml.
 
-Nothing else reads those files: the build calls this program to write the tables of the harness and
-of the plugins, and the reports import it.
+Nothing else reads those files: the build calls this program to write the harness's table, and the
+reports import it. The claims of plugins are in another file, which reports/beyond.py reads.
 
-    python3 reports/thresholds.py                                     checks the three files,
-    python3 reports/thresholds.py --c build/generated/claims.def      writes the harness's table,
-    python3 reports/thresholds.py --beyond build/generated/beyond.def  and that of the plugins
+    python3 reports/thresholds.py                                   checks both files
+    python3 reports/thresholds.py --c build/generated/claims.def    and writes the harness's table
 """
 
 import argparse
@@ -15,7 +13,6 @@ import fnmatch
 import json
 import math
 import pathlib
-import re
 import sys
 from typing import Any
 
@@ -32,8 +29,6 @@ DIRECTIONS = {"at_most": "HYP_AT_MOST", "below": "HYP_BELOW", "above": "HYP_ABOV
 STEPS_MAX, LADDERS_MAX = 8, 4  # HYP_LADDER_STEPS_MAX of ladder.h, HYP_CLAIM_LADDERS_MAX of claim.h
 TEXTS = ("title", "unit", "source")
 KEYS = ("title", "threshold", "tolerance", "unit", "direction", "source")
-WORDS = ("claim", "prediction", "falsified_if", "method", "control", "confounders")
-ID = re.compile(r"[A-Z][A-Z0-9]{1,7}")  # as hyp_plugin_claim.id; H and a number are the others
 
 
 def forced(entry: dict[str, Any]) -> dict[str, Any]:
@@ -132,43 +127,11 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
     check_first(name, entry)
 
 
-def check_beyond(name: str, claim: dict[str, Any]) -> None:
-    """A claim of beyond.toml: its numbers, its text and its saboteurs are in one table."""
-    check_claim(name, claim)
-    if not ID.fullmatch(name) or re.fullmatch(r"H[0-9]+", name):
-        raise ValueError(f"[{name}] is not an id: 2 to 8 capital letters and digits, a letter "
-                         "first, and not H and a number")
-    for key in (*WORDS, "plugin"):
-        if key not in claim:
-            raise ValueError(f"[{name}] has no {key}")
-        check_text(name, key, claim[key])
-    if not claim["plugin"].isidentifier():
-        raise ValueError(f"[{name}] plugin is not the name of a folder: {claim['plugin']!r}")
-    if not isinstance(claim.get("measured", False), bool):
-        raise ValueError(f"[{name}] measured is neither true nor false: {claim['measured']!r}")
-    for key in claim:
-        if key not in (*KEYS, *WORDS, *FORCED, "plugin", "measured", "alone"):
-            raise ValueError(f"[{name}] has a key that is not known: {key}")
-    check_sabotage(name, {key: claim[key] for key in FORCED if key in claim})
-
-
 def read(path: pathlib.Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def load_beyond(folder: pathlib.Path = HYPOTHESES) -> dict[str, Any]:
-    """Reads and checks beyond.toml. ValueError says what is wrong and where."""
-    path = folder / "beyond/beyond.toml"
-    claims = read(path)
-    for name, claim in claims.items():
-        try:
-            check_beyond(name, claim)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-    return claims
 
 
 def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -230,49 +193,22 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_beyond_c(claims: dict[str, Any]) -> str:
-    """beyond.toml as rows for the C preprocessor. A row is named after its plugin: WORKER_CLAIM."""
-    lines = ["/* Written by reports/thresholds.py from beyond.toml. */"]
-    macros = [f"{plugin.upper()}_{kind}"
-              for plugin in dict.fromkeys(claim["plugin"] for claim in claims.values())
-              for kind in ("SABOTEURS", "CLAIM")]
-    for macro in macros:
-        lines += [f"#ifndef {macro}", f"#define {macro}(id, ...)", "#endif"]
-    for name, claim in claims.items():
-        saboteurs = [f"{{.name = {c_string(saboteur)}, .forced = {FORCED[verdict]}}}"
-                     for verdict in FORCED for saboteur in claim.get(verdict, [])]
-        members = [f".id = {c_string(name)}",
-                   *(f".{key} = {c_string(claim[key])}" for key in TEXTS),
-                   *(f".{key} = {float(claim[key])!r}" for key in ("threshold", "tolerance")),
-                   f".direction = {DIRECTIONS[claim['direction']]}",
-                   f".shares_device = {str(not claim.get('alone', False)).lower()}",
-                   f".words = {{.is_measured = {str(claim.get('measured', False)).lower()}, "
-                   + ", ".join(f".{key} = {c_string(claim[key])}" for key in WORDS) + "}"]
-        macro = claim["plugin"].upper()
-        lines.append(f"{macro}_SABOTEURS({name}, {', '.join(saboteurs)}, {{.name = NULL}})")
-        lines.append(f"{macro}_CLAIM({name}, {', '.join(members)})")
-    return "\n".join([*lines, *(f"#undef {macro}" for macro in macros)]) + "\n"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="The claims and their thresholds.")
     parser.add_argument("--c", type=pathlib.Path, metavar="FILE",
                         help="where to write the table for the harness; default: nowhere")
-    parser.add_argument("--beyond", type=pathlib.Path, metavar="FILE",
-                        help="where to write the table for the plugins; default: nowhere")
     parser.add_argument("--folder", type=pathlib.Path, default=HYPOTHESES,
-                        help="where thresholds.toml, sabotage.toml and beyond/beyond.toml are")
+                        help="where thresholds.toml and sabotage.toml are")
     arguments = parser.parse_args()
     try:
-        tables = {arguments.c: as_c(*load(arguments.folder)),
-                  arguments.beyond: as_beyond_c(load_beyond(arguments.folder))}
+        text = as_c(*load(arguments.folder))
     except ValueError as error:
         print(f"thresholds: {error}", file=sys.stderr)
         return 2
-    for path, text in tables.items():
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+    if arguments.c is None:
+        return 0
+    arguments.c.parent.mkdir(parents=True, exist_ok=True)
+    arguments.c.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -97,40 +97,6 @@ class Thresholds(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, message, msg=new):
                 self.load_changed(old, new)
 
-    def test_claims_beyond_them_become_rows_of_their_plugin(self) -> None:
-        claims = thresholds.load_beyond()
-        self.assertEqual({claim["plugin"] for claim in claims.values()},
-                         {"worker", "memory", "peers"})
-        text = thresholds.as_beyond_c(claims)
-        for part in ('WORKER_SABOTEURS(W3, {.name = "residency_always_true", '
-                     ".forced = HYP_MUST_FALSIFY}, ", "{.name = NULL})",
-                     'PEERS_CLAIM(P2, .id = "P2", .title = "Peer copies are as fast',
-                     ".threshold = 0.97, .tolerance = 0.01, .direction = HYP_ABOVE, "
-                     ".shares_device = false, .words = {.is_measured = true, ",
-                     ".shares_device = true, .words = {.is_measured = false, "):
-            self.assertIn(part, text)
-
-    def test_nonsense_beyond_them_is_refused(self) -> None:
-        text = (thresholds.HYPOTHESES / "beyond/beyond.toml").read_text()
-        for old, new, message in (
-                ("[W1]", "[H14]", "not an id"), ("[W1]", "[w1]", "not an id"),
-                ('plugin = "worker"', "", "no plugin"),
-                ('plugin = "worker"', 'plugin = "../x"', "not the name of a folder"),
-                ("tolerance = 0.25", "tolerance = -1", "not negative"),
-                ("measured = true", "measured = 1", "measured is neither"),
-                ("measured = true", "timed = true", "not known: timed"),
-                ("alone = true", "alone = 1", "alone is neither"),
-                ('control = """', 'controls = """', "no control"),
-                ('prediction = "0 violations."', 'prediction = "a\\nb"', "printable"),
-                ("falsified = [", "not_falsified = [", "needs saboteurs"),
-                ("[W1]", "[W1", "beyond.toml")):
-            self.assertIn(old, text)
-            with tempfile.TemporaryDirectory() as folder:
-                pathlib.Path(folder, "beyond").mkdir()
-                pathlib.Path(folder, "beyond/beyond.toml").write_text(text.replace(old, new, 1))
-                with self.assertRaisesRegex(ValueError, message, msg=new):
-                    thresholds.load_beyond(pathlib.Path(folder))
-
     def test_texts_become_c_strings(self) -> None:
         self.assertEqual(thresholds.c_string('é \U0001f600 "a\\b" ??/'),
                          '"é \U0001f600 \\"a\\\\b\\" ?\\?/"')

@@ -14,9 +14,9 @@ from building.libraries import (
     compile_rule, hold, speed)
 from building.ninja_file import Ninja
 from building.program_parts import (
-    ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
-    LOCKED, ROUNDS, RUNTIME_BENCHES, SEAL_ARCHIVE, SHORT_OF_MEMORY, SOFT_ARCHIVES, TESTS_LIBS,
-    WORKER_ARCHIVE)
+    ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE,
+    KERNELS_LIBS, LOCKED, ROUNDS, RUNTIME_BENCHES, SEAL_ARCHIVE, SHORT_OF_MEMORY, SOFT_ARCHIVES,
+    TESTS_LIBS, WORKER_ARCHIVE)
 from building.seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
 from building.soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
@@ -44,10 +44,9 @@ class Programs:
         self.n = Ninja()
         self.n.comment("Written by configure.py; do not edit. Read once for each variant.")
         hold(self.n)
-        # Criterion's own macros convert implicitly, so its users cannot warn of it. Optimised,
-        # assertions take longer to compile than they ever run: $quick is -O0, but for the few
-        # that compute for seconds (COMPUTING_TESTS), where it is $computes. Nor do they need
-        # checks of their own arithmetic; their memory is watched, for what is tested writes to it.
+        # Criterion's own macros convert implicitly, so its users cannot warn of it. Assertions take
+        # longer to optimise than to run: $quick is -O0, and $computes for the few that compute for
+        # seconds (COMPUTING_TESTS).
         tests = "-Wno-conversion $criterion_cflags $quick"
         for name, flags in {
                 "tool": f"{RUNTIME_ROOM}",
@@ -97,8 +96,7 @@ class Programs:
         room = "hypotheses/harness"
         harness = self.objects("harness", "harness", room, [*HARNESS, "run/git2_stub"], CLAIMS)
         commands = self.objects("harness", "harness", room, COMMANDS, CLAIMS)
-        attacks = self.objects("hypotheses", "harness", "hypotheses", [*HYPOTHESES, *ACCURACY],
-                               CLAIMS)
+        attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
         runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
         seal = [f"$folder/{source}.o" for source in SEAL]
@@ -201,8 +199,7 @@ class Programs:
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         engine += self.objects("tests/seal", "test_seal", "runtime", SEAL_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
-        claims += self.objects("tests", "test_harness", "hypotheses", ACCURACY_TESTS, CLAIMS)
-        claims += [f"$folder/hypotheses/{part}.o" for part in ACCURACY]
+        claims += self.objects("tests", "test_harness", "hypotheses", ACCURACY_TESTS) + ACCURACY
         client = self.objects("tests", "tool", "hypotheses/harness", ["program/soft_client"])
         self.program("soft-client", client, libs="-ldl")
         guarded = self.program("guard-client", [

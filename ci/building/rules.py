@@ -16,7 +16,6 @@ def write_rules(n: Ninja) -> None:
     n.rule("run", "$runner $in", pool="console", description="RUN $in")
     n.rule("script", "$arguments", pool="console", description="$arguments")
     n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
-    n.rule("claims", "$python reports/thresholds.py --c build/generated/claims.def "
-           "--beyond build/generated/beyond.def", description="CLAIMS $out")
+    n.rule("claims", "$python -m $reader --c $out", description="CLAIMS $out")
     n.rule("configure", "$python configure.py $configure_args", generator="1",
            description="CONFIGURE")

@@ -118,10 +118,11 @@ ENGINE_TESTS = within({
 HARNESS = within({
     "files": "text_copy hdr_encode hlog atomic_file manifest walk_csv walk_map",
     "claim": "claim session",
-    "measure": "machine interval decide pair ticks pin single_calls sampler conditions effect",
+    "measure": "machine interval decide comparison ticks pin single_calls sampler conditions "
+               "effect",
     "record": "record timeline",
     "attack": """
-        fault rare_turn sabotage_gross sabotage_rare sabotage ladder ledger pool_walk
+        fault_hooks rare_turn sabotage_gross sabotage_rare sabotage ladder ledger pool_walk
         memory_exhaustion module_loads thread_stress attack compare launcher concurrent_kernels
         gpu_clock gpu_timer
     """,
@@ -181,10 +182,6 @@ COMPUTING_TESTS = set(within({
     "table": "oracle oracle_number oracle_product oracle_tensor",
 }))
 
-# What attacks on the accuracy of kernels share: beside the harness, which knows no kernels.
-ACCURACY = within({"accuracy": "error_table accuracy drawn_sequences"})
-ACCURACY_TESTS = within({"accuracy": "error_table_test"})
-
 HYPOTHESES = """
     h01_modules_load h02_launches_execute h03_transfers_return h04_launches_cost_little
     h05_gemm_is_right h05_groups_are_right h05_quant_products_are_right
@@ -197,3 +194,8 @@ HYPOTHESES = """
     h12_pool_does_not_fragment
     h13_threads_share_a_context
 """.split()
+
+# What attacks on the accuracy of kernels share: beside the harness, which knows no kernels.
+HYPOTHESES += within({"accuracy": "error_table accuracy drawn_sequences"})
+ACCURACY = [f"$folder/hypotheses/{name}.o" for name in HYPOTHESES if name.startswith("accuracy/")]
+ACCURACY_TESTS = ["accuracy/error_table_test"]

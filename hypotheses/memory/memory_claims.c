@@ -1,9 +1,11 @@
 /*
- * The claims on sealed and watched weights, S1 and S2: their text and their saboteurs are in hypotheses/beyond/beyond.toml.
+ * The claims on sealed and watched weights, S1 and S2. Their text and their saboteurs are in
+ * hypotheses/beyond/beyond.toml.
  */
 #include "memory_faults.h"
 
-#define MEMORY_SABOTEURS(id, ...) static const struct hyp_saboteur saboteurs_of_##id[] = {__VA_ARGS__};
+#define MEMORY_SABOTEURS(id, ...)                                                                  \
+    static const struct hyp_saboteur saboteurs_of_##id[] = {__VA_ARGS__};
 #include "beyond.def"
 
 static const struct hyp_plugin_claim claims[] = {

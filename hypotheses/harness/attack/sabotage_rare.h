@@ -4,7 +4,7 @@
 #ifndef HYP_SABOTAGE_RARE_H
 #define HYP_SABOTAGE_RARE_H
 
-#include "harness/fault.h"
+#include "harness/fault_hooks.h"
 
 #include <stddef.h>
 

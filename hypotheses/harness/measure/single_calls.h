@@ -11,7 +11,7 @@
 #ifndef HYP_SINGLE_CALLS_H
 #define HYP_SINGLE_CALLS_H
 
-#include "harness/pair.h"
+#include "harness/comparison.h"
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #ifndef HYP_SABOTAGE_H
 #define HYP_SABOTAGE_H
 
-#include "fault.h"
+#include "fault_hooks.h"
 
 /* A name can include an amount: "launch_delay_us=3". */
 

@@ -18,7 +18,7 @@
 #ifndef HYP_SAMPLER_H
 #define HYP_SAMPLER_H
 
-#include "pair.h"
+#include "comparison.h"
 
 #include <stdint.h>
 

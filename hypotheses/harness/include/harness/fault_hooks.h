@@ -1,8 +1,8 @@
 /*
- * Fault: what a saboteur does. Most faults are a pair of hooks in the interposer.
+ * Fault hooks: what a saboteur does. Most faults are a pair of hooks in the interposer.
  */
-#ifndef HYP_FAULT_H
-#define HYP_FAULT_H
+#ifndef HYP_FAULT_HOOKS_H
+#define HYP_FAULT_HOOKS_H
 
 #include "tollens.h"
 

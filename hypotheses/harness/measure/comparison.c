@@ -1,7 +1,7 @@
 /*
  * What a comparison expects if there is no effect.
  */
-#include "harness/pair.h"
+#include "harness/comparison.h"
 
 #include <math.h>
 

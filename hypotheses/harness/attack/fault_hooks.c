@@ -1,7 +1,7 @@
 /*
  * One fault is installed in a process, so one amount is enough.
  */
-#include "harness/fault.h"
+#include "harness/fault_hooks.h"
 
 static double installed_amount;
 

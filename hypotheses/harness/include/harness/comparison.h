@@ -1,8 +1,9 @@
 /*
- * Pair: two ways of doing the same thing, the baseline and the subject, which the sampler compares.
+ * Comparison: two ways of doing the same thing, the baseline and the subject, as a pair that the
+ * sampler compares.
  */
-#ifndef HYP_PAIR_H
-#define HYP_PAIR_H
+#ifndef HYP_COMPARISON_H
+#define HYP_COMPARISON_H
 
 #include "decide.h"
 
