@@ -71,8 +71,8 @@ MODELS = "-Iruntime/models/engine -Iruntime/models/seal -Iruntime/models/gguf " 
 KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {DRIVER_ROOM}"
 MODELS_ROOM = f"{MODELS} {KERNELS_ROOM}"
 HARNESS_ROOM = "-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated " \
-               f"-Iruntime/program -Iruntime/include/tollens {DRIVER_ROOM} -Ikernels"
-CLAIMS_ROOM = f"{HARNESS_ROOM} {MODELS}"
+               f"-Iruntime/program -Iruntime/include/tollens {DRIVER_ROOM}"
+CLAIMS_ROOM = f"-Ihypotheses {HARNESS_ROOM} {MODELS} -Ikernels"
 # The first room whose folder a path begins with is its own.
 ROOMS = {
     "runtime/soft/": ("soft", SOFT_ROOM), "runtime/models/": ("models", MODELS_ROOM),
@@ -112,7 +112,7 @@ DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 # Both archives of the soft device, whole: nothing in them names the exported functions.
 SOFT_WHOLE = f"-Wl,--whole-archive {SOFT_ARCHIVES} -Wl,--no-whole-archive"
-CLAIMS = "build/generated/claims.def"
+CLAIMS = "build/generated/claims.def build/generated/beyond.def"
 STUB = "hypotheses/harness/run/git2_stub"  # stands in for libgit2, which Criterion links
 
 CUDARTS = (12, 13)  # the versions of CUDA whose runtime library is made
@@ -222,6 +222,7 @@ ENGINE = parts("runtime/models/engine/")
 SEAL = parts("runtime/models/seal/")
 HARNESS = parts("hypotheses/harness/", without=("hypotheses/harness/fuzz/",))
 PROGRAM = parts("runtime/program/")
+ACCURACY = parts("hypotheses/accuracy/")
 ATTACKS = [source for source in within("hypotheses/h") if re.match(r"hypotheses/h\d\d", source)]
 TABLE = parts("runtime/soft/table/", without=("runtime/soft/table/oracle/",))
 FUZZ_SOFT, FUZZ_SOFT_DRIVER = ["runtime/soft/tools/fuzz/fuzz", "runtime/soft/test/box_model"], \
@@ -393,7 +394,7 @@ class Programs:
     def write_tollens(self) -> list[str]:
         """The program `tollens` and its plugins. Returns the plugins."""
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
-        self.program("tollens", [*ATTACKS, "hypotheses/harness/program/tollens", *PROGRAM, *HARNESS,
+        self.program("tollens", [*ATTACKS, *ACCURACY, "hypotheses/harness/program/tollens", *PROGRAM, *HARNESS,
                                  *SEAL, *DRIVER_PARTS], [WORKER_ARCHIVE, KERNELS_ARCHIVE],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'",
@@ -499,7 +500,7 @@ class Programs:
                                          "runtime/models/seal/plain_search",
                                          "runtime/models/gguf/gguf_scene", *common, STUB],
                          [WORKER_ARCHIVE, SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
-            self.program("test-harness", [*harness, *HARNESS, *PROGRAM],
+            self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM],
                          [WORKER_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE], after=" ".join(
                              [DRIVER, "$folder/tollens", *plugins, client, listeners, guarded]))]
 
@@ -673,7 +674,7 @@ def write_rules(n: Ninja) -> None:
     n.rule("run", "$runner $in", pool="console", description="RUN $in")
     n.rule("script", "$arguments", pool="console", description="$arguments")
     n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
-    n.rule("claims", "$python reports/thresholds.py --c $out", description="CLAIMS $out")
+    n.rule("claims", "$python -m $reader --c $out", description="CLAIMS $out")
     n.rule("configure", "$python configure.py $configure_args", generator="1",
            description="CONFIGURE")
 
@@ -687,8 +688,10 @@ def write_ninja() -> str:
     n.variable("common", COMMON)
     n.variable("exact", EXACT)
     write_rules(n)
-    n.build(CLAIMS, "claims", needs="reports/thresholds.py "
-            "hypotheses/thresholds.toml hypotheses/sabotage.toml")
+    n.build("build/generated/claims.def", "claims", reader="reports.thresholds", needs="reports/"
+            "thresholds.py hypotheses/thresholds.toml hypotheses/sabotage.toml")
+    n.build("build/generated/beyond.def", "claims", reader="reports.beyond", needs="reports/"
+            "beyond.py reports/thresholds.py hypotheses/beyond/beyond.toml")
     write_images(n)
     for name in ("dev", "release", "asan", "coverage", "mutate"):
         write_variant(n, name)

@@ -135,8 +135,8 @@ ROOMS = (
         floors=((".", "the commands of `tollens` that are not about claims"),)),
     Room(
         root="hypotheses", below=("hypotheses/harness/", "kernels/"),
-        floors=((".", "one claim per file"), ("accuracy", "what claims about numbers share"),
-                ("h05 h06", "one claim per folder")),
+        floors=(("accuracy", "what attacks on the accuracy of kernels share"),
+                (". h05 h06", "the claims, one per file or folder")),
         above=("example_plugin",)),
     Room(
         root="hypotheses/beyond",

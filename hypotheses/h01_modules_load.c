@@ -59,7 +59,7 @@ static int by_bytes(const void *a, const void *b) {
     return by_name(a, b);
 }
 
-/* Whether a quick run has no time for a file. A GPU's JIT needs seconds for a text of a megabyte,
+/* Whether a file is too large for a quick run. A GPU's JIT needs seconds for a text of a megabyte,
  * and compiles those of one context one after the other: 141 texts took 43 s on an H200. */
 static bool is_too_long(const struct hyp_attack *attack, off_t bytes) {
     return !attack->session.full && attack->kind != HYP_DEVICE_SOFT && bytes > 96 << 10;
@@ -187,7 +187,7 @@ static bool is_for_driver(struct hyp_attack *attack, const char *path, const cha
 }
 
 /* Reads the texts of a folder that the device can run and the driver knows; the others must be
- * refused. */
+ * rejected. */
 static size_t read_folder(struct hyp_attack *attack, const struct files *files,
                           struct hyp_module_load *loads, const char **paths) {
     size_t count = 0;
@@ -210,7 +210,7 @@ static size_t read_folder(struct hyp_attack *attack, const struct files *files,
     return count;
 }
 
-/* Leaves each SHARES-th by length, from number `share` on. */
+/* Keeps every SHARES-th text by length, from number `share` on. */
 static void take_share(struct files *files, size_t share) {
     size_t count = 0;
     qsort(files->all, files->count, sizeof files->all[0], by_bytes);
@@ -245,7 +245,7 @@ static void load_all(struct hyp_attack *attack, size_t share) {
     load_folder(attack, "fixtures/ptx/handwritten", share);
 }
 
-/* Each in a process of its own, as a driver compiles the texts of one context one after the other:
+/* Each in its own process, because a driver compiles the texts of one context one after the other:
  * in one context a full run's texts take an H100 three minutes. */
 HYP_ATTACK(h01, every_module_of_the_first_quarter_loads) {
     load_all(attack, 0);

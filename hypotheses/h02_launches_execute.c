@@ -24,7 +24,7 @@ HYP_WORDS(
     .method = "Run the kernel stamp over 1-D, 2-D and 3-D grids, with every block size from 1 to "
               "1024, prime sizes and random shapes, into memory that is poisoned before each "
               "launch; and 200,000 small launches (20,000 in quick mode on the soft device, "
-              "100,000 on a GPU) with hardly a wait, each into words of its own.",
+              "100,000 on a GPU) almost without waits, each into its own words.",
     .control = "The poison is not a value that stamp writes for these seeds, and each launch has "
                "its own seed, so an old result cannot pass for a new one.",
     .confounders = "A wrong formula on the host would blame the device. The hash mixes in one "
@@ -220,7 +220,7 @@ enum {
     SMALL_WORDS = SMALL_BLOCKS * SMALL_THREADS
 };
 
-/* Small launches with hardly a wait between them, each into words of its own: a lost block leaves
+/* Small launches almost without waits between them, each into its own words: a lost block leaves
  * poison, and a launch that is made twice makes the total too large. */
 static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned launches) {
     const struct tol_launch_shape shape = {SMALL_BLOCKS, 1, 1, SMALL_THREADS, 1, 1, 0};
@@ -261,7 +261,7 @@ static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned
 HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
     struct stage stage;
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
-    /* A trace of so many would show nothing else. */
+    /* These launches would fill the trace. */
     const bool is_traced = attack->session.trace != NULL;
     const unsigned launches = is_traced              ? 100
                               : attack->session.full ? 200000

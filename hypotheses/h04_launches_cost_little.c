@@ -18,15 +18,15 @@ HYP_WORDS(
     .prediction = "The median of the added time is below 0.05 us, with 1, 4 and 16 arguments.",
     .falsified_if = "the interval of the added time lies above 2 us for any number of arguments, "
                     "or a timed launch was not made.",
-    .method = "One process makes launches of both sides in an order drawn at random and times "
-              "each with the processor's time-stamp counter, or the clock where there is none. "
-              "The cost of reading it is measured and subtracted. A block is 64 launches of each "
-              "side, in two halves, each on an empty queue. It gives one value: the mean added "
-              "time per launch. A launch longer than 5 times the block's median over both sides "
-              "is discarded and counted. The median of the blocks has a distribution-free "
-              "interval, examined after 50, 100, 200, 400 and 800 blocks. In full mode each "
-              "process has an environment and a stack offset of another size, drawn from the "
-              "seed, and on a GPU machine the timed thread is pinned to one processor.",
+    .method = "One process makes launches of both sides in random order and times each with the "
+              "processor's time-stamp counter, or the clock if there is none. The cost of reading "
+              "it is measured and subtracted. A block is 64 launches of each side, in two halves, "
+              "each on an empty queue. It gives one value: the mean added time per launch. A "
+              "launch longer than 5 times the block's median over both sides is discarded and "
+              "counted. The median of the blocks has a distribution-free interval, examined after "
+              "50, 100, 200, 400 and 800 blocks. In full mode each process has another "
+              "environment size and stack offset, chosen by the seed, and on a GPU machine the "
+              "timed thread is pinned to one processor.",
     .control = "After each block another block, with the baseline on both sides, must find no "
                "difference larger than a third of the threshold; the rule is corrected for the "
                "number of controls in a run. The kernel counts its launches, and all arguments "
@@ -35,7 +35,7 @@ HYP_WORDS(
                    "inconclusive, and so do more than 2 % of discarded launches. A change of the "
                    "processor's clock affects both sides of a block alike. The driver's own cost "
                    "cancels out, because both sides pay it. What a launch costs the next one, "
-                   "such as evicted cache lines, falls on both sides and is not seen. Memory "
+                   "such as evicted cache lines, affects both sides and is not seen. Memory "
                    "layout differs between processes; address space randomisation is left on.")
 
 enum { LAUNCHES = 32, SERIES_CALLS = 2000 };

@@ -293,7 +293,7 @@ HYP_ATTACK(h07, halves_are_the_floats_rounded) {
     end(&bench);
 }
 
-/* Every finite fp16 value of d, 63488 of them; in quick mode one in 31, from a drawn one on. */
+/* Every finite fp16 value of d, 63488 of them; in quick mode one in 31, from a random one on. */
 HYP_ATTACK(h07, every_d_there_is) {
     struct bench bench;
     const unsigned step = attack->session.full ? 1 : 31;

@@ -23,15 +23,15 @@ HYP_WORDS(
                     "its numbers, the context is lost, a launch or copy goes wrong afterwards, or "
                     "a freed byte does not return to the driver.",
     .method = "Request one byte more than the device has, SIZE_MAX / 2 and SIZE_MAX. Allocate "
-              "until a request fails, from buffers, from the pool and from the driver's pool "
-              "behind it. Launch a kernel whose memory does not fit. Run out of memory inside a "
+              "until a request fails, from buffers, from the pool, and from the driver's pool "
+              "through it. Launch a kernel whose memory does not fit. Run out of memory inside a "
               "batch, in a second thread and during copies.",
     .control = "A ledger between the runtime and the driver records what the driver allocated and "
-               "got back. Requests that fit, made in between, must succeed.",
+               "freed. Requests that fit, made in between, must succeed.",
     .confounders = "Another process that allocates memory at the same time changes what is free. "
                    "Free memory is therefore compared on the soft device alone, which gets 256 "
-                   "MiB. Elsewhere blocks begin at 1/64 of the device's memory, so that filling "
-                   "it takes some hundred calls.")
+                   "MiB. Elsewhere blocks begin at 1/64 of the device's memory, so that a few "
+                   "hundred calls fill it.")
 
 enum { COUNT = 5000, COPY_BYTES = 1 << 20, COPIES = 8 };
 
@@ -88,14 +88,14 @@ static bool begin(struct hyp_attack *attack, struct memory_stage *stage) {
     return ok;
 }
 
-/* Checks that the driver got back everything but the stage's own buffers. */
+/* Checks that everything but the stage's own buffers was returned to the driver. */
 static void check_returned(struct hyp_attack *attack, const struct memory_stage *stage,
                            const char *what) {
     size_t free_bytes = 0;
     struct hyp_ledger ledger = hyp_ledger_read();
     HYP_CHECK(attack, ledger.bytes == stage->base && ledger.foreign == 0,
-              "%s: %lld bytes were not returned to the driver; %llu frees were of addresses that "
-              "it never gave",
+              "%s: %lld bytes were not returned to the driver; %llu frees had addresses "
+              "that it never returned",
               what, (long long)(ledger.bytes - stage->base), (unsigned long long)ledger.foreign);
     HYP_NEED(attack, tol_context_memory(attack->context, &free_bytes, NULL));
     if (attack->kind != HYP_DEVICE_SOFT) return;

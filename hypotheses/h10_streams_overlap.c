@@ -25,9 +25,9 @@ HYP_WORDS(
                "kernel may begin before the previous one has ended. After each block another "
                "block, with N streams on both sides, must find no difference.",
     .confounders = "Launches are made one after the other, so the last kernel begins about N "
-                   "times 3 us after the first. A GPU that other processes use may have no room. "
-                   "On the soft device the room is the number of processors, so there the "
-                   "mechanics are exercised and the claim is not tested.")
+                   "times 3 us after the first. Other processes may occupy the GPU. On the soft "
+                   "device the number of processors limits concurrency, so the attacks run there "
+                   "and the claim is not tested.")
 
 enum { FAMILY = 2, SOFT_CHUNK_BYTES = 1 << 16, GPU_CHUNK_BYTES = 16 << 20 };
 

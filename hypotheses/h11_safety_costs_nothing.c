@@ -27,9 +27,9 @@ HYP_WORDS(
                "ratio within 1.7 % of one; the rule is corrected for the number of controls in a "
                "run. The kernel counts its launches, and all arguments enter the count.",
     .confounders = "As H4. On the soft device a launch takes as long as executing its PTX on a "
-                   "CPU, so there the mechanics are exercised and the claim is not tested.")
+                   "CPU, so the attacks run there and the claim is not tested.")
 
-/* Half a block is far smaller than a driver's queue, so no launch waits for room in it. */
+/* Half a block is far smaller than a driver's queue, so no launch waits for a place in it. */
 enum { LAUNCHES = 50, LAUNCHES_MIN = 10000, CASES = 6 };
 
 /* The specification also names 2 us for a launch. That number is reported and not judged,

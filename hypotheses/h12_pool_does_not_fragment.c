@@ -3,12 +3,12 @@
  *
  * `tollens explain H12` prints the text below.
  *
- * It was falsified under 13 of the seeds 1 to 16 on an H200, by the comb in the latency profile:
- * 0.76 to 0.94 of the limit was usable where 0.95 is asked for. Compaction cuts a handle page by
- * page, and needs room for all its pages before the handle goes back; near the limit there was no
- * such room for handles of up to 1.4 GiB. On the soft device the comb had 2,048 pages then, whose
- * handles are small, and survived. Since then a pool with compact takes no handle larger than 1/256
- * of its limit, and the comb has 10,240 pages on every device. ci/pool_seeds.py tries many seeds.
+ * The comb in the latency profile once falsified it on a GPU under most seeds: less than 0.95 of
+ * the limit was usable. Compaction splits a handle page by page, and needs memory for all its pages
+ * before it frees the handle; near the limit there was none for handles of 1 GiB. The comb of the
+ * soft device had 2,048 pages then, whose handles are small, and survived. Since then a pool with
+ * compact allocates no handle larger than 1/256 of its limit, and the comb has 10,240 pages on
+ * every device. ci/pool_seeds.py tries many seeds.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -32,17 +32,17 @@ HYP_WORDS(
                     "less than 0.95 of a limit of 2048 pages or more is usable or a block has lost "
                     "its bytes.",
     .method = "A walk takes 10,000 steps: seven in ten allocate 1 KiB to 10 MiB, the others free "
-              "a random block. The ratio is measured after each step, from what the driver gave "
-              "and got back. The profiles tight and latency, 100,000 steps of a steady state and "
-              "blocks of 256 B to 512 MiB are recorded as well. The comb fills a hard limit of "
-              "10,240 pages with blocks, frees every second one and allocates large blocks, for "
-              "which the pool must compact pages.",
-    .control = "Held bytes are counted between the pool and the driver, not asked of the pool. "
+              "a random block. The ratio is measured after each step, from what the driver "
+              "allocated and freed. The profiles tight and latency, 100,000 steps of a steady "
+              "state and blocks of 256 B to 512 MiB are recorded as well. The comb fills a hard "
+              "limit of 10,240 pages with blocks, frees every second one and allocates large "
+              "blocks, for which the pool must compact pages.",
+    .control = "Held bytes are counted between the pool and the driver, not taken from the pool. "
                "They must be zero when everything is freed.",
     .confounders = "A walk ends with some 20 GiB live. On a device with less than 24 GiB free all "
-                   "sizes, the pool's too, are divided, and the verdict says scaled. With little "
-                   "memory live the ratio means nothing, so the worst moment is taken from 1 GiB "
-                   "on.")
+                   "sizes, including the pool's, are divided, and the verdict says scaled. With "
+                   "little memory live the ratio means nothing, so the worst moment is taken from "
+                   "1 GiB on.")
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -142,7 +142,7 @@ enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 static void keep_steady(struct hyp_attack *attack, size_t which, enum hyp_walk_sizes sizes,
                         const char *what, uint64_t scale) {
     char name[64];
-    /* It is recorded, not judged: under one seed is enough. */
+    /* It is recorded, not judged: one seed is enough. */
     const bool is_long = attack->session.full && !attack->session.is_repeated;
     const uint64_t steps = is_long ? STEADY_STEPS : STEPS;
     snprintf(name, sizeof name, "%s_%s", what, profiles[which].name);
@@ -316,8 +316,8 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t pages, u
               (unsigned long long)ledger.bytes);
 }
 
-/* What a comb shows depends on the number of pages and not on their size, so on the soft device
- * there are as many, and each is 64 KiB: all sizes are divided by 32. */
+/* The result of a comb depends on the number of pages, not on their size. On the soft device it has
+ * the same number of pages, of 64 KiB: all sizes are divided by 32. */
 HYP_ATTACK_WITH(h12, a_comb_under_a_limit, .ledger = true, .soft_memory = "40G",
                 .soft_granularity = "64K") {
     const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

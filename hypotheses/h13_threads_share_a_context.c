@@ -38,9 +38,9 @@ HYP_WORDS(
     .confounders = "Threads interleave differently from run to run, so a survived verdict covers "
                    "these runs only. On a GPU the driver's own locks order much of the work; "
                    "ninja test-tsan looks for data races in the runtime itself. A driver has "
-                   "fewer queues to a GPU than there are streams: work behind a blocking host "
-                   "function can hold up other streams, even with direct driver calls, so nothing "
-                   "is queued behind it while the others proceed.")
+                   "fewer queues to a GPU than there are streams: work that is queued after a "
+                   "blocking host function can hold up other streams, even with direct driver "
+                   "calls, so nothing is queued after it while the others proceed.")
 
 static void report(struct hyp_attack *attack, const struct hyp_thread_stress *stress,
                    unsigned threads) {
@@ -77,11 +77,11 @@ HYP_ATTACK(h13, threads_lose_nothing) {
     }
 }
 
-/* Hardly anything but launches, so that there are many: what goes wrong seldom is seen. */
+/* Almost only launches, so that there are enough to show rare errors. */
 HYP_ATTACK(h13, many_launches_of_threads_are_each_made_once) {
     enum { LAUNCHERS = 16 };
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
-    /* A trace of so many would show nothing else. */
+    /* These launches would fill the trace. */
     const bool is_traced = attack->session.trace != NULL;
     const unsigned launches = is_traced               ? 10 * LAUNCHERS
                               : !attack->session.full ? 20000

@@ -26,15 +26,15 @@ UNDER = ("runtime", "kernels", "hypotheses")
 NOT_CODE = re.compile(r"_(test|bench|scene)\.\w+$"
                       r"|/(test|bench|examples|refused|soft|sweep|plugin)/")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')', re.DOTALL)
-INCLUDE = re.compile(r'^#include "((?:attack|measure)/\w+)\.h"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "((?:attack|measure|accuracy)/\w+)\.h"', re.MULTILINE)
 
-CORE = ("runtime/core", "runtime/objects")
-POOL = (*CORE, "runtime/pool", "runtime/vram")
+CORE = ("runtime/driver/core", "runtime/driver/objects")
+POOL = (*CORE, "runtime/driver/pool", "runtime/driver/vram")
 TIMED = (*CORE, "hypotheses/harness/measure")
 KERNELS = (*CORE, "kernels")
 # What a verdict depends on, beside the files of the claim's own attack.
 PARTS = {
-    "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/transfer"), "H4": TIMED,
+    "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/driver/transfer"), "H4": TIMED,
     "H5": (*KERNELS, "kernels/gemm", "kernels/grouped", "kernels/quant"),
     "H6": (*KERNELS, "kernels/attention", "kernels/attention_backward", "kernels/attention_packed",
            "kernels/attention_paged", "kernels/attention_e4m3"),
@@ -88,7 +88,8 @@ def attack_files(claim: str, files: Files) -> list[str]:
            if re.fullmatch(rf"hypotheses/{number}(_\w+\.c|/\w+\.[ch])", name)]
     stems = {stem for name in own for stem in INCLUDE.findall(files[name])}
     return own + [name for stem in stems for ending in (".c", ".h")
-                  if (name := f"hypotheses/harness/{stem}{ending}") in files]
+                  for folder in ("hypotheses/harness", "hypotheses")
+                  if (name := f"{folder}/{stem}{ending}") in files]
 
 
 def digests(files: Files) -> dict[str, str]:

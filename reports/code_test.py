@@ -11,8 +11,8 @@ from typing import Any
 from reports import code, evidence, made_evidence, results_page, thresholds, words
 
 FILES = {
-    "runtime/core/status.c": "int a; /* one */\n",
-    "runtime/pool/pool.c": 'char *b = "/* text */"; // two\n',
+    "runtime/driver/core/status.c": "int a; /* one */\n",
+    "runtime/driver/pool/pool.c": 'char *b = "/* text */"; // two\n',
     "hypotheses/h08_pool.c": '#include "attack/pool_walk.h"\nint c;\n',
     "hypotheses/h01_modules.c": "int d;\n",
     "hypotheses/harness/attack/pool_walk.c": "int e;\n",
@@ -24,10 +24,10 @@ class Code(unittest.TestCase):
         return code.changed(claim, code.digests(FILES), code.digests({**FILES, path: text}))
 
     def test_what_a_claim_depends_on_counts(self) -> None:
-        self.assertEqual(self.changed("H8", "runtime/pool/pool.c", "char *b;"), ["runtime/pool"])
-        self.assertEqual(self.changed("H8", "runtime/pool/new.c", "int f;"), ["runtime/pool"])
-        self.assertEqual(self.changed("H1", "runtime/pool/pool.c", "char *b;"), [])
-        self.assertEqual(self.changed("H1", "runtime/core/status.c", "int b;"), ["runtime/core"])
+        self.assertEqual(self.changed("H8", "runtime/driver/pool/pool.c", "char *b;"), ["runtime/driver/pool"])
+        self.assertEqual(self.changed("H8", "runtime/driver/pool/new.c", "int f;"), ["runtime/driver/pool"])
+        self.assertEqual(self.changed("H1", "runtime/driver/pool/pool.c", "char *b;"), [])
+        self.assertEqual(self.changed("H1", "runtime/driver/core/status.c", "int b;"), ["runtime/driver/core"])
 
     def test_an_attack_is_its_file_and_what_that_includes(self) -> None:
         walk = "hypotheses/harness/attack/pool_walk.c"
@@ -41,14 +41,14 @@ class Code(unittest.TestCase):
         self.assertEqual(code.attack_files("H5", files), list(files)[:2])
 
     def test_comments_and_white_space_do_not_count(self) -> None:
-        pool = "runtime/pool/pool.c"
+        pool = "runtime/driver/pool/pool.c"
         self.assertEqual(self.changed("H8", pool, 'char *b =\n    "/* text */";\n'), [])
-        self.assertEqual(self.changed("H8", pool, 'char *b = "/* other */";'), ["runtime/pool"])
+        self.assertEqual(self.changed("H8", pool, 'char *b = "/* other */";'), ["runtime/driver/pool"])
 
     def test_tests_and_benchmarks_do_not_count(self) -> None:
-        for path in ("runtime/pool/pool_test.c", "runtime/bench/pool_bench.c", "ci/x.c",
+        for path in ("runtime/driver/pool/pool_test.c", "runtime/driver/bench/pool_bench.c", "ci/x.c",
                      "kernels/kernel_scene.c",
-                     "runtime/soft/machine/machine.c", "runtime/pool/README.md"):
+                     "runtime/soft/machine/machine.c", "runtime/driver/pool/README.md"):
             self.assertFalse(code.counts(path), path)
         self.assertTrue(code.counts("kernels/gemm/gemm_1_naive.cu"))
 

@@ -2,7 +2,7 @@
 """The claims and their thresholds, read from hypotheses/thresholds.toml and sabotage.toml.
 
 Nothing else reads those files: the build calls this program to write the harness's table, and the
-reports import it.
+reports import it. The claims of plugins are in another file, which reports/beyond.py reads.
 
     python3 reports/thresholds.py                                   checks both files
     python3 reports/thresholds.py --c build/generated/claims.def    and writes the harness's table
@@ -127,16 +127,17 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
     check_first(name, entry)
 
 
+def read(path: pathlib.Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Reads and checks both files. ValueError says what is wrong and where."""
-    tables = []
-    for file in ("thresholds.toml", "sabotage.toml"):
-        try:
-            with open(folder / file, "rb") as stream:
-                tables.append(tomllib.load(stream))
-        except (OSError, tomllib.TOMLDecodeError) as error:
-            raise ValueError(f"{folder / file}: {error}") from error
-    thresholds, sabotage = tables
+    """Reads and checks thresholds.toml and sabotage.toml. ValueError says what is wrong and
+    where."""
+    thresholds, sabotage = (read(folder / file) for file in ("thresholds.toml", "sabotage.toml"))
     names = [f"H{n}" for n in range(1, min(max(len(thresholds), OWN_MIN), OWN_MAX) + 1)]
     for file, table in (("thresholds.toml", thresholds), ("sabotage.toml", sabotage)):
         for name in table:
@@ -164,7 +165,7 @@ def c_string(text: str) -> str:
 
 
 def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
-    """Both files as rows for the C preprocessor."""
+    """thresholds.toml and sabotage.toml as rows for the C preprocessor."""
     lines = ["/* Written by reports/thresholds.py from thresholds.toml and sabotage.toml. */",
              "#ifndef HYP_CLAIM",
              "#define HYP_CLAIM(number, threshold, tolerance, direction, alone, title, unit, "

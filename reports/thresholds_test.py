@@ -1,4 +1,4 @@
-"""Tests of thresholds.toml and sabotage.toml: python3 -m unittest reports.thresholds_test."""
+"""Tests of the claims' TOML files: python3 -m unittest reports.thresholds_test."""
 
 import fnmatch
 import pathlib
@@ -39,7 +39,7 @@ class Thresholds(unittest.TestCase):
             for text in entry.get("first", []):
                 self.assertTrue(fnmatch.filter(attacks, text.split("=")[1]), f"{name}: {text}")
 
-    def test_a_claim_may_be_added_behind_the_others(self) -> None:
+    def test_a_claim_may_be_added_after_the_others(self) -> None:
         own = "[H13]" + (thresholds.HYPOTHESES / "thresholds.toml").read_text().split("[H13]")[1]
         number = len(thresholds.load()[0]) + 1
         for name, words in ((f"H{number}", ""), (f"H{number + 1}", "no gaps"), ("X1", "no gaps")):

@@ -9,8 +9,7 @@ import pathlib
 import re
 import sys
 
-from . import markdown, performance_page, published_index, requirements, results_page, thresholds
-from . import words
+from . import claims_index, performance_page, published_index, requirements_page, results_page
 from .drawing import svg
 from .evidence import Evidence
 from .requirements import ROOT
@@ -18,49 +17,6 @@ from .results_page import verdicts
 from .style import ALONE
 
 PUBLISHED = published_index.PUBLISHED
-
-
-def index_block() -> str:
-    """The claims, the files that attack them, and their saboteurs."""
-    claims, sabotage = thresholds.load()
-    rows = []
-    for name, claim in claims.items():
-        number = f"h{int(name[1:]):02}"
-        files = [path.relative_to(ROOT / "hypotheses").as_posix() for pattern in
-                 (f"{number}_*.c", f"{number}/*.c")
-                 for path in sorted((ROOT / "hypotheses").glob(pattern))
-                 if not path.stem.endswith("_test")]
-        attack = ", ".join(f"[{path.rpartition('/')[2]}]({path})" for path in files)
-        attack = attack or "no attack yet"
-        saboteurs = [one for some in thresholds.forced(sabotage.get(name, {})).values()
-                     for one in some]
-        limit = f"{words.DIRECTIONS[claim['direction']]} {claim['threshold']:g} {claim['unit']}"
-        rows.append(f"| {name} | {markdown.escape(claim['title'])} | {limit} | {attack} | "
-                    f"{markdown.escape(', '.join(saboteurs))} |")
-    return "\n".join(["| | claim | survives if | attack | saboteurs |", "|---|---|---|---|---|",
-                      *rows])
-
-
-def requirements_page(runs: list[Evidence]) -> str:
-    demands = requirements.rows(verdicts(runs))
-    principles = [(p["name"], p["decision"], ", ".join(p["see"]))
-                  for p in requirements.load()[1]]
-    return "\n".join([
-        "# Requirements", "",
-        "Written by `reports/written.py` from `requirements.toml` and the published evidence.",
-        "*Tested*: `ci/check` runs the named tests, and fails if one is missing. A verdict is that",
-        "of the newest published run on a GPU, or *not tested* if there is none. *Open*: not",
-        "implemented, or not checked.", "",
-        f"{len(demands)} requirements: {requirements.summary(verdicts(runs))}.", "",
-        markdown.table(requirements.HEADINGS, demands), "",
-        "## Citations", "",
-        "The works that spec 004 section 5 cites, and what a search for each found. `standing` is",
-        "that of the work found, or of the one used instead.", "",
-        markdown.table(("", "title", "found", "standing", "identifier"),
-                       map(requirements.citation_row, requirements.citations())), "",
-        "## The Toyota Way", "",
-        "The principles of spec 004 section 1, the decision that each led to, and where to see it.",
-        "", markdown.table(("principle", "decision", "see"), principles), ""])
 
 
 def with_block(text: str, name: str, block: str, path: pathlib.Path) -> str:
@@ -79,8 +35,8 @@ def all_written() -> dict[pathlib.Path, str]:
         ROOT / "reports/RESULTS.md": results_page.page(runs),
         ROOT / "kernels/PERFORMANCE.md": performance_page.page(),
         PUBLISHED / "INDEX.md": published_index.page(),
-        index: with_block(index.read_text(encoding="utf-8"), "index", index_block(), index),
-        ROOT / "hypotheses/REQUIREMENTS.md": requirements_page(runs),
+        index: with_block(index.read_text(encoding="utf-8"), "index", claims_index.block(), index),
+        ROOT / "hypotheses/REQUIREMENTS.md": requirements_page.page(verdicts(runs)),
     }
     for figure in results_page.pick(runs):
         style = f"<style>{ALONE}</style>"

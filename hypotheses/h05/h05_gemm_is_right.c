@@ -3,7 +3,7 @@
  *
  * `tollens explain H5` prints the text below.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -14,14 +14,14 @@
 
 HYP_WORDS(
     5, .is_measured = true,
-    .claim =
-        "An fp32 matrix product is within 1e-3 of the same product computed in double, for k up "
-        "to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside that "
-        "domain, and in tf32, fp16 and bf16, each element is within the error bound derived for "
-        "it. Floats in parts on tensor cores are off by at most twice what chains of fused "
-        "multiply-adds are. Products of small whole numbers are exact in every precision. "
-        "Products of groups of rows, with what follows a product, are within the bound derived "
-        "for each element, and products of quantised weights within that of their arithmetic.",
+    .claim = "An fp32 matrix product is within 1e-3 of the same product computed in double, for k "
+             "up to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside "
+             "that domain, and in tf32, fp16 and bf16, each element is within the error bound "
+             "derived for it. fp32 products that are computed from parts on tensor cores have at "
+             "most twice the error bound of chains of fused multiply-adds. Products of small "
+             "whole numbers are exact in every precision. Products of groups of rows, including "
+             "their epilogues, are within the bound derived for each element, and products of "
+             "quantised weights within the bound of their arithmetic.",
     .prediction = "fp32, in the domain: at most 3e-4 for elements from -1 to 1 and k = 4096, and "
                   "1e-5 if they are divided by the square root of k. Errors grow with k: 16 x 16 x "
                   "65536 is off by 1.5e-3, which is outside the domain and within its bound.",
@@ -29,23 +29,23 @@ HYP_WORDS(
                     "element of any product exceeds its bound or is never written, a product of "
                     "whole numbers has a wrong bit, a byte outside C changes, or C is read "
                     "although beta is 0.",
-    .method =
-        "Every kernel that supports the problem multiplies matrices with random shapes (1, "
-        "primes, multiples of the tile size and their neighbours), transpositions, row padding, "
-        "batch sizes, alpha and beta, and distributions, with and without a workspace. C is "
-        "filled with NaN, has NaN between its rows, and lies between guard zones. The reference "
-        "sums in double, in tf32 the factors rounded to tf32. Bounds of drawn data fail with a "
-        "probability below 1e-9 in a whole run (gemm_oracle.c, chance.h); those of pairs that "
-        "cancel are the worst case. A quarter of the products have small whole numbers: no "
-        "rounding is possible, and every element is checked (gemm_exact.h). Of other products of "
-        "2^28 steps or more eight rows and the last are compared. Products of groups "
-        "(h05_groups_are_right.c) have uneven and empty groups, bias, scales, activations, "
-        "residuals, and results in 8 bits; their bounds are the worst case (grouped_trial.h). "
-        "Products of quantised weights (h05_quant_products_are_right.c) are made in floats, in "
-        "halves and with x in bytes, from blocks of Q4_K, Q6_K and Q8_0, some of extreme and of "
-        "subnormal scales; their bounds are those of quant_product.h, and what is no number must "
-        "stay in its row or column. The evidence has all deviations, and how many elements were "
-        "compared, as CSV.",
+    .method = "Every kernel that supports the problem multiplies matrices with random shapes (1, "
+              "primes, multiples of the tile size and their neighbours), transpositions, row "
+              "padding, batch sizes, alpha and beta, and distributions, with and without a "
+              "workspace. C is filled with NaN, has NaN between its rows, and lies between guard "
+              "zones. The reference accumulates in double; for tf32, from factors rounded to "
+              "tf32. Bounds for random data fail with a probability below 1e-9 in a whole run "
+              "(gemm_oracle.c, chance.h); those for pairs that cancel are the worst case. A "
+              "quarter of the products have small whole numbers: no rounding is possible, and "
+              "every element is checked (gemm_exact.h). Of other products of 2^28 steps or more, "
+              "the last row and eight others are compared. Products of groups "
+              "(h05_groups_are_right.c) have uneven and empty groups, bias, scales, activations, "
+              "residuals and 8-bit results; their bounds are the worst case (grouped_trial.h). "
+              "Products of quantised weights (h05_quant_products_are_right.c) are made in floats, "
+              "in halves and with x in bytes, from blocks of Q4_K, Q6_K and Q8_0, some with "
+              "extreme or subnormal scales; their bounds are those of quant_product.h, and a NaN "
+              "must stay in its row or column. The evidence has all deviations, and the number of "
+              "elements compared, as CSV.",
     .control =
         "Thirty-one saboteurs: twenty-eight kernels with one defect, twenty of which are "
         "pipelines of compute capability 9.0, one flipped bit of one element, and two that lose "
@@ -59,7 +59,7 @@ static const char columns[] =
     "workspace,compared,seed";
 
 /* A defect of a pipeline, which devices of compute capability 9.0 have, and the precision that its
- * kernel serves, without transpositions. */
+ * kernel supports, without transpositions. */
 struct pipeline {
     const char *mistake;
     enum kn_gemm_precision precision;
@@ -77,8 +77,9 @@ static const struct pipeline *pipeline_of(const char *mistake) {
     return NULL;
 }
 
-/* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made
- * by it. Devices without step 10 get a defect of step 1 in place of its own: steps are lost. */
+/* Under a saboteur called gemm_DEFECT, all products that the kernel of that defect supports are
+ * made by it. Devices without step 10 get a defect of step 1 in place of its own: steps are
+ * lost. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");
@@ -108,7 +109,7 @@ static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) 
     trial->gemm.variant = mistake;
 }
 
-/* Whether the claim's number is claimed of a product. */
+/* Whether the claim's threshold applies to a product. */
 static bool is_in_domain(const struct kn_gemm_trial *trial) {
     const struct kn_gemm *g = &trial->gemm;
     const bool is_small = trial->distribution == KN_UNIFORM || trial->distribution == KN_SPARSE ||
@@ -117,7 +118,7 @@ static bool is_in_domain(const struct kn_gemm_trial *trial) {
            trial->scale <= 1 && fabsf(g->alpha) <= 1 && fabsf(g->beta) <= 1;
 }
 
-/* The worst error in the domain of the products of an attack, which has a process of its own. */
+/* The worst error in the domain of an attack's products; each attack has its own process. */
 static double worst_in_domain = -1;
 
 static void measure_domain(struct hyp_attack *attack) {
@@ -169,7 +170,7 @@ static bool is_kind(const char *variant, const char *kind) {
 static const char *const float_variants[] = {NULL,     "naive",   "shared",    "registers",
                                              "vector", "wide_64", "wide_short"};
 
-/* Measures the worst error of all fp32 kernels that take both factors as they are, with one k. */
+/* Measures the worst error of all fp32 kernels without transpositions, with one k. */
 static void measure_float(struct hyp_accuracy *accuracy, size_t m, size_t n, size_t k,
                           double scale) {
     double worst = 0;
@@ -273,7 +274,7 @@ static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
         if (is_kind(variant, "wide_short")) {
             trial.gemm.transpose_a = false, trial.gemm.transpose_b = true;
         }
-        /* wgmma takes one factor at most whose steps are not contiguous, if they are floats. */
+        /* With floats, wgmma supports at most one operand that is not contiguous along k. */
         if (is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 && !trial.gemm.transpose_b) {
             trial.gemm.transpose_a = false;
         }
@@ -317,15 +318,15 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
-/* Floats in parts, which a device of compute capability 9.0 alone has. */
+/* Floats in parts, which only devices of compute capability 9.0 support. */
 HYP_ATTACK(h05, floats_in_parts_of_any_shape_are_within_their_bound) {
     static const char *const variants[] = {NULL, "registers", "parts_128"};
     const bool is_hopper = tol_context_device(attack->context)->compute_capability == 90;
     try_precision(attack, KN_GEMM_F32_TENSOR, variants, is_hopper ? 3 : 2, false);
 }
 
-/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that cancel.
- * */
+/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that
+ * cancel. */
 HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
     static const enum kn_distribution distributions[] = {KN_UNIFORM, KN_NORMAL, KN_LARGE,
                                                          KN_CANCEL};
@@ -377,7 +378,7 @@ HYP_ATTACK(h05, bf16_of_any_shape_is_within_its_bound) {
                   sizeof half_variants / sizeof half_variants[0], true);
 }
 
-/* Few tiles, a large k and a workspace: blocks share the steps along k. */
+/* Few tiles, a large k and a workspace: split-K. */
 HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
     static const char *const variants[] = {NULL, "vector", "async_128"};
     static const size_t sizes[][3] = {{1, 5, 1031}, {16, 67, 2050}, {131, 3, 777}};
@@ -405,7 +406,7 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
     hyp_accuracy_end(&accuracy);
 }
 
-/* More steps than a pipeline has stages, and tiles that are done one after the other. */
+/* More steps than a pipeline has stages, and persistent thread blocks with several tiles. */
 HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
     static const char *const hopper[] = {"wgmma_128", "wgmma_256", "wgmma_64", "wgmma_64_k2",
                                          "wgmma_k4"};
@@ -436,7 +437,7 @@ HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
     hyp_accuracy_end(&accuracy);
 }
 
-/* Sizes from real programs: drawn data, of which the reference computes some rows, and whole
+/* Sizes from real programs: random data, of which the reference computes some rows, and whole
  * numbers, of which every element is checked. */
 HYP_ATTACK(h05, large_products_are_within_their_bounds) {
     static const size_t sizes[][3] = {

@@ -1,8 +1,8 @@
 /*
- * H5's attacks on products of groups of rows (kernels/grouped), with what follows a product: bias,
- * scales, activation, residual, and results in 8 bits.
+ * H5's attacks on products of groups of rows (kernels/grouped) with their epilogues: bias, scales,
+ * activation, residual and 8-bit results.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -16,7 +16,7 @@ enum { GROUPS_MOST = 9 };
 static const char columns[] =
     "numbers,b,m,n,k,groups,c,activation,bias,a_scale,b_scale,residual,in_place,gap,skew,seed";
 
-/* Under a saboteur called grouped_DEFECT all products that the kernel of that defect serves are
+/* Under a saboteur called grouped_DEFECT, all products that the kernel of that defect supports are
  * made by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
 static void plant(const struct hyp_attack *attack, struct kn_grouped_trial *trial) {
     const char *sabotage = attack->session.sabotage;
@@ -71,7 +71,7 @@ static void draw_begins(struct hyp_attack *attack, size_t m, size_t groups, int3
     }
 }
 
-/* A kernel, the type that it is tried in, and what it demands of the problem. */
+/* A kernel, the type of its problems, and what it requires of them. */
 struct subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_grouped_type type;
@@ -115,7 +115,7 @@ static struct kn_grouped_trial draw_trial(struct hyp_attack *attack, const struc
     return trial;
 }
 
-static bool serves(const struct hyp_attack *attack, const struct subject *subject) {
+static bool supports(const struct hyp_attack *attack, const struct subject *subject) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (subject->is_hopper) return capability == 90;
     return subject->variant == NULL || strcmp(subject->variant, "naive") == 0 || capability >= 80;
@@ -138,7 +138,7 @@ HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
         for (int i = 0; i < SUBJECTS * turns; i++) {
             int32_t begins[GROUPS_MOST + 1];
             const struct subject *subject = &subjects[i / turns];
-            if (!serves(attack, subject)) continue;
+            if (!supports(attack, subject)) continue;
             struct kn_grouped_trial trial = draw_trial(attack, subject, begins);
             try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / (SUBJECTS * turns));
@@ -148,8 +148,8 @@ HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
 }
 
 /* More steps than the ring has stages, several tiles and groups, whole tiles and parts of them: in
- * 16 bits, some with a factor alone behind the product, and in e4m3 positive whole numbers, whose
- * sums need more digits than Hopper's tensor cores add with. */
+ * 16 bits, some with nothing but a factor as epilogue, and in e4m3 positive whole numbers, whose
+ * sums need more digits than Hopper's tensor cores accumulate. */
 HYP_ATTACK(h05, pipelines_of_groups_go_round_within_their_bounds) {
     struct hyp_accuracy accuracy;
     const int turns = attack->session.full ? 60 : 8;

@@ -2,7 +2,7 @@
  * H5's attacks on products of quantised weights (kernels/quant): in each of the three arithmetics,
  * by every kernel of each format of blocks.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -17,12 +17,12 @@
 static const char columns[] =
     "weights,blocks,distribution,rows,columns,k,x_gap,y_gap,weights_skew,x_skew,y_skew,seed";
 
-/* A kernel of an arithmetic, and what it demands. */
+/* A kernel of an arithmetic, and what it requires. */
 struct quant_subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_quant_arithmetic arithmetic;
     int capability;
-    size_t fewest, most; /* columns of Q4_K alone; 0: as many of any weights as there are */
+    size_t fewest, most; /* columns, for Q4_K only; 0: any number and any weights */
 };
 
 static const struct quant_subject subjects[] = {
@@ -45,8 +45,8 @@ static bool is_wgmma(const struct quant_subject *subject) {
     return subject->variant != NULL && strncmp(subject->variant, "wgmma", 5) == 0;
 }
 
-/* Under a saboteur called quant_DEFECT all products that the kernel of that defect serves are made
- * by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
+/* Under a saboteur called quant_DEFECT, all products that the kernel of that defect supports are
+ * made by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
 static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "quant");
     if (mistake == NULL) return;
@@ -55,17 +55,17 @@ static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial)
         return;
     }
     if (trial->quant != KN_Q4_K || trial->arithmetic != KN_QUANT_F16) return;
-    if (strcmp(mistake, "lost_share") == 0 && trial->columns > 32) return; /* it serves no more */
+    if (strcmp(mistake, "lost_share") == 0 && trial->columns > 32) return; /* its limit */
     trial->variants = &kn_quant_product_planted, trial->variant = mistake;
 }
 
-/* What is no number is in all elements that it reaches, and in no other. */
+/* A NaN is in all elements that depend on it, and in no other. */
 static void check_poison(struct hyp_attack *attack, const char *path,
                          const struct kn_quant_trial *trial,
                          const struct kn_quant_finding *finding) {
     const size_t reached = trial->poisoned_row > 0 ? trial->columns : trial->rows;
     HYP_CHECK(attack, finding->not_finite == reached,
-              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are no numbers, and %zu should be",
+              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are not finite, expected %zu",
               path, trial->rows, trial->columns, trial->k,
               trial->poisoned_row > 0 ? "a row of weights" : "a column of x", finding->not_finite,
               reached);

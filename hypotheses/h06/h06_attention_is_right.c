@@ -3,7 +3,7 @@
  *
  * `tollens explain H6` prints the text below.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "attention/attention_exact.h"
 #include "attention/attention_oracle.h"
@@ -18,31 +18,31 @@
 
 HYP_WORDS(
     6, .is_measured = true,
-    .claim =
-        "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for values "
-        "from -1 to 1, queries and keys normally distributed with deviation 1 and the usual "
-        "scale, and within 1e-2 of PyTorch's results for its fixtures. For any other data each "
-        "element is within the bound derived for it, and so are results of e4m3, and the "
-        "gradients of q, k and v, for all data. Results that need no rounding are exact.",
+    .claim = "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double, for "
+             "values from -1 to 1, queries and keys normally distributed with standard deviation "
+             "1, and the usual scale, and within 1e-2 of PyTorch's results for its fixtures. For "
+             "any other data each element is within the bound derived for it. The results of e4m3 "
+             "and the gradients of q, k and v are within such bounds for all data. Results that "
+             "need no rounding are exact.",
     .prediction = "In that domain, with a reference computed from the elements as stored: fp32 "
                   "1e-5, fp16 2e-3, bf16 8e-3. Others are within their bounds.",
     .falsified_if =
         "an element in the domain, or of a fixture, is off by 1e-2 or more; an element of any "
         "problem or gradient, or the logarithm of a row's sum, exceeds its bound or is never "
         "written; an exact result has a wrong bit; or a byte outside the rows changes.",
-    .method =
-        "Every kernel that supports the problem solves problems that PyTorch has solved, in "
-        "float64 and with its own attention, and random ones: lengths around tile sizes and "
-        "primes, more and fewer rows than keys, a single row, causal or not, with a window, shared "
-        "heads, row padding, seven distributions, scores in the thousands. The output is filled "
-        "with NaN, has NaN between its rows, and lies between guard zones. The reference is the "
-        "definition in double. Bounds of drawn data fail with a probability below 1e-9 in a whole "
-        "run (attention_oracle.c, chance.h); those of other data are the worst case, and so are "
-        "gradients' (h06_gradients_are_right.c). Sequences are also packed beside others of NaN "
-        "and infinities (h06_packed_is_right.c), also in pages (h06_paged_is_right.c); heads of "
-        "e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row are equal, "
-        "so the result is the mean of whole numbers, or one score is so large that the result is "
-        "one value (attention_exact.h). All deviations are in CSV files.",
+    .method = "Every kernel that supports the problem solves problems that PyTorch has solved, in "
+              "float64 and with its own attention, and random ones: lengths around tile sizes and "
+              "primes, more and fewer rows than keys, a single row, causal or not, with a window, "
+              "shared heads, row padding, seven distributions, scores in the thousands. The "
+              "output is filled with NaN, has NaN between its rows, and lies between guard zones. "
+              "The reference is the definition in double. Bounds for random data fail with a "
+              "probability below 1e-9 in a whole run (attention_oracle.c, chance.h); those for "
+              "other data are the worst case, and so are those of gradients "
+              "(h06_gradients_are_right.c). Sequences are also packed beside others of NaN and "
+              "infinities (h06_packed_is_right.c), or lie in pages (h06_paged_is_right.c); heads "
+              "in e4m3 have scales (h06_e4m3_is_right.c). In exact problems all scores of a row "
+              "are equal, so the result is the mean of whole numbers, or one score is so large "
+              "that the result is one value (attention_exact.h). All deviations are in CSV files.",
     .control = "Thirty-four saboteurs, all but two kernels with one defect; each must be found. "
                "The reference itself is compared with PyTorch's float64 results.",
     .confounders = "Errors grow with the size of values and scores, so the claim's number has a "
@@ -54,7 +54,7 @@ static const char columns[] =
     "distribution,scale,causal,window,batch,heads,kv_heads,rows,keys,head_size,"
     "inside,gap,skew,seed";
 
-/* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
+/* Under a saboteur called attention_DEFECT, problems of its kind use the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "attention");
     struct kn_attention *x = &trial->attention;
@@ -65,14 +65,14 @@ static void plant(const struct hyp_attack *attack, struct kn_attention_trial *tr
     x->variants = &kn_attention_defects, x->variant = mistake;
 }
 
-/* Whether the claim's number is claimed of a problem. */
+/* Whether the claim's threshold applies to a problem. */
 static bool is_in_domain(const struct kn_attention_trial *trial) {
     return trial->given[0] == NULL && trial->distribution == KN_NORMAL &&
            (trial->scale == 0 || trial->scale == 1) && trial->attention.scale == 0 &&
            trial->values == KN_UNIFORM && (trial->values_scale == 0 || trial->values_scale == 1);
 }
 
-/* The worst error in the domain of the problems of an attack, which has a process of its own. */
+/* The worst error in the domain of an attack's problems; each attack has its own process. */
 static double worst_in_domain = -1;
 
 static void measure_domain(struct hyp_attack *attack, const char *what) {
@@ -228,8 +228,8 @@ static bool takes_few(const char *variant) {
     return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
 }
 
-static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows, size_t group,
-                   size_t head_size) {
+static bool supports(const struct hyp_attack *attack, const char *variant, size_t rows,
+                     size_t group, size_t head_size) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
     if (strcmp(variant, "decode") == 0) return rows <= 8;
@@ -245,7 +245,7 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
     const struct kn_attention *x = &f->problem;
     for (size_t v = 0; v < variants_of[x->type].count; v++) {
         const char *variant = variants_of[x->type].names[v];
-        if (!serves(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
+        if (!supports(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
                                            .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
@@ -312,7 +312,7 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .workspace = true};
                 /* The naive kernel is slow on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
-                if (!serves(attack, variant, rows, 2, head_sizes[i])) continue;
+                if (!supports(attack, variant, rows, 2, head_sizes[i])) continue;
                 if (!try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
@@ -338,7 +338,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const bool any = variant != NULL && strcmp(variant, "naive") == 0, few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const bool causal = hyp_random_below(attack, 2) == 0;
-    /* Kernels for few rows serve a window of one. */
+    /* Kernels for few rows support a window of one. */
     const size_t most = 1 + hyp_random_below(attack, 140), above = hyp_random_below(attack, most);
     const size_t window = causal && hyp_random_below(attack, 2) == 0 ? 1 + above : 0;
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
@@ -346,7 +346,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const size_t size =
         hyp_random_below(attack, 2) == 0 ? 64
         : any                            ? 1 + hyp_random_below(attack, 130)
-              : head_sizes[serves(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
+              : head_sizes[supports(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
     return (struct kn_attention_trial){
         .attention = {.type = type,
                       .batch = 1 + (hyp_random_below(attack, 4) == 0),
@@ -382,7 +382,7 @@ static void try_type(struct hyp_attack *attack, enum kn_type type) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
-            for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
+            for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = draw_trial(attack, type, variant);
                 try_one(&accuracy, &trial, &outcome);
@@ -469,7 +469,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     free(values);
 }
 
-/* Equal scores, every other time of 128 keys; or chosen keys, more than a tile has. */
+/* Equal scores, every second time over 128 keys; or chosen keys, more than fit in a tile. */
 static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant, int turn) {
     struct kn_attention_trial trial = draw_trial(attack, type, variant);
@@ -488,7 +488,7 @@ HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
-                for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
+                for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
                     struct kn_attention_trial trial = draw_exact(attack, type, variant, i);
                     try_exact(&accuracy, &trial, (enum kn_attention_exact)(i % 2));
                 }

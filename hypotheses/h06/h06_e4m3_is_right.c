@@ -1,8 +1,8 @@
 /*
- * H6's attacks on attention over numbers of 8 bits (kernels/attention_e4m3), each head with scales
- * of its own.
+ * H6's attacks on attention over 8-bit numbers (kernels/attention/e4m3), each head with its own
+ * scales.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -20,8 +20,8 @@ static bool is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
-/* Under a saboteur called e4m3_DEFECT all problems that the kernel of that defect serves are solved
- * by it. On devices other than those of compute capability 9.0 a scale is doubled. */
+/* Under a saboteur called e4m3_DEFECT, all problems that the kernel of that defect supports are
+ * solved by it. On devices other than those of compute capability 9.0 a scale is doubled. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_e4m3_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "e4m3");
     const struct kn_attention *x = &trial->e4m3.attention;

@@ -1,8 +1,8 @@
 /*
- * H6's attacks on attention's backward pass (kernels/attention_backward): the gradients of q, k and
+ * H6's attacks on attention's backward pass (kernels/attention/backward): the gradients of q, k and
  * v of problems that the forward kernels have solved.
  */
-#include "attack/accuracy.h"
+#include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -29,8 +29,8 @@ static bool is_of_a_pipeline(const char *mistake) {
     return false;
 }
 
-/* Under a saboteur called gradients_DEFECT all problems that the kernel of that defect serves are
- * solved by it. Devices without the pipelines of 9.0 get a defect of "tensor" instead. */
+/* Under a saboteur called gradients_DEFECT, all problems that the kernel of that defect supports
+ * are solved by it. Devices without the pipelines of 9.0 get a defect of "tensor" instead. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_backward_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "gradients");
     const struct kn_attention *x = &trial->backward.forward;

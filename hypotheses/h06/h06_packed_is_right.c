@@ -1,9 +1,9 @@
 /*
- * H6's attacks on attention over packed sequences (kernels/attention_packed): sequences of any
- * lengths behind each other, some of NaN and infinities, which must have no effect on the others.
+ * H6's attacks on attention over packed sequences (kernels/attention/packed): sequences of any
+ * lengths, one after another, some of NaN and infinities, which must not affect the others.
  */
-#include "attack/accuracy.h"
-#include "attack/drawn_sequences.h"
+#include "accuracy/accuracy.h"
+#include "accuracy/drawn_sequences.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -20,7 +20,7 @@ static bool is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
-/* Under a saboteur called packed_DEFECT all problems that the kernel of that defect serves are
+/* Under a saboteur called packed_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 sequences lose a row. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_packed_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "packed");
@@ -54,8 +54,8 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_packed_tr
                         trial->skew, (unsigned long long)trial->seed);
     HYP_CHECK(attack, outcome.lse.failed == 0, "%s, %zu sequences: logarithms: %s", path, x->batch,
               kn_deviation_text(&outcome.lse, text, sizeof text));
-    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of none changed", path,
-              x->batch, outcome.touched);
+    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of no sequence changed",
+              path, x->batch, outcome.touched);
 }
 
 HYP_ATTACK(h06, packed_sequences_are_within_their_bounds) {

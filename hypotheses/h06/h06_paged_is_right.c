@@ -1,10 +1,10 @@
 /*
- * H6's attacks on attention over paged sequences (kernels/attention_paged): prompts whose keys and
+ * H6's attacks on attention over paged sequences (kernels/attention/paged): prompts whose keys and
  * values are in pages of every size and layout, in no order, some of NaN and infinities, which must
- * have no effect on the others.
+ * not affect the others.
  */
-#include "attack/accuracy.h"
-#include "attack/drawn_sequences.h"
+#include "accuracy/accuracy.h"
+#include "accuracy/drawn_sequences.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
@@ -22,7 +22,7 @@ static bool is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
-/* Under a saboteur called paged_DEFECT all problems that the kernel of that defect serves are
+/* Under a saboteur called paged_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 a table repeats a page. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_paged_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "paged");
@@ -61,8 +61,8 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_tri
                         (unsigned long long)t->seed);
     HYP_CHECK(attack, outcome.lse.failed == 0, "%s, %zu sequences: logarithms: %s", path, x->batch,
               kn_deviation_text(&outcome.lse, text, sizeof text));
-    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of none changed", path,
-              x->batch, outcome.touched);
+    HYP_CHECK(attack, outcome.touched == 0, "%s, %zu sequences: %zu bytes of no sequence changed",
+              path, x->batch, outcome.touched);
 }
 
 /* The first problem of a kernel is one that its defects need: a sequence whose rows are for two

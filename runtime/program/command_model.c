@@ -37,7 +37,7 @@ static bool read_words(int count, char **words, struct model_options *options) {
 
 /* ---- values ---- */
 
-/* Text as it can be shown: quotes, backslashes and what is neither printable ASCII nor valid UTF-8
+/* Printable text: quotes, backslashes and what is neither printable ASCII nor valid UTF-8
  * as \xNN. Free it. */
 static char *shown_text(struct tol_gguf_text text, size_t most) {
     size_t count = text.count < most ? text.count : most, length = 0;

@@ -82,7 +82,7 @@ static const char *value_of(const char *name, int count, char **words, int *at) 
     return *at + 1 < count ? words[++*at] : "";
 }
 
-/* A limit of draws, at words[*i]. *known: whether it is one. */
+/* A sampling limit, at words[*i]. *known: whether it is one. */
 static bool read_draw(int count, char **words, int *i, struct bench *b, bool *known) {
     double top_k = 0;
     const struct {
@@ -408,7 +408,7 @@ static tol_status run_rows(struct bench *b) {
     return status == TOL_OK && b->devices.count == 1 ? print_gaps(b, p50) : status;
 }
 
-/* The rows, in a file that is there whole or not at all. */
+/* Writes the rows to a file that is complete or does not exist. */
 static bool write_rows(const struct bench *b) {
     char path[4200];
     struct hyp_file file;

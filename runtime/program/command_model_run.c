@@ -1,8 +1,9 @@
 /*
- * model run: loads a language model and goes on with a text, token by token.
+ * model run: loads a language model and continues a text, token by token.
  *
- * The text goes to stdout as it comes; everything else goes to stderr. Ctrl-C is seen between two
- * tokens, between two parts of a prompt and while the file is read; the end is the usual one then.
+ * The text goes to stdout as it is generated, everything else to stderr. Ctrl-C takes effect
+ * between two tokens, between two parts of a prompt and while the file is read; the end is the
+ * usual one then.
  */
 #include "run/command.h"
 #include "decode_text.h"

@@ -4,7 +4,7 @@
  *     tollens soft [options] -- PROGRAM ARGUMENTS...
  *
  * The program and its children find the soft device as libcuda.so.1, by a folder of links in front
- * of LD_LIBRARY_PATH. Its output and its exit code stay its own; the summary goes to stderr.
+ * of LD_LIBRARY_PATH. Its output and its exit code are unchanged; the summary goes to stderr.
  */
 #include "run/command.h"
 #include "harness/session.h"
@@ -47,7 +47,7 @@ static const char usage[] =
     "  --seed N             another order of blocks and warps\n"
     "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
     "                       driver instead of making machine code\n"
-    "  --workers N          threads that run blocks; with one a run is deterministic\n"
+    "  --workers N          threads that run blocks; with 1, a run is deterministic\n"
     "\n"
     "The program must load the driver as libcuda.so.1, and its kernels must have PTX. What nvcc\n"
     "makes uses the CUDA runtime: link it with -cudart shared, and add PTX, such as\n"
@@ -70,8 +70,8 @@ struct soft_run {
 };
 
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
- * and others the second; names of nvJitLink, to hide it, because who finds a library under them
- * that has none of its functions links through the driver; the runtime libraries that are there. */
+ * and others the second; names of nvJitLink, to hide it: a program that finds a library of
+ * that name without its functions links through the driver; the runtime libraries that exist. */
 static const char *const links[] = {"libcuda.so.1",       "libcuda.so",      "libnvJitLink.so.12",
                                     "libnvJitLink.so.13", "libcudart.so.12", "libcudart.so.13"};
 enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2, HIDING_LINKS = 4 };
@@ -172,7 +172,7 @@ static int read_words(struct soft_run *run, int count, char **words) {
             }
         } else {
             return hyp_command_complain("soft: %s is not an option with a value; the program "
-                                        "stands behind --",
+                                        "follows --",
                                         words[at]);
         }
     }
@@ -261,7 +261,7 @@ static int run_program(const struct soft_run *run) {
     struct sigaction action = {.sa_handler = pass_on};
     pid_t id = 0;
     int status = 0;
-    /* Ctrl-C reaches the program by itself; this one stays to say what was found. */
+    /* Ctrl-C also reaches the program; this process remains to report the findings. */
     signal(SIGINT, SIG_IGN);
     posix_spawnattr_t attributes;
     sigset_t defaults;

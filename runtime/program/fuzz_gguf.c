@@ -21,7 +21,7 @@ static void look_at_keys(const struct tol_gguf *gguf, const struct tol_gguf_desc
         for (uint64_t j = 0; j < value->count && j < LOOKED_AT; j++) {
             struct tol_gguf_text text = tol_gguf_text_at(value, value->count - 1 - j);
             char *copy =
-                fuzz_text((const uint8_t *)text.bytes, text.count); /* each byte is there */
+                fuzz_text((const uint8_t *)text.bytes, text.count); /* reads each byte */
             (void)tol_gguf_real_at(value, value->count - 1 - j);
             free(copy);
         }

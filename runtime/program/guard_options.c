@@ -123,7 +123,7 @@ static bool read_word(struct hyp_guard_options *o, int count, char **words, int 
     } else if ((value = value_of("--devices", count, words, at)) != NULL) {
         *devices = value;
     } else {
-        return hyp_fail("guard: %s is not an option; the program stands behind --", words[*at]);
+        return hyp_fail("guard: %s is not an option; the program follows --", words[*at]);
     }
     return value[0] != '\0' || hyp_fail("guard: %s requires a value", words[*at]);
 }
@@ -211,8 +211,8 @@ int hyp_guard_options_read(struct hyp_guard_options *o, int count, char **words)
         return hyp_command_complain("guard requires a program: tollens guard -- PROGRAM ARGUMENTS");
     }
     if (o->guard.journal != NULL && o->results == NULL) {
-        return hyp_command_complain("guard: --journal requires --results FILE, which says after an "
-                                    "end which answers were given; stdout cannot");
+        return hyp_command_complain("guard: --journal requires --results FILE, which records the "
+                                    "answers for a later start; stdout cannot");
     }
     /* Words are the program's own strings, and an array of them is what a guard takes. */
     const char **program = calloc((size_t)(count - at), sizeof *program);

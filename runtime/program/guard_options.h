@@ -1,5 +1,5 @@
 /*
- * The words of `tollens guard`, and the devices that it finds where none is named.
+ * The options of `tollens guard`, and the devices that it finds if none is named.
  */
 #ifndef HYP_GUARD_OPTIONS_H
 #define HYP_GUARD_OPTIONS_H

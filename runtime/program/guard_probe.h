@@ -1,5 +1,5 @@
 /*
- * What a guard asks other processes about devices: how many there are, and whether one works.
+ * What a guard learns about devices from other processes: their number, and whether one works.
  */
 #ifndef HYP_GUARD_PROBE_H
 #define HYP_GUARD_PROBE_H

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether a whole frame is there; reads behind it. *is_other: what is there is no frame. */
+/* Whether a complete frame follows; reads it. *is_other: what follows is not a frame. */
 static bool skip_frame(FILE *file, bool *is_other) {
     char head[64], word[6];
     uint64_t job = 0, count = 0;

@@ -1,8 +1,8 @@
 /*
- * The answers of a guard, as a file that a later guard goes on with.
+ * The answers of a guard, as a file that a later guard continues.
  *
  * Answers are appended as frames ("done 7 3\nabc\n", "fail 8 5\n...") or, with lines, as a line a
- * job. A file that is there is counted; what a guard that died has begun to write is cut off.
+ * job. The answers in an existing file are counted; an incomplete one at its end is cut off.
  */
 #ifndef HYP_GUARD_RESULTS_H
 #define HYP_GUARD_RESULTS_H
@@ -17,7 +17,7 @@ struct hyp_guard_results {
     char error[300]; /* why the latest answer could not be written; "" */
 };
 
-/* path NULL: stdout. *answers: how many are there already. false: hyp_error(). */
+/* path NULL: stdout. *answers: the number in the file. false: hyp_error(). */
 bool hyp_guard_results_open(struct hyp_guard_results *results, const char *path, bool is_lines,
                             uint64_t *answers);
 

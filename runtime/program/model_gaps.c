@@ -28,7 +28,7 @@ static tol_status run_passes(struct tol_loaded *loaded) {
 
 static tol_status trace_passes(const char *path, enum hyp_device_kind kind, int ordinal,
                                FILE *file) {
-    /* The copies that load a model are more than a trace has room for. */
+    /* The copies that load a model do not fit in a trace. */
     static const struct tol_trace_options options = {
         .begins = TOL_TRACE_BEGINS_EACH, .share = 1, .kernels_only = true};
     struct tol_driver *driver = NULL;

@@ -1,10 +1,10 @@
 /*
- * Model gaps: how much of a token's time no kernel runs; and the words that `model run` and `model
- * bench` share.
+ * Model gaps: the part of a token's time in which no kernel runs; and the words that `model run`
+ * and `model bench` share.
  *
- * A pass of one row is traced with an event before and behind each kernel. What a token takes in a
- * graph, less the kernels' own times, is the time between them. The events themselves can add up to
- * a microsecond to a kernel, so the kernels' times are upper bounds and the gaps lower ones.
+ * A pass of one row is traced with an event before and after each kernel. The time of a token in a
+ * graph, less the kernels' own times, is the time between kernels. The events themselves prolong
+ * kernels, so the kernels' times are upper bounds and the gaps lower bounds.
  */
 #ifndef HYP_MODEL_GAPS_H
 #define HYP_MODEL_GAPS_H

@@ -1,7 +1,7 @@
 /*
- * What a worker keeps of a text: a line of all that its draws depend on, then a line a token. The
- * prompt is the job itself. A successor compares the first line with its own, so that a text is
- * never gone on with under other settings, and replays the tokens.
+ * What a worker keeps of a text: one line with everything that its sampling depends on, then one
+ * line per token. The prompt is the job itself. A successor compares the first line with its own,
+ * so that a text is never continued under other settings, and replays the tokens.
  */
 #include "model_guarded.h"
 
@@ -40,7 +40,7 @@ static void describe(const struct hyp_model_guarded *m, const struct tol_text_op
     snprintf(line + length, bytes - (size_t)length, "\n");
 }
 
-/* The tokens behind the first line; *tokens is to be freed. false: they are not this worker's. */
+/* The tokens after the first line; free *tokens. false: they are not this worker's. */
 static bool read_parts(const struct tol_guard_work *job, const char *settings, int **tokens,
                        size_t *count) {
     const char *text = job->parts;
@@ -51,10 +51,10 @@ static bool read_parts(const struct tol_guard_work *job, const char *settings, i
     if (job->parts_count < length || memcmp(text, settings, length) != 0) return false;
     const char *const end = text + job->parts_count;
     for (text += length; text < end;) {
-        char *behind = NULL;
-        (*tokens)[(*count)++] = (int)strtol(text, &behind, 10);
-        if (behind == text || *behind != '\n') return false;
-        text = behind + 1;
+        char *end_of_token = NULL;
+        (*tokens)[(*count)++] = (int)strtol(text, &end_of_token, 10);
+        if (end_of_token == text || *end_of_token != '\n') return false;
+        text = end_of_token + 1;
     }
     return true;
 }
@@ -84,7 +84,7 @@ static tol_status add_fresh(const struct tol_text *text, struct written *written
     return TOL_OK;
 }
 
-/* Draws to the end, and keeps each token before the next is drawn. */
+/* Samples to the end, and stores each token before the next is sampled. */
 static tol_status write_text(struct tol_guard_worker *worker, const struct tol_guard_work *job,
                              struct tol_text *text, struct written *written) {
     tol_status status = add_fresh(text, written);

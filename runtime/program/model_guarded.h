@@ -13,7 +13,7 @@ struct hyp_model_guarded {
     struct tol_loaded *loaded;
     const struct tol_tokenizer *tokenizer;
     const char *path, *device;    /* of the model; the device's name */
-    struct tol_text_options text; /* job N is drawn with the seed and N - 1 */
+    struct tol_text_options text; /* job N is sampled with the seed plus N - 1 */
     const char *cache;            /* the name of its type */
     unsigned long long context;   /* positions, as asked for */
     bool as_json;

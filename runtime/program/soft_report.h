@@ -1,6 +1,6 @@
 /*
- * Soft report: what processes on the soft device left behind, read from their two files: the
- * findings (TOLLENS_SOFT_REPORT) and what they did (TOLLENS_SOFT_SUMMARY), one JSON object a line.
+ * Soft report: what processes on the soft device reported, read from their two files: the findings
+ * (TOLLENS_SOFT_REPORT) and what they did (TOLLENS_SOFT_SUMMARY), one JSON object per line.
  */
 #ifndef HYP_SOFT_REPORT_H
 #define HYP_SOFT_REPORT_H
@@ -12,7 +12,7 @@
 enum { HYP_SOFT_KINDS = 24 };
 
 struct hyp_soft_report {
-    uint64_t findings, notes; /* errors and warnings; what may be meant so is a note */
+    uint64_t findings, notes; /* errors and warnings; what may be intended is a note */
     struct hyp_soft_kind {
         char name[48]; /* "data race"; the last one is "other" if there are too many */
         uint64_t count;
@@ -23,7 +23,7 @@ struct hyp_soft_report {
     uint64_t unreadable; /* lines that are no JSON object, of either file */
 };
 
-/* Adds the lines of a file behind its first skip bytes. One that does not exist has none. */
+/* Adds the lines of a file after its first skip bytes. A file that does not exist has none. */
 void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip);
 void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path);
 

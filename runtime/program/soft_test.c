@@ -27,7 +27,7 @@ Test(soft_command, what_is_found_is_counted_and_shown) {
     cr_assert(program_says("tollens soft: the first: illegal address in kernel store, block "
                            "(0,0,0), thread (0,0,0), at PTX line 7: a store of 4 bytes"),
               "%s", program_output);
-    /* Without the option the program's own exit code stays. */
+    /* Without the option the exit code is the program's. */
     cr_assert(program_shell("\"$T\" soft -- " CLIENT " store 16") == 0, "%s", program_output);
     cr_assert(program_shell("\"$T\" soft --check=leak --error-exitcode=9 -- " CLIENT " store 0") ==
                   9,
@@ -56,10 +56,10 @@ Test(soft_command, children_and_their_reports_count) {
                   program_says("1 finding: 1 illegal address"),
               "%s", program_output);
     cr_assert(program_shell("test \"$(wc -l <\"$D/report.json\")\" = 2") == 0,
-              "the report is kept, behind what was there");
+              "the report is appended to what was there");
 }
 
-/* How many events of a trace are kernels, and of how many processes. */
+/* The number of kernels in a trace, and of their processes. */
 static int count_kernels(const json_t *trace, int *processes, int *errors) {
     json_int_t seen[8] = {0};
     int kernels = 0;
@@ -110,7 +110,7 @@ Test(soft_command, options_reach_the_device) {
                   program_says("TOLLENS_SOFT_MEMORY=64M\n") &&
                   program_says("TOLLENS_SOFT_SEED=5\n") && program_says("TOLLENS_SOFT_WORKERS=2\n"),
               "%s", program_output);
-    /* What stands behind -- is the program's. */
+    /* What follows -- is the program's. */
     cr_assert(program_shell("\"$T\" soft -- echo --help --plugin=none") == 0, "%s", program_output);
     cr_assert(program_says("--help --plugin=none\n"), "%s", program_output);
     cr_assert(program_shell("\"$T\" soft --help") == 0 && program_says("--error-exitcode"), "%s",
@@ -141,7 +141,7 @@ Test(soft_command, what_cannot_be_run_is_said) {
     } cases[] = {
         {"\"$T\" soft", "tollens: soft requires a program"},
         {"\"$T\" soft --", "tollens: soft requires a program"},
-        {"\"$T\" soft echo", "soft: echo is not an option with a value; the program stands behind"},
+        {"\"$T\" soft echo", "soft: echo is not an option with a value; the program follows"},
         {"\"$T\" soft --memory", "soft: --memory is not an option with a value"},
         {"\"$T\" soft --error-exitcode x -- true", "a number from 0 to 255, not x"},
         {"\"$T\" soft -- /no/such/program", "/no/such/program cannot be run: No such file"},
@@ -176,7 +176,7 @@ Test(soft_command, a_report_is_counted_by_kind) {
     cr_assert(strncmp(report.first, "kind 0: ", 8) == 0, "%s", report.first);
     hyp_soft_report_findings(&report, "/no/such/file", 0);
     cr_assert_eq(report.findings, 29);
-    /* The first finding is told with its kernel, block, thread and line. */
+    /* The first finding names its kernel, block, thread and line. */
     program_write("findings", "{\"kind\": \"race\", \"severity\": \"error\", \"kernel\": \"k\", "
                               "\"block\": [4, 5, 6], \"thread\": [1, 2, 3], \"ptx_line\": 7}\n");
     report = (struct hyp_soft_report){.findings = 0};

@@ -1,5 +1,5 @@
 /*
- * Threads that hand each other the turn: who has it does its events until the next is another's.
+ * Threads that take turns: a thread does its events until the next event is another thread's.
  */
 #include "trace_replay.h"
 

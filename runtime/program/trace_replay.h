@@ -16,7 +16,7 @@ struct hyp_replay {
     const struct hyp_trace *trace;
     struct tol_context *context;
     struct tol_pool *pool; /* without allocations */
-    uint64_t floor;        /* the worst ratio needs at least so many live bytes */
+    uint64_t floor;        /* the worst ratio needs at least this many live bytes */
     struct hyp_file csv;   /* walk_csv.h, if has_csv */
     bool has_csv;
     uint64_t samples; /* approximate number of its lines */
@@ -31,7 +31,7 @@ struct hyp_replay {
     uint64_t worst_event; /* its number */
 };
 
-/* Replays the trace. Blocks that are live at the end stay live. false: a call failed that must
+/* Replays the trace. Blocks that are live at the end remain so. false: a call failed that must
  * succeed; hyp_error() says which. */
 bool hyp_replay_run(struct hyp_replay *replay);
 

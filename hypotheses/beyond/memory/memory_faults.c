@@ -1,6 +1,6 @@
 /*
- * The faults. A change of sealed memory happens behind a copy to the host, such as that of a
- * verification's tags: so it is one that the next verification must find.
+ * The faults. Sealed memory is changed after a copy to the host, such as that of a verification's
+ * tags, so the next verification must find the change.
  */
 #include "memory_faults.h"
 
@@ -15,7 +15,7 @@ static struct {
     const char *plain;
     size_t plain_bytes;
     struct tol_place sealed;
-    unsigned copies; /* to the host, since the place was told */
+    unsigned copies; /* to the host, since the place was set */
 } target;
 
 void memory_fault_on(const void *plain, size_t bytes) {
@@ -108,7 +108,7 @@ static void replay_tags(struct tol_interpose_call *call, void *user) {
 
 const struct hyp_fault memory_faults[] = {
     {.name = "block_left_plain",
-     .sentence = "behind each allocation of device memory 64 plain bytes are left",
+     .sentence = "64 plain bytes are left after each allocation of device memory",
      .before = enlarge,
      .after = leave_plain},
     {.name = "sealed_bit_changed",
@@ -123,14 +123,15 @@ const struct hyp_fault memory_faults[] = {
     {.name = "key_stream_reused",
      .sentence = "a second sealing is encrypted with the key stream of the first"},
     {.name = "manifest_changed",
-     .sentence = "a number in the manifest of a packed file is another than was written"},
-    {.name = "watch_rule_lost", .sentence = "one of the rules is not there"},
+     .sentence = "a number in the manifest of a packed file differs from the one that was written"},
+    {.name = "watch_rule_lost", .sentence = "one of the rules is missing"},
     {.name = "watch_copy_lost", .sentence = "the watch does not see one of the ways to copy"},
     {.name = "watch_graph_lost", .sentence = "the watch does not see launches of graphs"},
     {.name = "watch_kernel_lost",
      .sentence = "the watch sees no launches of kernels, nor what they access"},
     {.name = "watch_share_lost", .sentence = "the watch sees no handles and no mappings"},
-    {.name = "watch_limit_tenfold", .sentence = "the limit of copies is ten times what is asked"},
+    {.name = "watch_limit_tenfold",
+     .sentence = "the limit on copied bytes is ten times the requested one"},
     {.name = "watch_alarm_lost", .sentence = "every third alarm is lost"},
     {.name = "watch_block_mistaken", .sentence = "alarms name another block"},
     {.name = "watch_refusal_ignored",

@@ -1,5 +1,5 @@
 /*
- * Attacks on S1, changes: what nobody touches stays, and what somebody changes, on the device or in
+ * Attacks on S1, changes: untouched memory is accepted, and each change, on the device or in
  * a packed object, is refused with the chunk where it is.
  */
 #include "seal_stage.h"

@@ -17,7 +17,7 @@ static void check_search(struct hyp_attack *attack, const struct seal_stage *sta
     HYP_CHECK(attack, plain_search_device(&pieces, &bytes), "device memory cannot be read back");
     HYP_CHECK(attack, bytes >= stage->plain_bytes || stage->sealed == NULL,
               "%s only %zu bytes of device memory are known", when, bytes);
-    HYP_CHECK(attack, pieces == 0, "%s %zu plain pieces of 16 bytes stand in device memory", when,
+    HYP_CHECK(attack, pieces == 0, "%s %zu plain pieces of 16 bytes are in device memory", when,
               pieces);
     HYP_CHECK(attack, plain_search_copied() == 0,
               "%s %zu plain pieces had been copied to the device", when, plain_search_copied());

@@ -50,7 +50,7 @@ static void try_carry(struct watch_stage *s, struct tol_module *module, bool is_
     check_carried(s, words, !s->refuses, what);
 }
 
-/* The address stands in memory: the launch says nothing. Only the bytes can tell. */
+/* The address is in memory, not in the arguments: only the accessed bytes show it. */
 static void try_hidden(struct watch_stage *s) {
     const unsigned words = 2 + (unsigned)hyp_random_below(s->attack, s->bytes / 4 - 2);
     const CUdeviceptr from = tol_buffer_address(s->weights),
@@ -148,7 +148,7 @@ static bool capture(struct watch_stage *s, struct captured *c) {
         made = c->outer;
     }
     ok = ok && cu->cuGraphInstantiateWithFlags(&c->exec, made, 0) == CUDA_SUCCESS;
-    return HYP_CHECK(s->attack, ok, "a graph of copies cannot be made: %s", tol_message()) &&
+    return HYP_CHECK(s->attack, ok, "a graph of copies cannot be created: %s", tol_message()) &&
            watch_stage_expect(s, "a capture", NULL, 0);
 }
 
@@ -166,7 +166,7 @@ static void replay(struct watch_stage *s, const struct captured *c) {
     watch_stage_expect(s, "a graph", wanted, s->sees_bytes && !s->refuses ? 5 : 4);
     const bool is_there = memcmp(s->host, s->content, c->out) == 0;
     HYP_CHECK(s->attack, is_there != s->refuses, "a graph of copies: %s",
-              is_there ? "it was refused, and the bytes came" : "the bytes did not come");
+              is_there ? "it was refused, but the bytes arrived" : "the bytes did not arrive");
     memset(s->host, 0xa5, s->bytes);
 }
 

@@ -40,7 +40,7 @@ static void rates(struct hyp_attack *attack, bool refuses) {
                   s->count == 1 && strcmp(s->log[0].label, "state") == 0 &&
                       s->log[0].kind == TOL_WATCH_COPY_OUT_LIMIT && s->log[0].value > s->mb_per_s &&
                       s->log[0].refused == refuses,
-                  "the alarm of the limit is another: %u, on \"%s\"", s->count, s->log[0].label);
+                  "the alarm is not the limit's: %u, on \"%s\"", s->count, s->log[0].label);
         s->count = 0;
     }
     watch_stage_end(s);
@@ -105,7 +105,7 @@ HYP_ATTACK(s2, threads_at_once_lose_no_alarm) {
         for (unsigned i = 0; i < started; i++) {
             HYP_CHECK(attack,
                       readers[i].failed == 0 && of_kind[0][i] == READS && of_kind[1][i] == READS,
-                      "thread %u made %d copies, and %u and %u alarms came", i, READS,
+                      "thread %u made %d copies; %u and %u alarms were raised", i, READS,
                       of_kind[0][i], of_kind[1][i]);
         }
         HYP_CHECK(attack, callers == started && s->count == 2 * READS * started,

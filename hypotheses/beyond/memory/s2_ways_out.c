@@ -209,7 +209,7 @@ static void check_came(struct watch_stage *s, const struct hidden_piece *p, cons
     const unsigned char *content = s->content + p->at;
     const bool is_there = memcmp(s->host, content, p->row) == 0;
     HYP_CHECK(s->attack, is_there != s->refuses || p->row < 8, "%s of %zu bytes %s", what, p->bytes,
-              is_there ? "was refused, and the bytes came" : "did not happen");
+              is_there ? "was refused, but the bytes arrived" : "did not happen");
     memset(s->host, 0xa5, s->bytes);
 }
 

@@ -164,7 +164,7 @@ bool seal_stage_read(struct hyp_attack *attack, struct seal_stage *s) {
     const bool ok = HYP_CHECK(attack, read != NULL, "no host memory") &&
                     HYP_OK(attack, tol_seal_read(s->sealed, read, s->plain_bytes)) &&
                     HYP_CHECK(attack, memcmp(read, s->plain, s->plain_bytes) == 0,
-                              "what is read is not what was sealed");
+                              "the bytes read differ from those that were sealed");
     free(read);
     return ok;
 }

@@ -35,7 +35,7 @@ bool seal_stage_seal(struct hyp_attack *attack, struct seal_stage *stage);
 /* A product, whose bits must be those of the first. */
 bool seal_stage_multiply(struct hyp_attack *attack, struct seal_stage *stage);
 
-/* Bytes of what is sealed, from an offset on, read and written behind the library's back. */
+/* Reads and writes sealed bytes, from an offset on, without the library's knowledge. */
 bool seal_stage_peek(struct hyp_attack *attack, struct seal_stage *stage, size_t offset,
                      void *bytes, size_t count);
 bool seal_stage_poke(struct hyp_attack *attack, struct seal_stage *stage, size_t offset,

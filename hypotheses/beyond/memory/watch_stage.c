@@ -128,8 +128,8 @@ bool watch_stage_expect(struct watch_stage *s, const char *what,
         }
         ok =
             HYP_CHECK(s->attack, found != NULL,
-                      "%s: no alarm of the kind %d on \"%s\" with %.0f (%u alarms came%s%s)", what,
-                      (int)wanted[i].kind, wanted[i].label, wanted[i].value, s->count,
+                      "%s: no alarm of the kind %d on \"%s\" with %.0f (%u alarms were raised%s%s)",
+                      what, (int)wanted[i].kind, wanted[i].label, wanted[i].value, s->count,
                       s->count > 0 ? ", the first on " : "", s->count > 0 ? s->log[0].label : "") &&
             ok;
         if (found != NULL) found->is_matched = true;
@@ -156,7 +156,7 @@ bool watch_stage_unchanged(struct watch_stage *s, bool expected, const char *wha
     bool ok =
         HYP_CHECK(s->attack, now != NULL, "no host memory") &&
         HYP_CHECK(s->attack, s->attack->raw->cuMemcpyDtoH_v2(now, at, s->bytes) == CUDA_SUCCESS,
-                  "the weights cannot be looked at");
+                  "the weights cannot be read");
     const bool is_same = ok && memcmp(now, s->content, s->bytes) == 0;
     ok = ok && HYP_CHECK(s->attack, is_same == expected, "%s: the weights %s", what,
                          is_same ? "are as before" : "were changed");

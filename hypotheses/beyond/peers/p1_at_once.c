@@ -117,7 +117,7 @@ static bool went(struct peer_stage *stage, CUresult result, const char *call) {
 }
 
 /* On the source's stream: a pause, the pattern from `spare`, an event. On the other stream: the
- * copy, behind that event. Then the source is overwritten, behind the copy. */
+ * copy, after that event. Then the source is overwritten, after the copy. */
 static bool queue_in_order(const struct peer_trial *trial, const struct peer_area *spare,
                            enum peer_way way, struct tol_stream *stream, const CUevent *events) {
     struct peer_stage *stage = trial->stage;
@@ -158,7 +158,7 @@ static void try_order(struct peer_stage *stage, size_t from, size_t to, enum pee
     struct tol_context *context = stage->devices[way == PEER_STORE ? from : to].context;
     struct tol_stream *stream = NULL;
     CUevent events[2] = {NULL, NULL};
-    snprintf(words, sizeof words, "%s, device %zu to %zu, behind what writes its source",
+    snprintf(words, sizeof words, "%s, device %zu to %zu, after the work that writes its source",
              peer_way_name(way), from, to);
     if (peer_area_create(stage, from, bytes, &spare) &&
         peer_area_create(stage, from, bytes, &source) &&

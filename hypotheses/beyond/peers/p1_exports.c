@@ -167,7 +167,7 @@ HYP_ATTACK_WITH(p1, a_pool_of_another_process_returns, .soft_devices = "2") {
 
 /* ---- the exporter dies ---- */
 
-/* Mapped memory lives as long as anybody maps it, so it must keep its bytes. */
+/* Mapped memory exists as long as any process maps it, so it must keep its bytes. */
 static void outlive_file(struct peer_stage *stage, size_t device) {
     struct peer_child child;
     struct peer_answer answer;
@@ -227,7 +227,7 @@ static void outlive_handle(struct peer_stage *stage, size_t device) {
                                 "memory of a handle, device %zu, after its process was killed: "
                                 "CUDA error %d, %s",
                                 device, answer.result,
-                                answer.is_same ? "the bytes are there" : "other bytes");
+                                answer.is_same ? "the bytes are intact" : "other bytes");
             }
         }
     }

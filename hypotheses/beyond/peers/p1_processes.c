@@ -111,7 +111,7 @@ static void try_event(struct peer_stage *stage, size_t device) {
     struct peer_answer answer;
     CUevent event = NULL;
     bool is_skipped = false;
-    const char *way = "a copy of another process behind an event of this one";
+    const char *way = "a copy of another process after an event of this one";
     const struct peer_driver *driver = &stage->driver;
     if (peer_child_begin(stage, device, &child) && share(stage, &area, &order, &is_skipped) &&
         peer_area_create(stage, 0, BYTES, &spare)) {

@@ -18,7 +18,8 @@ static void record_side(struct peer_stage *stage, const char *name,
     }
 }
 
-/* An attack has room for 64 numbers: both sides of up to five devices; of more, the runtime's. */
+/* An attack can record 64 numbers: both sides for up to five devices, for more the runtime's
+ * only. */
 static void conclude(struct peer_stage *stage, const char *name, const char *unit,
                      bool is_less_better, const struct peer_matrix *matrix) {
     enum { BOTH_SIDES_MAX = 5 };
@@ -49,7 +50,7 @@ static void note_links(struct peer_stage *stage, size_t device, const struct tol
     hyp_attack_note(
         stage->attack,
         "device %zu: PCI Express generation %d of %d, %d lanes of %d; %d NVLinks of version "
-        "%.1f, %.3f GB/s in each direction (below 0: not told), sent %.2f GB and received %.2f GB "
+        "%.1f, %.3f GB/s in each direction (below 0: unknown), sent %.2f GB and received %.2f GB "
         "in this attack",
         device, links.pcie_generation, links.pcie_generation_max, links.pcie_width,
         links.pcie_width_max, links.nvlinks, links.nvlink_version * 0.1,

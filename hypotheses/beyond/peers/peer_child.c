@@ -82,10 +82,10 @@ bool peer_child_ask(struct peer_stage *stage, const struct peer_child *child,
                     int *answer_file) {
     int got = -1;
     const bool ok = HYP_CHECK(stage->attack, peer_send(child->socket, order, sizeof *order, file),
-                              "the other process is gone") &&
+                              "the other process has ended") &&
                     HYP_CHECK(stage->attack,
                               peer_receive(child->socket, answer, sizeof *answer, &got, ANSWER_S),
-                              "the other process gave no answer to order %d within %d s",
+                              "the other process did not answer order %d within %d s",
                               (int)order->kind, ANSWER_S);
     if (answer_file != NULL) {
         *answer_file = got;

@@ -1,5 +1,5 @@
 /*
- * The faults. They change what cuMemcpyPeerAsync or a kernel is asked to do, or leave out a wait.
+ * The faults. They change the arguments of cuMemcpyPeerAsync or of a kernel, or omit a wait.
  */
 #include "peer_faults.h"
 
@@ -21,7 +21,7 @@ static void drop_wait(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_SUCCESS;
 }
 
-/* The source lies between guards, so the byte behind it can be read. */
+/* The source lies between guards, so the byte after it can be read. */
 static void shift_source(struct tol_interpose_call *call, void *user) {
     static _Atomic unsigned copies;
     (void)user;
@@ -106,7 +106,7 @@ static void copy_a_tenth_more(struct tol_interpose_call *call, void *user) {
 
 const struct hyp_fault peer_faults[] = {
     {.name = "peer_wait_missing",
-     .sentence = "no stream waits for an event, in the other process neither",
+     .sentence = "no stream waits for an event, here or in the other process",
      .before = drop_wait},
     {.name = "peer_offset_wrong",
      .sentence = "every fifth copy between devices begins one byte late in its source",
@@ -118,7 +118,7 @@ const struct hyp_fault peer_faults[] = {
      .sentence = "every seventh copy between devices has the source of the copy before it",
      .before = swap_pair},
     {.name = "peer_bit_flipped",
-     .sentence = "of a copy of 1,000,000,000 bits one bit is flipped",
+     .sentence = "one bit of a copy of 1,000,000,000 bits is flipped",
      .after = flip_bit},
     {.name = "peer_kernel_short",
      .sentence = "kernels that load, store or change another device's memory omit the last byte",
@@ -130,7 +130,7 @@ const struct hyp_fault peer_faults[] = {
      .sentence = "the runtime's copies between devices take a tenth longer",
      .before = copy_a_tenth_more},
     {.name = "peer_read_only_ignored",
-     .sentence = "memory that is to be read only may be written in the other process"},
+     .sentence = "read-only memory can be written in the other process"},
     {.name = NULL}};
 
 bool peer_fault_is(const struct hyp_attack *attack, const char *name) {

@@ -18,7 +18,7 @@ enum peer_order_kind {
     PEER_OPEN_TWICE,  /* the same, but it is opened twice, and compared after the first close */
     PEER_HOLD,        /* open memory, compare, and keep it open until PEER_READ_HELD */
     PEER_READ_HELD,   /* compare what is held, and close it */
-    PEER_WAIT,        /* open memory and an event, and copy behind the event */
+    PEER_WAIT,        /* open memory and an event, and copy after the event */
     PEER_EXPORT,      /* allocate, write the pattern, and answer with a handle */
     PEER_EXPORT_FD,   /* the same with a file descriptor of mapped memory */
     PEER_IMPORT_FD,   /* map memory of a file descriptor, compare, overwrite if asked to */
@@ -37,7 +37,7 @@ struct peer_order {
     int other_device;     /* of PEER_DENIED_LOAD */
     uint64_t seed, bytes;
     uint64_t offset; /* of the bytes in the memory */
-    uint64_t whole;  /* size of the memory behind a file descriptor */
+    uint64_t whole;  /* size of the memory of a file descriptor */
     struct peer_handle memory, event;
 };
 
@@ -53,7 +53,7 @@ struct peer_answer {
 /* Sends `bytes` bytes and, unless it is -1, a file descriptor. */
 bool peer_send(int socket, const void *message, size_t bytes, int file);
 
-/* Receives exactly `bytes` bytes, and a file descriptor or -1, within so many seconds. */
+/* Receives exactly `bytes` bytes, and a file descriptor or -1, within this many seconds. */
 bool peer_receive(int socket, void *message, size_t bytes, int *file, int seconds);
 
 #endif

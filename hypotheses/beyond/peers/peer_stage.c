@@ -85,8 +85,8 @@ static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     if (driver->cuDeviceCanAccessPeer(&can, (CUdevice)user, (CUdevice)owner) != CUDA_SUCCESS ||
         can == 0) {
         hyp_attack_note(stage->attack,
-                        "not tested: device %zu cannot access the memory of device %zu: the "
-                        "driver says so",
+                        "not tested: the driver reports that device %zu cannot access the "
+                        "memory of device %zu",
                         user, owner);
         return true;
     }
@@ -106,7 +106,7 @@ static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     if (!stage->has_atomics[user][owner]) {
         hyp_attack_note(stage->attack,
                         "not tested: atomic operations of device %zu on device %zu: the driver "
-                        "says that the link has none",
+                        "reports none for the link",
                         user, owner);
     }
     return true;
@@ -253,11 +253,11 @@ static bool check_bytes(struct peer_stage *stage, const struct peer_area *area, 
 bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, size_t offset,
                      uint64_t seed, size_t bytes, unsigned char poison, const char *way) {
     const size_t begin = PEER_GUARD + offset, end = begin + bytes;
-    const size_t behind =
+    const size_t after =
         whole_bytes(area) - end < PEER_GUARD ? whole_bytes(area) - end : PEER_GUARD;
     return check_bytes(stage, area, begin, seed, bytes, poison, way) &&
            check_guard(stage, area, begin - PEER_GUARD, PEER_GUARD, poison, way, "before") &&
-           check_guard(stage, area, end, behind, poison, way, "behind");
+           check_guard(stage, area, end, after, poison, way, "after");
 }
 
 bool peer_area_check_whole(struct peer_stage *stage, const struct peer_area *area, uint64_t seed,

@@ -48,7 +48,7 @@ struct peer_area {
     struct peer_device *device;
     struct tol_buffer *buffer; /* NULL: a mapping */
     struct peer_mapping mapping;
-    CUdeviceptr address; /* of the bytes, behind the guard */
+    CUdeviceptr address; /* of the bytes, after the guard */
     size_t bytes;
 };
 
@@ -64,7 +64,7 @@ bool peer_area_send(struct peer_stage *stage, const struct peer_area *area, size
                     uint64_t seed, size_t bytes);
 
 /* Checks on the host that the pattern of seed is at offset, and that up to a guard's size before
- * and behind it every byte is `poison`. way names the trial in the message. */
+ * and after it every byte is `poison`. way names the trial in the message. */
 bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, size_t offset,
                      uint64_t seed, size_t bytes, unsigned char poison, const char *way);
 

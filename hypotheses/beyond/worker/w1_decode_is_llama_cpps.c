@@ -22,7 +22,7 @@ static const struct {
 
 enum { MODELS = sizeof models / sizeof models[0], PROMPTS = 8, QUICK_PROMPT = 40 };
 
-/* Each position of short prompts; of long ones, those behind pieces of drawn lengths. */
+/* Each position of short prompts; of long ones, the positions after pieces of random lengths. */
 static bool check_prompt(struct hyp_attack *attack, const struct worker_stage *stage,
                          struct tol_session *session, const struct worker_prompt *prompt,
                          double *worst) {
@@ -108,7 +108,7 @@ static void check_model(struct hyp_attack *attack, size_t index) {
     ok = ok && HYP_CHECK(attack,
                          worker_record_begin(&record, text, bytes) &&
                              record.vocabulary == stage.vocabulary && record.prompts <= PROMPTS,
-                         "%s is no record of the model", path);
+                         "%s is not a record of the model", path);
     for (uint32_t i = 0; ok && i < record.prompts; i++) {
         struct worker_prompt *prompt = &d.prompts[d.count];
         ok = HYP_CHECK(attack, worker_record_next(&record, prompt), "%s ends early", path);
@@ -122,7 +122,7 @@ static void check_model(struct hyp_attack *attack, size_t index) {
         hyp_attack_measure(attack, worst / models[index].bound, "%s", name);
         hyp_attack_note(attack,
                         "%s: logits within %.3g of the largest, %zu greedy tokens the same, %zu "
-                        "texts part at a near-tie",
+                        "texts diverge at a near-tie",
                         name, worst, d.same, d.ties);
     }
     while (d.count > 0) tol_session_destroy(d.sessions[--d.count]);

@@ -8,7 +8,7 @@
 
 enum { LONG_SESSIONS = 6, LONG_STEPS = 4, LONG_MAX = 90, SHARED = 50 };
 
-/* What a session gets: tokens, and the bits of the logits behind its prompt, by their sum. */
+/* What a session gets: tokens, and the bits of the logits after its prompt, as a sum. */
 struct long_outcome {
     int tokens[LONG_STEPS];
     uint64_t sum;
@@ -89,13 +89,13 @@ HYP_ATTACK(w2, long_prompts_are_the_same_however_they_are_computed) {
     if (!ok || !worker_stage_begin(attack, "qwen3-q5_k_m", &options, &stage)) return;
     ok = play_long_together(attack, &stage, trials, together);
     tol_loaded_stats(stage.loaded, &stats);
-    HYP_CHECK(attack, !ok || stats.reused > 0, "no session shared a beginning");
+    HYP_CHECK(attack, !ok || stats.reused > 0, "no session shared a prefix");
     for (size_t i = 0; ok && i < LONG_SESSIONS; i++) {
         HYP_CHECK(attack, alone[i].sum == together[i].sum,
-                  "session %zu: the bits of the logits behind its prompt differ", i);
+                  "session %zu: the bits of the logits after its prompt differ", i);
         for (size_t step = 0; step < LONG_STEPS; step++) {
             HYP_CHECK(attack, alone[i].tokens[step] == together[i].tokens[step],
-                      "session %zu: token %zu is %d, and alone it is %d", i, step,
+                      "session %zu: token %zu is %d, but alone it is %d", i, step,
                       together[i].tokens[step], alone[i].tokens[step]);
         }
     }

@@ -119,7 +119,7 @@ static void compare(struct hyp_attack *attack, const struct outcome *got,
                     const struct outcome *expected, size_t which, const char *what) {
     for (size_t i = 0; i < STEPS; i++) {
         HYP_CHECK(attack, got->tokens[i] == expected->tokens[i],
-                  "session %zu %s: token %zu is %d, and alone it is %d", which, what, i,
+                  "session %zu %s: token %zu is %d, but alone it is %d", which, what, i,
                   got->tokens[i], expected->tokens[i]);
         HYP_CHECK(attack, got->sums[i] == expected->sums[i],
                   "session %zu %s: the bits of the logits of token %zu differ", which, what, i);

@@ -23,7 +23,7 @@ static bool begin_session(struct hyp_attack *attack, const struct worker_stage *
 
 /* ---- residency ---- */
 
-/* What the hooks below do, with those of the saboteur behind them. */
+/* What the hooks below do; the saboteur's hooks run after them. */
 static struct {
     struct tol_interpose_options saboteur;
     uint64_t questions;  /* about addresses, so far */
@@ -84,7 +84,7 @@ HYP_ATTACK(w3, weights_in_host_memory_are_refused) {
         HYP_REFUSED(attack, tol_model_load(stage.model, attack->context, NULL, &stage.loaded),
                     TOL_NOT_RESIDENT, "not in the device's own memory");
         HYP_CHECK(attack, staged.host == NULL || stage.loaded != NULL,
-                  "the memory of a model that was not loaded was not given back");
+                  "the memory of a model that was not loaded was not freed");
         worker_stage_end(&stage);
         staged.host_bytes = 0;
         HYP_OK(attack, tol_model_open(path, &stage.model));
@@ -103,12 +103,12 @@ HYP_ATTACK(w3, each_tensor_and_page_counts) {
         begin_session(attack, &stage, &session)) {
         staged.questions = 0;
         HYP_OK(attack, tol_loaded_is_resident(stage.loaded, &resident));
-        HYP_CHECK(attack, resident, "a model that is on the device is said not to be");
+        HYP_CHECK(attack, resident, "a model on the device is reported as not resident");
         const uint64_t questions = staged.questions;
         size_t tensors = 0;
         while (tol_gguf_tensor_at(tol_model_file(stage.model), tensors) != NULL) tensors++;
         HYP_CHECK(attack, questions > tensors,
-                  "the driver was asked %llu times about %zu "
+                  "the driver got %llu queries about %zu "
                   "tensors",
                   (unsigned long long)questions, tensors);
         const uint64_t step = attack->session.full ? 1 : 3;
@@ -117,7 +117,7 @@ HYP_ATTACK(w3, each_tensor_and_page_counts) {
             staged.lied_about = i;
             HYP_OK(attack, tol_loaded_is_resident(stage.loaded, &resident));
             HYP_CHECK(attack, !resident,
-                      "address %llu of %llu is host memory, and the model is said to be resident",
+                      "address %llu of %llu is host memory, but the model is reported as resident",
                       (unsigned long long)i, (unsigned long long)questions);
         }
         staged.lied_about = 0;
@@ -148,10 +148,10 @@ HYP_ATTACK_WITH(w3, what_is_held_is_what_the_driver_gave, .ledger = true) {
             const uint64_t own = stats.weight_bytes + stats.scratch_bytes;
             HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
             HYP_CHECK(attack, held_by(&health) - buffers == own,
-                      "the model says %llu bytes, and the runtime's ledger has %llu",
+                      "the model reports %llu bytes, and the runtime's ledger %llu",
                       (unsigned long long)own, (unsigned long long)(held_by(&health) - buffers));
             HYP_CHECK(attack, hyp_ledger_read().bytes - driver == own,
-                      "the model says %llu bytes, and the driver gave %llu",
+                      "the model reports %llu bytes, and the driver allocated %llu",
                       (unsigned long long)own,
                       (unsigned long long)(hyp_ledger_read().bytes - driver));
         }
@@ -168,10 +168,10 @@ HYP_ATTACK_WITH(w3, what_is_held_is_what_the_driver_gave, .ledger = true) {
         tol_session_destroy(session);
         worker_stage_end(&stage);
         HYP_CHECK(attack, hyp_ledger_read().bytes == before_all,
-                  "%llu bytes were not given back to the driver",
+                  "%llu bytes were not freed",
                   (unsigned long long)(hyp_ledger_read().bytes - before_all));
         HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
-        HYP_CHECK(attack, held_by(&health) == buffers, "the runtime's ledger keeps %llu bytes",
+        HYP_CHECK(attack, held_by(&health) == buffers, "the runtime's ledger still has %llu bytes",
                   (unsigned long long)(held_by(&health) - buffers));
     }
 }
@@ -191,7 +191,7 @@ static void write_nowhere(struct hyp_attack *attack) {
         (void)tol_launch(stream, kernel, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, 0},
                          (struct tol_arguments){3, values, sizes});
         const tol_status status = tol_stream_synchronize(stream);
-        HYP_CHECK(attack, status != TOL_OK, "a write to %#llx is said to have succeeded",
+        HYP_CHECK(attack, status != TOL_OK, "a write to %#llx is reported as success",
                   (unsigned long long)address);
     }
     tol_stream_destroy(stream);
@@ -216,17 +216,17 @@ HYP_ATTACK(w3, a_lost_context_is_said_to_be_lost) {
     if (stage_context(attack) && worker_stage_begin(attack, "llama-f32", NULL, &stage) &&
         begin_session(attack, &stage, &session)) {
         HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
-        HYP_CHECK(attack, health.is_healthy, "a context that is well is complained of: %s",
+        HYP_CHECK(attack, health.is_healthy, "a healthy context is reported as unhealthy: %s",
                   health.complaint);
         lose_context(attack);
         HYP_CHECK(attack, tol_session_step(session, &token) != TOL_OK,
-                  "a lost context gave token %d", token);
+                  "a lost context produced token %d", token);
         HYP_REFUSED(attack, tol_session_step(session, &token), TOL_POISONED, "");
         HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
         HYP_CHECK(attack, !health.is_healthy && health.is_lost && health.complaint[0] != '\0',
-                  "a lost context is said to be well");
+                  "a lost context is reported as healthy");
         const tol_status asked = tol_loaded_is_resident(stage.loaded, &resident);
-        HYP_CHECK(attack, asked != TOL_OK, "a lost context answers where memory lies");
+        HYP_CHECK(attack, asked != TOL_OK, "a lost context answers a query about memory");
         staged.is_lost = false; /* what it has can be given back */
     }
     tol_session_destroy(session);

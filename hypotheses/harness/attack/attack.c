@@ -255,9 +255,9 @@ static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants
         setenv("TOLLENS_SOFT_GRANULARITY", wants->soft_granularity, 0);
     }
     if (wants->soft_devices != NULL) setenv("TOLLENS_SOFT_DEVICES", wants->soft_devices, 0);
-    /* A driver has 8 queues to a GPU unless the environment asks for more before it starts, and a
-     * ninth stream's work waits behind another's. Not for all: with 32 a context took 0.8 s on an
-     * H200, and 0.16 s without, for each attack. */
+    /* A driver has 8 queues to a GPU unless the environment requests more before it starts; the
+     * work of a ninth stream waits for another stream's. Only for attacks that need it: with 32
+     * queues, creating a context takes several times as long. */
     if (wants->many_queues) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     tol_status status = hyp_session_open(&attack->kind, &attack->driver);
     if (status != TOL_OK) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char queues[32]; /* what the driver was told before it began; "" for nothing */
+static char queues[32]; /* the environment's value before the driver began; "" for none */
 
 static void look(struct hyp_attack *attack) {
     const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -26,7 +26,7 @@ static const char *queues_of(struct hyp_attack_wants wants, const char *given) {
     return queues;
 }
 
-/* Goal: queues cost time to make, so only who needs them has them. */
+/* Goal: queues take time to create, so only attacks that need them have them. */
 Test(attack, more_queues_are_had_by_who_wants_them_alone) {
     cr_assert_str_eq(queues_of((struct hyp_attack_wants){.counted = false}, NULL), "");
     cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, NULL), "32");

@@ -45,7 +45,7 @@ static void report_progress(void *user, double share) {
     hyp_attack_progress_finding(user, share, finding);
 }
 
-/* Runs the sampler with the stack moved by so many bytes; a write keeps the array. */
+/* Runs the sampler with the stack moved by this many bytes; a write keeps the array. */
 static bool run_moved(const struct hyp_pair *pair, struct hyp_attack *attack, size_t bytes) {
     volatile char moved[bytes + 1];
     moved[0] = moved[bytes] = 0;

@@ -71,7 +71,7 @@ double hyp_concurrent_kernels_batch(void *user, enum hyp_side side, unsigned cal
     return ok ? (double)(hyp_clock_ns() - begin) : -1;
 }
 
-/* Finds how many steps take about so long, by kernels on one stream. */
+/* Finds the number of steps that take about this long, with kernels on one stream. */
 static bool find_steps(struct hyp_concurrent_kernels *g, double kernel_us) {
     g->steps = FIRST_STEPS;
     size_t chunk_bytes = g->chunk_bytes;
@@ -151,7 +151,7 @@ bool hyp_concurrent_kernels_begin(struct hyp_attack *attack, unsigned kernels, d
     return true;
 }
 
-/* How many of the spans share a moment: at each beginning, those that have begun and not ended. */
+/* The largest number of spans at one moment: at each beginning, those that have not ended. */
 static unsigned most_at_once(const uint64_t *spans, unsigned count) {
     unsigned most = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -164,7 +164,8 @@ static unsigned most_at_once(const uint64_t *spans, unsigned count) {
     return most > 0 ? most : 1;
 }
 
-/* A line a kernel, for the reports to draw: its stream, and when it ran by the device's timer. */
+/* One line per kernel, for the reports to draw: its stream, and when it ran by the device's
+ * timer. */
 static void write_spans(const struct hyp_concurrent_kernels *g, enum hyp_side side,
                         const uint64_t *spans) {
     char path[1024];

@@ -29,16 +29,16 @@ struct hyp_concurrent_kernels {
 bool hyp_concurrent_kernels_begin(struct hyp_attack *attack, unsigned kernels, double kernel_us,
                                   size_t chunk_bytes, struct hyp_concurrent_kernels *concurrent);
 
-/* For hyp_pair.batch: all kernels, calls times, and the wait for them. The baseline has a stream
- * for each kernel and the subject one for all: so the ratio is what the streams gain. */
+/* For hyp_pair.batch: all kernels, calls times, and the wait for them. The baseline has one stream
+ * per kernel and the subject one for all, so the ratio is the speedup by streams. */
 double hyp_concurrent_kernels_batch(void *user, enum hyp_side side, unsigned calls);
 
-/* Runs a side once and looks at who ran beside whom: how many at most at one moment. On one stream
- * it is a violation if it was more than one. Keeps who ran when in the evidence, as a table. */
+/* Runs a side once and counts the kernels that ran at the same time. On one stream, more than one
+ * is a violation. Writes the times of each kernel to the evidence, as a table. */
 unsigned hyp_concurrent_kernels_at_once(struct hyp_concurrent_kernels *concurrent,
                                         enum hyp_side side);
 
-/* Holds every thread's sum, and every copied chunk, against what was launched. */
+/* Compares every thread's sum, and every copied chunk, with what was launched. */
 void hyp_concurrent_kernels_end(struct hyp_concurrent_kernels *concurrent);
 
 #endif

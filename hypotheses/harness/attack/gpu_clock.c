@@ -4,7 +4,7 @@
 #include "gpu_clock.h"
 
 double hyp_gpu_clock_mhz(struct hyp_attack *attack, uint64_t wait_ns) {
-    static struct tol_kernel *kernel; /* lives as long as the attack, which is this process */
+    static struct tol_kernel *kernel; /* never destroyed: the attack is this process */
     tol_auto_stream struct tol_stream *stream = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
     uint64_t counted[2] = {0, 0}; /* cycles, nanoseconds */

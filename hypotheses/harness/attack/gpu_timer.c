@@ -1,5 +1,5 @@
 /*
- * Gate, cover, events; then the gate is opened and the events are asked.
+ * Queues a gate, a cover and events, then opens the gate and reads the events.
  */
 #include "gpu_timer.h"
 
@@ -100,12 +100,12 @@ double hyp_gpu_timer_run(struct hyp_gpu_timer *timer, unsigned calls,
         }
     }
     bool ok = queue_all(timer, calls, queue, user);
-    /* Opened whatever happened: nothing may stay behind a closed gate. */
+    /* Opened in any case: no work may remain queued after a closed gate. */
     if (words != NULL) words[0] = 1;
     ok = HYP_OK(attack, tol_stream_synchronize(timer->stream)) && ok;
     if (ok && words != NULL) {
         ok = HYP_CHECK(attack, words[1] == 0,
-                       "the gate timed out after %.1f s: the work queued behind it waited for the "
+                       "the gate timed out after %.1f s: the work queued after it waited for the "
                        "device or exceeded its queue",
                        (double)timer->gate_limit_ns * 1e-9);
     }

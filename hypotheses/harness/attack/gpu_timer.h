@@ -48,8 +48,8 @@ double hyp_gpu_timer_run(struct hyp_gpu_timer *timer, unsigned calls,
 
 void hyp_gpu_timer_end(struct hyp_gpu_timer *timer);
 
-/* How many buffers of so many bytes to rotate through, so that none is still in the L2 cache
- * when it is used again: at least 2, at most 256. */
+/* The number of buffers of this size to rotate through, so that none is still in the L2 cache when
+ * it is used again: at least 2, at most 256. */
 unsigned hyp_gpu_rotation(const struct tol_device *device, size_t bytes);
 
 #endif

@@ -30,7 +30,7 @@ static void begin(void) {
 }
 TestSuite(gpu_timer, .init = begin);
 
-/* A gate stays closed as long as a busy machine may need to queue what is behind it. */
+/* A gate stays closed as long as a busy machine may need to queue the work after it. */
 static void start(struct hyp_gpu_timer *timer, bool is_gated, bool is_cold) {
     cr_assert(hyp_gpu_timer_begin(&attack, is_gated, is_cold, timer), "%s", tol_message());
     timer->gate_limit_ns = 30000000000;
@@ -46,7 +46,7 @@ static bool queue_tick(void *user, struct tol_stream *stream, unsigned call) {
     return tol_launch(stream, tick, tol_launch_linear(1, 1), TOL_ARGUMENTS(address)) == TOL_OK;
 }
 
-/* Goal: behind a gate nothing runs before all is queued. Method: queueing takes its time, and the
+/* Goal: after a gate nothing runs before all is queued. Method: queueing takes its time, and the
  * work counts where the host can see it. */
 Test(gpu_timer, a_gate_holds_until_all_is_queued) {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -56,7 +56,7 @@ Test(gpu_timer, a_gate_holds_until_all_is_queued) {
         *counted = seen_early = 0;
         double ns = hyp_gpu_timer_run(&timer, 20, queue_tick, &pause);
         cr_assert(ns >= 0, "%g: %s", ns, tol_message());
-        cr_assert(seen_early == 0, "something ran behind a closed gate");
+        cr_assert(seen_early == 0, "something ran after a closed gate");
         cr_assert(*counted == 20, "%u", *counted);
     }
     hyp_gpu_timer_end(&timer);
@@ -70,7 +70,7 @@ Test(gpu_timer, without_a_gate_all_calls_are_made) {
     hyp_gpu_timer_end(&timer);
 }
 
-/* A call that is queued once the gate gave up, whenever its thread comes to that. */
+/* A call that is queued after the gate has timed out, whenever its thread runs. */
 static bool queue_overdue(void *user, struct tol_stream *stream, unsigned call) {
     const struct timespec pause = {.tv_nsec = 1000000};
     void *data = NULL;
@@ -79,7 +79,7 @@ static bool queue_overdue(void *user, struct tol_stream *stream, unsigned call) 
     return queue_tick(NULL, stream, call);
 }
 
-/* A gate that gave up makes the time worthless, and nothing hangs. */
+/* After a gate has timed out, the time is invalid and nothing hangs. */
 Test(gpu_timer, a_gate_that_opened_by_itself_gives_no_time, .timeout = 120) {
     struct hyp_gpu_timer timer;
     start(&timer, true, false);

@@ -1,5 +1,5 @@
 /*
- * Ladders are read, and what is none is refused with a sentence.
+ * Ladders are read; anything else is rejected with a sentence.
  */
 #include "files/atomic_file.h"
 #include "harness/claim.h"

@@ -100,7 +100,7 @@ static bool launch_subject(struct hyp_launcher *l, unsigned calls) {
     return status == TOL_OK;
 }
 
-/* How many launches a saboteur adds to a batch: the shares of batches add up. */
+/* The number of launches that a saboteur adds to a batch; fractions carry over to the next one. */
 static unsigned extra(struct hyp_launcher *l, unsigned calls) {
     l->extra_owed += calls * l->extra_share;
     unsigned now = (unsigned)l->extra_owed;

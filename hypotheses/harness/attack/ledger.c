@@ -1,5 +1,5 @@
 /*
- * A table of what was given, by address or handle: open addressing, with no gaps left behind.
+ * A table of what the driver allocated, by address or handle: open addressing without gaps.
  */
 #include "harness/ledger.h"
 
@@ -49,7 +49,7 @@ static void take(uint64_t key) {
     }
     ledger.sums.bytes -= ledger.entries[hole].bytes;
     ledger.sums.unmade++;
-    /* Those behind move up, unless that would put them before their place. */
+    /* Later entries move up, unless that would put them before their place. */
     for (size_t i = (hole + 1) % ROOM; ledger.entries[i].key != 0; i = (i + 1) % ROOM) {
         size_t home = place_of(ledger.entries[i].key);
         if ((i - home) % ROOM < (i - hole) % ROOM) continue;

@@ -16,8 +16,8 @@
 static struct tol_driver *driver;
 static struct tol_context *context;
 
-/* Opens a context behind a ledger, and behind a saboteur where one is named. */
-static void open_behind(const char *saboteur) {
+/* Opens a context with a ledger, and with a saboteur if one is named. */
+static void open_with(const char *saboteur) {
     struct tol_interpose_options options = {.before = NULL};
     cr_assert(saboteur == NULL || hyp_sabotage_hooks(saboteur, &options), "%s", hyp_error());
     hyp_ledger_open(&options);
@@ -41,7 +41,7 @@ static size_t free_bytes(void) {
 Test(ledger, what_is_given_and_got_back_is_written_down) {
     enum { BUFFERS = 3000, UNIT = 512 };
     static struct tol_buffer *buffers[BUFFERS];
-    open_behind(NULL);
+    open_with(NULL);
     uint64_t bytes = 0;
     const size_t before = free_bytes();
     for (size_t i = 0; i < BUFFERS; i++) {
@@ -65,7 +65,7 @@ Test(ledger, what_is_given_and_got_back_is_written_down) {
 }
 
 Test(ledger, a_refusal_is_a_call_and_no_memory) {
-    open_behind(NULL);
+    open_with(NULL);
     struct tol_buffer *buffer = NULL;
     cr_assert(tol_buffer_create(context, free_bytes() + 1, 1, &buffer) == TOL_OUT_OF_DEVICE_MEMORY);
     struct hyp_ledger ledger = hyp_ledger_read();
@@ -73,7 +73,7 @@ Test(ledger, a_refusal_is_a_call_and_no_memory) {
 }
 
 Test(ledger, what_a_saboteur_keeps_from_the_driver_stays_owed) {
-    open_behind("alloc_leak");
+    open_with("alloc_leak");
     for (int i = 0; i < 3; i++) {
         struct tol_buffer *buffer = NULL;
         cr_assert(tol_buffer_create(context, 1 << 20, 1, &buffer) == TOL_OK);
@@ -83,7 +83,7 @@ Test(ledger, what_a_saboteur_keeps_from_the_driver_stays_owed) {
 }
 
 Test(ledger, what_was_never_given_is_foreign) {
-    open_behind("oom_swallowed");
+    open_with("oom_swallowed");
     struct tol_buffer *buffer = NULL;
     cr_assert(tol_buffer_create(context, free_bytes() + 1, 1, &buffer) == TOL_OK);
     cr_assert(hyp_ledger_read().made == 0);
@@ -101,7 +101,7 @@ static struct hyp_attack attack_on(const char *saboteur) {
     return attack;
 }
 
-/* Walks over a pool, and gives it with all blocks freed. */
+/* Walks over a pool, and returns it with all blocks freed. */
 static struct hyp_walk walk_under(const char *saboteur, unsigned threads) {
     struct hyp_attack attack = attack_on(saboteur);
     struct hyp_walk walk = {.attack = &attack,
@@ -117,7 +117,7 @@ static struct hyp_walk walk_under(const char *saboteur, unsigned threads) {
 }
 
 Test(ledger, a_walk_measures_what_the_driver_gave) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_walk walk = walk_under(NULL, 1);
     cr_assert(walk.step == 400 && !walk.broken && walk.pool == NULL);
     cr_assert(walk.requested > 256 << 20 && walk.worst >= walk.final && walk.final >= 1);
@@ -128,13 +128,13 @@ Test(ledger, a_walk_measures_what_the_driver_gave) {
 
 /* Blocks of 5 MiB on average that share no pages of 2 MiB waste a MiB each. */
 Test(ledger, a_walk_over_a_wasteful_pool_is_measured_so) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_walk walk = walk_under("pool_shares_nothing", 1);
     cr_assert(walk.final > 1.15 && walk.worst >= walk.final, "%g %g", walk.final, walk.worst);
 }
 
 Test(ledger, the_same_seed_takes_the_same_walk) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_walk walk = walk_under(NULL, 1), again = walk_under(NULL, 1);
     cr_assert(walk.requested == again.requested && walk.final == again.final &&
               walk.worst == again.worst);
@@ -142,7 +142,7 @@ Test(ledger, the_same_seed_takes_the_same_walk) {
 
 /* A moment at which just the floor is live is one of those that count. */
 Test(ledger, the_floor_of_a_walk_counts) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_attack attack = attack_on(NULL);
     struct hyp_walk walk = {.attack = &attack,
                             .pool = hyp_walk_pool(&attack, tol_pool_default, 1, 0),
@@ -158,7 +158,7 @@ Test(ledger, the_floor_of_a_walk_counts) {
 Test(ledger, mixed_sizes_are_drawn_in_their_shares) {
     enum { SCALE = 1024, DRAWS = 2000 };
     unsigned small = 0, medium = 0, large = 0;
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_attack attack = attack_on(NULL);
     struct hyp_walk walk = {.attack = &attack,
                             .pool = hyp_walk_pool(&attack, tol_pool_default, SCALE, 0),
@@ -180,7 +180,7 @@ Test(ledger, mixed_sizes_are_drawn_in_their_shares) {
 
 /* Behind a call that failed there is nothing to be measured. */
 Test(ledger, a_walk_ends_where_a_call_fails) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_attack attack = attack_on(NULL);
     struct hyp_walk walk = {.attack = &attack,
                             .pool = hyp_walk_pool(&attack, tol_pool_default, 1, 64 << 20),
@@ -192,7 +192,7 @@ Test(ledger, a_walk_ends_where_a_call_fails) {
 }
 
 Test(ledger, a_steady_walk_keeps_below_what_it_may) {
-    open_behind(NULL);
+    open_with(NULL);
     struct hyp_attack attack = attack_on(NULL);
     struct hyp_walk walk = {.attack = &attack,
                             .pool = hyp_walk_pool(&attack, tol_pool_tight, 4, 0),

@@ -10,7 +10,7 @@
 enum { HYP_MODULE_LOADS_THREADS_MAX = 8 };
 
 struct hyp_module_load {
-    const char *text; /* with a NUL behind its bytes */
+    const char *text; /* with a NUL after its bytes */
     size_t bytes;
     /* What came of it: */
     struct tol_module *module; /* the caller destroys it; NULL unless status is TOL_OK */
@@ -19,7 +19,7 @@ struct hyp_module_load {
     char message[1000]; /* of the thread that failed; "" after success */
 };
 
-/* Loads all, the longest text first, with as many threads as there are processors, at most
+/* Loads all, the longest text first, with one thread per processor, at most
  * HYP_MODULE_LOADS_THREADS_MAX. */
 void hyp_module_loads(struct tol_context *context, struct hyp_module_load *loads, size_t count);
 

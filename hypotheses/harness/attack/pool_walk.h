@@ -21,7 +21,7 @@ struct hyp_walk {
     enum hyp_walk_sizes sizes;
     uint64_t scale;          /* divides the sizes; 0 is 1 */
     uint64_t least, most;    /* of uniform sizes in bytes, before scaling; most is exclusive */
-    uint64_t floor_bytes;    /* the worst moment needs at least so many live bytes */
+    uint64_t floor_bytes;    /* the worst moment needs at least this many live bytes */
     const char *csv;         /* the name of the file (walk_csv.h); NULL: none */
     unsigned samples;        /* lines in the file; 0 is 1000 */
     double final, worst;     /* ratios; worst is 0 if the floor was never reached */
@@ -32,8 +32,8 @@ struct hyp_walk {
     struct hyp_walk_state *state;
 };
 
-/* Takes steps. Of a hundred, so many allocate while at most most_live bytes are live (0: no limit);
- * the others free a random block. May be called again. */
+/* Takes steps. allocate_percent of them allocate while at most most_live bytes are live (0: no
+ * limit); the others free a random block. May be called again. */
 void hyp_walk_steps(struct hyp_walk *walk, uint64_t steps, unsigned allocate_percent,
                     uint64_t most_live);
 

@@ -1,49 +1,18 @@
 /*
- * The hooks of rare faults. One fault is installed in a process, so one count of calls is enough.
+ * The hooks of rare faults, and their list.
  */
-#include "faults.h"
+#include "sabotage_rare.h"
+
+#include "rare_turn.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-static _Atomic uint64_t calls;
-static uint64_t every = 1, place;
-static double megabytes;
 
 /* The argument at a position, as a type. */
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
 
 #define IS(call, function) ((call)->index == TOL_DRIVER_INDEX_##function)
-
-/* SplitMix64's finalizer, as hyp_random; "FNV-1a" (Fowler, Noll and Vo) for the name. */
-static uint64_t mix(uint64_t z, const char *name) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name != '\0'; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    z = (z + 1) * 0x9e3779b97f4a7c15u ^ hash;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-void hyp_rare_begin(double one_in, uint64_t seed, const char *attack) {
-    atomic_store(&calls, 0);
-    every = one_in >= 1 ? (uint64_t)one_in : 1;
-    megabytes = one_in;
-    place = mix(seed, attack);
-}
-
-bool hyp_rare_now(void) {
-    return atomic_fetch_add(&calls, 1) % every == place % every;
-}
-
-bool hyp_rare_byte(uint64_t bytes, uint64_t period, uint64_t *at) {
-    const uint64_t before = atomic_fetch_add(&calls, bytes);
-    if (period == 0) return false;
-    *at = (place % period + period - before % period) % period;
-    return *at < bytes;
-}
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -88,13 +57,14 @@ static void flip_bit(struct tol_interpose_call *call, void *user) {
     (void)user;
     const bool is_async = IS(call, cuMemcpyHtoDAsync_v2);
     if ((!is_async && !IS(call, cuMemcpyHtoD_v2)) || call->result != CUDA_SUCCESS) return;
-    const uint64_t bytes = ARGUMENT(call, 2, size_t), period = (uint64_t)(megabytes * (1 << 20));
+    const uint64_t bytes = ARGUMENT(call, 2, size_t),
+                   period = (uint64_t)(hyp_sabotage_given() * (1 << 20));
     if (!hyp_rare_byte(bytes, period, &at)) return;
     if (is_async) (void)call->driver->cuStreamSynchronize(ARGUMENT(call, 3, CUstream));
     for (; at < bytes; at += period) {
         const CUdeviceptr address = ARGUMENT(call, 0, CUdeviceptr) + at;
         if (call->driver->cuMemcpyDtoH_v2(&byte, address, 1) != CUDA_SUCCESS) return;
-        byte ^= (unsigned char)(1u << (place >> 61));
+        byte ^= (unsigned char)(1u << hyp_rare_bit());
         (void)call->driver->cuMemcpyHtoD_v2(address, &byte, 1);
     }
 }
@@ -119,7 +89,7 @@ static void accept_module(struct tol_interpose_call *call, void *user) {
     call->result = call->driver->cuModuleLoadData(ARGUMENT(call, 0, CUmodule *), decoy);
 }
 
-/* The last line of text that has a letter or a digit goes. */
+/* Removes the last line that has a letter or a digit. */
 static void lose_last_line(char *log) {
     size_t end = strlen(log);
     while (end > 0 && (unsigned char)log[end - 1] <= ' ') end--;
@@ -151,7 +121,7 @@ static void leak_memory(struct tol_interpose_call *call, void *user) {
     if ((IS(call, cuMemFree_v2) || IS(call, cuMemRelease)) && hyp_rare_now()) skip(call);
 }
 
-/* A block of the least size that there can be, instead of the error. */
+/* A block of the smallest possible size, instead of the error. */
 static void swallow_oom(struct tol_interpose_call *call, void *user) {
     enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
@@ -168,10 +138,10 @@ static void swallow_oom(struct tol_interpose_call *call, void *user) {
 
 static void give_blocks_of_their_own(struct tol_pool_options *options) {
     options->guard_one_in = (unsigned)hyp_sabotage_given();
-    options->magazine_max_bytes = 0; /* every block is one that no magazine serves */
+    options->magazine_max_bytes = 0; /* no block comes from a magazine */
 }
 
-/* The pool takes memory in steps of a share of what is in use, and trims that much less. */
+/* The pool allocates memory in steps of a share of what is in use, and trims less by that share. */
 static void hold_more(struct tol_pool_options *options) {
     const double share = hyp_sabotage_given() / 100;
     options->grow_share = options->grow_share + share < 1 ? options->grow_share + share : 1;

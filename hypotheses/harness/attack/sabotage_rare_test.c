@@ -1,9 +1,11 @@
 /*
  * Rare faults: one in every N calls of its kind, where the seed says, and what its sentence says.
  */
-#include "faults.h"
+#include "rare_turn.h"
 #include "files/atomic_file.h"
+#include "sabotage_rare.h"
 #include "sabotage_scene.h"
+#include "harness/sabotage.h"
 #include "harness/session.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens a context behind a saboteur, with a seed. */
+/* Opens a context under a saboteur, with a seed. */
 static void open_under(const char *name, uint64_t seed) {
     hyp_sabotage_place(seed, "attack");
     scene_open(name);
@@ -153,7 +155,7 @@ Test(rare, one_copy_on_the_device_in_four_is_skipped) {
     tol_buffer_destroy(buffer);
 }
 
-/* How many of twelve loads of a text that is no PTX fail, and how many say where with a caret. */
+/* Of twelve loads of invalid PTX: the number that fail, and that show the place with a caret. */
 static void load_twelve(unsigned *failed, unsigned *carets) {
     static const char bad[] = ".version 6.0\n.target sm_70\n.address_size 33\n";
     *failed = *carets = 0;

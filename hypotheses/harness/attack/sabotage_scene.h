@@ -1,5 +1,5 @@
 /*
- * What tests of saboteurs share: a context of the soft device behind one, and launches that count.
+ * What tests of saboteurs share: a context of the soft device under one, and launches that count.
  */
 #ifndef HYP_SABOTAGE_SCENE_H
 #define HYP_SABOTAGE_SCENE_H
@@ -9,7 +9,7 @@
 extern struct tol_driver *scene_driver;
 extern struct tol_context *scene_context;
 
-/* Opens both behind a saboteur, and closes them; a test's .fini. */
+/* Opens both under a saboteur, and closes them; a test's .fini. */
 void scene_open(const char *saboteur);
 void scene_close(void);
 

@@ -92,7 +92,7 @@ static void *look_up(void *user) {
     return lookup->kernel;
 }
 
-/* How many kernels of one name four threads get that ask at once. */
+/* The number of kernels of one name that four threads get if they look it up at once. */
 static int count_kernels(void) {
     enum { THREADS = 4 };
     struct tol_module *module = NULL;
@@ -177,7 +177,7 @@ Test(sabotage, a_pools_memory_is_leaked_and_its_shortage_is_not_said) {
     tol_pool_destroy(pool);
 }
 
-/* How many allocations of the driver 20 blocks cost, each freed before the next: 6 MiB and 100
+/* The number of driver allocations for 20 blocks, each freed before the next: 6 MiB and 100
  * bytes in turns. */
 static uint64_t count_allocations(const char *name) {
     struct tol_pool_options options;

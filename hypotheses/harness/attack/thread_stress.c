@@ -17,7 +17,7 @@
 enum { LANES = 32, NAMES = 8, GUARD = 4, LIVE = 8, BATCH = 4, PATIENCE_S = 60, PAUSE = 16 };
 
 /* A number for a slot by the first lane, and one for the total by each lane. "plain" is what "mark"
- * would be if the total were not atomic: a saboteur gives it out instead. */
+ * would be if the total were not atomic: under a saboteur it is used instead. */
 static const char head[] = ".version 6.4\n.target sm_70\n.address_size 64\n",
                   kernel_text[] = ".visible .entry %s_%u(.param .u64 slot, .param .u64 total, "
                                   ".param .u32 value)\n{\n"
@@ -252,11 +252,10 @@ static void launch_all(struct member *m, const struct tol_kernel *kernel, bool *
     }
 }
 
-/* The one that holds its stream up queues nothing behind that until the others have passed. A
- * driver has fewer queues to a GPU than there may be streams, and what waits in a queue keeps back
- * what other streams have behind it in the same: on an H200 that happens now and then already with
- * two streams, by the driver's own calls as well (bench-streams shows it). It is no thread's
- * doing. */
+/* The thread whose stream is blocked queues nothing more until the others have passed. A driver has
+ * fewer queues to a GPU than there may be streams, and work that waits in a queue delays the later
+ * work of other streams in the same queue. On GPUs this happens now and then with two streams, with
+ * the driver's own calls too (bench-streams shows it); no thread causes it. */
 static void *pass_by(void *user) {
     struct member *m = user;
     struct scene *scene = m->scene;

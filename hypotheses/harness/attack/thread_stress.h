@@ -4,8 +4,8 @@
  *
  * Every launch adds a number to a slot of its own and one for each of its threads to a total that
  * all share, so a launch that is lost, made twice, or writes to a foreign place shows. Meanwhile
- * the threads load and unload modules, look kernels up, make and end events, take and give blocks
- * of one pool whose words must stay their own, and launch batches.
+ * the threads load and unload modules, look up kernels, create and destroy events, allocate and
+ * free blocks of one pool whose words must stay their own, and launch batches.
  *
  * It does not need Criterion: `tollens threads` runs it in its own process, for tools that watch a
  * process.
@@ -32,21 +32,21 @@ struct hyp_thread_stress {
                  [256]; /* the first violations, in words; "" past the end */
 };
 
-/* Runs them and waits for them. false: a thread did not end in time; it is left behind with what it
- * uses, and stress says so. */
+/* Runs them and waits for them. false: a thread did not end in time. It keeps running with what it
+ * uses, and stress reports it. */
 bool hyp_thread_stress_run(struct tol_context *context,
                            const struct hyp_thread_stress_options *options,
                            struct hyp_thread_stress *stress);
 
-/* Threads meet and look the same kernels up that nobody has looked up before, so many times: each
- * name must have one handle. */
+/* Threads meet and look up the same kernels, which nobody has looked up before: each name must have
+ * one handle. */
 bool hyp_thread_stress_look_up(struct tol_context *context,
                                const struct hyp_thread_stress_options *options,
                                struct hyp_thread_stress *stress);
 
-/* One thread's stream is held up by a host function, and those of the others must come to their
- * end meanwhile. Nothing is queued behind the host function until then: what waits there may hold a
- * queue of the driver's up that several streams share, which is not the threads' doing. */
+/* A host function blocks one thread's stream, and those of the others must finish meanwhile.
+ * Nothing is queued after the host function until then: it could block a queue of the driver that
+ * several streams share, which no thread causes. */
 bool hyp_thread_stress_pass_by(struct tol_context *context,
                                const struct hyp_thread_stress_options *options,
                                struct hyp_thread_stress *stress);

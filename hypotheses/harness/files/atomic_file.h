@@ -2,7 +2,7 @@
  * Atomic files: a file is written completely or not at all.
  *
  * A file is written under a temporary name, flushed to the disk and renamed. If the disk is full or
- * read-only, or the process is killed during the write, the old file stays, or no file; a partial
+ * read-only, or the process is killed during the write, the old file remains, or none; a partial
  * file never does. On failure a function returns false, and hyp_error() names the path.
  */
 #ifndef HYP_ATOMIC_FILE_H

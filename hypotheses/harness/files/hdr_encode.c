@@ -1,7 +1,7 @@
 /*
- * The V2 encoding: counts as ZigZag LEB128 with runs of zeros folded, behind a fixed header,
- * deflated, behind a second header, in Base64. All numbers in the headers are big-endian. Source:
- * HdrHistogram_py ENCODING.rst; AbstractHistogram.java (encodeIntoByteBuffer).
+ * The V2 encoding: a fixed header, then counts as ZigZag LEB128 with runs of zeros folded. This is
+ * deflated, preceded by a second header, and encoded in Base64. All numbers in the headers are
+ * big-endian. Source: HdrHistogram_py ENCODING.rst; AbstractHistogram.java (encodeIntoByteBuffer).
  */
 #include "hdr_encode.h"
 
@@ -81,7 +81,7 @@ static char *to_base64(const uint8_t *bytes, size_t count) {
     return text;
 }
 
-/* Returns the bytes written to out, which has room for length / 4 * 3; -1 for what is no Base64. */
+/* Returns the bytes written to out, at most length / 4 * 3; -1 if the text is not Base64. */
 static long from_base64(const char *text, size_t length, uint8_t *out) {
     size_t used = 0;
     if (length % 4 != 0) return -1;

@@ -1,11 +1,11 @@
 /*
- * A program for those who hold our histograms against other implementations' (ci/hdr_interop.py).
+ * A program to compare our histograms with those of other implementations (ci/hdr_interop.py).
  *
  *     hdr-interop make FILE       reads lines of a script and writes the histograms as a log
- *     hdr-interop buckets FILE    prints what a log has, whoever wrote it
+ *     hdr-interop buckets FILE    prints the contents of a log of any writer
  *
  *     new TAG LOWEST HIGHEST DIGITS    begins a histogram; the lines below are about it
- *     record VALUE COUNT               counts a value so many times
+ *     record VALUE COUNT               counts a value COUNT times
  *     correct VALUE INTERVAL           counts a value, and those that it held up
  *     add TAG, subtract TAG            another's counts
  *

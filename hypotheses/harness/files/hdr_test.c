@@ -93,7 +93,7 @@ Test(hdr, what_is_out_of_range_is_refused_and_not_counted) {
     tol_hdr_free(hdr);
 }
 
-/* What is behind the counts is none of them. */
+/* Bytes after the counts are not counts. */
 Test(hdr, only_its_counts_count) {
     struct tol_hdr *hdr = new_hdr();
     for (int64_t value = 1; value < 2000; value += 7) cr_assert(tol_hdr_record(hdr, value));
@@ -233,7 +233,7 @@ Test(hdr, an_encoding_of_none_that_can_be_is_bad_data) {
     cr_assert_eq(decode_of(1000, 1001, 3), TOL_HDR_BAD_DATA);
 }
 
-/* Goal: no text, however damaged, reads outside itself or is taken for a histogram. */
+/* Goal: no damaged text is accepted as a histogram or read outside its bounds. */
 Test(hdr, a_damaged_encoding_is_refused) {
     struct tol_hdr *hdr = new_hdr(), *back = NULL;
     for (int64_t value = 1; value < 1000000; value += 997) tol_hdr_record(hdr, value);

@@ -1,5 +1,5 @@
 /*
- * Manifest: every file with its size and checksum, however deep.
+ * Manifest: every file at any depth, with its size and checksum.
  */
 #include "atomic_file.h"
 #include "manifest.h"

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Copies as many whole characters of a UTF-8 text as fit in so many bytes, with a NUL behind them.
- * Half a character would make a text that no writer of JSON accepts. from may be NULL. */
+/* Copies the characters of a UTF-8 text that fit in bytes completely, and a final NUL. Half a
+ * character would make a text that no writer of JSON accepts. from may be NULL. */
 void hyp_text_copy(char *to, size_t bytes, const char *from);
 
 #endif

@@ -27,7 +27,7 @@ static char *to_base64(const uint8_t *bytes, size_t count) {
     return text;
 }
 
-/* The outer header in front of the compressed bytes. */
+/* The outer header before the compressed bytes. */
 static char *pack(const uint8_t *data, size_t size) {
     uLongf bytes = compressBound((uLong)size);
     uint8_t *packed = malloc(8 + bytes);

@@ -1,7 +1,7 @@
 /*
- * Fuzz target: the words of `tollens run` and the variables that it reads, a word a line; a line
- * TOLLENS_...=VALUE is a variable. They are understood or refused with a sentence. What is
- * understood means the same when the evidence's own record of the command is read.
+ * Fuzz target: the words of `tollens run` and the variables that it reads, one per line; a line
+ * TOLLENS_...=VALUE is a variable. They are accepted or rejected with a sentence. The command that
+ * the evidence records for accepted words chooses the same run.
  */
 #include "fuzz_input.h"
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_sense(&run, &options);
         char *command = hyp_run_options_command(count, words);
         FUZZ_HOLDS(command != NULL);
-        /* Words with blanks are not quoted in it, and empty ones not to be seen. */
+        /* It does not quote words with blanks, and empty ones are invisible in it. */
         bool is_plain = true;
         for (int i = 0; i < count; i++) {
             is_plain &= words[i][0] != '\0' && strchr(words[i], ' ') == NULL;

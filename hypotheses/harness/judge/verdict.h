@@ -59,8 +59,8 @@ struct hyp_verdict {
     size_t limit_count;
     struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
-    size_t planned_count;   /* of outcomes, once all seeds were tried; outcomes has room for it */
-    unsigned planned_seeds; /* so many */
+    size_t planned_count;   /* of outcomes after all seeds; the capacity of outcomes */
+    unsigned planned_seeds; /* their number */
     size_t left_out; /* attacks left out by --filter; if any, the claim cannot survive */
 };
 
@@ -73,22 +73,9 @@ const char *hyp_verdict_words(enum hyp_verdict_kind kind);
  * effect is too close to the threshold. */
 bool hyp_verdict_could_not_tell(const struct hyp_verdict *verdict);
 
-/* Judges the outcomes in verdict->outcomes. findings is the number of lines in the soft device's
- * own report: invalid accesses that no attack intended. */
-void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings, struct hyp_verdict *verdict);
-
 /* Sets the verdict of a claim that was not attacked. */
 void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* Judges the effects of a timed claim, if nothing else decided the verdict. */
-void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict *verdict);
-
-/*
- * Combines a falsified comparison with a second run of it. One run can be wrong by chance or by a
- * disturbed machine, so a fresh process must confirm it before the claim is falsified.
- */
-void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *second);
 
 /* Sets the kind, the code and the reason. */
 void hyp_verdict_set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,

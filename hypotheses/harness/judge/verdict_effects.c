@@ -4,7 +4,7 @@
  * One process is judged by its own interval. With several, each is one value, and they must agree
  * (decide.h). Any effect can falsify the claim; to survive, all must.
  */
-#include "verdict.h"
+#include "verdict_effects.h"
 
 #include <math.h>
 #include <stdio.h>

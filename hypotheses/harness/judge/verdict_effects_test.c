@@ -1,7 +1,7 @@
 /*
  * Verdicts of timed claims: what follows from effects, of one process or of six.
  */
-#include "verdict.h"
+#include "verdict_judge.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static void end(void) {
 }
 TestSuite(verdict_effects, .init = begin, .fini = end);
 
-/* One attack in so many processes, each with one sample and no effects yet. */
+/* One attack in this many processes, each with one sample and no effects yet. */
 static void begin_verdict(unsigned processes) {
     memset(&verdict, 0, sizeof verdict);
     verdict.processes = processes;

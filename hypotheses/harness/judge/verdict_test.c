@@ -1,7 +1,7 @@
 /*
  * Verdicts: what follows from outcomes, and that nothing else is ever a pass.
  */
-#include "verdict.h"
+#include "verdict_judge.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -156,7 +156,7 @@ Test(verdict, what_the_soft_device_objected_to_leaves_it_open) {
 
 static const struct hyp_words measured = {.number = 12, .is_measured = true};
 
-/* One attack that measured so much, after so many violations; NaN: it measured nothing. */
+/* One attack that measured this value, after this many violations; NaN: it measured nothing. */
 static struct hyp_verdict judge_measure(double value, unsigned violations) {
     struct hyp_verdict verdict = {.outcome_count = 2};
     hyp_claim_register(&measured);

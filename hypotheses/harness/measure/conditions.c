@@ -1,7 +1,7 @@
 /*
  * The clock's own step, the processor's pace, the kernel's count of switches, and NVML's word.
  *
- * NVML is looked for and not needed. Its functions are declared here as its manual gives them.
+ * NVML is optional. Its functions are declared here as its manual does.
  */
 #include "conditions.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* A batch must be so many steps of the clock long; clocks may change by these shares. */
+/* The least steps of the clock in a batch; the shares by which clock rates may change. */
 static const double TIMER_STEPS_MIN = 100, PACE_SHARE = 0.1, SM_SHARE = 0.1;
 
 /* Reasons for which a GPU is slower than it should be: nvmlClocksThrottleReasonSwPowerCap,
@@ -34,7 +34,7 @@ static double timer_step(void) {
     return least;
 }
 
-/* Each step needs the one before, so it takes as many cycles as there are steps times a constant:
+/* Each step depends on the previous one, so the cycles are the number of steps times a constant:
  * what is left is the length of a cycle. The least of several, since others only make it longer. */
 static double pace(void) {
     enum { STEPS = 100000, TURNS = 9 };
@@ -61,7 +61,8 @@ static void ask_nvml(const char *pci_bus_id, struct hyp_conditions *conditions) 
     void *library = dlopen(named != NULL && named[0] != '\0' ? named : "libnvidia-ml.so.1",
                            RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return;
-    /* POSIX lets an object pointer be taken for a function's; C does not say how to write it. */
+    /* POSIX allows the conversion of an object pointer to a function pointer; C has no syntax for
+     * it. */
     *(void **)&init = dlsym(library, "nvmlInit_v2");
     *(void **)&find = dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2");
     *(void **)&processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
@@ -71,7 +72,7 @@ static void ask_nvml(const char *pci_bus_id, struct hyp_conditions *conditions) 
     }
     unsigned count = 0;
     unsigned long long why = 0;
-    /* Without room for any it gives their number alone. */
+    /* Without a buffer it returns their number alone. */
     int result = processes != NULL ? processes(device, &count, NULL) : -1;
     if (result == SUCCESS || result == INSUFFICIENT_SIZE) conditions->gpu_processes = (int)count;
     if (reasons != NULL && reasons(device, &why) == SUCCESS) conditions->throttle = (long long)why;

@@ -2,7 +2,7 @@
  * Conditions: the state of the machine around a comparison, and whether it allowed a decision.
  *
  * They are read before the first block and after the last. A condition that is unknown, such as the
- * other processes on a GPU without NVML, is not judged, and the evidence says so.
+ * other processes on a GPU without NVML, is not judged, and the evidence notes it.
  */
 #ifndef HYP_CONDITIONS_H
 #define HYP_CONDITIONS_H

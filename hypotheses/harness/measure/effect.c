@@ -99,7 +99,7 @@ json_t *hyp_effect_pack(const struct hyp_effect *effect) {
                      pack_discarded(effect), "timing", pack_timing(&effect->timing));
 }
 
-/* A number, or what stands for one that is not known. */
+/* A number, or the value for an unknown one. */
 static double take(const json_t *object, const char *key, double unknown) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : unknown;
@@ -112,13 +112,13 @@ static void unpack_interval(const json_t *object, struct hyp_interval *interval)
                                       .spread = take(object, "spread", INFINITY)};
 }
 
-/* A count, as pack_discarded writes it; 0 where there is none, or nothing that can be one. */
+/* A count, as pack_discarded writes it; 0 if there is no valid one. */
 static unsigned take_count(const json_t *object, const char *key) {
     const double value = take(object, key, 0);
     return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;
 }
 
-/* The position of a text in a list of so many; the list's length where it is not in it. */
+/* The position of a text in a list; the list's length if it is not in it. */
 static size_t place(const char *text, const char *const *list, size_t length) {
     size_t i = 0;
     while (i < length && strcmp(text, list[i]) != 0) i++;

@@ -159,7 +159,7 @@ Test(conditions, each_that_is_unfit_has_a_code) {
     cr_assert_str_eq(judge(after, 5000), "");
 }
 
-/* What is not known speaks neither for nor against. */
+/* Unknown conditions neither allow nor forbid a verdict. */
 Test(conditions, what_is_not_known_is_left_out) {
     struct hyp_conditions after = fine;
     after.sm_mhz = 0;
@@ -179,7 +179,7 @@ Test(conditions, are_read_here) {
     json_decref(object);
 }
 
-/* NVML's stand-in beside this program; asked without room, it says how many there are. */
+/* NVML's stand-in beside this program; without a buffer, it returns the number of processes. */
 Test(conditions, processes_on_the_device_are_counted) {
     static const char *const words[] = {"others=0", "others=2 process=1000"};
     char path[4096] = "";

@@ -119,7 +119,7 @@ bool hyp_machine_write(const struct hyp_machine *machine, const char *folder) {
                   (int)machine->dirty, "compiler", machine->compiler, "begin_s", machine->begin_s);
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("the description of the machine is no text");
+    if (text == NULL) return hyp_fail("the description of the machine is not text");
     snprintf(path, sizeof path, "%s/machine.json", folder);
     bool ok = hyp_file_write(path, text);
     free(text);

@@ -2,8 +2,8 @@
  * Machine: the machine of a run, for machine.json.
  *
  * It describes what measurements depend on, and nothing that identifies a person or a place: no
- * host name, no user, no path. The device's UUID tells one GPU from another. A name of the machine
- * is there only if TOLLENS_NODE gives one, as those who test a fleet do.
+ * host name, no user, no path. The device's UUID tells one GPU from another. The machine's
+ * name is recorded only if TOLLENS_NODE sets it, as tests of a fleet do.
  */
 #ifndef HYP_MACHINE_H
 #define HYP_MACHINE_H

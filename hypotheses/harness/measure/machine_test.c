@@ -80,7 +80,7 @@ Test(machine, the_host_is_described) {
     struct hyp_machine machine = read_after("true");
     cr_assert(machine.processors > 0 && machine.memory_bytes > (uint64_t)1 << 20);
     cr_assert(strncmp(machine.kernel, "Linux ", 6) == 0, "\"%s\"", machine.kernel);
-    cr_assert_str_empty(machine.node, "no machine is named unless that is asked for");
+    cr_assert_str_empty(machine.node, "no machine is named unless the environment names it");
     cr_assert(machine.device_count > 0 && machine.driver_version >= 12000);
     cr_assert(machine.begin_s > 1.7e9 && machine.kind == HYP_DEVICE_SOFT);
     cr_assert(strstr(machine.system, "\"") == NULL && strchr(machine.system, '\n') == NULL);

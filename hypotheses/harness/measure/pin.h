@@ -8,7 +8,7 @@
 
 struct hyp_pin;
 
-/* Pins the calling thread. NULL: the system does not allow it; the thread stays as it is. */
+/* Pins the calling thread. NULL: the system does not allow it; the thread is not pinned. */
 struct hyp_pin *hyp_pin_begin(void);
 
 /* Gives the thread back the processors that it had. NULL does nothing. */

@@ -14,27 +14,18 @@
 /* The control must lie this close to no effect, in shares of the margin. */
 static const double CONTROL_SHARE = 1.0 / 3;
 
-/* So far apart may the quartiles of blocks be, in shares of the margin, or of the effect where that
- * is large. What slows a whole machine leaves a ratio alone and stretches a difference: 1.6 us more
- * a launch are 5 us on a processor that three programs share, in every block alike. There the
- * control stays silent, since no effect stretched is none, but the blocks scatter. */
+/* The largest distance between the quartiles of blocks, in shares of the margin, or of the effect
+ * if that is large. What slows a whole machine leaves a ratio unchanged and scales a difference: on
+ * a processor that three programs share, 1.6 us more per launch become 5 us in every block. The
+ * control does not show it, because it scales an effect of 0, but the blocks scatter. */
 static const double RATIO_SPREAD = 4, DIFFERENCE_SPREAD = 1, EFFECT_SPREAD = 0.25;
 
 /* Of all calls of a comparison, or of its control, at most this share may be discarded. */
 static const double DISCARDED_SHARE = 0.02;
 
-/* The effect that there is none. */
-static double none(const struct hyp_pair *pair) {
-    return pair->is_ratio ? 1 : 0;
-}
-
-double hyp_pair_margin(const struct hyp_pair *pair) {
-    return fabs(pair->rule.threshold - none(pair));
-}
-
 static double spread_max(const struct hyp_pair *pair, double effect) {
     double share = pair->is_ratio ? RATIO_SPREAD : DIFFERENCE_SPREAD;
-    return fmax(hyp_pair_margin(pair) * share, fabs(effect - none(pair)) * EFFECT_SPREAD);
+    return fmax(hyp_pair_margin(pair) * share, fabs(effect - hyp_pair_none(pair)) * EFFECT_SPREAD);
 }
 
 static _Thread_local double waited_ns; /* of the batch that runs */
@@ -62,7 +53,7 @@ double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block 
     double ns[4];
     for (int i = 0; i < 4; i++) {
         ns[i] = block->ns[i] - block->waited_ns[i];
-        /* The system may count a wait that the batch's clock has not seen: then it says nothing. */
+        /* The system may count a wait that the batch's clock has not seen: then it is ignored. */
         if (block->waited_ns[i] > 0 && !(ns[i] > 0)) return hyp_block_effect(pair, block, false);
     }
     return effect_of(pair, block, ns);
@@ -165,11 +156,11 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample,
 static bool is_control_silent(const struct hyp_pair *pair, const struct hyp_sample *sample,
                               const struct hyp_interval *surely) {
     const double off = hyp_pair_margin(pair) * CONTROL_SHARE;
-    const double low = none(pair) - off, high = none(pair) + off;
+    const double low = hyp_pair_none(pair) - off, high = hyp_pair_none(pair) + off;
     const struct hyp_interval *control = &sample->control;
     if (control->low >= low && control->high <= high) return true;
     return sample->count == HYP_BLOCKS_MAX && control->median >= low && control->median <= high &&
-           surely->low <= none(pair) && surely->high >= none(pair);
+           surely->low <= hyp_pair_none(pair) && surely->high >= hyp_pair_none(pair);
 }
 
 /*
@@ -204,7 +195,7 @@ static bool is_discarding_harmless(const struct hyp_pair *pair, struct hyp_sampl
 static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample,
                              const struct hyp_interval *control_surely) {
     const double off = hyp_pair_margin(pair) * CONTROL_SHARE;
-    const double low = none(pair) - off, high = none(pair) + off;
+    const double low = hyp_pair_none(pair) - off, high = hyp_pair_none(pair) + off;
     const double spread = spread_max(pair, sample->effect.median);
     const bool agree = sample->effect.spread <= spread ||
                        sample->own.spread <= spread_max(pair, sample->own.median);
@@ -279,8 +270,8 @@ bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user)
         ok = look(pair, sample, &control_surely);
         if (!ok) break;
         conclude(pair, sample, &control_surely);
-        bool is_told = sample->is_steady && sample->decision != HYP_UNDECIDED;
-        if (is_told || pair->recorded_only) break;
+        bool is_decided = sample->is_steady && sample->decision != HYP_UNDECIDED;
+        if (is_decided || pair->recorded_only) break;
     }
     if (!ok) {
         sample->decision = HYP_UNDECIDED;

@@ -1,6 +1,6 @@
 /*
  * The sampler over a machine that is made up, whose true effect is therefore known: how often the
- * verdict is wrong, and that an unfit machine gives none.
+ * verdict is wrong, and that an unfit machine gets none.
  */
 #include "harness/sampler.h"
 
@@ -21,7 +21,7 @@ struct machine {
     double shared;                             /* how likely another has a turn in a microsecond */
     bool waits_are_counted;                    /* by the system */
     unsigned batches, fails_at;
-    double control_bias; /* of what stands for the subject in the control */
+    double control_bias; /* of the batches that act as the subject in the control */
     bool swapped;        /* the order that was drawn last */
 };
 
@@ -44,7 +44,7 @@ static uint64_t draw(void *user) {
     return value;
 }
 
-/* Whether the batch that comes now stands for the subject in a control: four batches after four. */
+/* Whether the next batch acts as the subject in a control: four batches after four. */
 static bool is_control_subject(const struct machine *m) {
     unsigned place = m->batches % 8;
     bool outer = place == 4 || place == 7;
@@ -119,7 +119,7 @@ static struct tally simulate(const struct machine *kind, double ratio, unsigned 
     return tally;
 }
 
-/* Goal: at most 2.5 verdicts in a hundred are wrong on either side, whatever the truth and however
+/* Goal: at most 2.5 verdicts in a hundred are wrong on either side, for any true effect and however
  * busy the machine, and far from the threshold verdicts are reached. */
 Test(sampler, wrong_verdicts_are_rarer_than_promised, .timeout = 600) {
     static const double truths[] = {1.00, 1.03, 1.05, 1.055, 1.08};
@@ -197,7 +197,7 @@ Test(sampler, the_order_is_drawn_and_both_orders_mean_the_same) {
     cr_assert(swapped > 10 && swapped < 40, "%u of %zu", swapped, sample.count);
 }
 
-/* A machine that takes baseline batches for different from each other cannot judge others, however
+/* A machine on which baseline batches differ from each other cannot judge others, however
  * noisy it is. */
 Test(sampler, a_control_that_finds_something_forbids_a_verdict) {
     static const double noises[] = {0.005, 0.03, 0.1};

@@ -14,7 +14,7 @@ struct half {
     double ns[HALF_MAX];
 };
 
-/* As many of either side, each order equally likely: Fisher and Yates. */
+/* The same number of both sides, each order equally likely: Fisher and Yates. */
 static void draw_order(unsigned char *sides, unsigned calls, uint64_t (*random)(void *user),
                        void *user) {
     for (unsigned i = 0; i < 2 * calls; i++) sides[i] = i < calls ? HYP_BASELINE : HYP_SUBJECT;

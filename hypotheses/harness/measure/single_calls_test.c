@@ -5,6 +5,8 @@
  */
 #include "single_calls.h"
 
+#include "harness/sampler.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,18 +18,18 @@ struct machine {
     double drift;                   /* of the logarithm of its speed */
     double slowed;                  /* calls left of a slow spell */
     double call_ns, ratio;          /* the truth: subject = ratio * baseline */
-    double extra_share, owed;       /* and so many calls of the subject made twice */
+    double extra_share, owed;       /* the share of the subject's calls that are made twice */
     double noise;                   /* of each call, near enough to normal */
-    double tail;                    /* so many calls are longer by up to a power law */
+    double tail;                    /* the share of calls that are longer by a power law */
     double drift_step, spells;      /* how fast the drift is, how often a spell begins */
-    double preempted;               /* so many calls are hit by another's turn, 1 to 4 ms */
-    unsigned every;                 /* each of so many calls takes half as long again; 0: none */
-    unsigned long_every, long_owed; /* each of so many of the subject's takes 30 times as long */
+    double preempted;               /* the share of calls that are preempted for 1 to 4 ms */
+    unsigned every;                 /* one call in this many takes half as long again; 0: none */
+    unsigned long_every, long_owed; /* one subject call in this many takes 30 times as long */
     unsigned calls, fails_at, settled, settle_fails_at;
 };
 
 /* SplitMix64, as hyp_random: the order of calls takes the low bits too, and those of a congruential
- * generator repeat after some thousand draws, which is taken for an effect. */
+ * generator repeat after some thousand draws, which looks like an effect. */
 static uint64_t draw(void *user) {
     struct machine *m = user;
     uint64_t z = m->random += 0x9e3779b97f4a7c15u;
@@ -132,10 +134,10 @@ static void count(struct tally *tally, enum hyp_decision decision) {
 
 enum { RUNS = 40, SERIES = 6 };
 
-/* Goal: a run of H11, six series in six processes, tells. At a true ratio of 1.00 at least 19 of 20
- * runs survive and at most 1 of 40 is falsified; at 1.08 at most 1 of 40 survives. Method: the
+/* Goal: a run of H11, six series in six processes, decides. At a true ratio of 1.00 at least 19 of
+ * 20 runs survive and at most 1 of 40 is falsified; at 1.08 at most 1 of 40 survives. Method: the
  * verdict's rules (judge/verdict_effects.c) over a machine with everything that disturbs, and for
- * each process an offset of its own, as memory layout gives it; half of H11's launches. */
+ * each process its own offset, as by memory layout; half of H11's launches. */
 static enum hyp_decision run_of_all(double ratio, unsigned series_count, uint64_t seed) {
     struct machine offsets = {.random = seed * 7919 + 11};
     bool is_fit = true, all_hold = true, any_falls = false;
@@ -220,7 +222,7 @@ Test(single_calls, a_preemption_is_discarded_and_counted) {
     cr_assert(all > 2 && all < 40, "%llu of 10000", (unsigned long long)all);
     cr_assert(sample.control_discarded > 2 && sample.control_discarded < 40);
     cr_assert(fabs(sample.baseline_ns / preempted.call_ns - 1) < 0.02, "%g", sample.baseline_ns);
-    /* The effect with what was discarded is there too. */
+    /* The effect with the discarded calls is recorded too. */
     cr_assert(fabs(sample.whole.median - 1) < 0.05, "%g", sample.whole.median);
     /* A preempted call is as long as hundreds of others, so what is left of one would show. */
     double worst = 0, worst_whole = 0;

@@ -46,7 +46,7 @@ static const struct {
     const char *file;
 } beside[] = {{'W', "worker-claims.so"}, {'S', "memory-claims.so"}, {'P', "peer-claims.so"}};
 
-/* Whether a word names claims of a letter: "W1", or "H3,w2" behind --only. */
+/* Whether a word names claims of a letter: "W1", or "H3,w2" after --only. */
 static bool names_claim(const char *word, char letter) {
     for (const char *at = word; at != NULL; at = strchr(at, ',')) {
         if (*at == ',') at++;
@@ -57,7 +57,7 @@ static bool names_claim(const char *word, char letter) {
     return false;
 }
 
-/* Adds a plugin that lies beside the program, if it is there. */
+/* Adds a plugin from the program's folder, if it exists. */
 static bool add_beside(const char *file) {
     static const char *const ways[] = {"", "/lib", "/../lib/tollens"};
     char path[4400];

@@ -151,7 +151,7 @@ static bool put_openmetrics(const struct hyp_results *results) {
         {"tollens_effect_low", "The low end of the effect's interval.", low_of},
         {"tollens_effect_high", "The high end of the effect's interval.", high_of},
         {"tollens_threshold", "The number at which the claim is falsified.", threshold_of},
-        {"tollens_samples", "The number of samples behind the verdict.", samples_of},
+        {"tollens_samples", "The number of samples of the verdict.", samples_of},
         {"tollens_severity", "The share of saboteurs that were noticed.", severity_of}};
     printf(
         "# TYPE tollens_run info\n# HELP tollens_run The run and its device.\ntollens_run_info{");

@@ -23,7 +23,7 @@
 
 /* ---- where the evidence goes ----------------------------------------------------------------- */
 
-/* A folder that has something in it is another run's evidence, and stays as it is. */
+/* A folder that is not empty has another run's evidence and is left unchanged. */
 static bool check_empty(const char *path) {
     DIR *folder = opendir(path);
     if (folder == NULL) {
@@ -101,7 +101,7 @@ static int list_chosen(const struct hyp_run *run) {
     return HYP_EXIT_OK;
 }
 
-/* Tries every chosen claim and writes all of it into run->folder, which is there. false:
+/* Tries every chosen claim and writes all of it into run->folder, which exists. false:
  * hyp_error(). */
 static bool run_once(struct hyp_run *run, const struct hyp_run_options *options) {
     uint64_t begin_ns = hyp_clock_ns();

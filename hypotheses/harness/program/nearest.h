@@ -1,5 +1,5 @@
 /*
- * Nearest: which of a few words a mistyped one was most likely to be.
+ * Nearest: the word that a mistyped one was most likely meant to be.
  */
 #ifndef HYP_NEAREST_H
 #define HYP_NEAREST_H

@@ -206,7 +206,7 @@ Test(choice, a_timed_claim_without_its_comparison_is_open) {
     json_decref(results);
 }
 
-/* The seeds of a run: as many as are said, and each has its evidence. */
+/* The seeds of a run: the requested number, each with its evidence. */
 Test(choice, a_claim_is_attacked_with_each_seed) {
     int code = program_shell("\"$T\" run H9 H4 --seed 5 --seeds 3 --inconclusive=warn "
                              "--out \"$D/out\"");

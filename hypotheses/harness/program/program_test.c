@@ -147,7 +147,7 @@ Test(program, sabotage_is_noticed) {
                                    "broken_ptx_is_refused_with_the_jits_words.json");
     cr_assert(json_integer_value(json_object_get(verdict, "violations")) > 0);
     json_decref(verdict);
-    /* That was enough: those before it were made, and those behind it were not. */
+    /* That was enough: the attacks before it ran, and those after it did not. */
     cr_assert(program_shell("cd \"$D/out/H1/sabotage/jit_log_lost/attacks\" && ls") == 0);
     cr_assert(program_says("a_nul_inside") && !program_says("truncated_ptx"), "%s", program_output);
     cr_assert(program_shell("ls \"$D/out/H1/attacks\"") == 0 && program_says("truncated_ptx"));
@@ -240,7 +240,7 @@ Test(program, a_measured_claim_says_what_it_measured, .timeout = 120) {
     cr_assert(!program_says("scaled"), "%s", program_output);
 }
 
-/* Goal: each exit code has its cause: a claim that fell, and one that could not be told. */
+/* Goal: each exit code has its cause: a falsified claim, and an undecided one. */
 Test(program, exit_codes_are_those_of_the_verdicts, .timeout = 300) {
     int code = program_shell("\"$T\" run H2 --under launch_drop --out \"$D/fell\"");
     cr_assert(code == 1 && program_says("1 falsified") &&
@@ -346,7 +346,7 @@ Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
         "%s", program_output);
 }
 
-/* Claims that run when the signal comes have no verdict, and none is left behind. */
+/* Claims that run when the signal comes have no verdict, and no process remains. */
 Test(program, an_interrupted_run_ends_all_that_run_side_by_side, .timeout = 120) {
     int code = program_shell(
         "\"$T\" run H2 H3 H5 --full --jobs 3 --out \"$D/out\" & p=$!; "
@@ -411,7 +411,7 @@ Test(program, the_workers_claims_are_known_by_name) {
 /* So are those on memory, and both at once. */
 Test(program, claims_on_memory_are_known_by_name) {
     cr_assert(program_shell("\"$T\" explain s1 W2") == 0, "%s", program_output);
-    cr_assert(program_says("never stand in the clear") && program_says("verification_blind") &&
+    cr_assert(program_says("never stored in plaintext") && program_says("verification_blind") &&
               program_says("The same seed gives the same tokens"));
     cr_assert(program_shell("\"$T\" run S7") == 2 && program_says("unknown claim 'S7'"));
 }

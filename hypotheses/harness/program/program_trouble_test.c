@@ -11,7 +11,7 @@
 
 TestSuite(trouble, .init = program_begin, .fini = program_end, .timeout = 300);
 
-/* How many lines of what was printed begin with a text, and have another one. */
+/* The number of printed lines that begin with a text and contain another. */
 static unsigned lines_with(const char *begin, const char *text) {
     unsigned count = 0;
     for (const char *line = program_output; line != NULL; line = strchr(line, '\n')) {
@@ -22,7 +22,7 @@ static unsigned lines_with(const char *begin, const char *text) {
     return count;
 }
 
-/* All that is there can be read, and nothing is half written. */
+/* Every file can be read, and none is half written. */
 static void expect_whole_files(const char *folder) {
     char command[512], said[2048];
     snprintf(said, sizeof said, "%.2000s", program_output);
@@ -105,7 +105,7 @@ Test(trouble, what_hangs_ends_at_its_deadline) {
     }
 }
 
-/* Goal: who kills the run is not left with a worker that keeps a GPU busy. */
+/* Goal: after the run is killed, no worker keeps a GPU busy. */
 Test(trouble, a_run_that_is_killed_leaves_no_process) {
     int code = program_shell(
         "\"$T\" run H3 --under attack_hang --out \"$D/out\" & p=$!; "
@@ -115,7 +115,8 @@ Test(trouble, a_run_that_is_killed_leaves_no_process) {
     cr_assert(code == 0, "%d: %s", code, program_output);
 }
 
-/* Goal: a run that is interrupted while it hangs ends at once, says so, and keeps what it has. */
+/* Goal: a run that is interrupted while it hangs ends at once with a message, and keeps what it
+ * has. */
 Test(trouble, an_interruption_ends_what_hangs) {
     static const char *const signals[] = {"INT", "TERM", "HUP"};
     for (size_t i = 0; i < 3; i++) {

@@ -1,8 +1,8 @@
 /*
  * The program in a test: run by the shell, in a folder of the test's own.
  */
-#ifndef HYP_PROGRAM_SHELL_H
-#define HYP_PROGRAM_SHELL_H
+#ifndef HYP_SHELL_SCENE_H
+#define HYP_SHELL_SCENE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -25,12 +25,14 @@ static const char usage[] =
     "      --device D      auto (default), cuda, cuda:N or soft\n"
     "      --quick         small sizes; takes minutes (default)\n"
     "      --full          all sizes; takes longer and needs more memory\n"
-    "      --sabotage      then repeat the attacks under each saboteur, which they must notice\n"
-    "      --limits        then find the smallest fault of each kind that the attacks notice\n"
+    "      --sabotage      afterwards, repeat the attacks under each saboteur, which they must\n"
+    "                      notice\n"
+    "      --limits        afterwards, find the smallest fault of each kind that the attacks "
+    "notice\n"
     "      --under NAME    run under one saboteur, to see how a claim is falsified\n"
     "      --only H3,H4    the same as naming the claims\n"
-    "      --filter GLOB   run only the attacks of that name: 'copies_*', 'H4/*'; a claim with\n"
-    "                      attacks left out is never reported as survived\n"
+    "      --filter GLOB   run only the attacks with such names: 'copies_*', 'H4/*'; a claim of\n"
+    "                      which attacks are left out is never reported as survived\n"
     "      --list          list the attacks that would run, and run none\n"
     "      --out DIR       write the evidence to DIR; default: evidence/TIME\n"
     "      --trace FILE    write a timeline of all driver calls and device work, for\n"
@@ -39,16 +41,19 @@ static const char usage[] =
     "      --trace-every N measure the device times of every N-th operation; default 1, all\n"
     "      --trace-share N let up to N operations in quick succession share an event, and derive\n"
     "                      their times; 1 measures each operation; default 2\n"
-    "      --jobs N        try up to N claims, saboteurs or ladders side by side; default: as "
-    "many\n"
-    "                      as there are processors, at most 8, and as have 8 GiB of a GPU each;\n"
-    "                      with --trace 1. Claims about times or free memory, and a plugin's, run\n"
-    "                      alone whatever N is\n"
+    "      --jobs N        try up to N claims, saboteurs or ladders side by side. The default is "
+    "the\n"
+    "                      number of processors, limited to 8 and, on a GPU, to the number of "
+    "jobs\n"
+    "                      that can each have 8 GiB; with --trace it is 1. Claims about times or\n"
+    "                      free memory always run alone, and so do plugins' that do not say that\n"
+    "                      they share the device\n"
     "      --repeat N      run everything N times, and count the verdicts of each claim\n"
     "      --deadline S    limit each attack to S seconds; default 300, with --full 1800\n"
     "      --saboteur-deadline S   limit all attacks under a saboteur to S seconds; default 600,\n"
     "                      with --full 3600\n"
-    "      --seed N        seed of the random choices; default 1. Named alone, the only seed\n"
+    "      --seed N        seed of the random choices; default 1; the only seed unless --seeds is\n"
+    "                      given\n"
     "      --seeds N       attack claims without times with N seeds; default 2, with --full 8\n"
     "      --require-gpu   accept only a GPU, and fail if a claim is not tested\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
@@ -66,43 +71,45 @@ static const char usage[] =
     "                      is the driver's own pool\n"
     "      --device D      auto (default), cuda, cuda:N or soft\n"
     "      --limit BYTES   the limit of the pool\n"
-    "      --floor BYTES   search the worst moment only while at least BYTES are live; default: a\n"
+    "      --floor BYTES   look for the worst moment only while at least BYTES are live; default: "
+    "a\n"
     "                      quarter of the peak\n"
     "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
-    "                      (for Perfetto) and times.hlog\n"
-    "  threads THREADS LAUNCHES\n"
-    "                      run the threads of H13 that share a context in one process, for tools\n"
-    "                      that watch a process: compute-sanitizer tollens threads 4 1000";
+    "                      (for Perfetto) and times.hlog";
 
-/* Strings of their own: C promises no more than 4095 characters of one. Lines begin with their line
- * break here and above, so that each command does. */
+/* Several strings, because C guarantees no more than 4095 characters in one. Each command begins
+ * with a line break, here and above, so that print_usage finds it. */
 static const char usage_pages[] =
     "\n"
-    "  model info FILE     show what a language model's file (GGUF) holds: keys, tensors, "
-    "tokenizer\n"
+    "  threads THREADS LAUNCHES\n"
+    "                      run H13's threads, which share a context, in one process, for tools "
+    "that\n"
+    "                      observe a process: compute-sanitizer tollens threads 4 1000\n"
+    "  model info FILE     show the contents of a language model's file (GGUF): keys, tensors,\n"
+    "                      tokenizer\n"
     "  model run FILE -p TEXT [options]\n"
-    "                      let a language model go on with a text; see tollens model run --help\n"
+    "                      continue a text with a language model; see tollens model run --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  guard [options] -- PROGRAM ARGUMENTS\n"
-    "                      run jobs on several devices, each answered once although devices fail;\n"
-    "                      see tollens guard --help\n"
+    "                      run jobs on several devices, and answer each exactly once even if\n"
+    "                      devices fail; see tollens guard --help\n"
     "  report EVIDENCE...  write a page about runs: report.html, report.md, plots\n"
-    "      --baseline RUN  say what changed since an earlier run\n"
+    "      --baseline RUN  show what changed since an earlier run\n"
     "      --history DIR   draw each effect over the runs in DIR; the last one is the baseline\n"
     "      --unpack        write the files of archives beside the page, which links to them\n"
     "      --no-png        write no PNG files, which need matplotlib\n"
     "      --open          open the page in a browser\n"
     "      --out DIR       where the page goes; default: report in EVIDENCE\n"
-    "  compare OLD NEW...  say what changed between runs; of two, side by side\n"
+    "  compare OLD NEW...  show what changed between runs; two runs appear side by side\n"
     "      --across        compare even if the device, the mode or a threshold differs\n"
     "      --no-png        write no PNG files\n"
     "      --open          open the page in a browser\n"
     "      --out DIR       where the page goes; default: comparison\n"
     "  merge EVIDENCE... --out DIR\n"
-    "                      one verdict and one page of the runs of many machines; names machines\n"
-    "                      that are out of line, and what is missing\n"
+    "                      combine the runs of many machines into one verdict and one page, which\n"
+    "                      lists the machines that are out of line and the missing evidence\n"
     "      --partial       merge the rest if some evidence is missing or refused\n"
     "      --mixed         merge runs of several commits, modes or thresholds too\n"
     "      --inconclusive fail|warn   whether an inconclusive verdict fails; default fail\n"
@@ -113,22 +120,21 @@ static const char usage_pages[] =
 static const char usage_every[] =
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
     "                      without names then tries only those\n"
-    "  every command       --json prints the answer as one JSON object, an error too; what it "
-    "holds\n"
-    "                      is in hypotheses/JSON.md\n";
+    "  every command       --json prints the answer, or the error, as one JSON object, which\n"
+    "                      hypotheses/JSON.md describes\n";
 
 static const char usage_end[] =
     "\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
     "or\n"
     "interrupted, 3 inconclusive\n"
-    "environment: TOLLENS_NODE is the name of the machine in its fleet, which the evidence keeps;\n"
+    "environment: TOLLENS_NODE names the machine in its fleet, and is recorded in the evidence;\n"
     "TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER and TOLLENS_DEADLINE "
     "set\n"
     "the defaults of --device, --quick or --full, --seed, --filter and --deadline; TOLLENS_PLUGIN "
     "is a\n"
     "list for --plugin, separated by colons; TOLLENS_LIBCUDA is the path of the driver's library;\n"
-    "NO_COLOR turns colours off, which only a terminal gets\n";
+    "NO_COLOR turns off the colours that a terminal gets\n";
 
 /* Prints the usage of one command and what holds for every command, or all of it if the command is
  * unknown. */
@@ -190,8 +196,8 @@ static int complain_of_unknown(const char *word) {
     return hyp_command_complain("unknown command '%s'", word);
 }
 
-/* Returns the exit code, or an error if the output could not be written: a success that nobody can
- * read does not count. */
+/* Returns the exit code, or an error if the output could not be written: then nobody can read a
+ * success. */
 static int flush_output(const char *command, int code) {
     code = hyp_command_end(command, code);
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
@@ -207,7 +213,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
-    /* Words behind -- are another program's, even --help and --plugin. */
+    /* Words after -- are another program's, even --help and --plugin. */
     if (strcmp(argv[1], "soft") == 0) {
         return flush_output("soft", hyp_command_soft(argc - 2, argv + 2));
     }

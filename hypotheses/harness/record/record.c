@@ -62,7 +62,7 @@ static void add_measures(json_t *object, const struct hyp_record *record) {
     json_object_set_new(object, "label", json_string(record->label));
 }
 
-/* false: one of them is none. */
+/* false: one of them is invalid. */
 static bool read_measures(const json_t *measures, struct hyp_record *record) {
     for (size_t i = 0; i < json_array_size(measures) && i < HYP_MEASURES_MAX; i++) {
         struct hyp_measure *measure = &record->measures[record->measure_count++];

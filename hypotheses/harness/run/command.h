@@ -1,6 +1,6 @@
 /*
- * Command: what the program `tollens` can be asked to do. Each takes the words behind its name and
- * returns the exit code.
+ * Command: the commands of the program `tollens`. Each takes the words after its name and returns
+ * the exit code.
  */
 #ifndef HYP_COMMAND_H
 #define HYP_COMMAND_H

@@ -67,7 +67,7 @@ static const struct hyp_outcome *deciding(const struct hyp_verdict *verdict) {
 }
 
 /* "tollens run H3 --filter copies --seed 2 --device soft:0": what repeats the verdict, and no more.
- * The words that a shell would change have marks around them. */
+ * Words that a shell would change are quoted. */
 static void put_command(const struct hyp_run *run, const struct hyp_claim *claim,
                         const struct hyp_outcome *outcome) {
     hyp_console_say("%s run %s", hyp_command_program(), claim->id);
@@ -128,7 +128,7 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
                  (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
                  verdict->label, seed);
     }
-    /* What a reader in a hurry looks for stands left; the titles differ in length and come last. */
+    /* The verdict comes first for readers in a hurry; titles differ in length and come last. */
     hyp_console_say("%-*s%s%-12s%s  ", hyp_claim_width(), claim->id,
                     colour ? colours[verdict->kind] : "", hyp_verdict_words(verdict->kind),
                     colour ? "\033[0m" : "");

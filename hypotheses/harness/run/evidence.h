@@ -5,7 +5,7 @@
  *     H3/claim.json  H3/verdict.json  H3/NAME.hlog  H3/attacks/NAME.json  H3/attacks.log
  *     H3/sabotage/NAME/verdict.json  H3/limits/NAME/seedN.json
  *
- * results.json follows schema 1 of ARCHITECTURE.md. Names in it stay; new ones may be added.
+ * results.json follows schema 1 of ARCHITECTURE.md. Its names are stable; new ones may be added.
  * All functions return false with hyp_error().
  */
 #ifndef HYP_EVIDENCE_H

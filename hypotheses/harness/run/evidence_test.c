@@ -3,6 +3,7 @@
  */
 #include "evidence.h"
 #include "files/atomic_file.h"
+#include "judge/verdict_judge.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

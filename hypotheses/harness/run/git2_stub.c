@@ -1,8 +1,8 @@
 /*
- * Stands in for libgit2 in statically linked test programs.
+ * Replaces libgit2 in statically linked test programs.
  *
  * Criterion uses libgit2 for one thing: to show the difference of two strings in a failed
- * comparison, through three functions. The library behind them needs a dozen others, up to
+ * comparison, through three functions. The library itself needs a dozen others, up to
  * Kerberos. This shows the two strings one below the other instead, and a test program then runs
  * wherever libc and libnanomsg are. The declarations are libgit2 1.5's, as far as they are used.
  */

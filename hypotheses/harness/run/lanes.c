@@ -19,7 +19,7 @@ struct state {
     char error[2048];
 };
 
-/* Keeps the words of the first failure; each thread has a hyp_error() of its own. */
+/* Keeps the message of the first failure; each thread has its own hyp_error(). */
 static void fail(struct state *state) {
     if (!state->failed) snprintf(state->error, sizeof state->error, "%s", hyp_error());
     state->failed = true;

@@ -12,7 +12,7 @@
 enum { HYP_LANES_MAX = 64 };
 
 struct hyp_lanes {
-    unsigned lanes;                       /* how many jobs run at a time; 1: on this thread */
+    unsigned lanes;                       /* jobs that run at a time; 1: on this thread */
     size_t jobs;                          /* their numbers are 0 to jobs - 1 */
     bool (*run)(void *user, size_t job);  /* false: hyp_error() */
     bool (*take)(void *user, size_t job); /* one at a time; false: hyp_error() */

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The search halves a ladder: about so many of its steps are tried. */
+/* The search halves a ladder: about this many of its steps are tried. */
 enum { SEEDS = 2, TRIED_OF_A_LADDER = 3 };
 
 struct search {
@@ -63,7 +63,7 @@ static bool try_step(void *user, const char *saboteur, bool *noticed) {
     *noticed = true;
     for (uint64_t i = 0; i < SEEDS && *noticed && !hyp_runner_interrupted(); i++) {
         struct hyp_verdict verdict;
-        /* The seeds go round at the largest. */
+        /* After the largest seed comes 0. */
         const uint64_t seed = (session->seed + i) & HYP_SEED_MAX;
         if (!try_seed(search, saboteur, seed, &verdict)) return false;
         *noticed = verdict.kind == HYP_FALSIFIED;
@@ -97,7 +97,7 @@ struct ladder_job {
 struct ladders {
     struct hyp_run *run;
     struct hyp_progress *watch;
-    hyp_limits_told *told;
+    hyp_limits_shown *show;
     struct ladder_job *jobs;
 };
 
@@ -123,7 +123,7 @@ static bool take_job(void *user, size_t number) {
     verdict->has_limits = verdict->limit_count > 0;
     if (!hyp_evidence_claim(all->run, job->claim)) return false;
     hyp_progress_pause(all->watch);
-    all->told(all->run, job->claim);
+    all->show(all->run, job->claim);
     hyp_progress_resume(all->watch);
     return true;
 }
@@ -149,10 +149,10 @@ static size_t list_jobs(const struct hyp_run *run, bool alone, struct ladder_job
     return listed;
 }
 
-bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_limits_told *told) {
+bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_limits_shown *show) {
     bool ok = true;
     for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
-        struct ladders all = {.run = run, .watch = watch, .told = told};
+        struct ladders all = {.run = run, .watch = watch, .show = show};
         const size_t count = list_jobs(run, alone, NULL);
         all.jobs = calloc(count + 1, sizeof *all.jobs);
         if (all.jobs == NULL) return hyp_fail("out of memory for %zu ladders", count);

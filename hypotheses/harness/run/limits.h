@@ -7,16 +7,16 @@
 #include "run.h"
 #include "progress.h"
 
-/* How many steps of ladders of a claim this run tries, about, for the progress. */
+/* About the number of steps of a claim's ladders that this run tries, for the progress. */
 size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
-/* Is told each claim when its ladders have been searched. */
-typedef void hyp_limits_told(const struct hyp_run *run, const struct hyp_claim *claim);
+/* Is called for each claim after its ladders have been searched. */
+typedef void hyp_limits_shown(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Attacks each chosen claim under steps of each of its ladders, and keeps the detection limits in
  * its verdict and its evidence. Up to run->jobs ladders are searched side by side, those of claims
  * that run alone one after the other. Nothing of a claim that was not tested, or falsified: its
  * attacks would seem to notice every fault. false: hyp_error(). */
-bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_limits_told *told);
+bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_limits_shown *show);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A process that ends is reaped with its status; one that does not is given up at the deadline.
+ * A process that ends is reaped with its status; one that does not is abandoned at the deadline.
  */
 #include "process_await.h"
 

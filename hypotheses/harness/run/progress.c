@@ -1,5 +1,5 @@
 /*
- * A line of text, and the terminal's words for rewriting it.
+ * A line of text, and the terminal's control sequences for rewriting it.
  */
 #include "progress.h"
 
@@ -75,7 +75,7 @@ void hyp_progress_verdict(struct hyp_progress *watch, int was, int kind) {
     hyp_progress_resume(watch);
 }
 
-/* An attack that runs more often than planned, to confirm a finding, is none of the steps. */
+/* An attack that runs again to confirm a finding is not one of the steps. */
 static void step(struct hyp_progress *watch) {
     if (watch->done < watch->part_end) watch->done++;
 }
@@ -86,8 +86,8 @@ static void put_claim(char *text, size_t bytes, const char *claim, const char *s
              saboteur != NULL ? saboteur : "");
 }
 
-/* "about 1 min 40 s left": as long for each step to come as for those behind us. Early on it would
- * be a guess, and is "". */
+/* "about 1 min 40 s left": assumes that the remaining steps take as long as those that are done.
+ * Early in a run it would be a guess, and is "". */
 static void put_left(char *text, size_t bytes, double share, double seconds) {
     const double early_share = 0.05, early_s = 2;
     const double left = share > 0 ? seconds / share * (1 - share) : 0;

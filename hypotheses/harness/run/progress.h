@@ -24,20 +24,20 @@ struct hyp_progress {
     unsigned columns;
     char line[512];              /* the current line on the terminal */
     uint64_t begin_ns, spoke_ns; /* when the run began, and when a line was last printed */
-    size_t steps, done;          /* attacks and saboteurs: in all, and behind us */
-    size_t part_end;             /* done, once those that now run have ended */
+    size_t steps, done;          /* attacks and saboteurs: in all, and finished */
+    size_t part_end;             /* done, after those that now run */
     uint64_t turned_ns;          /* when the line began to show another attack */
     char shown[128];             /* whose it is: "H3 under copy_stale" */
     size_t verdicts[HYP_PROGRESS_VERDICTS]; /* so far, by kind */
 };
 
-/* Begins to report progress of so many steps on a stream, usually stderr. */
+/* Begins to report progress of this many steps on a stream, usually stderr. */
 void hyp_progress_begin(struct hyp_progress *watch, FILE *stream, size_t steps, bool verbose);
 
 /* The last call. */
 void hyp_progress_end(struct hyp_progress *watch);
 
-/* A part of so many steps begins: one claim, or several that run side by side. */
+/* A part of this many steps begins: one claim, or several that run side by side. */
 void hyp_progress_part(struct hyp_progress *watch, size_t steps);
 
 /* The part's steps have ended; those that were not needed are done. */

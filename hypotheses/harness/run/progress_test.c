@@ -28,7 +28,7 @@ static void end(void) {
 
 TestSuite(progress, .fini = end);
 
-/* The run began so many seconds ago. */
+/* The run began this many seconds ago. */
 static void began_before(double seconds) {
     watch.begin_ns -= (uint64_t)(seconds * 1e9);
 }

@@ -1,5 +1,5 @@
 /*
- * Reading the words behind `tollens run`.
+ * Reading the words after `tollens run`.
  */
 #include "run_options.h"
 
@@ -165,7 +165,7 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
         return hyp_fail("--saboteur-deadline limits the saboteurs of --sabotage, which is missing");
     }
     run->jobs = (unsigned)options->jobs;
-    /* Who brings claims of their own asks about those. */
+    /* With plugins, the default is their claims. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !options->any_claim; i++) {
         run->chosen[i] = true;

@@ -8,7 +8,7 @@
 
 enum { HYP_REPEATS_MAX = 1000, HYP_SEEDS_MAX = 1000 };
 
-/* How many seeds a claim without times is attacked with, where no option says it. */
+/* The default number of seeds that a claim without times is attacked with. */
 enum { HYP_SEEDS_QUICK = 2, HYP_SEEDS_FULL = 8 };
 
 struct hyp_run_options {
@@ -18,7 +18,7 @@ struct hyp_run_options {
     const char *out; /* NULL: the program chooses the folder */
     uint64_t
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
-    const char *trace;                 /* where the timeline goes; NULL: there is none */
+    const char *trace;                 /* the file of the timeline; NULL: none */
     uint64_t trace_every, trace_share; /* as in tol_trace_options; 0: not said */
     bool any_claim, list, has_seed;
     uint64_t seeds, jobs; /* 0: not said */

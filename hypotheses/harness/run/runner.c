@@ -5,6 +5,7 @@
 
 #include "harness/clock.h"
 #include "files/atomic_file.h"
+#include "judge/verdict_judge.h"
 #include "process_await.h"
 #include "worker.h"
 
@@ -314,7 +315,7 @@ static bool follow(const struct hyp_task *task, struct worker *worker, double de
     close(worker->pipe);
     const bool is_over =
         hyp_process_await(worker->process, killed_ns != 0 ? patience_s : 0, status);
-    /* Children that a killed worker left behind. */
+    /* Children of a killed worker. */
     kill(-worker->process, SIGKILL);
     return is_over;
 }
@@ -412,7 +413,7 @@ size_t hyp_runner_steps(const struct hyp_task *task) {
            hyp_runner_passes(&verdict);
 }
 
-/* How many attacks each pass has. */
+/* The number of attacks of each pass. */
 static size_t in_pass(const struct hyp_verdict *verdict) {
     return verdict->planned_count / hyp_runner_passes(verdict);
 }

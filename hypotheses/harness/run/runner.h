@@ -15,17 +15,17 @@ struct hyp_task {
     const char *saboteur;              /* NULL: none */
     unsigned seeds;       /* that a claim without times is attacked with, from the session's on */
     bool first_is_enough; /* stop once an attack's violations falsify the claim */
-    uint64_t until_ns;    /* hyp_clock_ns() at which what still runs is killed; 0: no such time */
+    uint64_t until_ns;    /* hyp_clock_ns() at which what still runs is killed; 0: never */
     struct hyp_progress *watch;
 };
 
-/* How many attacks hyp_runner_run runs: each as often as there are processes or seeds. */
+/* The number of attacks that hyp_runner_run runs: each once per process or seed. */
 size_t hyp_runner_steps(const struct hyp_task *task);
 
-/* The steps of hyp_runner_run, for who runs passes side by side: begin, each pass once, end. A pass
- * is one process of attacks, with a seed or beside others of the same; passes of one verdict may
- * run on several threads. The end may come twice: first behind the pass of the first seed, whose
- * verdict it then is, and behind all. false: as there. */
+/* The steps of hyp_runner_run, for callers that run passes side by side: begin, each pass once,
+ * end. A pass is one process of attacks, with a seed of its own or the same as others; passes of
+ * one verdict may run on several threads. end may be called twice: after the pass of the first
+ * seed, for its verdict, and after all passes. false: as there. */
 bool hyp_runner_begin(const struct hyp_task *task, struct hyp_verdict *verdict);
 unsigned hyp_runner_passes(const struct hyp_verdict *verdict);
 bool hyp_runner_pass(const struct hyp_task *task, struct hyp_verdict *verdict, unsigned pass);

@@ -32,8 +32,8 @@ struct part {
     size_t job_count;
 };
 
-/* The passes of a claim in the part's phase: from *first to behind the last. Those of a claim about
- * times are processes of one verdict and belong together. */
+/* The passes of a claim in the part's phase: from *first to the returned end. Those of a claim
+ * about times are processes of one verdict and belong together. */
 static unsigned passes_of(const struct part *part, const struct hyp_claim *claim, unsigned *first) {
     const struct hyp_verdict *verdict = &part->run->verdicts[claim->number - 1];
     const bool seeds = verdict->planned_seeds > 1;
@@ -48,7 +48,7 @@ static bool has_work(const struct part *part, const struct hyp_claim *claim) {
     return !part->others || passes_of(part, claim, &first) > first;
 }
 
-/* The chosen claims from *next on that run together. Moves *next behind them. */
+/* The chosen claims from *next on that run together. Moves *next past them. */
 static void collect(struct part *part, size_t *next) {
     part->count = 0;
     for (; *next < hyp_claim_count(); (*next)++) {
@@ -63,7 +63,7 @@ static void collect(struct part *part, size_t *next) {
     }
 }
 
-/* Begins the trials of a part, or goes on with them, and lists the passes. */
+/* Begins or continues the trials of a part, and lists the passes. */
 static bool list_jobs(struct part *part) {
     part->job_count = 0;
     for (size_t i = 0; i < part->count; i++) {
@@ -89,7 +89,7 @@ static bool run_pass(void *user, size_t number) {
     return !job->has_pass || hyp_trial_pass(part->run, job->claim, job->pass, part->watch);
 }
 
-/* The last pass of a claim is taken behind all others of it: it has its verdict. */
+/* The last pass of a claim is taken after all its others: then the claim has its verdict. */
 static bool take_pass(void *user, size_t number) {
     const struct part *part = user;
     const struct job *job = &part->jobs[number];
@@ -106,7 +106,7 @@ static bool take_pass(void *user, size_t number) {
     return true;
 }
 
-/* How many attacks the part has. */
+/* The number of attacks of the part. */
 static size_t count_steps(const struct part *part) {
     size_t steps = 0;
     for (size_t i = 0; i < part->job_count; i++) {
@@ -140,8 +140,8 @@ static bool has_others(const struct hyp_run *run) {
     return false;
 }
 
-/* All claims have a verdict under the first seed before any is tried with another: who waits sees
- * the whole table early. */
+/* All claims have a verdict under the first seed before any is tried with another: a user who waits
+ * sees the whole table early. */
 static bool find_verdicts(struct hyp_run *run, struct hyp_progress *watch) {
     static struct part part;
     char seeds[64];
@@ -158,16 +158,16 @@ static bool find_verdicts(struct hyp_run *run, struct hyp_progress *watch) {
 
 bool hyp_schedule_run(struct hyp_run *run, bool verbose) {
     struct hyp_progress watch;
-    size_t steps = 0, behind = 0;
+    size_t steps = 0, later = 0;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         if (!run->chosen[i]) continue;
         steps += hyp_trial_steps(run, claim);
-        behind += hyp_severity_steps(run, claim) + hyp_limits_steps(run, claim);
+        later += hyp_severity_steps(run, claim) + hyp_limits_steps(run, claim);
     }
-    hyp_progress_begin(&watch, stderr, steps + behind, verbose);
+    hyp_progress_begin(&watch, stderr, steps + later, verbose);
     bool ok = find_verdicts(run, &watch);
-    if (ok && behind > 0) hyp_console_say("\n");
+    if (ok && later > 0) hyp_console_say("\n");
     ok = ok && (!run->sabotage || hyp_severity_measure(run, &watch, hyp_console_severity));
     ok = ok && (!run->limits || hyp_limits_measure(run, &watch, hyp_console_limits));
     hyp_progress_end(&watch);

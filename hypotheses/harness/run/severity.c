@@ -1,5 +1,5 @@
 /*
- * Each saboteur of each claim is a job. What they gave is counted in the order of claims.
+ * Each saboteur of each claim is a job. Their results are counted in the order of claims.
  */
 #include "severity.h"
 
@@ -28,7 +28,7 @@ struct sabotage_job {
 struct measure {
     struct hyp_run *run;
     struct hyp_progress *watch;
-    hyp_severity_told *told;
+    hyp_severity_shown *show;
     struct sabotage_job *jobs;
 };
 
@@ -48,8 +48,8 @@ static bool attack(const struct measure *measure, const struct sabotage_job *job
     return hyp_runner_run(&task, verdict);
 }
 
-/* One that hangs does not take the time of those behind it. The default is far above what any needs
- * on a slow and busy machine. */
+/* A saboteur that hangs does not take the time of later ones. The default is far above what any
+ * needs on a slow and busy machine. */
 static uint64_t limit_s(const struct hyp_run *run) {
     if (run->saboteur_s > 0) return run->saboteur_s;
     return run->session.full ? 3600 : 600;
@@ -149,7 +149,7 @@ static bool take_job(void *user, size_t number) {
         if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
         ok = ok && hyp_evidence_claim(run, job->claim);
         hyp_progress_left(measure->watch, left, sizeof left);
-        if (ok) measure->told(run, job->claim, left);
+        if (ok) measure->show(run, job->claim, left);
     }
     hyp_progress_resume(measure->watch);
     return ok;
@@ -182,10 +182,10 @@ size_t hyp_severity_steps(const struct hyp_run *run, const struct hyp_claim *cla
 }
 
 bool hyp_severity_measure(struct hyp_run *run, struct hyp_progress *watch,
-                          hyp_severity_told *told) {
+                          hyp_severity_shown *show) {
     bool ok = true;
     for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
-        struct measure measure = {.run = run, .watch = watch, .told = told};
+        struct measure measure = {.run = run, .watch = watch, .show = show};
         const size_t count = list_jobs(run, alone, NULL);
         measure.jobs = calloc(count + 1, sizeof *measure.jobs);
         if (measure.jobs == NULL) return hyp_fail("out of memory for %zu saboteurs", count);

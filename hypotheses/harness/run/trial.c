@@ -4,6 +4,7 @@
 #include "trial.h"
 
 #include "evidence.h"
+#include "judge/verdict_judge.h"
 #include "runner.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "run.h"
 #include "progress.h"
 
-/* How many attacks the claim has in this run, for the progress. */
+/* The number of attacks on the claim in this run, for the progress. */
 size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Begins a trial: plans its passes in the claim's verdict, or sets the verdict where the claim
@@ -19,8 +19,8 @@ bool hyp_trial_begin(struct hyp_run *run, const struct hyp_claim *claim);
 bool hyp_trial_pass(struct hyp_run *run, const struct hyp_claim *claim, unsigned pass,
                     struct hyp_progress *watch);
 
-/* After the first so many passes, those of one seed or all: sets the claim's verdict in the run and
- * writes its evidence. false: hyp_error(). */
+/* After the first passes, those of one seed or all: sets the claim's verdict in the run and writes
+ * its evidence. false: hyp_error(). */
 bool hyp_trial_end(struct hyp_run *run, const struct hyp_claim *claim, unsigned passes,
                    struct hyp_progress *watch);
 

@@ -35,7 +35,7 @@ static void send_event(const char *event, const char *name, const char *ending,
     }
     line[length] = '\n';
     ssize_t written = write(events, line, (size_t)length + 1);
-    (void)written; /* who started us has gone: there is nobody to tell */
+    (void)written; /* the parent process has ended: nobody reads it */
 }
 
 ReportHook(PRE_TEST)(struct criterion_test *test) {
@@ -133,7 +133,7 @@ int hyp_worker_run(const char *suite, const char *filter, int pipe, double deadl
     criterion_options.timeout = deadline_s;
     criterion_options.color = false;
     criterion_options.logging_threshold = CRITERION_IMPORTANT;
-    criterion_options.always_succeed = true; /* what failed has been told */
+    criterion_options.always_succeed = true; /* failures were reported */
     int succeeded = criterion_run_all_tests(tests);
     criterion_finalize(tests);
     return succeeded ? 0 : 2;

@@ -1,5 +1,5 @@
 /*
- * A plugin for tests: a claim with a saboteur that never ends, and one behind it that is caught.
+ * A plugin for tests: a claim with a saboteur that never ends, then one that is caught.
  */
 #include "harness/plugin.h"
 

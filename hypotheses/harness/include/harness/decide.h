@@ -31,11 +31,11 @@ bool hyp_decide_interval(const struct hyp_rule *rule, const double *values, size
                          struct hyp_interval *interval);
 
 /*
- * The intervals of a control, whose true effect is none. The first is judged like an effect's end
- * that holds: that all controls of a claim are within their bounds needs no division. The second is
+ * The intervals of a control, which has no true effect. The first is judged like an effect that
+ * holds: that all controls of a claim are within their bounds needs no division. The second is
  * for the finding that a control measured something. Any control of a run can do that by chance, so
- * its share is divided by their number: family effects in HYP_PROCESSES processes. A run whose
- * controls measure nothing is taken for one that does at most 5 times in a hundred, over all looks.
+ * its share is divided by their number: family effects in HYP_PROCESSES processes. If
+ * no control has an effect, a run finds one at most 5 times in a hundred, over all looks.
  * false as hyp_interval_of.
  */
 bool hyp_decide_control(const struct hyp_rule *rule, const double *values, size_t count,

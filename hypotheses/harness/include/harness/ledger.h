@@ -1,5 +1,5 @@
 /*
- * Ledger: the bytes of device memory that the driver has allocated and not got back.
+ * Ledger: the bytes of device memory that the driver has allocated and not freed.
  *
  * The ledger sees each call after the driver and before a saboteur changes the result. A free that
  * a fault keeps from the driver is therefore not recorded as a free. Attacks compare the ledger

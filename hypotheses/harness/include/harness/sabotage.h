@@ -8,7 +8,7 @@
 #ifndef HYP_SABOTAGE_H
 #define HYP_SABOTAGE_H
 
-#include "tollens.h"
+#include "fault_hooks.h"
 
 /* A name can include an amount: "launch_delay_us=3". */
 
@@ -24,14 +24,6 @@ TOL_API bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *
  * name is NULL or another fault. */
 TOL_API bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options);
 
-/* A fault that can be injected. */
-struct hyp_fault {
-    const char *name, *sentence;
-    tol_interpose_hook before, after;                /* hooks of the interposer; may be NULL */
-    bool has_amount;                                 /* its name includes an amount */
-    void (*plant)(struct tol_pool_options *options); /* NULL: not a fault of the pool */
-};
-
 /* Adds the fault of a plugin, which must remain valid. false: the name is in use, or there are too
  * many; hyp_error(). */
 bool hyp_sabotage_add(const struct hyp_fault *fault);
@@ -45,7 +37,7 @@ const char *hyp_sabotage_mistake(const char *name, const char *operation);
  * name is NULL. */
 bool hyp_sabotage_spares(const char *name, const char *operation);
 
-/* The name and the description of a fault; NULL past the last one. */
+/* The name and the description of a fault; NULL after the last one. */
 const char *hyp_sabotage_name(size_t index);
 const char *hyp_sabotage_sentence(size_t index);
 
@@ -63,9 +55,6 @@ TOL_API bool hyp_sabotage_turn(const char *name, const char *base);
 
 /* What a saboteur does, with its amount: "one launch in 100,000 is skipped". Returns text. */
 const char *hyp_sabotage_words(const char *name, char *text, size_t bytes);
-
-/* The amount of the installed fault, for its hooks. */
-TOL_API double hyp_sabotage_given(void);
 
 /* The amount in name if it is the saboteur base; otherwise 0. name may be NULL. */
 TOL_API double hyp_sabotage_amount(const char *name, const char *base);

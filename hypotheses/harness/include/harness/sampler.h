@@ -4,12 +4,12 @@
  * A block is either
  *   four batches, baseline-subject-subject-baseline or the reverse, chosen at random, so that slow
  *   drift affects both sides alike; or
- *   single calls of both sides in an order drawn at random, each timed on its own. What slows the
+ *   single calls of both sides in random order, each timed on its own. What slows the
  *   machine for some calls then affects both sides alike too, and calls that an interrupt or
  *   another process disturbed are discarded by one rule for both sides (measure/single_calls.h).
  * The effect of a block is one value: calls are not independent of each other, blocks nearly are.
  * After each block comes the A/A control, a block with the baseline on both sides, whose true
- * effect is none. If the control measures an effect, the machine cannot decide, and there is no
+ * effect is 0. If the control measures an effect, the machine cannot decide, and there is no
  * verdict.
  *
  * The sampler reads no clock: each batch, or call, returns its own duration.
@@ -18,34 +18,9 @@
 #ifndef HYP_SAMPLER_H
 #define HYP_SAMPLER_H
 
-#include "decide.h"
+#include "comparison.h"
 
 #include <stdint.h>
-
-enum hyp_side { HYP_BASELINE, HYP_SUBJECT };
-
-enum { HYP_CALLS_MAX = 64 }; /* hyp_pair.calls, where hyp_pair.call is set */
-
-struct hyp_pair {
-    const char *name; /* "launch_4_arguments" */
-    bool is_ratio;    /* the effect is subject / baseline; otherwise subject - baseline per call */
-    double scale;     /* converts a difference in nanoseconds to the claim's unit */
-    struct hyp_rule rule;
-    bool recorded_only;  /* the claim is not judged by it */
-    bool is_device_work; /* the device determines a batch's time, not the processor's speed */
-    unsigned calls;      /* per batch; with .call, of each side in half a block */
-    size_t blocks_min;   /* not judged before so many blocks; 0: from the first look */
-    unsigned warm_calls; /* per side, before the first block */
-    /* Makes calls through one side. Returns their duration in nanoseconds, or a negative number
-     * if one failed. */
-    double (*batch)(void *user, enum hyp_side side, unsigned calls);
-    void *user;
-    /* Instead of .batch: makes one call, and returns as .batch. NULL: .batch is used. */
-    double (*call)(void *user, enum hyp_side side);
-    /* With .call: called after each half of a block, to wait until the queue that the calls fill
-     * is empty. false: that failed. NULL: there is nothing to wait for. */
-    bool (*settle)(void *user);
-};
 
 struct hyp_block {
     bool swapped; /* subject first; with .call always false */
@@ -70,10 +45,6 @@ struct hyp_sample {
     char code[32];      /* why it is not steady or undecided: "unfit_control"; otherwise "" */
     char sentence[256]; /* the same for people */
 };
-
-/* The distance between no effect and the threshold. The control and the quartiles of the blocks
- * must stay within shares of it. */
-double hyp_pair_margin(const struct hyp_pair *pair);
 
 /* The effect of a block, or of its control; NaN if a batch failed. */
 double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control);

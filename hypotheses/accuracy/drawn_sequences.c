@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Begins of sequences, behind up to three rows of none; three of none follow. The first sequence
- * has `first` rows, unless that is 0. */
+/* Where sequences begin. Up to three rows before the first and three after the last belong to no
+ * sequence. The first sequence has `first` rows, unless that is 0. */
 static void draw_lengths(struct hyp_attack *attack, size_t sequences, size_t first, int *begins,
                          size_t *longest, size_t *rows) {
     static const int lengths[] = {0, 1, 2, 9, 31, 48, 63, 64, 65, 100, 127, 128, 129, 150, 200};

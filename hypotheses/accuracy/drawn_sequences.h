@@ -22,11 +22,11 @@ struct hyp_sequence_lengths {
 };
 
 /*
- * Draws a problem that the kernel of this name serves (NULL: the chosen one): up to
- * HYP_SEQUENCES_MAX sequences of 0 to 200 rows and keys, some of NaN and infinities, with rows of
- * no sequence in front of them and behind. If first is not NULL the problem is the one that kernels
- * with a defect need: heads of 64, not causal, a first sequence of these lengths, and a second of
- * NaN and infinities.
+ * Draws a problem that the kernel of this name supports (NULL: the chosen one): up to
+ * HYP_SEQUENCES_MAX sequences of 0 to 200 rows and keys, some of NaN and infinities; rows before
+ * the first and after the last belong to no sequence. If first is not NULL, the problem is one that
+ * kernels with a defect need: heads of 64, not causal, a first sequence of these lengths, and a
+ * second of NaN and infinities.
  */
 void hyp_sequences_draw(struct hyp_attack *attack, enum kn_type type, const char *variant,
                         const struct hyp_sequence_lengths *first, struct hyp_sequences *drawn);

@@ -10,7 +10,7 @@ bool hyp_accuracy_begin(struct hyp_accuracy *accuracy, struct hyp_attack *attack
     *accuracy = (struct hyp_accuracy){.attack = attack};
     hyp_error_table_begin(&accuracy->errors, attack, columns);
     if (hyp_sabotage_spares(attack->session.sabotage, operation)) {
-        hyp_attack_note(attack, "the saboteur is of another operation");
+        hyp_attack_note(attack, "the saboteur concerns another operation");
         return false;
     }
     return HYP_OK(attack, kn_kernels_create(attack->context, &accuracy->kernels)) &&
