@@ -8,7 +8,7 @@
  * page, and needs room for all its pages before the handle goes back; near the limit there was no
  * such room for handles of up to 1.4 GiB. On the soft device the comb had 2,048 pages then, whose
  * handles are small, and survived. Since then a pool with compact takes no handle larger than 1/256
- * of its limit, and the comb has 10,240 pages on every device. `tollens run H12 --seeds 200` tries many.
+ * of its limit, and the comb has 10,240 pages on every device. `--seeds N` tries many seeds.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
