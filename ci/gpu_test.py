@@ -88,7 +88,7 @@ class Gpu(unittest.TestCase):
         self.write("test-runtime", HANGING)
         code, text = self.run_it(TOLLENS_SUITE_SECONDS="1")
         self.assertEqual(code, 1, text)
-        self.assertIn("it came to no end\n"
+        self.assertIn("it did not finish\n"
                       "        3.50 s  life::is_too_slow\n"
                       "        0.25 s  life::ends\n"
                       "gpu: test-runtime was ended after 1 s, while these ran:\n"
@@ -206,7 +206,7 @@ class Gpu(unittest.TestCase):
             self.assertEqual(code, 0, text)
             log = (self.folder / "out/test-runtime.txt").read_text(encoding="utf-8")
             self.assertTrue(log.startswith(f"one in {lives}\n"), log)
-            self.assertEqual(f"one in {lives} driver calls" in text, lives != "1")
+            self.assertEqual(f"one in {lives} driver-call failures" in text, lives != "1")
             left = re.search(r"gpu: tests: done after \d+ s; left: (.*)", text)
             self.assertEqual(left is not None and left[1].startswith("guard, tables, benches"),
                              "--full" in words, text)
