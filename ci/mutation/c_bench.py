@@ -4,7 +4,6 @@ A mutant costs a compilation, linking, and suites of tests until one fails: thos
 tests first, then those of its folder, then the others, the quick ones first.
 """
 
-import fcntl
 import pathlib
 import re
 import subprocess
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 
 from mutation.judge import Killer, Made
 from mutation.operators import Mutant, Operators, statuses
-from mutation.programs import MutateError, Suites, build, digest, ninja
+from mutation.running import MutateError, Suites, build, digest, locked, ninja
 from mutation.results import NAME
 
 STATUSES = "runtime/include/tollens/status.def"
@@ -47,12 +46,7 @@ class CBench:
         return self.known[file]
 
     def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
-        self.lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self.lock.close()
-            raise MutateError(f"another ci/mutate is at work in {self.folder}") from error
+        self.lock = locked(self.folder)
         self._bring_up_to_date()
         build(self.copy, [f"{BUILT}/{program}" for program in self.programs])
         self.suites = Suites(self.copy, BUILT, self.folder / "suites.json", self.environment)

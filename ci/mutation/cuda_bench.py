@@ -1,12 +1,11 @@
 """Mutants of CUDA sources, and the cases and tests that run them on the soft device.
 
 nvcc compiles each kernel that has the edited file, the shortest first, from a copy of the kernels'
-folders, as ci/ptx does it. If the PTX is the same in all of them, no test can tell the mutant from
-the original. Else the PTX becomes part of copies of kernel-sweep and test-kernels, in front of the
-library's own, and the cases and tests that launch a changed entry run until one notices.
+folders. If the PTX is the same in all of them, no test can tell the mutant from the original. Else
+copies of kernel-sweep and test-kernels are linked with the PTX, and the cases and suites that run
+the changed entries run until one notices.
 """
 
-import fcntl
 import os
 import pathlib
 import re
@@ -15,10 +14,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
+from mutation.cuda_operators import cuda_mutants
 from mutation.judge import Killer, Made
-from mutation.operators import Mutant, cuda_mutants
-from mutation.programs import (PATIENCE, PATIENCE_S, SUITE, Finding, MutateError, Suites, build,
-                               digest, run, say)
+from mutation.operators import Mutant
+from mutation.running import (PATIENCE, PATIENCE_S, SUITE, Finding, MutateError, Suites, build,
+                               digest, locked, run, say)
 
 SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
 WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
@@ -113,15 +113,11 @@ class CudaBench:
         return self.known[file]
 
     def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
+        self.lock = locked(self.folder)
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if shutil.which(self.nvcc) is None:
             raise MutateError("--kernels needs nvcc; NVCC names it")
         needed = [f"build/{name}" for name in (SWEEP, TESTS, DEVICE)]
-        self.lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise MutateError(f"another ci/mutate is at work in {self.folder}") from error
         build(self.root, needed)
         self.tests_stamp = digest(b"".join((self.root / file).read_bytes() for file in needed))
         self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment)
@@ -131,11 +127,11 @@ class CudaBench:
         shutil.rmtree(self.copy, ignore_errors=True)
         shutil.copytree(self.root / "kernels", self.copy / "kernels",
                         ignore=shutil.ignore_patterns("*.c", "*.md"))
-        (self.folder / DEVICE).unlink(missing_ok=True)
-        (self.folder / DEVICE).symlink_to(self.root / "build" / DEVICE)
+        if not (self.folder / DEVICE).is_symlink():
+            (self.folder / DEVICE).symlink_to(self.root / "build" / DEVICE)
 
     def close(self) -> None:
-        """Nothing is in the tree or in the build that was not there."""
+        self.lock.close()
 
     def stamps(self, mutant: Mutant) -> tuple[str, str]:
         stamps = [self.kernels.stamp(name) for name in self.kernels.with_file(mutant.file)]
@@ -146,10 +142,8 @@ class CudaBench:
             text = (self.root / mutant.file).read_text(encoding="utf-8")
             changed = self.copy / mutant.file
             changed.write_text(mutant.apply(text), encoding="utf-8")
-            try:
-                ptx = self._compile(name)
-            finally:
-                changed.write_text(text, encoding="utf-8")
+            ptx = self._compile(name)
+            changed.write_text(text, encoding="utf-8")
             if ptx is None:
                 yield Made(name, refused=f"nvcc, of {name}")
                 return
@@ -160,7 +154,7 @@ class CudaBench:
     # ---- compiling -------------------------------------------------------------------------------
 
     def _size(self, name: str) -> int:
-        """Stands for the time that the kernel takes to compile: the size of the committed PTX."""
+        """The size of the committed PTX, in place of the time that compiling takes."""
         return max((path.stat().st_size for path in (
             self.root / "fixtures/ptx/kernels").glob(f"{name}.ptx*")), default=0)
 
@@ -192,7 +186,7 @@ class CudaBench:
     def pack(self, name: str, ptx: str) -> pathlib.Path:
         """The object of a kernel's image, which takes its name from the file."""
         text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx", ".o"))
-        source.write_text(ptx, encoding="utf-8")
+        source.write_text(ptx)
         subprocess.run(["ci/kernel_image.py", str(text), self.kernels.source[name], str(source)],
                        cwd=self.root, check=True)
         subprocess.run(["cc", "-c", str(text), "-o", str(image)], check=True)

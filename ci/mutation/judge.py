@@ -3,6 +3,8 @@
 A bench makes mutants of one kind of source: c_bench.py of C, cuda_bench.py of CUDA.
 """
 
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import datetime
@@ -11,11 +13,16 @@ import pathlib
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from mutation.operators import Mutant
-from mutation.programs import Finding, MutateError, digest, say
+from mutation.running import Finding, MutateError, digest, say
 from mutation.results import Log, Survivors, Verdict
+
+if TYPE_CHECKING:
+    from mutation.c_bench import CBench
+    from mutation.cuda_bench import CudaBench
+    Bench = CBench | CudaBench
 
 KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
 
@@ -33,21 +40,6 @@ class Made:
     what: str  # "" or the kernel
     refused: str = ""  # why no compiler takes it
     killers: Iterator[Killer] | None = None  # None: the same code as without the mutant
-
-
-class Bench(Protocol):
-    root: pathlib.Path
-    folder: pathlib.Path  # of what a run leaves for the next
-    record: str  # the name of the file of survivors
-    even: bool  # whether a sample has as many mutants of each operator, where there are as many
-    all_verdicts: bool  # whether the file keeps all of them
-
-    def files(self) -> list[str]: ...
-    def mutants(self, file: str) -> list[Mutant]: ...
-    def prepare(self, sample: list[Mutant]) -> None: ...
-    def stamps(self, mutant: Mutant) -> tuple[str, str]: ...  # of the source, and of the tests
-    def make(self, mutant: Mutant) -> Iterator[Made]: ...
-    def close(self) -> None: ...
 
 
 def chosen(bench: Bench, names: list[str]) -> list[Mutant]:
@@ -180,8 +172,8 @@ def go(bench: Bench, options: argparse.Namespace) -> int:
     judge = Judge(bench, options)
     for file in {mutant.file for mutant in everything}:
         survivors.forget(file, {mutant.key for mutant in bench.mutants(file)})
+    bench.prepare(sample)
     try:
-        bench.prepare(sample)
         counts, argued, left = _judge_all(judge, survivors, sample)
     finally:
         bench.close()

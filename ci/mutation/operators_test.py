@@ -5,8 +5,9 @@ import pathlib
 import sys
 import unittest
 
+from mutation.cuda_operators import cuda_mutants
 from mutation.lexer import Source
-from mutation.operators import Mutant, Operators, cuda_mutants, statuses
+from mutation.operators import Mutant, Operators, statuses
 
 STATUS = statuses("TOL_STATUS(OK, \"\")\nTOL_STATUS(BAD, \"\")\nTOL_STATUS(WORSE, \"\")\n")
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # type: ignore[no-redef]
 
 from mutation.operators import Mutant
-from mutation.programs import MutateError
+from mutation.running import MutateError
 
 NAME = "survivors.toml"
 HEAD = """\

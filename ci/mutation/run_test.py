@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """On a small program with Criterion's tests: the mutants which a test notices are called killed and
-the others survive, arguments are kept, and an interrupted run is undone. What of PTX is compared,
-and what ci/mutate refuses."""
+the others survive, arguments are kept, and an interrupted run is undone."""
 
 import argparse
 import contextlib
@@ -13,13 +12,11 @@ import tempfile
 import unittest
 import unittest.mock
 
-from mutation import programs
+from mutation import running
 from mutation.c_bench import CBench
-from mutation.cuda_bench import Kernels, changed_entries
-from mutation.judge import drawn, go
-from mutation.operators import cuda_mutants
-from mutation.programs import MutateError, run
-from mutation.results import Log, Survivors, Verdict
+from mutation.judge import go
+from mutation.running import MutateError
+from mutation.results import Survivors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -76,16 +73,6 @@ build build/mutate/git2_stub.o: cc {}
 build build/mutate/test-sum: exe build/mutate/sum.o build/mutate/sum_test.o build/mutate/git2_stub.o
   libs = {}
 """
-PTX = """.version 6.4
-.target sm_75
-{0}
-.visible .entry one(
-)
-{{ {1} }}
-.visible .entry two(
-)
-{{ {2} }}
-"""
 
 
 def criterion() -> tuple[str, str]:
@@ -101,7 +88,7 @@ class ASmallTree(unittest.TestCase):
     def setUp(self) -> None:
         cflags, libs = criterion()
         stub = ROOT / "hypotheses/harness/run/git2_stub.c"  # Debian's Criterion asks for libgit2
-        patience = unittest.mock.patch.object(programs, "PATIENCE_S", 2.0)
+        patience = unittest.mock.patch.object(running, "PATIENCE_S", 2.0)
         patience.start()
         self.addCleanup(patience.stop)
         folder = tempfile.TemporaryDirectory()
@@ -202,65 +189,6 @@ class ASmallTree(unittest.TestCase):
             self.tests.write_text(text)
             with self.assertRaisesRegex(MutateError, said):
                 self.run_all()
-
-
-class Kernel(unittest.TestCase):
-    def test_entries_are_compared_one_by_one(self) -> None:
-        before = PTX.format(".func f", "a", "b")
-        for after, changed in (
-                (before, []), (PTX.format(".func f", "a", "c"), ["two"]),
-                (PTX.format(".func g", "c", "b"), ["one", "two"]),  # which may call it
-                (PTX.format(".func f .global x;", "a", "b"), ["one", "two"])):
-            self.assertEqual(changed_entries(before, after), changed)
-
-    def test_a_header_is_in_all_kernels_that_include_it(self) -> None:
-        found = Kernels(ROOT)
-        self.assertIn("softmax_1_naive", found.with_file("kernels/row/row.cuh"))
-        self.assertIn("kernels/row/row.cuh", found.files)
-        self.assertIn("softmax", found.suites("softmax_1_naive")[0])
-        own, others = found.suites("collective_3_columns")
-        self.assertEqual((own.count("gather_columns"), others.count("gather_columns")), (0, 1))
-
-    def test_the_draw_stays_where_mutants_are_added(self) -> None:
-        file = "kernels/row/row.cuh"
-        every = cuda_mutants(file, (ROOT / file).read_text(encoding="utf-8"))
-        some, both = (drawn(few, 6, 1, True) for few in (every[:-5], every))
-        same = [each for each in both if each not in every[-5:]]
-        self.assertEqual(same, some[:len(same)])
-        self.assertNotEqual(some, drawn(every[:-5], 6, 2, True))
-        self.assertEqual(len({each.operator for each in both[:2]}), 2)
-
-
-class TheCommand(unittest.TestCase):
-    def test_what_cannot_be_is_refused(self) -> None:
-        for words, said in ((["runtime/nothing.c"], "there is no file runtime/nothing.c"),
-                            (["README.md"], "README.md has nothing to mutate"),
-                            (["/"], "/ has nothing to mutate"),
-                            (["--sample", "0"], "--sample must be 1 or more"),
-                            (["--programs", "test-x"], "there is no test program test-x")):
-            done = subprocess.run([sys.executable, "ci/mutate", "--list", *words], cwd=ROOT,
-                                  text=True, capture_output=True, check=False)
-            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-            self.assertIn(said, done.stderr)
-
-    def test_a_broken_file_of_survivors_is_named(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "survivors.toml"
-            for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
-                path.write_text(text)
-                with self.assertRaisesRegex(MutateError, str(path)):
-                    Survivors(path.parent)
-
-    def test_a_limit_is_of_cpu_seconds(self) -> None:
-        for words, kind in (("while :; do :; done", "timeout"), ("sleep 1.5", "passed"),
-                            ("false", "killed")):
-            self.assertEqual(run(ROOT, ["sh", "-c", words], {}, 1)[0].kind, kind)
-
-    def test_a_survivor_is_tried_again_when_a_test_has_changed(self) -> None:
-        dead, alive = (Verdict(kind, "", 0.0, "file", "tests") for kind in ("killed", "survived"))
-        self.assertTrue(dead.holds("file", "other") and alive.holds("file", "tests"))
-        self.assertFalse(dead.holds("other", "tests") or alive.holds("file", "other"))
-        self.assertEqual(Log(pathlib.Path("/nonexistent")).verdicts, {})
 
 
 if __name__ == "__main__":

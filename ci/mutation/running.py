@@ -1,6 +1,7 @@
 """Runs test programs with limits, and says what came of it."""
 
 import dataclasses
+import fcntl
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+from typing import TextIO
 
 QUIET_NINJA = str(pathlib.Path(__file__).resolve().parents[1] / "building/quiet_ninja")
 FILE_BYTES_MAX = 1 << 30  # the largest file that a mutant may write
@@ -37,6 +39,17 @@ def digest(data: bytes) -> str:
 
 def say(text: str) -> None:
     print(text, flush=True)
+
+
+def locked(folder: pathlib.Path) -> TextIO:
+    """The open file whose lock keeps another ci/mutate out of the folder."""
+    lock = (folder / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise MutateError(f"another ci/mutate is at work in {folder}") from error
+    return lock
 
 
 def ninja(root: pathlib.Path, targets: list[str]) -> subprocess.CompletedProcess[str]:
