@@ -37,7 +37,7 @@ echo "[FAIL] life::is_too_slow: Timed out. (3.50s)"
 exec sleep 600
 """
 
-# What the loader of an older system says.
+# The loader of an older system prints this.
 TOO_NEW = """#!/bin/sh
 for version in 2.9 2.34 2.28; do
     echo "$0: /lib/libc.so.6: version \\`GLIBC_$version' not found (required by $0)" >&2
@@ -56,9 +56,7 @@ echo "${6:-all}" >"$0.pattern"
 echo "[====] Synthesis: Tested: 11 | Passing: 11 | Failing: 0 | Crashing: 0 "
 """
 
-NOTHING = """#!/bin/sh
-echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 "
-"""
+NOTHING = "#!/bin/sh\necho '[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 '\n"
 
 
 def fallen(claim: str) -> str:
@@ -86,7 +84,7 @@ OUTCOMES = (
      r"jobs in .*/out/guard\ngpu: a guard lost or repeated a job"),
     ("tollens", TOLLENS, ("--quick",), {}, 0,
      r"\A[^T]*gpu: claims: done after \d+ s; left: nothing\n[^T]*\Z"),
-    ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests"}, 0, r"Tested: 11"),
+    ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests"}, 0, "Tested: 11"),
     ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests,all"}, 2, "TOLLENS_GPU_PARTS has all;"),
     *(("tollens", TOLLENS, (), {name: "soon"}, 2, f"{name} must be a whole number") for name in (
         "TOLLENS_SUITE_SECONDS", "TOLLENS_SABOTEUR_SECONDS", "TOLLENS_TEST_SUITES_ONE_IN")))
@@ -107,9 +105,10 @@ class Gpu(unittest.TestCase):
         (self.folder / "tar").unlink(missing_ok=True)
         for name in ("gpu", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
-        for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD),
-                           ("test-worker", GOOD), ("guard_trial", "#!/bin/sh\n")):
-            self.write(name, text)
+        self.write("tollens", TOLLENS)
+        self.write("guard_trial", "#!/bin/sh\n")
+        for name in ("test-runtime", "test-kernels", "test-worker"):
+            self.write(name, GOOD)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -117,9 +116,8 @@ class Gpu(unittest.TestCase):
 
     def run_it(self, *words: str, **more: str) -> tuple[int, str]:
         done = subprocess.run([self.folder / "gpu", self.folder / "out", *words],
-                              text=True, check=False,
-                              env={**ENVIRONMENT, "TOLLENS_DEVICE": "soft", **more},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              env={**ENVIRONMENT, "TOLLENS_DEVICE": "soft", **more}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return done.returncode, done.stdout
 
     def test_each_outcome_is_reported(self) -> None:
@@ -147,7 +145,6 @@ class Gpu(unittest.TestCase):
         self.assertLess(text.index("gpu: claims: done"), text.index("Tested"))
         with tarfile.open(self.folder / f"out/evidence.tar.{WAY}") as tar:
             self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
-        self.assertIn(f"evidence.tar.{WAY}\n", text)
         self.assertEqual(len(list(self.folder.glob(f"out/[wm]*r*.tar.{WAY}"))), 2)
 
     def test_quick_passes_few_words_on(self) -> None:

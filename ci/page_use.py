@@ -1,6 +1,5 @@
-"""Uses a page of a report as people do, for ci/browser.py --use: filters, the keyboard, zoom, without
-scripts, printed from a dark screen.
-"""
+"""Uses a page of a report as people do, for ci/browser.py --use: filters, the keyboard, zoom,
+without scripts, printed from a dark screen."""
 
 import re
 from collections.abc import Callable, Iterator
