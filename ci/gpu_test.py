@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What ci/gpu says of the suites of tests, with stand-ins for them and for the program; and that
-what Criterion writes is what it reads."""
+"""What ci/gpu reports of test programs and claims, and which suites it runs on a day, with
+stand-ins for the programs; and that it understands what Criterion writes."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ echo "[FAIL] life::is_too_slow: Timed out. (3.50s)"
 exec sleep 600
 """
 
-# What the loader of an older system says.
+# The loader of an older system prints this.
 TOO_NEW = """#!/bin/sh
 for version in 2.9 2.34 2.28; do
     echo "$0: /lib/libc.so.6: version \\`GLIBC_$version' not found (required by $0)" >&2
@@ -45,10 +45,49 @@ done
 exit 1
 """
 
-NOTHING = """#!/bin/sh
-echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 "
+# A program of seven suites, which keeps the pattern that it is given.
+SUITES = """#!/bin/sh
+if [ "$1" = --list ]; then
+    echo 'suite_0: 1 test'
+    for i in 1 2 3 4 5 6; do printf 'suite_%d: 2 tests\\n├── first\\n└── second\\n' $i; done
+    exit
+fi
+echo "${6:-all}" >"$0.pattern"
+echo "[====] Synthesis: Tested: 11 | Passing: 11 | Failing: 0 | Crashing: 0 "
 """
 
+NOTHING = "#!/bin/sh\necho '[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 '\n"
+
+
+def fallen(claim: str) -> str:
+    """A program whose run of this claim is falsified."""
+    return TOLLENS + f"case $* in *{claim}*) echo '{{\"exit_code\": 1}}' >\"$4/run.json\" ;; esac\n"
+
+
+# What a stand-in does, the words and variables, the exit code, and what the output matches.
+OUTCOMES = (
+    ("test-runtime", HANGING, (), {"TOLLENS_SUITE_SECONDS": "1"}, 1,
+     r"it did not finish\n        3\.50 s  life::is_too_slow\n        0\.25 s  life::ends\n"
+     r"gpu: test-runtime was ended after 1 s, while these ran:\n    life::never_ends\n"
+     r"gpu: test-kernels: (.|\n)*gpu: tests failed"),
+    ("tollens", TOO_NEW, (), {}, 2, r"\Agpu: these programs need glibc 2\.34 or newer; this "
+     r"machine has glibc 2\.[0-9]+\n\Z"),
+    ("test-kernels", NOTHING, (), {}, 1, "gpu: tests failed"),
+    ("tollens", fallen("W1"), (), {}, 1, "gpu: worker: done"),
+    ("tollens", fallen("W1"), (), {"TOLLENS_GPU_PARTS": "claims"}, 0, r"\A[^T]*\Z"),
+    ("tollens", fallen("W1"), (), {"TOLLENS_GPU_PARTS": "worker"}, 1, "worker: done"),
+    ("tollens", fallen("S2"), (), {"TOLLENS_GPU_PARTS": "worker"}, 1, "worker: done"),
+    ("tar", "#!/bin/sh\necho tar: no space >&2\nexit 2\n", (), {}, 2,
+     "gpu: the evidence was not packed: tar: no space"),
+    ("guard_trial", "#!/bin/sh\necho \"jobs in $1\"\nexit 1\n", (),
+     {"TOLLENS_GPU_PARTS": "guard"}, 1,
+     r"jobs in .*/out/guard\ngpu: a guard lost or repeated a job"),
+    ("tollens", TOLLENS, ("--quick",), {}, 0,
+     r"\A[^T]*gpu: claims: done after \d+ s; left: nothing\n[^T]*\Z"),
+    ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests"}, 0, "Tested: 11"),
+    ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests,all"}, 2, "TOLLENS_GPU_PARTS has all;"),
+    *(("tollens", TOLLENS, (), {name: "soon"}, 2, f"{name} must be a whole number") for name in (
+        "TOLLENS_SUITE_SECONDS", "TOLLENS_SABOTEUR_SECONDS", "TOLLENS_TEST_SUITES_ONE_IN")))
 
 WAY = "xz" if shutil.which("xz") else "gz"  # how evidence is packed here
 # Without what ci/check has for tests, which chooses the calls that are refused.
@@ -60,11 +99,16 @@ class Gpu(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.furnish()
+
+    def furnish(self) -> None:
+        (self.folder / "tar").unlink(missing_ok=True)
         for name in ("gpu", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
-        for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD),
-                           ("test-worker", GOOD), ("guard_trial", "#!/bin/sh\n")):
-            self.write(name, text)
+        self.write("tollens", TOLLENS)
+        self.write("guard_trial", "#!/bin/sh\n")
+        for name in ("test-runtime", "test-kernels", "test-worker"):
+            self.write(name, GOOD)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -72,129 +116,61 @@ class Gpu(unittest.TestCase):
 
     def run_it(self, *words: str, **more: str) -> tuple[int, str]:
         done = subprocess.run([self.folder / "gpu", self.folder / "out", *words],
-                              text=True, check=False,
-                              env={**ENVIRONMENT, "TOLLENS_DEVICE": "soft", **more},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              env={**ENVIRONMENT, "TOLLENS_DEVICE": "soft", **more}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return done.returncode, done.stdout
 
-    def test_the_slowest_ten_are_told(self) -> None:
+    def test_each_outcome_is_reported(self) -> None:
+        path = f"{self.folder}:{os.environ['PATH']}"  # which has the stand-in for tar
+        for program, text, words, more, expected, pattern in OUTCOMES:
+            with self.subTest(program=program, more=more, words=words):
+                shutil.rmtree(self.folder / "out", ignore_errors=True)
+                self.furnish()
+                self.write(program, text)
+                code, said = self.run_it(*words, PATH=path, **more)
+                self.assertEqual(code, expected, said)
+                self.assertRegex(said, pattern)
+
+    def test_the_slowest_ten_are_told_and_the_evidence_is_packed(self) -> None:
         code, text = self.run_it()
         self.assertEqual(code, 0, text)
         self.assertIn("of all its tests 69 s: Tested: 11", text)
         numbers = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
         self.assertEqual(numbers, 3 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
-
-    def test_what_ran_when_a_suite_was_ended_is_named(self) -> None:
-        self.write("test-runtime", HANGING)
-        code, text = self.run_it(TOLLENS_SUITE_SECONDS="1")
-        self.assertEqual(code, 1, text)
-        self.assertIn("it came to no end\n"
-                      "        3.50 s  life::is_too_slow\n"
-                      "        0.25 s  life::ends\n"
-                      "gpu: test-runtime was ended after 1 s, while these ran:\n"
-                      "    life::never_ends\n"
-                      "gpu: test-kernels: ", text)
-        self.assertIn("gpu: tests failed", text)
-
-    def test_a_glibc_that_is_too_old_is_told(self) -> None:
-        self.write("tollens", TOO_NEW)
-        code, text = self.run_it()
-        self.assertEqual(code, 2, text)
-        self.assertRegex(text, r"\Agpu: these programs need glibc 2\.34 or newer; this machine has "
-                               r"glibc 2\.[0-9]+\n\Z")
-        self.assertFalse((self.folder / "out").exists())
-
-    def test_a_suite_that_tests_nothing_fails(self) -> None:
-        self.write("test-kernels", NOTHING)
-        self.assertEqual(self.run_it()[0], 1)
-
-    def test_the_evidence_is_packed_in_one_file(self) -> None:
-        code, text = self.run_it()
-        self.assertEqual(code, 0, text)
-        with tarfile.open(self.folder / f"out/evidence.tar.{WAY}") as tar:
-            self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
-        self.assertIn(f"evidence.tar.{WAY}\n", text)
-        self.assertEqual(len(list(self.folder.glob(f"out/[wm]*r*.tar.{WAY}"))), 2)
-
-    def test_a_claim_on_the_worker_that_falls_is_told(self) -> None:
-        self.write("tollens", TOLLENS + "case $* in *W1*) echo '{\"exit_code\": 1}' "
-                   ">\"$4/run.json\" ;; esac\n")
-        self.assertEqual(self.run_it()[0], 1)
-        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="claims")[0], 0)
-        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="worker")[0], 1)
-
-    def test_a_full_disk_is_told(self) -> None:
-        (self.folder / "tar").write_text("#!/bin/sh\necho tar: no space >&2\nexit 2\n")
-        (self.folder / "tar").chmod(0o755)
-        code, text = self.run_it(PATH=f"{self.folder}:{os.environ['PATH']}")
-        self.assertEqual(code, 2, text)
-        self.assertIn("gpu: the evidence was not packed: tar: no space", text)
-        self.assertFalse((self.folder / "out/evidence.tar.xz").exists())
-
-    def test_parts_can_be_chosen(self) -> None:
-        code, text = self.run_it(TOLLENS_GPU_PARTS="claims")
-        self.assertEqual(code, 0, text)
-        self.assertNotIn("Tested", text)
-        self.assertTrue((self.folder / "out/evidence/run.json").exists())
-        shutil.rmtree(self.folder / "out")
-        code, text = self.run_it(TOLLENS_GPU_PARTS="tests")
-        self.assertEqual(code, 0, text)
-        self.assertIn("Tested: 11", text)
-        self.assertFalse((self.folder / "out/evidence").exists())
-        code, text = self.run_it(TOLLENS_GPU_PARTS="tests,all")
-        self.assertEqual(code, 2, text)
-        self.assertIn("gpu: TOLLENS_GPU_PARTS has all;", text)
-
-    def test_verdicts_come_first_and_each_part_says_what_is_left(self) -> None:
-        code, text = self.run_it()
-        self.assertEqual(code, 0, text)
+        # The verdicts come first, and each part says what is left.
         said = [line for line in text.splitlines() if "; left: " in line]
         self.assertEqual([line.split()[1] for line in said], ["claims:", "worker:", "tests:",
                                                                  "guard:"])
         self.assertRegex(said[0], r"left: worker, tests, guard, about \d+ s$")
         self.assertLess(text.index("gpu: claims: done"), text.index("Tested"))
+        with tarfile.open(self.folder / f"out/evidence.tar.{WAY}") as tar:
+            self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
+        self.assertEqual(len(list(self.folder.glob(f"out/[wm]*r*.tar.{WAY}"))), 2)
 
-    def test_a_guard_that_loses_a_job_is_told(self) -> None:
-        self.write("guard_trial", "#!/bin/sh\necho \"jobs in $1\"\nexit 1\n")
-        code, text = self.run_it(TOLLENS_GPU_PARTS="guard")
-        self.assertEqual(code, 1, text)
-        self.assertIn(f"jobs in {self.folder}/out/guard\n", text)
-        self.assertIn("gpu: a guard lost or repeated a job", text)
-
-    def test_quick_is_verdicts_alone(self) -> None:
+    def test_quick_passes_few_words_on(self) -> None:
         self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
-        code, text = self.run_it("--quick")
-        self.assertEqual(code, 0, text)
-        self.assertRegex(text, r"(?m)^gpu: claims: done after \d+ s; left: nothing$")
-        self.assertNotIn("Tested", text)
+        self.run_it("--quick")
+        self.run_it("--quick", TOLLENS_GPU_PARTS="peers", TOLLENS_SABOTEUR_SECONDS="7")
         words = (self.folder / "tollens.words").read_text(encoding="utf-8")
-        self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n")
+        self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n"
+                         "run P1 P2 --quick --seeds 1 --sabotage --saboteur-deadline 7 "
+                         f"--verbose --out {self.folder}/out/peers/evidence\n")
 
     def test_peers_are_tried_where_they_are_named(self) -> None:
-        for name, code in (("bench-peers", 0), ("test-runtime", 0), ("bench-collectives", 0),
-                           ("test-kernels", 0)):
-            self.write(name, f"#!/bin/sh\necho $* for {name}\nexit {code}\n")
+        for name in ("bench-peers", "test-runtime", "bench-collectives", "test-kernels"):
+            self.write(name, f"#!/bin/sh\necho $* for {name}\n")
         code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
         out = self.folder / "out/peers"
         self.assertRegex(text, r"(?m)^gpu: peers: done after \d+ s; left: nothing$")
         self.assertTrue((self.folder / f"out/peers.tar.{WAY}").is_file(), text)
-        self.assertIn("bench-peers.json", (out / "bench-peers.txt").read_text(encoding="utf-8"))
-        self.assertIn("bus/*", (out / "bus.txt").read_text(encoding="utf-8"))
-        self.assertIn("collective*/*",
-                      (out / "test-collectives.txt").read_text(encoding="utf-8"))
-        self.assertTrue((out / "bench-collectives.txt").is_file())
-        self.write("bench-peers", "#!/bin/sh\necho NOT held\nexit 1\n")
+        for name, words in (("bench-peers", "bench-peers.json"), ("bus", "bus/*"),
+                            ("test-collectives", "collective*/*"),
+                            ("bench-collectives", "--processes")):
+            self.assertIn(words, (out / f"{name}.txt").read_text(encoding="utf-8"))
+        self.write("bench-peers", "#!/bin/sh\nexit 1\n")
         code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
         self.assertIn("gpu: bench-peers ended with 1", text)
         self.assertNotEqual(code, 0)
-
-    def test_quick_peers_are_claims_and_saboteurs_alone(self) -> None:
-        self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
-        self.run_it("--quick", TOLLENS_GPU_PARTS="peers", TOLLENS_SABOTEUR_SECONDS="7")
-        words = (self.folder / "tollens.words").read_text(encoding="utf-8")
-        self.assertEqual(words, "run P1 P2 --quick --seeds 1 --sabotage --saboteur-deadline 7 "
-                         f"--verbose --out {self.folder}/out/peers/evidence\n")
-        self.assertEqual(self.run_it(TOLLENS_SABOTEUR_SECONDS="soon")[0], 2)
 
     def test_tables_and_every_life_are_of_a_full_run(self) -> None:
         self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_SCENARIOS_ONE_IN"\n' +
@@ -206,7 +182,7 @@ class Gpu(unittest.TestCase):
             self.assertEqual(code, 0, text)
             log = (self.folder / "out/test-runtime.txt").read_text(encoding="utf-8")
             self.assertTrue(log.startswith(f"one in {lives}\n"), log)
-            self.assertEqual(f"one in {lives} driver calls" in text, lives != "1")
+            self.assertEqual(f"one in {lives} driver-call failures" in text, lives != "1")
             left = re.search(r"gpu: tests: done after \d+ s; left: (.*)", text)
             self.assertEqual(left is not None and left[1].startswith("guard, tables, benches"),
                              "--full" in words, text)
@@ -235,15 +211,39 @@ class Gpu(unittest.TestCase):
             time.sleep(0.01)
         self.fail("the suite runs on")
 
-    def test_seconds_that_are_none_are_refused(self) -> None:
-        self.assertEqual(self.run_it(TOLLENS_SUITE_SECONDS="1 minute")[0], 2)
-
     def test_criterions_words_are_understood(self) -> None:
         self.write("test-runtime", f'#!/bin/sh\nexec "{ROOT}/build/test-runtime" "$@"\n')
         code, text = self.run_it(CRITERION_TEST_PATTERN="status/*")
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"(?m)^ +\d+\.\d\d s  status::what_does_not_fit_a_message_is_cut$")
         self.assertIn("Tested: 8", text)
+
+    def test_one_sixth_of_the_suites_runs_and_another_sixth_each_day(self) -> None:
+        for name in ("test-runtime", "test-kernels", "test-worker"):
+            self.write(name, SUITES)
+        some = [f"@(suite_{day})/*\n" for day in range(1, 6)]
+        days = {str(20784 + day): pattern for day, pattern in enumerate(
+            ["@(suite_0|suite_6)/*\n", *some, "@(suite_0|suite_6)/*\n"])}
+        for words, more, pattern in (
+                *(((), {"TOLLENS_TEST_SEED": day}, pattern) for day, pattern in days.items()),
+                (("--full",), {}, "all\n"), ((), {"TOLLENS_TEST_SUITES_ONE_IN": "1"}, "all\n"),
+                ((), {"CRITERION_TEST_PATTERN": "s*"}, "all\n")):
+            code, text = self.run_it(*words, TOLLENS_GPU_PARTS="tests", **more)
+            self.assertEqual(code, 0, text)
+            kept = (self.folder / "test-worker.pattern").read_text(encoding="utf-8")
+            self.assertEqual(kept, pattern, more)
+
+    def test_the_cost_of_memory_is_measured_where_it_is_named(self) -> None:
+        for name in ("pool", "transfer", "seal", "watch"):
+            self.write(f"bench-{name}", f"#!/bin/sh\necho {name} $*\n")
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool")[0], 0)
+        out = self.folder / "out/pool"
+        self.assertEqual((out / "seal.txt").read_text(encoding="utf-8"),
+                         f"seal --json {out}/seal.json\n")
+        self.assertTrue((self.folder / f"out/pool.tar.{WAY}").is_file())
+        self.write("bench-transfer", "#!/bin/sh\nexit 3\n")
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool")[0], 1)
+        self.assertEqual((out / "watch.txt").read_text(encoding="utf-8"), "watch\n")
 
 
 if __name__ == "__main__":

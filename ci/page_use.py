@@ -1,36 +1,16 @@
-#!/usr/bin/env python3
-"""Uses pages of reports as people do, in headless Chromium: by keyboard, with filters and zoom,
-with and without scripts, light, dark and printed. axe-core looks for what WCAG 2.2 AA forbids.
+"""Uses a page of a report as people do, for ci/browser.py --use: filters, the keyboard, zoom,
+without scripts, printed from a dark screen."""
 
-    build/browser/bin/python3 ci/page_use.py PAGE... [--out FOLDER]
-
-First a page that is broken on purpose must be complained of, or the check would be blind. Exit
-code: 0 all pages are fine, 1 one is not, 2 there is no browser. ci/setup browser installs what this
-needs.
-"""
-
-import argparse
-import os
-import pathlib
 import re
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 
 try:
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import Browser, Error, Page, sync_playwright
+    from playwright.sync_api import Browser, Page
 except ModuleNotFoundError:  # --help is for everybody
-    sync_playwright, Error, Browser, Page = None, OSError, object, object
+    Browser, Page = object, object
 
-FIGURES = 15  # how many are enlarged, of all kinds
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-         "resultTypes": ["violations"]}
-DARK = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
-BROKEN = """<!doctype html><html lang="en"><head><title>t</title></head><body>
-<p style="color: #999; background: #fff">pale</p><img src="data:,"></body></html>"""
+FIGURES = 15  # of all kinds are enlarged
+OPEN = "for (const one of document.querySelectorAll('details')) one.open = true"
 SHOWN = """() => [...document.querySelectorAll("section[data-claim]")]
   .filter(one => one.checkVisibility()).map(one => one.dataset.claim)"""
 CLAIMS = """() => [...document.querySelectorAll("section[data-claim]")]
@@ -63,36 +43,9 @@ STATE = """() => ({matrix: document.querySelector("dialog .data")?.getAttribute(
   focus: document.activeElement.getAttribute("aria-label") || ""})"""
 
 
-def program() -> str:
-    found = next((name for name in (os.environ.get("CHROMIUM", ""), *NAMES)
-                  if name and shutil.which(name)), "")
-    if not found:
-        raise OSError("there is no Chromium: ci/setup browser installs it, or CHROMIUM names one")
-    return str(shutil.which(found))
-
-
-def forbidden(page: Page, rules: dict[str, object]) -> Iterator[str]:
-    """What axe-core finds. Of a figure it sees the whole, and not its thousands of points."""
-    whole = {"include": [["html"]], "exclude": [[".figure svg g"]]}
-    for found in Axe().run(page, context=whole, options=rules).response["violations"]:
-        first = found["nodes"][0]
-        yield (f"{found['id']}: {found['help']}, {len(found['nodes'])} times, first "
-               f"{' '.join(map(str, first['target']))}: {first['html'][:120]}")
-
-
-def accessible(browser: Browser, address: str, picture: pathlib.Path | None) -> Iterator[str]:
-    for width, height in ((390, 844), (1440, 1000)):
-        for scheme in ("light", "dark"):
-            context = browser.new_context(viewport={"width": width, "height": height},
-                                          color_scheme=scheme)  # type: ignore[arg-type]
-            page = context.new_page()
-            page.goto(address)
-            if picture is not None:
-                page.screenshot(path=picture.with_name(f"{picture.name}-{width}-{scheme}.png"))
-            page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-            yield from (f"{width} px, {scheme}: {text}" for text in forbidden(
-                page, RULES if scheme == "light" else DARK))
-            context.close()
+def faults(browser: Browser, address: str) -> Iterator[str]:
+    for check in (filtered, walked, zoomed, plain):
+        yield from check(browser, address)
 
 
 def filtered(browser: Browser, address: str) -> Iterator[str]:
@@ -134,7 +87,7 @@ def zoomed(browser: Browser, address: str) -> Iterator[str]:
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(f"the script failed: {error}"))
     page.goto(address)
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.evaluate(OPEN)
     buttons = page.query_selector_all(".figure > button")
     for button in buttons[::max(1, len(buttons) // FIGURES)]:
         label = str(button.get_attribute("aria-label"))
@@ -204,46 +157,3 @@ def plain(browser: Browser, address: str) -> Iterator[str]:
     if sum(map(int, re.findall(r"\d+", ink)[:3])) > 200:
         yield f"a dark page is printed in {ink}"
     page.context.close()
-
-
-def faults(browser: Browser, path: pathlib.Path, out: pathlib.Path | None) -> Iterator[str]:
-    address = path.resolve().as_uri()
-    yield from accessible(browser, address, out / path.stem if out else None)
-    for check in (filtered, walked, zoomed, plain):
-        yield from check(browser, address)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="+", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="where screenshots go; default: nowhere")
-    arguments = parser.parse_args()
-    if sync_playwright is None:
-        parser.error("run it by build/browser/bin/python3, which ci/setup browser makes")
-    bad = 0
-    try:
-        with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-            root = ["--no-sandbox"] if os.geteuid() == 0 else []
-            browser = playwright.chromium.launch(executable_path=program(), args=root)
-            broken = pathlib.Path(folder, "broken.html")
-            broken.write_text(BROKEN)
-            seen = " ".join(accessible(browser, broken.as_uri(), None))
-            if "color-contrast" not in seen or "image-alt" not in seen:
-                print(f"page_use: a broken page was not seen to be broken, only: {seen}")
-                return 1
-            for path in arguments.pages:
-                for text in faults(browser, path, arguments.out):
-                    print(f"page_use: {path}: {text}")
-                    bad += 1
-            browser.close()
-    except (OSError, Error) as error:
-        print(f"page_use: {error}", file=sys.stderr)
-        return 2
-    if not bad:
-        print(f"summary: {len(arguments.pages)} pages: axe-core, filters, keys, zoom, no script")
-    return 1 if bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,44 +1,43 @@
 #!/usr/bin/env python3
-"""Checks the pipelines that others use, as far as it can be done without their services, and
-rehearses their shell steps on the soft device.
+"""Checks the pipelines that other repositories use, as far as that is possible without their
+services, and rehearses their shell steps on the soft device.
 
-    ci/workflows.py                 the services' own schemas; keys, inputs, needs, versions;
-                                    shellcheck where it is
-    ci/workflows.py --rehearse [github|gitlab]   and each job's steps (rehearsal.py)
+    ci/workflows.py                 the services' own schemas; inputs, needs, versions of actions;
+                                    shellcheck if it is installed
+    ci/workflows.py --rehearse [github|gitlab]   also each job's steps (rehearsal.py)
+    ci/workflows.py --schema github|gitlab FILE...   checks your files against the service's schema
 
-Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read. Where there
-is no check-jsonschema it says that the schemas were not checked; in a pipeline that is a finding.
+check-jsonschema brings the schemas that GitHub and GitLab publish, so no network is needed;
+`ci/setup check` installs it. Without it the summary says that the schemas were not checked, which
+is a finding in a pipeline.
+
+Prints one line per finding. Exit code: 0 nothing was found, 1 something was, 2 a file cannot be
+read.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
-import pipeline_schemas
 import rehearsal
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GITHUB = ROOT / ".github/workflows/tollens.yml"
 GITLAB = ROOT / "ci/tollens.gitlab-ci.yml"
-
-# What each part of a file may have. A key that is not known is a finding: the services ignore some
-# misspelt keys without a word.
-TOP = {"name", "on", "permissions", "jobs"}
-INPUT = {"description", "type", "required", "default"}
-JOB = {"name", "needs", "if", "strategy", "runs-on", "timeout-minutes", "steps"}
-STEP = {"name", "if", "uses", "with", "env", "run"}
+PROGRAM = ROOT / "build/schemas/bin/check-jsonschema"
+SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
+# The schemas do not know the options of actions.
 WITH = {"actions/checkout": {"repository", "ref", "path", "persist-credentials"},
         "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
         "actions/download-artifact": {"name", "path", "pattern"}}
-LAB_JOB = {"image", "stage", "needs", "timeout", "variables", "script", "artifacts", "extends",
-           "tags", "allow_failure", "when", "parallel"}
-ARTIFACTS = {"when", "expire_in", "paths", "reports"}
 
 findings: list[str] = []
 
@@ -47,40 +46,53 @@ def find(where: str, text: str) -> None:
     findings.append(f"{where}: {text}")
 
 
-def check_keys(where: str, part: Any, known: set[str]) -> None:
-    if not isinstance(part, dict):
-        find(where, f"this is no mapping: {part!r}")
-        return
-    for key in sorted(set(map(str, part)) - known):
-        find(where, f"there is no key '{key}'")
-
-
 def load(path: pathlib.Path) -> Any:
-    class Loader(yaml.SafeLoader):
-        """YAML as the services read it: 'on' is a word, and a key stands once."""
-
-    def mapping(loader: Any, node: Any) -> Any:
-        keys = [key.value for key, _ in node.value]
-        for key in sorted({key for key in keys if keys.count(key) > 1}):
-            find(path.name, f"the key '{key}' stands twice, in line {node.start_mark.line + 1}")
-        return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
-
-    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
-    return yaml.load(path.read_text(encoding="utf-8"), Loader)  # noqa: S506 (a safe loader)
+    """Every scalar is a string, as "on" is to the services."""
+    return yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506 (a safe one)
 
 
-def check_schemas(program: pathlib.Path = pipeline_schemas.PROGRAM) -> str:
-    """What is to be said of it. Services set CI; there nothing may be left out unseen."""
+def shown(path: pathlib.Path) -> str:
+    """GitLab's schema accepts anything in a job whose name begins with a dot, so such a job is
+    checked without the dot."""
+    jobs = load(path)
+    return json.dumps({str(name).removeprefix("."): job for name, job in jobs.items()})
+
+
+def check_schema(service: str, path: pathlib.Path, program: pathlib.Path = PROGRAM) -> list[str]:
+    """One sentence per finding. OSError if the program does not run or gives no answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        read = path
+        if service == "gitlab":
+            read = pathlib.Path(folder, "jobs.json")
+            read.write_text(shown(path), encoding="utf-8")
+        said = subprocess.run(
+            [program, "--output-format", "json", "--builtin-schema", SCHEMAS[service], read],
+            capture_output=True, text=True, check=False)
+    try:
+        answer = json.loads(said.stdout)
+    except json.JSONDecodeError:
+        raise OSError(f"{program} ended with {said.returncode}: {said.stderr.strip()}") from None
+    found = [f"{path.name}: {error['message']}" for error in answer.get("parse_errors", [])]
+    for error in answer["errors"]:
+        # If none of several forms fits, the forms that fit best.
+        forms = [error] if not error["has_sub_errors"] else [
+            error[key] for key in ("best_match", "best_deep_match")]
+        texts = [f"{form['path']}: {form['message']}" for form in forms]
+        found.append(f"{path.name}, {', or '.join(dict.fromkeys(texts))}")
+    if bool(found) != (said.returncode != 0):
+        raise OSError(f"{program} ended with {said.returncode} and {len(found)} findings")
+    return found
+
+
+def check_schemas(program: pathlib.Path = PROGRAM) -> str:
+    """What the summary says of it. Services set CI; there nothing may be left out unseen."""
     if not program.is_file():
         said = f"their schemas were not checked: there is no {program.name}; ci/setup check has it"
         if os.environ.get("CI"):
             find("schemas", said)
         return said
     for service, path in (("github", GITHUB), ("gitlab", GITLAB)):
-        findings.extend(pipeline_schemas.check(service, path, program))
+        findings.extend(check_schema(service, path, program))
     return "against the schemas of GitHub and GitLab"
 
 
@@ -95,14 +107,12 @@ def check_shell(where: str, script: str) -> None:
 
 
 def check_step(where: str, step: Any) -> None:
-    check_keys(where, step, STEP)
-    if ("uses" in step) == ("run" in step):
-        find(where, "a step either uses an action or runs a command")
     if "uses" in step:
         action, _, version = step["uses"].partition("@")
         if action not in WITH or not re.fullmatch(r"v\d+", version):
             find(where, f"{step['uses']} is not an action of a known version")
-        check_keys(where, step.get("with", {}), WITH.get(action, set()))
+        for key in sorted(set(step.get("with", {})) - WITH.get(action, set())):
+            find(where, f"{action} has no option '{key}'")
     elif "${{" in step["run"]:
         find(where, "an expression in a script lets its value run commands: give it as env")
     else:
@@ -110,12 +120,10 @@ def check_step(where: str, step: Any) -> None:
 
 
 def check_github(flow: Any) -> None:
-    check_keys(GITHUB.name, flow, TOP)
     inputs = flow["on"]["workflow_call"]["inputs"]
     for name, one in inputs.items():
-        check_keys(f"input {name}", one, INPUT)
-        if one.get("type") not in ("string", "boolean", "number") or "description" not in one:
-            find(f"input {name}", "it needs a type and a description")
+        if "description" not in one:
+            find(f"input {name}", "it needs a description")
         if ("default" in one) == (one.get("required") == "true"):
             find(f"input {name}", "it is either required or has a default")
     text = GITHUB.read_text(encoding="utf-8")
@@ -123,7 +131,6 @@ def check_github(flow: Any) -> None:
     for name in sorted(used ^ set(inputs)):
         find(GITHUB.name, f"the input {name} is not {'declared' if name in used else 'used'}")
     for name, job in flow["jobs"].items():
-        check_keys(f"job {name}", job, JOB)
         for need in [job["needs"]] if "needs" in job else []:
             if need not in flow["jobs"]:
                 find(f"job {name}", f"there is no job {need}")
@@ -135,8 +142,6 @@ def check_gitlab(flow: Any) -> None:
     for name, job in flow.items():
         if name == "variables":
             continue
-        check_keys(f"job {name}", job, LAB_JOB)
-        check_keys(f"job {name}, artifacts", job["artifacts"], ARTIFACTS)
         for line in job["script"]:
             if not isinstance(line, str):
                 find(f"job {name}", f"a line of its script is read as {line!r}: quote it")
@@ -144,11 +149,18 @@ def check_gitlab(flow: Any) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rehearse", nargs="?", const="both", choices=("both", "github", "gitlab"),
-                        help="run each job's shell steps, too, of both pipelines or of one")
+                        help="also run each job's shell steps, of both pipelines or of one")
+    parser.add_argument("--schema", choices=sorted(SCHEMAS), metavar="SERVICE")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     try:
+        if options.schema:
+            found = [line for path in options.files for line in check_schema(options.schema, path)]
+            print("\n".join(found) if found else "summary: nothing was found")
+            return 1 if found else 0
         github, gitlab = load(GITHUB), load(GITLAB)
         schemas = check_schemas()
     except (OSError, yaml.YAMLError) as error:

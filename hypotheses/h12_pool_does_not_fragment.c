@@ -8,7 +8,7 @@
  * before it frees the handle; near the limit there was none for handles of 1 GiB. The comb of the
  * soft device had 2,048 pages then, whose handles are small, and survived. Since then a pool with
  * compact allocates no handle larger than 1/256 of its limit, and the comb has 10,240 pages on
- * every device. ci/pool_seeds.py tries many seeds.
+ * every device. `--seeds N` tries many seeds.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"

@@ -1,4 +1,4 @@
-"""Tests of a report's filters: python3 -m unittest reports.filters_test. ci/page_use.py uses them
+"""Tests of a report's filters: python3 -m unittest reports.filters_test. ci/browser.py uses them
 in a browser."""
 
 import pathlib

@@ -1,6 +1,6 @@
 """Tests of colours and of what goes into a page: python3 -m unittest reports.style_test.
 
-ci/page_use.py has axe-core look at the text of pages; of figures it cannot judge the colours.
+ci/browser.py has axe-core look at the text of pages; of figures it cannot judge the colours.
 """
 
 import re

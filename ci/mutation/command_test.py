@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/mutate refuses, and the log of verdicts."""
+"""What ci/mutate refuses, draws and keeps, and what of PTX it compares."""
 
 import pathlib
 import subprocess
@@ -7,46 +7,77 @@ import sys
 import tempfile
 import unittest
 
-from mutation.results import Log, Verdict
+from mutation.cuda_bench import Kernels, changed_entries
+from mutation.cuda_operators import cuda_mutants
+from mutation.judge import drawn
+from mutation.results import Log, Survivors, Verdict
+from mutation.running import MutateError, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PTX = """.version 6.4
+.target sm_75
+{0}
+.visible .entry one(
+)
+{{ {1} }}
+.visible .entry two(
+)
+{{ {2} }}
+"""
+
+
+class Kernel(unittest.TestCase):
+    def test_entries_are_compared_one_by_one(self) -> None:
+        before = PTX.format(".func f", "a", "b")
+        for after, changed in (
+                (before, []), (PTX.format(".func f", "a", "c"), ["two"]),
+                (PTX.format(".func g", "c", "b"), ["one", "two"]),  # which may call it
+                (PTX.format(".func f .global x;", "a", "b"), ["one", "two"])):
+            self.assertEqual(changed_entries(before, after), changed)
+
+    def test_a_header_is_in_all_kernels_that_include_it(self) -> None:
+        found = Kernels(ROOT)
+        self.assertIn("softmax_1_naive", found.with_file("kernels/row/row.cuh"))
+        self.assertIn("kernels/row/row.cuh", found.files)
+        self.assertIn("softmax", found.suites("softmax_1_naive")[0])
+        own, others = found.suites("collective_3_columns")
+        self.assertEqual((own.count("gather_columns"), others.count("gather_columns")), (0, 1))
+
+    def test_the_draw_stays_where_mutants_are_added(self) -> None:
+        file = "kernels/row/row.cuh"
+        every = cuda_mutants(file, (ROOT / file).read_text(encoding="utf-8"))
+        some, both = (drawn(few, 6, 1, True) for few in (every[:-5], every))
+        same = [each for each in both if each not in every[-5:]]
+        self.assertEqual(same, some[:len(same)])
+        self.assertNotEqual(some, drawn(every[:-5], 6, 2, True))
+        self.assertEqual(len({each.operator for each in both[:2]}), 2)
 
 
 class TheCommand(unittest.TestCase):
-    def refuse(self, *words: str) -> str:
-        done = subprocess.run([sys.executable, "ci/mutate", *words], cwd=ROOT, text=True,
-                              capture_output=True, check=False)
-        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        return done.stderr
-
-    def test_wrong_files_are_refused(self) -> None:
-        self.assertIn("there is no file runtime/nothing.c", self.refuse("runtime/nothing.c"))
-        for name in ("runtime/driver/core/status_test.c", "runtime/driver/bench/pool_bench.c", "README.md",
-                     "runtime/examples", "/"):
-            self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
-        self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
-        self.assertIn("--jobs must be 1 or more", self.refuse("--jobs", "0"))
-        self.assertIn("there is no test program test-x",
-                      self.refuse("--programs", "test-runtime,test-x"))
-        self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
-
-    def test_one_line_may_be_named(self) -> None:
-        done = subprocess.run([sys.executable, "ci/mutate", "--list", "runtime/driver/core/status.c:20",
-                               "runtime/driver/core/hdr.c:203"], cwd=ROOT, text=True,
-                              capture_output=True, check=True)
-        places = {":".join(line.split(":")[:2]) for line in done.stdout.split("\n") if line}
-        self.assertIn("runtime/driver/core/hdr.c:203", places)
-        self.assertLessEqual(places, {"runtime/driver/core/hdr.c:203", "runtime/driver/core/status.c:20"})
+    def test_what_cannot_be_is_refused(self) -> None:
+        for words, said in ((["runtime/nothing.c"], "there is no file runtime/nothing.c"),
+                            (["README.md"], "README.md has nothing to mutate"),
+                            (["/"], "/ has nothing to mutate"),
+                            (["--sample", "0"], "--sample must be 1 or more"),
+                            (["--programs", "test-x"], "there is no test program test-x")):
+            done = subprocess.run([sys.executable, "ci/mutate", "--list", *words], cwd=ROOT,
+                                  text=True, capture_output=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn(said, done.stderr)
 
     def test_a_broken_file_of_survivors_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "survivors.toml"
             for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
                 path.write_text(text)
-                self.assertIn(str(path), self.refuse("--check", "--out", folder))
+                with self.assertRaisesRegex(MutateError, str(path)):
+                    Survivors(path.parent)
 
+    def test_a_limit_is_of_cpu_seconds(self) -> None:
+        for words, kind in (("while :; do :; done", "timeout"), ("sleep 1.5", "passed"),
+                            ("false", "killed")):
+            self.assertEqual(run(ROOT, ["sh", "-c", words], {}, 1)[0].kind, kind)
 
-class TheLog(unittest.TestCase):
     def test_a_survivor_is_tried_again_when_a_test_has_changed(self) -> None:
         dead, alive = (Verdict(kind, "", 0.0, "file", "tests") for kind in ("killed", "survived"))
         self.assertTrue(dead.holds("file", "other") and alive.holds("file", "tests"))

@@ -9,6 +9,7 @@ OP2(add_32, u32, u32, u32, x + y). Types, tables and prototypes are not.
 import bisect
 import dataclasses
 import re
+from collections.abc import Iterator
 
 TOKEN = re.compile(r"""
     (?P<skip>\s+|/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:\\\n|[^\n])*)
@@ -86,6 +87,16 @@ class Source:
             elif token.text in ("(", "["):
                 index = end
             index += 1
+
+    def arguments(self, index: int, end: int) -> Iterator[str]:
+        """Between two brackets, blanks squeezed."""
+        first = place = index + 1
+        while place <= end:
+            if place == end or self.tokens[place].text == ",":
+                text = self.text[self.tokens[first].begin:self.tokens[place - 1].end]
+                yield " ".join(text.split())
+                first = place + 1
+            place = self.partner.get(place, place) + 1 if place < end else place + 1
 
     def _stands_alone(self, index: int, end: int) -> bool:
         """NAME(...) that begins a line and that neither a body nor a semicolon follows."""

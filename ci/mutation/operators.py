@@ -1,4 +1,4 @@
-"""What ci/mutate changes: each mutant is one edit of one file.
+"""What ci/mutate changes: each mutant is one edit of one file of C.
 
 | operator   | changes                                                                            |
 |------------|------------------------------------------------------------------------------------|
@@ -30,7 +30,7 @@ TRUTH = {"false": "true", "true": "false"}
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
 STATUS = re.compile(r"TOL_[A-Z_]+|CUDA_SUCCESS|CUDA_ERROR_[A-Z_]+")
 WATCHES = {"assert", "static_assert", "_Static_assert"}
-# Where the condition of a ?: begins behind.
+# What precedes the condition of a ?:.
 BEFORE_CONDITION = {"=", "(", "[", "{", ",", ";", "}", ":", "?", "return", *(
     sign for sign in ARITHMETIC if sign.endswith("=")), ""}
 
@@ -67,24 +67,29 @@ def statuses(text: str) -> dict[str, str]:
     return dict(zip(names, [*names[1:], *names[1:2]])) if len(names) > 1 else {}
 
 
+def numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
+    text = source.text
+    found: list[Mutant] = []
+    seen: dict[tuple[str, str, str], int] = {}
+    for operator, begin, end, new in sorted(edits, key=lambda edit: edit[1:3]):
+        lines = source.starts[source.line(begin) - 1], text.find("\n", end)
+        before = " ".join(text[lines[0]:lines[1]].split())
+        after = " ".join((text[lines[0]:begin] + new + text[end:lines[1]]).split())
+        name = operator, before, after
+        seen[name] = seen.get(name, -1) + 1
+        found.append(Mutant(file, source.line(begin), operator, begin, end, new, before, after,
+                            seen[name]))
+    return found
+
+
 class Operators:
     def __init__(self, status: dict[str, str]) -> None:
         self.status = status
 
     def mutants(self, file: str, text: str) -> list[Mutant]:
-        """All of a file, in the order of their places."""
+        """All of a file of C, in the order of their places."""
         source = Source(text)
-        found: list[Mutant] = []
-        seen: dict[tuple[str, str, str], int] = {}
-        for operator, begin, end, new in sorted(self.edits(source), key=lambda edit: edit[1:3]):
-            lines = source.starts[source.line(begin) - 1], text.find("\n", end)
-            before = " ".join(text[lines[0]:lines[1]].split())
-            after = " ".join((text[lines[0]:begin] + new + text[end:lines[1]]).split())
-            name = operator, before, after
-            seen[name] = seen.get(name, -1) + 1
-            found.append(Mutant(file, source.line(begin), operator, begin, end, new, before, after,
-                                seen[name]))
-        return found
+        return numbered(file, source, self.edits(source))
 
     def edits(self, source: Source) -> Iterator[Edit]:
         index = 0

@@ -1,6 +1,5 @@
-"""What ci/mutate knows of mutants: a log in the build's folder, to which each verdict is added as
-it comes, and the file of survivors, which is committed and in which a person argues that a mutant
-is equivalent.
+"""What ci/mutate knows of mutants: a log of verdicts in the build's folder, and the committed file
+of survivors, in which a person argues that a mutant is equivalent.
 """
 
 import dataclasses
@@ -13,8 +12,8 @@ try:
 except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # type: ignore[no-redef]
 
-from mutation.workshop import MutateError
 from mutation.operators import Mutant
+from mutation.running import MutateError
 
 NAME = "survivors.toml"
 HEAD = """\
@@ -63,7 +62,7 @@ def key_of(entry: dict[str, Any]) -> str:
 
 
 class Survivors:
-    """The committed file. runs: one entry for each sample, and what came of it."""
+    """The committed file. runs: one entry per sample, and what came of it."""
 
     def __init__(self, folder: pathlib.Path, name: str = NAME) -> None:
         self.path = folder / name
@@ -130,7 +129,7 @@ def _of(mutant: Mutant) -> dict[str, Any]:
 
 
 def _lines(name: str, entries: list[dict[str, Any]]) -> str:
-    """One line an entry. A JSON string of these characters is one of TOML."""
+    """One line per entry. A JSON string of these characters is also one of TOML."""
     body = "".join("  { " + ", ".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
         + " },\n" for entry in entries)

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-import help_text
+import manual
 from contents import BUILD, ROOT, Unmade, output, tracked, version
 
 DOCS = BUILD / "site-pages"
@@ -122,9 +122,9 @@ def stage(docs: pathlib.Path) -> int:
 # ---- the pages that are written ----------------------------------------------------------------
 
 def commands_page(program: pathlib.Path) -> str:
-    text = "# Commands\n\n" + fenced(help_text.ask(program))
-    for name in help_text.OWN_HELP:
-        text += f"\n## tollens {name}\n\n" + fenced(help_text.ask(program, *name.split()))
+    text = "# Commands\n\n" + fenced(manual.ask(program))
+    for name in manual.OWN_HELP:
+        text += f"\n## tollens {name}\n\n" + fenced(manual.ask(program, *name.split()))
     return text
 
 

@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import doc_site  # noqa: E402
-import help_text  # noqa: E402
+import manual  # noqa: E402
 from contents import BUILD, ROOT  # noqa: E402
 
 TOLLENS = BUILD / "tollens"
@@ -122,10 +122,9 @@ class Site(unittest.TestCase):
         self.assertEqual([one for one in RUN if one not in commands], [], "no longer shown")
 
     def test_options_are_those_of_help(self) -> None:
-        manual = help_text.read(TOLLENS)
-        known = {one.name: {*one.option_names, *(name for option in manual.every
-                                                 for name in option.names)}
-                 for one in manual.commands}
+        commands, _ = manual.commands_of(TOLLENS)
+        known = {one.name: {*one.options, *commands[manual.EVERY].options}
+                 for one in commands.values()}
         for shown in self.commands():
             words = shlex.split(shown)
             if words[0].endswith("tollens"):

@@ -1,0 +1,249 @@
+"""Mutants of CUDA sources, and the cases and tests that run them on the soft device.
+
+nvcc compiles each kernel that has the edited file, the shortest first, from a copy of the kernels'
+folders. If the PTX is the same in all of them, no test can tell the mutant from the original. Else
+copies of kernel-sweep and test-kernels are linked with the PTX, and the cases and suites that run
+the changed entries run until one notices.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+from mutation.cuda_operators import cuda_mutants
+from mutation.judge import Killer, Made
+from mutation.operators import Mutant
+from mutation.running import (PATIENCE, PATIENCE_S, SUITE, Finding, MutateError, Suites, build,
+                               digest, locked, run, say)
+
+SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
+WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
+           "TOLLENS_SOFT_REPORT": "{temporary}/report"}
+TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.M)
+VERSION = {"compute_75": "6.4", "compute_80": "7.0"}  # of the text, as in ci/ptx; else 8.0
+ENTRY = re.compile(r"^\.(?:visible|weak) \.entry (\w+)\(", re.M)
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
+IMAGE = re.compile(r"^IMAGE\((\w+), (\w+)\)", re.M)
+CASE = re.compile(r"^case ([\d.]+) (\S+) (.*)$", re.M)
+LEFT_OUT = re.compile(r"planted|defects|read_words")  # wrong on purpose; only measures
+GROUP_S = 1800.0  # the limit of all cases of a group
+
+
+def changed_entries(before: str, after: str) -> list[str]:
+    """The entries that differ between two texts of PTX. All, if functions may have changed that
+    they call, or if only what is outside of entries differs."""
+    one, other = (dict(zip(["", *parts[1::2]], parts[::2])) for parts in (
+        ENTRY.split(before), ENTRY.split(after)))
+    if one == other:
+        return []
+    entries = [name for name in one if name]
+    if one[""] != other[""] and ".func" in one[""] + other[""]:
+        return entries
+    return [name for name in entries if one[name] != other.get(name)] or entries
+
+
+class Kernels:
+    """Which files a kernel is made of, which group of kernel-sweep runs it, and which suites of
+    test-kernels are about its operation."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.root = root
+        listed = (root / "kernels/sweep/sweep_images.def").read_text(encoding="utf-8")
+        self.group = {name: group for group, name in IMAGE.findall(listed)}
+        self.source = {path.stem: str(path.relative_to(root))
+                       for path in sorted((root / "kernels").rglob("*.cu"))
+                       if not LEFT_OUT.search(path.stem)}
+        self.parts = {name: self._parts(file) for name, file in self.source.items()}
+        self.files = sorted({file for name, parts in self.parts.items()
+                             if name in self.group or self.suites(name)[0]
+                             for file in parts if file.endswith((".cu", ".cuh"))})
+
+    def _parts(self, file: str) -> list[str]:
+        found: list[str] = []
+        fresh = [file]
+        while fresh:
+            file = fresh.pop()
+            if file not in found:
+                found.append(file)
+                folder = pathlib.Path(file).parent
+                text = (self.root / file).read_text(encoding="utf-8")
+                fresh += [path for name in INCLUDE.findall(text)
+                          if (self.root / (path := os.path.normpath(folder / name))).exists()]
+        return found
+
+    def with_file(self, file: str) -> list[str]:
+        return [name for name, parts in self.parts.items() if file in parts]
+
+    def stamp(self, name: str) -> str:
+        """Another one where anything that the kernel is made of has changed."""
+        return digest(b"\0".join((self.root / part).read_bytes() for part in self.parts[name]))
+
+    def suites(self, name: str) -> tuple[list[str], list[str]]:
+        """Those of the kernel's operation (of gemm_1_naive, in gemm_*_test.c; if there are none,
+        all of the folder), and the others of its folder, which may run it too."""
+        tests = list((self.root / self.source[name]).parent.glob("*_test.c"))
+        own = [path for path in tests if path.name.startswith(f"{re.split(r'_[0-9]', name)[0]}_")]
+        first, every = (sorted({suite for path in paths for suite in SUITE.findall(
+            path.read_text(encoding="utf-8"))}) for paths in (own or tests, tests))
+        return first, [suite for suite in every if suite not in first]
+
+
+class CudaBench:
+    record, even, all_verdicts = "kernels.toml", True, True
+
+    def __init__(self, root: pathlib.Path, environment: dict[str, str],
+                 folder: str = "build/mutate-kernels") -> None:
+        self.root, self.folder = root, root / folder
+        self.environment = {**environment, **WATCHED}
+        self.kernels = Kernels(root)
+        self.known: dict[str, list[Mutant]] = {}
+        self.alone: dict[str, float | None] = {}  # of a case; None: it fails without a mutant
+        self.commands: dict[str, list[str]] = {}  # that link each program
+
+    def files(self) -> list[str]:
+        return self.kernels.files
+
+    def mutants(self, file: str) -> list[Mutant]:
+        if file not in self.known:
+            self.known[file] = cuda_mutants(file, (self.root / file).read_text(encoding="utf-8"))
+        return self.known[file]
+
+    def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
+        self.lock = locked(self.folder)
+        self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+        if shutil.which(self.nvcc) is None:
+            raise MutateError("--kernels needs nvcc; NVCC names it")
+        needed = [f"build/{name}" for name in (SWEEP, TESTS, DEVICE)]
+        build(self.root, needed)
+        self.tests_stamp = digest(b"".join((self.root / file).read_bytes() for file in needed))
+        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment)
+        self.release = subprocess.run([self.nvcc, "--version"], stdout=subprocess.PIPE, text=True,
+                                      check=True).stdout
+        self.copy = self.folder / "copy"
+        shutil.rmtree(self.copy, ignore_errors=True)
+        shutil.copytree(self.root / "kernels", self.copy / "kernels",
+                        ignore=shutil.ignore_patterns("*.c", "*.md"))
+        if not (self.folder / DEVICE).is_symlink():
+            (self.folder / DEVICE).symlink_to(self.root / "build" / DEVICE)
+
+    def close(self) -> None:
+        self.lock.close()
+
+    def stamps(self, mutant: Mutant) -> tuple[str, str]:
+        stamps = [self.kernels.stamp(name) for name in self.kernels.with_file(mutant.file)]
+        return digest("".join([self.release, *stamps]).encode()), self.tests_stamp
+
+    def make(self, mutant: Mutant) -> Iterator[Made]:
+        for name in sorted(self.kernels.with_file(mutant.file), key=self._size):
+            text = (self.root / mutant.file).read_text(encoding="utf-8")
+            changed = self.copy / mutant.file
+            changed.write_text(mutant.apply(text), encoding="utf-8")
+            ptx = self._compile(name)
+            changed.write_text(text, encoding="utf-8")
+            if ptx is None:
+                yield Made(name, refused=f"nvcc, of {name}")
+                return
+            entries = changed_entries(self._original(name), ptx)
+            yield Made(name, killers=self.killers(name, entries, self.pack(name, ptx))
+                       if entries else None)
+
+    # ---- compiling -------------------------------------------------------------------------------
+
+    def _size(self, name: str) -> int:
+        """The size of the committed PTX, in place of the time that compiling takes."""
+        return max((path.stat().st_size for path in (
+            self.root / "fixtures/ptx/kernels").glob(f"{name}.ptx*")), default=0)
+
+    def _compile(self, name: str) -> str | None:
+        """A kernel's PTX, from the copy as it is; None where nvcc refuses it."""
+        source = self.copy / self.kernels.source[name]
+        target = TARGET.search(source.read_text(encoding="utf-8"))
+        kind = target[1] if target else "compute_75"
+        out = self.folder / f"{name}.ptx"
+        done = subprocess.run([self.nvcc, "-ptx", f"-arch={kind}", "-o", str(out), str(source)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            return None
+        text = re.sub(r"^\.version [0-9.]+$", f".version {VERSION.get(kind, '8.0')}",
+                      out.read_text(encoding="utf-8"), flags=re.M)
+        return re.sub(r'^\t\.pragma "used_bytes_mask .*\n', "", text, flags=re.M)
+
+    def _original(self, name: str) -> str:
+        """A kernel's PTX without a mutant, compiled in the same place, once for these sources."""
+        stamp = digest(f"{self.release}{self.kernels.stamp(name)}".encode())
+        kept = self.folder / f"{name}-{stamp}.original"
+        if not kept.exists():
+            text = self._compile(name)
+            if text is None:
+                raise MutateError(f"{name} does not compile without a mutant")
+            kept.write_text(text, encoding="utf-8")
+        return kept.read_text(encoding="utf-8")
+
+    def pack(self, name: str, ptx: str) -> pathlib.Path:
+        """The object of a kernel's image, which takes its name from the file."""
+        text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx", ".o"))
+        source.write_text(ptx)
+        subprocess.run(["ci/kernel_image.py", str(text), self.kernels.source[name], str(source)],
+                       cwd=self.root, check=True)
+        subprocess.run(["cc", "-c", str(text), "-o", str(image)], check=True)
+        return image
+
+    def link(self, program: str, image: pathlib.Path) -> None:
+        """A copy of a program, with this image."""
+        if program not in self.commands:
+            listed = subprocess.run(["ninja", "-t", "commands", "-s", f"build/{program}"],
+                                    text=True, cwd=self.root, stdout=subprocess.PIPE, check=True)
+            self.commands[program] = shlex.split(listed.stdout.strip().split("\n")[-1])
+        words = list(self.commands[program])
+        words[words.index(f"build/{program}")] = str(self.folder / program)
+        at = words.index("build/libtollens-kernels.a")
+        subprocess.run([*words[:at], str(image), *words[at:]], cwd=self.root, check=True)
+
+    # ---- what runs them --------------------------------------------------------------------------
+
+    def killers(self, name: str, entries: list[str], image: pathlib.Path) -> Iterator[Killer]:
+        """The cases that launch one of these entries, the cheapest first, then the suites of the
+        operation, then the others of the folder."""
+        group = self.kernels.group.get(name)
+        rows = [row for row in self._cases(group) if set(entries) & set(row[1])] if group else []
+        if rows:
+            self.link(SWEEP, image)
+        for case, _, _ in sorted(rows, key=lambda row: row[2]):
+            yield Killer(f"{SWEEP}, {case}", lambda case=case: self._ask(case))
+        suites = [suite for suites in self.kernels.suites(name) for suite in suites]
+        if suites:
+            self.link(TESTS, image)
+        for suite in suites:
+            yield Killer(f"{TESTS} {suite}", lambda suite=suite: self.suites.ask(
+                str(self.folder), f"{TESTS} {suite}"))
+
+    def _ask(self, case: str) -> Finding | None:
+        if case not in self.alone:
+            found, _ = self._sweep("build", GROUP_S, "--filter", case)
+            self.alone[case] = found.seconds if found.kind == "passed" else None
+            if found.kind != "passed":
+                say(f"  {case} is left out: without a mutant, {found.what}")
+        alone_s = self.alone[case]
+        return None if alone_s is None else self._sweep(
+            str(self.folder), PATIENCE_S + PATIENCE * alone_s, "--filter", case)[0]
+
+    def _sweep(self, folder: str, limit_s: float, *words: str) -> tuple[Finding, str]:
+        return run(self.root, [f"{folder}/{SWEEP}", "--library",
+                               str(self.root / "build" / DEVICE), *words],
+                   self.environment, limit_s)
+
+    def _cases(self, group: str) -> list[tuple[str, list[str], float]]:
+        """The cases of a group, the entries that each launches, and its CPU seconds. They stay in
+        the folder while the programs are the same."""
+        kept = self.folder / f"{group}-{self.tests_stamp}.cases"
+        if not kept.exists():
+            found, output = self._sweep("build", GROUP_S, "--group", group, "--cases")
+            if found.kind != "passed":
+                say(f"  group {group} fails without a mutant: {found.what}")
+            kept.write_text(output)
+        return [(name, entries.split(","), float(seconds))
+                for seconds, entries, name in CASE.findall(kept.read_text())]

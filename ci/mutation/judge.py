@@ -1,0 +1,229 @@
+"""One run of ci/mutate: draws mutants, tries each, and says what came of it.
+
+A bench makes mutants of one kind of source: c_bench.py of C, cuda_bench.py of CUDA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import hashlib
+import pathlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from mutation.operators import Mutant
+from mutation.running import Finding, MutateError, digest, say
+from mutation.results import Log, Survivors, Verdict
+
+if TYPE_CHECKING:
+    from mutation.c_bench import CBench
+    from mutation.cuda_bench import CudaBench
+    Bench = CBench | CudaBench
+
+KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
+
+
+@dataclasses.dataclass(frozen=True)
+class Killer:
+    """What may notice a mutant."""
+    name: str  # of a suite, a test or a case
+    run: Callable[[], Finding | None]  # None: it does not pass without the mutant either
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """A mutant, built into something that tests run."""
+    what: str  # "" or the kernel
+    refused: str = ""  # why no compiler takes it
+    killers: Iterator[Killer] | None = None  # None: the same code as without the mutant
+
+
+def chosen(bench: Bench, names: list[str]) -> list[Mutant]:
+    """The mutants of the files, folders and FILE:LINE that the user named; all, without a name."""
+    everything = bench.files()
+    if not names:
+        return [mutant for file in everything for mutant in bench.mutants(file)]
+    found: dict[str, Mutant] = {}
+    for name in names:
+        name, _, line = name.partition(":")
+        path = pathlib.Path(name).resolve()
+        if not path.exists():
+            raise MutateError(f"there is no file {name}")
+        inside = str(path.relative_to(bench.root)) if path.is_relative_to(bench.root) else name
+        files = [file for file in everything if file == inside or file.startswith(f"{inside}/")]
+        if not files:
+            raise MutateError(f"{name} has nothing to mutate; ci/mutate takes C of the libraries "
+                              "and of tollens, and with --kernels the CUDA sources that "
+                              "kernel-sweep or test-kernels runs")
+        found.update((mutant.key, mutant) for file in files for mutant in bench.mutants(file)
+                     if line in ("", str(mutant.line)))
+    return list(found.values())
+
+
+def drawn(everything: list[Mutant], count: int | None, seed: int, even: bool) -> list[Mutant]:
+    """A random sample. It stays nearly the same when some sources change, because the place of a
+    mutant depends only on itself and the seed. Even: the operators take turns."""
+    if not count or (count >= len(everything) and not even):
+        return everything
+    shuffled = sorted(everything, key=lambda mutant: hashlib.sha256(
+        f"{seed}\t{mutant.key}".encode()).digest())
+    if not even:
+        return shuffled[:count]
+    turns: dict[str, int] = {}
+    order: list[tuple[int, int]] = []
+    for place, mutant in enumerate(shuffled):
+        turns[mutant.operator] = turns.get(mutant.operator, 0) + 1
+        order.append((turns[mutant.operator], place))
+    return [shuffled[place] for _, place in sorted(order)[:count]]
+
+
+class Judge:
+    def __init__(self, bench: Bench, options: argparse.Namespace) -> None:
+        self.bench, self.options = bench, options
+        self.end = time.monotonic() + (options.time or float("inf"))
+        bench.folder.mkdir(parents=True, exist_ok=True)
+        self.log = Log(bench.folder / "verdicts.jsonl")
+
+    def verdict(self, mutant: Mutant) -> Verdict:
+        """The verdict of an earlier run if it still holds, else a new one, which is kept."""
+        stamps = self.bench.stamps(mutant)
+        known = self.log.verdicts.get(mutant.key)
+        if known and known.holds(*stamps):
+            return known
+        if time.monotonic() > self.end:
+            return Verdict("untried", "the time is up", 0.0, *stamps)
+        begin = time.monotonic()
+        kind, by = self._try(mutant)
+        found = Verdict(kind, by, round(time.monotonic() - begin, 1), *stamps)
+        if kind != "untried":
+            self.log.add(mutant, found)
+        return found
+
+    def _try(self, mutant: Mutant) -> tuple[str, str]:
+        asked: list[str] = []
+        try:
+            for made in self.bench.make(mutant):
+                if made.refused:
+                    return "refused", made.refused
+                if made.killers is None:
+                    continue
+                kind, by = self._ask(made, made.killers)
+                if kind != "survived":
+                    return kind, by
+                asked.append(by)
+        except subprocess.CalledProcessError as error:
+            return "untried", str(error)
+        return ("survived", "; ".join(asked)) if asked else ("same code", "")
+
+    def _ask(self, made: Made, killers: Iterator[Killer]) -> tuple[str, str]:
+        ran: list[str] = []
+        seconds = 0.0
+        end = ""
+        for killer in killers:
+            if self.options.limit and seconds > self.options.limit:
+                end = " before the limit"
+                break
+            found = killer.run()
+            if found is None:
+                continue
+            ran.append(killer.name)
+            seconds += found.seconds
+            if found.kind != "passed":
+                return found.kind, f"{killer.name}: {found.what}"
+        some = ", ".join(ran[:8]) + (f" and {len(ran) - 8} more" if len(ran) > 8 else "")
+        return "survived", (f"{made.what}: " if made.what else "") + (
+            some or "no test executes the line") + end
+
+
+def check(bench: Bench, survivors: Survivors) -> int:
+    """Whether each entry that is argued to be equivalent is still a mutant of the sources."""
+    wrong = argued = 0
+    files = set(bench.files())
+    for key, entry in survivors.entries.items():
+        file = entry["file"]
+        keys = {mutant.key for mutant in bench.mutants(file)} if file in files else set()
+        argued += bool(survivors.argument(key))
+        if survivors.argument(key) and key not in keys:
+            wrong += 1
+            say(f"{survivors.path}: {file}:{entry['line']}: what is argued to be equivalent is "
+                f"not there any more: {entry['before']}")
+    if not wrong:
+        say(f"mutate: {argued} arguments in {survivors.path.name}, all about lines that are there")
+    return 1 if wrong else 0
+
+
+def go(bench: Bench, options: argparse.Namespace) -> int:
+    survivors = Survivors(options.out, bench.record)
+    if options.check:
+        return check(bench, survivors)
+    everything = chosen(bench, options.files)
+    sample = drawn(everything, options.sample, options.seed, bench.even)
+    if options.list:
+        for mutant in sample:
+            say(f"{mutant.file}:{mutant.line}: {mutant.operator}: {mutant.before}  ->  "
+                f"{mutant.after}")
+        return 0
+    say(f"{len(sample)} of {len(everything)} mutants of "
+        f"{len({mutant.file for mutant in everything})} files")
+    judge = Judge(bench, options)
+    for file in {mutant.file for mutant in everything}:
+        survivors.forget(file, {mutant.key for mutant in bench.mutants(file)})
+    bench.prepare(sample)
+    try:
+        counts, argued, left = _judge_all(judge, survivors, sample)
+    finally:
+        bench.close()
+    return _sum_up(judge, survivors, everything, counts, argued, left)
+
+
+def _judge_all(judge: Judge, survivors: Survivors,
+               sample: list[Mutant]) -> tuple[dict[str, int], int, int]:
+    """Says and notes each verdict; the number of each kind, of argued survivors, and of those that
+    are left."""
+    counts = dict.fromkeys(KINDS, 0)
+    argued = left = 0
+    for number, mutant in enumerate(sample, 1):
+        verdict = judge.verdict(mutant)
+        counts[verdict.kind] += 1
+        say(f"{number:4}/{len(sample)} {verdict.kind:9} {mutant.file}:{mutant.line} "
+            f"{mutant.operator}  {verdict.by}  {verdict.seconds:.1f} s")
+        if verdict.kind == "untried":
+            continue
+        survivors.note(mutant, verdict)
+        if judge.bench.all_verdicts:
+            survivors.note_judged(mutant, verdict)
+        argument = survivors.argument(mutant.key)
+        if verdict.kind == "survived":
+            say(f"         - {mutant.before}\n         + {mutant.after}")
+            argued, left = argued + bool(argument), left + (not argument)
+        elif argument and verdict.kind in ("killed", "timeout"):
+            say("         it is argued to be equivalent, and a test noticed it")
+            left += 1
+        survivors.write()
+    return counts, argued, left
+
+
+def _sum_up(judge: Judge, survivors: Survivors, everything: list[Mutant], counts: dict[str, int],
+            argued: int, left: int) -> int:
+    options = judge.options
+    dead, untried = counts["killed"] + counts["timeout"], counts["untried"]
+    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=judge.bench.root,
+                            text=True, capture_output=True, check=False).stdout.strip()
+    survivors.note_run({
+        "sample": sum(counts.values()), "seed": options.seed, "files": " ".join(options.files),
+        "of": len(everything), "limit_s": options.limit, "commit": commit or "unknown",
+        "date": datetime.date.today().isoformat(), "killed": dead,
+        "same_code": counts["same code"], "refused": counts["refused"], "argued": argued,
+        "survived": left, **({"untried": untried} if untried else {})})
+    survivors.write()
+    say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
+        f"code, {counts['refused']} refused by the compiler, {argued} argued to be equivalent, "
+        f"{left} survived, {untried} not tried")
+    if dead + left:
+        say(f"{100 * dead / (dead + left):.1f} % of {dead + left} noticed; the survivors are in "
+            f"{survivors.path}")
+    return 1 if left else 0
