@@ -394,8 +394,9 @@ class Programs:
     def write_tollens(self) -> list[str]:
         """The program `tollens` and its plugins. Returns the plugins."""
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
-        self.program("tollens", [*ATTACKS, *ACCURACY, "hypotheses/harness/program/tollens", *PROGRAM, *HARNESS,
-                                 *SEAL, *DRIVER_PARTS], [WORKER_ARCHIVE, KERNELS_ARCHIVE],
+        self.program("tollens", ["hypotheses/harness/program/tollens", *ATTACKS, *ACCURACY,
+                                 *PROGRAM, *HARNESS, *SEAL, *DRIVER_PARTS],
+                     [WORKER_ARCHIVE, KERNELS_ARCHIVE],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'",
                      after="")  # ci/falsify links a smaller soft device first

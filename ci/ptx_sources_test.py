@@ -79,8 +79,8 @@ class PtxSources(unittest.TestCase):
         (self.root / "kernels/basics/fill.cu").unlink()
         self.assertEqual(self.findings(), [
             "fixtures/ptx/corpus/sorting_80.ptx: is missing: ci/ptx --write",
-            "fixtures/ptx/kernels/fill.ptx.xz: is recorded in fixtures/ptx/sources.sha256 and has no "
-            "source"])
+            "fixtures/ptx/kernels/fill.ptx.xz: is recorded in fixtures/ptx/sources.sha256 and has "
+            "no source"])
 
     def test_debugging_information_is_not_compared_with_its_source(self) -> None:
         self.put("runtime/soft/corpus/sorting.cu", "int c;\n")
@@ -137,7 +137,8 @@ class PtxSources(unittest.TestCase):
         paths = sorted(kept.glob("*.ptx.xz"))
         self.assertGreater(len(paths), 100)
         for path in paths:
-            self.assertNotRegex(ptx_sources.kept_text(path).decode(), "_INTERNAL_(?!0{8}_)", path.name)
+            text = ptx_sources.kept_text(path).decode()
+            self.assertNotRegex(text, "_INTERNAL_(?!0{8}_)", path.name)
 
     def test_writing_names_sources_and_includes_debugging_information(self) -> None:
         self.assertEqual(ptx_sources.plan(self.root, "--write", ["fill"], 0),

@@ -112,10 +112,11 @@ class Sweep(unittest.TestCase):
         listed = subprocess.run([ROOT / "build/kernel-sweep", "--list"], capture_output=True,
                                 text=True, check=True).stdout.splitlines()
         names = [pathlib.Path(image).name for image in configure.IMAGES]
+        kept = ROOT / "fixtures/ptx/kernels"
         wanted = {(name, entry) for name in names
                   if not re.search("planted|defects|read_words", name)
-                  for entry in re.findall(r"\.entry (\w+)", (
-                      ptx_sources.kept_text(ROOT / f"fixtures/ptx/kernels/{name}.ptx.xz").decode()))}
+                  for entry in re.findall(r"\.entry (\w+)", ptx_sources.kept_text(
+                      kept / f"{name}.ptx.xz").decode())}
         self.assertEqual({tuple(line.split()[1:]) for line in listed}, wanted)
 
 

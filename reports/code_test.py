@@ -24,10 +24,11 @@ class Code(unittest.TestCase):
         return code.changed(claim, code.digests(FILES), code.digests({**FILES, path: text}))
 
     def test_what_a_claim_depends_on_counts(self) -> None:
-        self.assertEqual(self.changed("H8", "runtime/driver/pool/pool.c", "char *b;"), ["runtime/driver/pool"])
-        self.assertEqual(self.changed("H8", "runtime/driver/pool/new.c", "int f;"), ["runtime/driver/pool"])
-        self.assertEqual(self.changed("H1", "runtime/driver/pool/pool.c", "char *b;"), [])
-        self.assertEqual(self.changed("H1", "runtime/driver/core/status.c", "int b;"), ["runtime/driver/core"])
+        pool, core = "runtime/driver/pool", "runtime/driver/core"
+        self.assertEqual(self.changed("H8", f"{pool}/pool.c", "char *b;"), [pool])
+        self.assertEqual(self.changed("H8", f"{pool}/new.c", "int f;"), [pool])
+        self.assertEqual(self.changed("H1", f"{pool}/pool.c", "char *b;"), [])
+        self.assertEqual(self.changed("H1", f"{core}/status.c", "int b;"), [core])
 
     def test_an_attack_is_its_file_and_what_that_includes(self) -> None:
         walk = "hypotheses/harness/attack/pool_walk.c"
@@ -43,10 +44,12 @@ class Code(unittest.TestCase):
     def test_comments_and_white_space_do_not_count(self) -> None:
         pool = "runtime/driver/pool/pool.c"
         self.assertEqual(self.changed("H8", pool, 'char *b =\n    "/* text */";\n'), [])
-        self.assertEqual(self.changed("H8", pool, 'char *b = "/* other */";'), ["runtime/driver/pool"])
+        self.assertEqual(self.changed("H8", pool, 'char *b = "/* other */";'),
+                         ["runtime/driver/pool"])
 
     def test_tests_and_benchmarks_do_not_count(self) -> None:
-        for path in ("runtime/driver/pool/pool_test.c", "runtime/driver/bench/pool_bench.c", "ci/x.c",
+        for path in ("runtime/driver/pool/pool_test.c", "runtime/driver/bench/pool_bench.c",
+                     "ci/x.c",
                      "kernels/kernel_scene.c",
                      "runtime/soft/machine/machine.c", "runtime/driver/pool/README.md"):
             self.assertFalse(code.counts(path), path)

@@ -9,9 +9,9 @@
  * NVIDIA's driver ends all contexts of a process when a kernel faults on one device, so what must
  * outlive a device must be in separate processes. The guard starts the same program once for each
  * device and hands it jobs, one at a time (runtime/driver/guard/README.md has the protocol;
- * guard_worker.h speaks it). A worker whose device faults, that hangs, that breaks the protocol or that dies is
- * killed, and its job goes to another device. A separate process probes the device, which then
- * gets a new worker or is fenced, with the reason.
+ * guard_worker.h speaks it). A worker whose device faults, that hangs, that breaks the protocol or
+ * that dies is killed, and its job goes to another device. A separate process probes the device,
+ * which then gets a new worker or is fenced, with the reason.
  *
  * Exactly once: a job has one answer, `deliver` is called once for it, and two workers never have
  * it at the same time. A worker may die in the middle of a job, so a job may be *begun* several

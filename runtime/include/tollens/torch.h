@@ -6,8 +6,8 @@
  *     torch.cuda.memory.change_current_allocator(allocator)
  *
  * reports/tollens/torch_memory.py does that, and sets the other functions as well. A stream is
- * a cudaStream_t, which is a CUstream; 0 is the legacy default stream. Each device gets a pool at its
- * first allocation, on the primary context, which is PyTorch's; before that nothing is opened.
+ * a cudaStream_t, which is a CUstream; 0 is the legacy default stream. Each device gets a pool at
+ * its first allocation, on the primary context, which is PyTorch's; before that nothing is opened.
  *
  * Stream order: a freed block is used again by the same stream at once, and by another one when the
  * work queued before the free is done or ordered by an event. A block that other streams were
