@@ -1,5 +1,5 @@
 /*
- * Images, kernels and variables, found by a table of host addresses.
+ * Images, kernels and variables, in a table of host addresses.
  *
  * Source: fatbinary_section.h, the wrapper of an image; crt/host_runtime.h, what is registered.
  */

@@ -1,9 +1,9 @@
 /*
- * What the tests of the soft device's driver API share: calls that must succeed or must fail with a
- * code, a context to make them in, and a few kernels.
+ * Shared by the tests of the soft device's driver API: calls that must succeed or fail with a code,
+ * a context, and a few kernels.
  *
  * The functions are called directly: the test program is linked with the device's objects. Each
- * test is a process of its own, so the environment can be set before the first call.
+ * test runs in a separate process, so the environment can be set before the first call.
  */
 #ifndef SOFT_TEST_API_H
 #define SOFT_TEST_API_H

@@ -1,7 +1,8 @@
 /*
- * What the soft device's tests share: PTX texts to run, and the soft device itself, linked in.
+ * Shared by the soft device's tests: runs PTX texts on the linked soft device.
  *
- * Each test is a process of its own, so it may set TOLLENS_SOFT_ variables before its first call.
+ * Each test runs in a separate process, so it may set TOLLENS_SOFT_ variables before its first
+ * call.
  */
 #ifndef SOFT_TEST_SOFT_H
 #define SOFT_TEST_SOFT_H
