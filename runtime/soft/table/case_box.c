@@ -26,7 +26,7 @@ struct data {
 };
 _Static_assert(offsetof(struct data, at) == 128 && offsetof(struct data, bytes) == 160 &&
                    offsetof(struct data, from) == 176 && offsetof(struct data, done) == 192,
-               "the kernels count so many");
+               "the kernels use these offsets");
 
 struct box {
     const struct case_type *type;

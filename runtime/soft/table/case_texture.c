@@ -310,7 +310,7 @@ static void run(struct case_device *device, struct case_line *line, struct textu
         struct thread threads[THREADS_MAX];
     } data;
     _Static_assert(offsetof(__typeof__(data), threads) == 96 && sizeof(struct thread) == 96,
-                   "the kernels count so many");
+                   "the kernels use these offsets");
     struct table_device *driver = &device->driver;
     CUdeviceptr memory = 0;
     data.object = made->object;
