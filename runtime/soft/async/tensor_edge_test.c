@@ -29,7 +29,7 @@ struct data {
     uint8_t unused[16];
     uint8_t box[BOX]; /* byte 160: what is stored, or has come */
 };
-_Static_assert(offsetof(struct data, box) == 160, "the kernels count so many");
+_Static_assert(offsetof(struct data, box) == 160, "the kernels use these offsets");
 
 /* One thread: what precedes the copy, the copy, and what follows it. */
 #define EDGE(before, copy, after)                                                                  \

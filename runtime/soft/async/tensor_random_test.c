@@ -24,7 +24,7 @@ struct record {
     uint32_t shift;          /* 168: where the box begins in shared memory */
     uint8_t unused[20];
 };
-_Static_assert(sizeof(struct record) == 192, "the kernels count so many");
+_Static_assert(sizeof(struct record) == 192, "the kernels use these offsets");
 
 /* Shared memory before and after, and a part of what is there before the wait. */
 struct image {

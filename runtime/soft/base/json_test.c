@@ -161,7 +161,7 @@ Test(json, what_is_not_json_is_refused_where_it_is) {
                   "'%s': %u:%u: %s", rows[i].text, error.place.line, error.place.column,
                   error.text);
     }
-    cr_assert(read_bytes("1\0", 2) == NULL, "a NUL behind it");
+    cr_assert(read_bytes("1\0", 2) == NULL, "a NUL after it");
 }
 
 Test(json, nesting_has_an_end) {

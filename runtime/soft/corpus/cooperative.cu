@@ -1,5 +1,5 @@
-// Grids whose blocks wait for each other: at a barrier of the whole grid, and an early one for a
-// late one.
+// Grids whose blocks wait for each other: at a barrier of the whole grid, and an earlier block for
+// a later one.
 #include <cooperative_groups.h>
 #include <stdint.h>
 

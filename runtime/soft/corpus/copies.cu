@@ -1,5 +1,5 @@
-// Copies that go on while the threads compute: two buffers in turn, by the pipeline's primitives,
-// by a group of threads, and by a barrier that counts what has come.
+// Copies that overlap computation: double buffering with the pipeline primitives, with a group of
+// threads, and with a barrier that counts arrived bytes.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/barrier>
@@ -10,7 +10,7 @@
 
 namespace cg = cooperative_groups;
 
-// Each thread adds up what its mirror image has copied, a row of 128 after the other.
+// Each thread sums what its mirror image has copied, one row of 128 after the other.
 extern "C" __global__ void two_buffers(const int32_t *in, int32_t *out, uint32_t rows) {
     __shared__ int32_t buffer[2][128];
     uint32_t t = threadIdx.x;
@@ -30,7 +30,7 @@ extern "C" __global__ void two_buffers(const int32_t *in, int32_t *out, uint32_t
     out[t] = sum;
 }
 
-// The same with 16 bytes a thread, of which the last row has only some; the rest is zeros.
+// The same with 16 bytes per thread; the last row is partial, and the rest is zeros.
 extern "C" __global__ void partial_rows(const int32_t *in, int32_t *out, uint32_t count) {
     __shared__ alignas(16) int32_t buffer[512];
     uint32_t t = threadIdx.x;
@@ -77,8 +77,7 @@ extern "C" __global__ void by_a_barrier(const int32_t *in, int32_t *out, uint32_
     out[threadIdx.x] = sum;
 }
 
-// One warp fills buffers that the others empty; a barrier says that one is full, another that it is
-// empty.
+// A producer warp fills buffers for consumer warps; one barrier signals full, another empty.
 extern "C" __global__ void producer_and_consumers(const int32_t *in, int32_t *out, uint32_t rows) {
     using barrier = cuda::barrier<cuda::thread_scope_block>;
     __shared__ barrier full[2], empty[2];

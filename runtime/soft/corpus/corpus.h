@@ -1,6 +1,6 @@
 /*
- * What the corpus's headers share: their functions are compiled for the device by nvcc and for the
- * host by the test's C compiler, which then says what the device must have computed.
+ * Shared by the corpus's headers: nvcc compiles their functions for the device, the test's C
+ * compiler for the host, whose results the device must match.
  */
 #ifndef CORPUS_H
 #define CORPUS_H

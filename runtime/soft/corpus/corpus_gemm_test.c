@@ -1,7 +1,7 @@
 /*
- * The corpus's product of matrices by tensor maps and wgmma, and its twins with one mistake each,
- * of which the device must say which it is, and where. It is launched through the driver's API
- * alone, and the inputs are such that every order of additions gives the same.
+ * The corpus's matrix product by tensor maps and wgmma, and its variants with one mistake each,
+ * which the device must report with their place. Inputs are chosen so that every order of additions
+ * gives the same result.
  */
 #include "corpus_scene.h"
 

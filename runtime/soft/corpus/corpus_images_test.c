@@ -1,5 +1,5 @@
 /*
- * The corpus's program about textures, against formulae of its own.
+ * The corpus's program about textures, compared with formulae of images.h.
  */
 #include "corpus.h"
 #include "images_scene.h"

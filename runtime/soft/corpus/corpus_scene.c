@@ -1,5 +1,5 @@
 /*
- * Finding a program's versions, and the memory of a check.
+ * Finds a program's versions, and manages the memory of a check.
  */
 #include "corpus_scene.h"
 

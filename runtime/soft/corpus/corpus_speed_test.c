@@ -1,5 +1,5 @@
 /*
- * The corpus's kernels whose speed bench-soft measures: what they give.
+ * The results of the corpus's kernels whose speed bench-soft measures.
  */
 #include "corpus_scene.h"
 

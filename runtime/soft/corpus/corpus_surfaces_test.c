@@ -1,5 +1,5 @@
 /*
- * The corpus's program about surfaces: what is written, and what lies outside.
+ * The corpus's program about surfaces: stores, and accesses outside.
  */
 #include "corpus.h"
 #include "images_scene.h"

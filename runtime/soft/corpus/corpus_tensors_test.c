@@ -1,6 +1,6 @@
 /*
- * The corpus's matrix products on tensor cores. The inputs are such that every order of additions
- * gives the same, so the results are those of plain C, to the bit.
+ * The corpus's matrix products on tensor cores. Inputs are chosen so that every order of additions
+ * gives the same result, so the results equal those of plain C to the bit.
  */
 #include "corpus_scene.h"
 

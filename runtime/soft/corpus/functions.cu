@@ -1,4 +1,4 @@
-// The mathematical functions of libdevice, a row of results for each.
+// The mathematical functions of libdevice, one row of results per function.
 #include <math.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// Textures and surfaces: what each way of reading gives at a list of places.
+// Textures and surfaces: the results of each way of reading at a list of places.
 #include "corpus.h"
 
 #define PLACE uint32_t i = blockIdx.x * blockDim.x + threadIdx.x

@@ -1,5 +1,5 @@
 /*
- * Arrays and objects of them, and where they are sampled.
+ * Arrays, their objects, and the sampled places.
  */
 #include "images_scene.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the tests of textures and of surfaces share: arrays, objects of them, and places to sample.
+ * Shared by the tests of textures and surfaces: arrays, their objects, and places to sample.
  */
 #ifndef CORPUS_IMAGES_SCENE_H
 #define CORPUS_IMAGES_SCENE_H

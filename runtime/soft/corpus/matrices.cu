@@ -32,7 +32,7 @@ extern "C" __global__ void product_int(const int *a, const int *b, int *c, uint3
     product<int, 8>(a, b, c, m, n, k);
 }
 
-// Four columns a thread, read and written as vectors.
+// Four columns per thread, read and written as vectors.
 extern "C" __global__ void add_rows(const float4 *in, const float *bias, float4 *out, uint32_t rows,
                                     uint32_t width) {
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;

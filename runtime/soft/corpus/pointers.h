@@ -1,6 +1,6 @@
 /*
- * Functions by address: a table, a sort that is given its order, and a list of objects that say
- * themselves what to do with them.
+ * Functions by address: a table, a sort with a comparison function, and a list of objects with
+ * methods.
  */
 #ifndef CORPUS_POINTERS_H
 #define CORPUS_POINTERS_H

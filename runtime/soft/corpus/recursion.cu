@@ -1,4 +1,4 @@
-// Five recursions, a row of results each; every thread another argument.
+// Five recursions, one row of results each; every thread has another argument.
 #include "recursion.h"
 
 extern "C" __global__ void recursion(uint32_t *out, uint32_t count) {

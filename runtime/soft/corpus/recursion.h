@@ -16,8 +16,7 @@ CORPUS_CALLED uint32_t ackermann(uint32_t m, uint32_t n) {
     return ackermann(m - 1, ackermann(m, n - 1));
 }
 
-/* The number of ways to place queens on the remaining rows, given the taken columns and
- * diagonals. */
+/* The number of ways to place queens on the remaining rows, given taken columns and diagonals. */
 CORPUS_CALLED uint32_t queens(uint32_t all, uint32_t columns, uint32_t left, uint32_t right) {
     uint32_t ways = 0, free = all & ~(columns | left | right);
     if (columns == all) return 1;

@@ -1,5 +1,5 @@
 /*
- * Sorts of a thread alone: with a stack of its own, and by insertion.
+ * Sorts within one thread: with an explicit stack, and by insertion.
  */
 #ifndef CORPUS_SORTING_H
 #define CORPUS_SORTING_H
@@ -35,7 +35,7 @@ CORPUS_FN void sorting_quick(int32_t *values, int32_t count) {
                 values[i++] = values[j];
                 values[j--] = kept;
             }
-            /* The larger part waits, so that the stack stays small. */
+            /* The larger part is postponed, so that the stack remains small. */
             if (j - low > high - i) {
                 stack[depth].low = (int16_t)low;
                 stack[depth++].high = (int16_t)j;

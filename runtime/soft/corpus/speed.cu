@@ -11,7 +11,7 @@ extern "C" __global__ void gemm_naive(const float *a, const float *b, float *c, 
     c[row * n + col] = sum;
 }
 
-// A block of 32 by 32 threads, an element each, goes through tiles in shared memory.
+// A block of 32 by 32 threads, one element per thread, loops over tiles in shared memory.
 extern "C" __global__ void gemm_tiled(const float *a, const float *b, float *c, int n) {
     __shared__ float left[32][32], right[32][32];
     int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * 32 + y, col = blockIdx.x * 32 + x;

@@ -20,7 +20,7 @@ extern "C" __global__ void fill(half *a, half *b, signed char *small_a, signed c
     }
 }
 
-// A warp makes a tile of 16 by 16 of C; A by rows, B by rows, straight from global memory.
+// A warp computes a 16 by 16 tile of C; A and B are row-major, read directly from global memory.
 extern "C" __global__ void product_wmma(const half *a, const half *b, float *c) {
     int row = blockIdx.y * 16, column = blockIdx.x * 16;
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> left;
@@ -36,7 +36,7 @@ extern "C" __global__ void product_wmma(const half *a, const half *b, float *c) 
     wmma::store_matrix_sync(c + row * N + column, sum, N, wmma::mem_row_major);
 }
 
-// The same of small whole numbers, in tiles of 32 by 8, out of shared memory, stored by columns.
+// The same for small integers, in tiles of 32 by 8, from shared memory, stored column-major.
 extern "C" __global__ void product_wmma_int(const signed char *a, const signed char *b, int *c) {
     __shared__ __align__(32) signed char left_tile[32 * 16], right_tile[16 * 16];
     int row = blockIdx.y * 32, column = blockIdx.x * 8;
@@ -64,8 +64,8 @@ __device__ static uint32_t shared_address(const void *p) {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-// Four warps make 32 by 16 of C from tiles in shared memory. ldmatrix takes A as it is, and turns
-// B, which is there by rows. Where there is m16n8k16, one of it, else two of m16n8k8.
+// Four warps compute a 32 by 16 tile of C from shared memory. ldmatrix loads A directly and
+// transposes the row-major B. Uses one m16n8k16 if available, else two m16n8k8.
 extern "C" __global__ void product_mma(const half *a, const half *b, float *c) {
     __shared__ __align__(16) half left[32][24], right[16][40]; // rows apart: fewer bank conflicts
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -1,6 +1,6 @@
 /*
- * What tensors.cu and its test agree on: sizes, and inputs whose products and sums are exact in
- * every precision used, so that the order of additions does not matter.
+ * Shared by tensors.cu and its test: sizes, and inputs whose products and sums are exact in every
+ * used precision, so that the order of additions does not matter.
  */
 #ifndef CORPUS_TENSORS_H
 #define CORPUS_TENSORS_H

@@ -1,11 +1,11 @@
 // Target: compute_90a
-// A product of matrices as Hopper wants it: one warp copies boxes by tensor maps into a ring of
-// stages, two warpgroups multiply what is in shared memory (wgmma), and C leaves through shared
-// memory as boxes as well. In a cluster two blocks share the tile of B: each copies half of it into
-// the shared memory of both.
+// A warp-specialised matrix product for Hopper: a producer warp copies TMA boxes into a ring of
+// stages, two consumer warpgroups multiply them (wgmma), and C leaves through shared memory as TMA
+// boxes. In a cluster, two blocks share the tile of B: each copies half of it into the shared
+// memory of both by multicast.
 //
 // The kernels after the first two have one mistake each. They are for the checks of the soft
-// device; nothing is said of what they compute.
+// device; their results are not compared.
 #include "tma_gemm.h"
 
 enum {
@@ -35,7 +35,7 @@ enum mistake {
     LARGE_COUNT         // the barrier expects bytes that never come
 };
 
-// What cuTensorMapEncodeTiled makes.
+// The layout of cuTensorMapEncodeTiled.
 struct alignas(64) tensor_map {
     uint64_t opaque[16];
 };
@@ -157,7 +157,7 @@ static __device__ void multiply(float (&d)[64], uint64_t a, uint64_t b, int scal
                  : "memory");
 }
 
-// Keeps the compiler from moving what uses the accumulators across a wait.
+// Keeps the compiler from moving uses of the accumulators across a wait.
 static __device__ void hold(float (&d)[64]) {
     for (int i = 0; i < 64; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
@@ -197,7 +197,7 @@ static __device__ __forceinline__ void produce(shared *s, const tensor_map *a, c
     }
 }
 
-// One thread of each warpgroup tells the blocks whose boxes come into the stage that it is free.
+// One thread of each warpgroup signals to the blocks that copy into the stage that it is free.
 template <int blocks>
 static __device__ __forceinline__ void release(shared *s, uint32_t stage) {
     uint32_t thread = threadIdx.x % GROUP;

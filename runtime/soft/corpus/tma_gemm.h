@@ -1,9 +1,9 @@
 /*
- * What tma_gemm.cu and its test agree on: tiles, the shape of a launch, and inputs whose products
- * and sums are exact in single precision, so that the order of additions does not matter.
+ * Shared by tma_gemm.cu and its test: tiles, the shape of a launch, and inputs whose products and
+ * sums are exact in single precision, so that the order of additions does not matter.
  *
  * C[m][n] = sum over k of A[m][k] * B[n][k]. A and B are bf16, C is single precision, and all three
- * lie row by row. A block makes a tile of C out of boxes of 64 elements of k.
+ * are row-major. A block computes a tile of C from boxes of 64 elements of k.
  */
 #ifndef CORPUS_TMA_GEMM_H
 #define CORPUS_TMA_GEMM_H
@@ -16,9 +16,9 @@ enum {
     TMA_GEMM_TILE_K = 64,
     TMA_GEMM_STAGES = 3,
     TMA_GEMM_THREADS = 384, /* a warpgroup that copies and two that multiply */
-    TMA_GEMM_ROWS = 64,     /* of C in a box that is stored: a warpgroup's */
+    TMA_GEMM_ROWS = 64,     /* of C in a stored box: a warpgroup's */
     TMA_GEMM_PAIR = 2,      /* blocks of a cluster, one above the other */
-    /* Two factors for each stage, C, the barriers, and what aligning all that takes. */
+    /* Two factors per stage, C, the barriers, and alignment. */
     TMA_GEMM_SHARED = TMA_GEMM_STAGES * 2 * 128 * 128 + 128 * 128 * 4 + 1024 + 1024
 };
 

@@ -35,7 +35,7 @@ RT(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags)) 
     return error != cudaSuccess ? error : cudart_primary(device, &context);
 }
 
-/* The first of the list is the device of a thread that has not chosen one. */
+/* The first of the list is the device of a thread that has not selected one. */
 RT(cudaSetValidDevices, (int *devices, int count)) {
     int known = 0;
     CUcontext context = NULL;
@@ -141,7 +141,7 @@ RT(cudaDeviceDisablePeerAccess, (int peer)) {
 
 /* ---- versions, the log, the profiler ---- */
 
-/* 0 where there is no driver, and no error. */
+/* 0 without a driver, and no error. */
 RT(cudaDriverGetVersion, (int *version)) {
     if (version == NULL) return cudaErrorInvalidValue;
     cudaError_t error = CU_PLAIN(cuDriverGetVersion, (version));

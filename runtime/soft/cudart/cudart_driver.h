@@ -1,6 +1,6 @@
 /*
  * The driver's functions, found by name in the library that is opened: libcuda.so.1, or the file
- * that TOLLENS_LIBCUDA names. A function that this driver lacks answers
+ * that TOLLENS_LIBCUDA names. A function that this driver lacks returns
  * CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER.
  */
 #ifndef CUDART_DRIVER_H

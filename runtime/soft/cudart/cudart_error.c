@@ -2,7 +2,7 @@
  * Errors: their names, their texts, and the last one. As in "Error Handling" of the CUDA Runtime
  * API 13.0.
  *
- * A text is the driver's for a code that it has as well. The others are made of their names.
+ * The text of a code that the driver has is the driver's. The others are derived from their names.
  */
 #include "cudart_export.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the runtime keeps of errors, and what it says of them.
+ * The runtime's last errors, and their names and texts.
  */
 #include "test/test_cudart.h"
 

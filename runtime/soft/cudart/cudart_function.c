@@ -109,7 +109,7 @@ RT(cudaFuncGetParamInfo, (const void *host, size_t index, size_t *offset, size_t
     return (cudaError_t)CU(cuKernelGetParamInfo)(kernel, index, offset, size);
 }
 
-/* ---- handles of the driver for what a program registered ---- */
+/* ---- the driver's handles of registered symbols ---- */
 
 RT(cudaGetKernel, (cudaKernel_t * kernel, const void *host)) {
     CUdevice device = 0;
@@ -181,7 +181,7 @@ RT(cudaLibraryEnumerateKernels,
     return error;
 }
 
-/* from is read after the call that made the error. */
+/* from is read after the call with the error. */
 static cudaError_t give_address(cudaError_t error, const CUdeviceptr *from, void **to) {
     if (error == cudaSuccess && to != NULL) *to = (void *)(uintptr_t)*from;
     return error;

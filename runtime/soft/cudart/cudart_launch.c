@@ -32,8 +32,8 @@ static bool is_possible(dim3 grid, dim3 block) {
                      block.x * block.y * block.z);
 }
 
-/* The driver has one code for all that is wrong with a launch. The runtime of CUDA 12 tells the
- * grid apart; that of CUDA 13 does not (fixtures/cudart/README.md). */
+/* The driver has one code for all mistakes in a launch. The runtime of CUDA 12 has a separate code
+ * for the grid; that of CUDA 13 does not (fixtures/cudart/README.md). */
 static bool tells_apart(void) {
     return cudart_version < 13000;
 }

@@ -6,8 +6,8 @@
 
 #include "cudart_types.h"
 
-/* Where the program wrote the launch whose configuration the thread took last; NULL: it has been
- * made. nvcc's code calls from a function of its own. */
+/* The program's call site of the thread's latest launch configuration; NULL: already launched.
+ * nvcc's code launches from a separate function. */
 extern _Thread_local const void *cudart_launch_site;
 
 /* Launches the kernel of a host address. If the grid or the block exceeds the device's limits:

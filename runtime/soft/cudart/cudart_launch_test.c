@@ -1,5 +1,5 @@
 /*
- * Registration, launches, symbols and what each of them refuses.
+ * Registration, launches, symbols and their errors.
  */
 #include "test/test_cudart.h"
 

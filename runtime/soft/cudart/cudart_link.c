@@ -1,5 +1,5 @@
 /*
- * Loads images, and links those that are in parts.
+ * Loads images, and links those with several parts.
  */
 #include "cudart_link.h"
 
@@ -13,7 +13,7 @@ static cudaError_t load(const void *image, CUlibrary *library) {
     return (cudaError_t)result;
 }
 
-/* The bytes of a fat binary: 16 of its header, and what the header says. Source: fatbinary.h of
+/* The bytes of a fat binary: 16 of its header, and the size in the header. Source: fatbinary.h of
  * CUDA 11, struct fatBinaryHeader: magic, version, header's size, size of the rest. */
 static size_t fatbin_bytes(const void *fatbin) {
     unsigned short header = 0;
@@ -23,9 +23,8 @@ static size_t fatbin_bytes(const void *fatbin) {
     return header + (size_t)rest;
 }
 
-/* Adds the parts and links them. One without code for this device is left out: nvcc adds its
- * library of functions for launches by kernels to each program. What is missed in the end the
- * linker says. */
+/* Adds the parts and links them. A part without code for this device is left out, because nvcc adds
+ * its library for launches by kernels to each program. The linker reports missing symbols. */
 static CUresult link_parts(CUlinkState state, const struct cudart_wrapper *wrapper,
                            CUlibrary *library) {
     void *image = NULL;
@@ -41,7 +40,7 @@ static CUresult link_parts(CUlinkState state, const struct cudart_wrapper *wrapp
 }
 
 static cudaError_t link_image(const struct cudart_wrapper *wrapper, CUlibrary *library) {
-    char log[2048] = ""; /* also of parts that may be left out, so it is shown on failure alone */
+    char log[2048] = ""; /* also of parts that may be left out, so it is shown only on failure */
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)sizeof log};
     CUlinkState state = NULL;

@@ -1,6 +1,6 @@
 /*
- * Says once what is not modelled. Those functions read no argument; the calling conventions that
- * this library is built for let a function ignore what it is given.
+ * Reports each unmodelled function once. Those functions read no argument; the calling conventions
+ * of this library's platforms let a function ignore its arguments.
  */
 #include "cudart_not_modelled.h"
 

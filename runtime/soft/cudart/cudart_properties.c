@@ -1,6 +1,6 @@
 /*
  * The properties of devices: as in "Device Management" of the CUDA Runtime API 13.0 and 12.9, which
- * have a structure each. A property that the driver does not know is 0.
+ * have different structures. A property unknown to the driver is 0.
  *
  * CUDA 12's headers spell the function cudaGetDeviceProperties_v2.
  */
@@ -43,7 +43,7 @@ cudaError_t CUDART_GET_PROPERTIES(struct cudart_properties *properties, int devi
                                          : read_properties(properties, device));
 }
 
-/* How many of the wishes that are not 0 a device fulfils. */
+/* The number of nonzero requested properties that a device satisfies. */
 static int score(const struct cudart_properties *wished, const struct cudart_properties *has) {
     int met = wished->totalGlobalMem != 0 && has->totalGlobalMem >= wished->totalGlobalMem;
 #define CUDART_PROPERTY(versions, type, member, elements, first, second, third)                    \

@@ -1,6 +1,6 @@
 /*
- * cudaDeviceProp, as CUDART_MAJOR's headers have it. An attribute is an array of its elements here,
- * which has the same layout.
+ * cudaDeviceProp of CUDART_MAJOR's headers. An attribute is an array of its elements here, which
+ * has the same layout.
  */
 #ifndef CUDART_PROPERTIES_H
 #define CUDART_PROPERTIES_H

@@ -67,7 +67,8 @@ void __cudaRegisterManagedVar(void **image, void **pointer, char *device, const 
     cudart_managed_add((struct cudart_image *)image, pointer, name, bytes);
 }
 
-/* Before the program's first access to a managed variable. The value says that it is done. */
+/* Called before the program's first access to a managed variable. The value says that it is
+ * done. */
 char __cudaInitModule(void **image) {
     cudart_begin(false, __builtin_return_address(0));
     (void)cudart_end(cudart_image_begin((struct cudart_image *)image));
@@ -76,7 +77,7 @@ char __cudaInitModule(void **image) {
 
 /* ---- launches ---- */
 
-/* Launches may nest: an argument of one may be made by a call that launches. */
+/* Launches may nest: a launch's argument may be computed by a call that launches. */
 enum { CONFIGURATIONS = 16 };
 
 static _Thread_local struct configuration {

@@ -1,5 +1,5 @@
 /*
- * Images, kernels and variables, found by a table of host addresses.
+ * Images, kernels and variables, in a table of host addresses.
  *
  * Source: fatbinary_section.h, the wrapper of an image; crt/host_runtime.h, what is registered.
  */
@@ -26,7 +26,7 @@ enum symbol_kind { EMPTY, REMOVED, KERNEL, VARIABLE, MANAGED };
 struct symbol {
     const void *host;
     enum symbol_kind kind;
-    struct cudart_image *image; /* NULL: of a library of the program's own */
+    struct cudart_image *image; /* NULL: of a library that the program loaded */
     const char *name;
     size_t bytes;
     CUlibrary library;
@@ -72,7 +72,7 @@ static bool grow(void) {
     return true;
 }
 
-/* Without memory the symbol stays unknown, and its use is refused. */
+/* Without memory the symbol remains unknown, and its use is refused. */
 static void add(const struct symbol *symbol) {
     pthread_mutex_lock(&lock);
     struct symbol *known = find(symbol->host);
@@ -95,7 +95,7 @@ struct cudart_image *cudart_image_add(const void *wrapper) {
     return image;
 }
 
-/* Forgets a library, whose kernels are found anew if they are used again. The lock is held. */
+/* Drops a library, whose kernels are looked up again if they are used. The lock is held. */
 static void unload(struct cudart_image *image) {
     for (size_t i = 0; i < slots; i++) {
         if (symbols[i].kind == KERNEL && symbols[i].image == image) symbols[i].kernel = NULL;
@@ -105,7 +105,7 @@ static void unload(struct cudart_image *image) {
     image->loaded = false;
 }
 
-/* The program unregisters its images after the driver's own end, which would find them live. */
+/* The program unregisters its images after the driver's exit, which would report them as live. */
 static void at_exit(void) {
     pthread_mutex_lock(&lock);
     for (struct cudart_image *image = images; image != NULL; image = image->next) unload(image);
@@ -136,7 +136,8 @@ void cudart_variable_add(struct cudart_image *image, const void *host, const cha
         .host = host, .kind = VARIABLE, .image = image, .name = name, .bytes = bytes});
 }
 
-/* The program's own name for a managed variable is a pointer, which is empty until it begins. */
+/* The program's symbol of a managed variable is a pointer, which is NULL until the program
+ * starts. */
 void cudart_managed_add(struct cudart_image *image, void **pointer, const char *name,
                         size_t bytes) {
     add(&(struct symbol){
@@ -168,8 +169,8 @@ static cudaError_t load(struct cudart_image *image) {
     return image->failure;
 }
 
-/* CUDA 13 takes an address that was not registered for a handle, which it is not: so says
- * cudaFuncSetAttribute there (fixtures/cudart/README.md). */
+/* CUDA 13 treats an unregistered address as an invalid handle, as its cudaFuncSetAttribute reports
+ * (fixtures/cudart/README.md). */
 static cudaError_t not_a_kernel(void) {
     return cudart_version < 13000 ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
 }

@@ -13,11 +13,11 @@
 
 #include <stdbool.h>
 
-/* An image; it takes what the program hands to __cudaRegisterFatBinary. NULL: out of memory. */
+/* Registers an image, given the argument of __cudaRegisterFatBinary. NULL: out of memory. */
 struct cudart_image;
 struct cudart_image *cudart_image_add(const void *wrapper);
 
-/* Forgets the image and all that it registered, and unloads its library. */
+/* Removes the image and everything that it registered, and unloads its library. */
 void cudart_image_remove(struct cudart_image *image);
 
 /* Loads the image's managed variables, and gives the program their addresses. */

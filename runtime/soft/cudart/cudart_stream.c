@@ -58,7 +58,7 @@ RT(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int fl
     return CU_CALL(cuStreamWaitEvent, (stream, event, flags));
 }
 
-/* The codes that a callback is given are the same in both APIs. */
+/* The codes passed to callbacks are the same in both APIs. */
 RT(cudaStreamAddCallback,
    (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)) {
     return CU_CALL(cuStreamAddCallback, (stream, (CUstreamCallback)callback, data, flags));

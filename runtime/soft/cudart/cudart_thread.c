@@ -36,7 +36,7 @@ static bool is_sticky(cudaError_t error) {
 
 void cudart_begin(bool own_default, const void *site) {
     cudart_thread.own_default = own_default;
-    /* What cannot be opened is the call's own affair. */
+    /* The call itself reports a driver that cannot be opened. */
     if (cudart_driver_ready() == cudaSuccess && cudart_driver_site != NULL) {
         cudart_driver_site(site);
     }
@@ -120,7 +120,7 @@ cudaError_t cudart_get_device(int *device) {
     if (error != cudaSuccess) return error;
     *device = cudart_thread.device;
     if (context == NULL) return check_device(*device);
-    /* Of a primary context it is known, even if the context is lost. */
+    /* For a primary context it is known, even if the context is lost. */
     return is_primary(context, device) ? cudaSuccess : (cudaError_t)CU(cuCtxGetDevice)(device);
 }
 

@@ -1,8 +1,8 @@
 /*
- * What each thread of the host has: its device, its last error, and the launch that it prepares.
+ * The state of each host thread: its device, its last error, and the launch that it prepares.
  *
- * A context is made when a call first needs one. As the manual's "Interactions with the CUDA Driver
- * API" says, a context that the program made current by the driver is used; without one it is the
+ * A context is created when a call first needs one. As in the manual's "Interactions with the CUDA
+ * Driver API", a context that the program made current through the driver is used; otherwise the
  * primary context of the thread's device.
  *
  * Errors: each call that fails leaves its code for cudaPeekAtLastError and cudaGetLastError, which
@@ -18,7 +18,7 @@
 
 struct cudart_thread {
     bool own_default;    /* the call is a _ptsz or _ptds variant */
-    int device;          /* chosen by cudaSetDevice, used where no context is current */
+    int device;          /* set by cudaSetDevice, used if no context is current */
     unsigned long reset; /* the count of resets that this thread has seen */
     cudaError_t last;    /* what cudaGetLastError returns */
     cudaError_t failure; /* of the last cudart_context */
@@ -33,13 +33,13 @@ cudaError_t cudart_end(cudaError_t error);
 /* The last error, cleared unless the context is lost. */
 cudaError_t cudart_take_last(void);
 
-/* Makes sure that the thread has a context; kept in failure as well. */
+/* Makes sure that the thread has a context; its error is the last error too. */
 cudaError_t cudart_context(void);
 
 /* Makes the primary context of a device current. */
 cudaError_t cudart_set_device(int device);
 
-/* The device of the current context, or the thread's choice without making a context. */
+/* The device of the current context, or the thread's device; creates no context. */
 cudaError_t cudart_get_device(int *device);
 
 /* The primary context of a device, retained once for the process. */

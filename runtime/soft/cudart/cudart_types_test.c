@@ -2,8 +2,8 @@
  * The runtime's ABI types against NVIDIA's: compiled where a toolkit of CUDA 13.0 or newer is
  * present, and checked by the compiler.
  *
- * cuda_runtime_api.h is included first. cudart_types.h then declares its structs again under names
- * of our own, and each field must lie where NVIDIA's header puts it.
+ * cuda_runtime_api.h is included first. cudart_types.h then declares its structs again under other
+ * names, and each field must have the offset of NVIDIA's header.
  */
 #include <criterion/criterion.h>
 

@@ -72,7 +72,7 @@ Test(warp_valid, a_walk_over_splits_sees_what_does_not_add_up) {
     cr_assert_not(soft_warp_is_valid(&warp), "a count of splits that wait");
     begin();
     warp.splits[5] = warp.splits[0];
-    cr_assert_not(soft_warp_is_valid(&warp), "a split behind the last");
+    cr_assert_not(soft_warp_is_valid(&warp), "a split after the last");
 }
 
 #ifdef TOL_DEEP_CHECKS

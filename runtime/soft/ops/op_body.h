@@ -33,7 +33,7 @@
 #endif
 #define LANES SOFT_LANE_LOOP for (int i = 0; i < SOFT_LANES; i++)
 
-/* What a type word means: how a lane is stored, what its value is, and how a result is put back. */
+/* The meaning of a type word: the storage of a lane, its value, and the conversion of a result. */
 typedef uint32_t store_u16, store_s16, store_u32;
 typedef int32_t store_s32;
 typedef uint64_t store_u64;
@@ -63,10 +63,10 @@ typedef double value_f64;
 #define HANDLER(name)                                                                              \
     const struct soft_instruction *name(struct soft_warp *warp, const struct soft_instruction *in)
 
-/* How a handler for a full warp that touches nothing but slots ends: the next instruction runs for
- * a full warp as well, so it can be jumped to, without going back to the loop in soft_warp_run.
- * Where compilers do not make jumps of such calls there is that loop. A handler for some lanes must
- * come back: a guard waits for it. */
+/* The end of a full-warp handler that only accesses slots: the next instruction also runs for a
+ * full warp, so the handler jumps to it without returning to the loop in soft_warp_run (which is
+ * used if the compiler does not make jumps of such calls). A partial-warp handler must return,
+ * because a guard waits for it. */
 #if defined(SOFT_THREADED)
 #define GO_ON ((in)[1].run[0](warp, in + 1))
 #else
@@ -151,7 +151,7 @@ typedef double value_f64;
         return in + 1;                                                                             \
     }
 
-/* One handler for both cases, where the body looks at warp->mask itself. */
+/* One handler for both cases, if the body uses warp->mask itself. */
 #define OP_ANY(op)                                                                                 \
     HANDLER(SOFT_PART(op)) {                                                                       \
         return SOFT_FULL(op)(warp, in);                                                            \

@@ -2,9 +2,9 @@
  * The approximate functions: ex2, lg2, sin, cos, tanh, rsqrt. Source: PTX ISA 9.0, section 9.7.3,
  * which bounds their errors; a GPU's own results are not specified to the bit.
  *
- * Ours are polynomials in double precision, rounded once to single: always within half a unit of
- * the last place but for a few inputs in a billion, the same on every processor, and free of libm.
- * The series are Taylor's, long enough that what is left out is below 1e-10.
+ * Ours are polynomials in double precision, rounded once to single: within half a unit of the last
+ * place except for a few inputs in a billion, equal on every processor, and independent of libm.
+ * The series are Taylor's, with a remainder below 1e-10.
  */
 #include "ops_approx.h"
 #include "op_body.h"
@@ -72,7 +72,7 @@ static inline double sine_double(double x, double quadrant) {
 
 static inline float sine_float(float x, double quadrant, uint32_t mode) {
     if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
-    /* Beyond this the manual bounds nothing; the remainder keeps the result a sine all the same. */
+    /* Beyond this the manual has no bound; the remainder still makes the result a sine. */
     double wide = (double)x;
     if (wide > 1e6 || wide < -1e6) wide = remainder(wide, 6.283185307179586);
     float y = (float)sine_double(wide, quadrant);

@@ -1,5 +1,5 @@
 /*
- * Asynchronous copies, mbarriers and clusters: what they do is in async.c, bulk.c, mbarrier.c and
+ * Asynchronous copies, mbarriers and clusters: implemented in async.c, bulk.c, mbarrier.c and
  * cluster.c, which are the same at every level.
  */
 #include "lower/modes.h"

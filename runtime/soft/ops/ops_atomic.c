@@ -1,10 +1,10 @@
 /*
- * Atomics: read, compute, write, without anyone in between. Source: PTX ISA 9.0, sections 9.7.13.5
- * (atom) and 9.7.13.6 (red).
+ * Atomics: indivisible read, computation and write. Source: PTX ISA 9.0, sections 9.7.13.5 (atom)
+ * and 9.7.13.6 (red).
  *
- * Lanes take their turn in lane order. On global memory each does a compare-and-swap of the host's,
- * sequentially consistent, which is as strong as any order and scope that PTX can ask for; shared
- * memory belongs to one host thread and needs none.
+ * Lanes execute in lane order. On global memory each uses a sequentially consistent
+ * compare-and-swap of the host, which satisfies every order and scope of PTX; shared memory belongs
+ * to one host thread and needs none.
  */
 #include "machine/access.h"
 #include "machine/cluster_member.h"

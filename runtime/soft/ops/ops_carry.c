@@ -1,8 +1,8 @@
 /*
  * Sums and products with a carry. Source: PTX ISA 9.0, section 9.7.2.
  *
- * The flag is a predicate. A difference is a sum with the other number's complement, as ptxas has
- * it: the flag is set where nothing is borrowed, and what follows may be a sum that reads it.
+ * The flag is a predicate. As in ptxas, a difference is a sum with the other number's complement:
+ * the flag is set if nothing is borrowed, and a following sum may read it.
  */
 #include "op_body.h"
 

@@ -1,6 +1,6 @@
 /*
- * Control: branches, guards, meeting places, exits, barriers. Source: PTX ISA 9.0, sections 9.3
- * (Predicated execution), 9.7.12 (Control flow), 9.7.13.1 (bar, barrier).
+ * Control: branches, guards, joins, exits, barriers. Source: PTX ISA 9.0, sections 9.3 (Predicated
+ * execution), 9.7.12 (Control flow), 9.7.13.1 (bar, barrier).
  */
 #include "op_body.h"
 #include "ptx/ptx.h"
@@ -108,14 +108,14 @@ OP_ANY(sleep) {
     return soft_warp_stop(warp, SOFT_STOP_YIELD, in + 1);
 }
 
-/* Lets everyone else go first, as often as not. */
+/* Yields to all others with probability one half. */
 OP_ANY(turn) {
     if (warp->dice == 0 || soft_dice_roll(&warp->dice, 2) == 0) return in + 1;
     return soft_warp_stop(warp, SOFT_STOP_YIELD, in + 1);
 }
 
-/* The barrier and the number of threads it is for (0: all): the lanes must agree on both. false:
- * they make no sense, and the launch has failed. */
+/* The barrier and its number of threads (0: all): the lanes must agree on both. false: they are
+ * invalid, and the launch has failed. */
 static inline bool barrier_of(struct soft_warp *warp, const struct soft_instruction *in,
                               uint32_t *barrier, uint32_t *threads) {
     uint32_t first = (uint32_t)__builtin_ctz(warp->mask), differ = 0;

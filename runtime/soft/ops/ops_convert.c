@@ -1,9 +1,9 @@
 /*
  * Conversions. Source: PTX ISA 9.0, section 9.7.9.21 (cvt).
  *
- * A handful of pairs is common and has a loop of its own; all others go through cvt_any, which
- * looks at both types for every lane. Floating point to integer saturates; NaN gives zero, but the
- * top bit alone where the source or the result has 64 bits.
+ * Common pairs have their own loops; all others use cvt_any, which checks both types for every
+ * lane. Floating point to integer saturates; NaN gives zero, but the top bit alone where the source
+ * or the result has 64 bits.
  */
 #include "half.h"
 #include "op_body.h"

@@ -13,7 +13,7 @@
 
 enum { VECTORS = SOFT_LANES / VECTOR };
 
-/* How far apart the lanes' addresses of a load are, in bytes: 4, or 0. */
+/* The distance between the lanes' addresses of a load, in bytes: 4, or 0. */
 static inline bool read_at(const struct range *range, ADDRESS first, unsigned step,
                            vector x[VECTORS]) {
     const float *from = (const float *)(const void *)(range->host + first);
@@ -27,7 +27,7 @@ static inline bool read_at(const struct range *range, ADDRESS first, unsigned st
     return true;
 }
 
-/* Reads what a load would. false: it is not that simple. */
+/* Executes a simple load. false: the load is not simple. */
 static inline bool read_floats(struct soft_warp *warp, const struct soft_instruction *in,
                                vector x[VECTORS], unsigned *step) {
     struct range range = RANGE(warp, in);

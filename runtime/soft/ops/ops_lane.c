@@ -3,16 +3,16 @@
  * Source: PTX ISA 9.0, sections 9.7.9.6 (shfl.sync), 9.7.13.9 (vote.sync), 9.7.13.10 (match.sync),
  * 9.7.13.12 (redux.sync), 9.7.13.13 (elect.sync), 9.7.13.2 (bar.warp.sync).
  *
- * All take a member mask and wait until every member that has not exited is there. Where the
- * running split has all of them under one mask, which is nearly always, nothing waits; the bodies
- * here are for that case, and warp_sync.c makes it of all others.
+ * All take a member mask and wait until every member that has not exited is there. Usually the
+ * running split has all of them under one mask, and nothing waits; the bodies here are for that
+ * case, and warp_sync.c reduces all others to it.
  */
 #include "op_body.h"
 #include "ptx/ptx.h"
 #include "machine/warp.h"
 
-/* The member mask, where all lanes that run have one and are all its members that are left; else 0,
- * and warp_sync.c says where to go on. */
+/* The member mask, if all active lanes have the same one and are all its remaining members; else 0,
+ * and warp_sync.c returns the next instruction. */
 static inline uint32_t members_of(struct soft_warp *warp, const struct soft_instruction *in,
                                   const struct soft_instruction **next) {
     const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]), *lane = warp->lane;
@@ -36,8 +36,8 @@ static inline uint32_t members_of(struct soft_warp *warp, const struct soft_inst
 
 enum { UP, DOWN, BFLY, IDX };
 
-/* The whole warp by one distance, which is how sums and maxima are made: nothing to compute for a
- * lane. The lanes whose source is in range. */
+/* The whole warp by one distance, as in reductions: nothing to compute per lane. The lanes whose
+ * source is in range. */
 static uint32_t shuffle_whole(uint32_t mode, uint32_t by, const uint32_t *a, uint32_t *result) {
     switch (mode) {
     case UP:

@@ -1,7 +1,6 @@
 /*
- * Local memory, fast: the range is the current call's own variables, the same addresses in each
- * lane and other bytes. What lies in a caller's, and what must be reported, goes the slow way in
- * access.c.
+ * Local memory, fast: the range is the current call's variables, with the same addresses but
+ * separate bytes in each lane. A caller's variables, and errors, take the slow path in access.c.
  */
 #include "machine/access.h"
 #include "op_body.h"

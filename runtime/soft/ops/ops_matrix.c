@@ -3,9 +3,9 @@
  * Source: PTX ISA 9.0, sections 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix), 9.7.14.4.3
  * (wmma.load), 9.7.14.4.4 (wmma.store).
  *
- * Every thread's part goes through access.c, as any load or store does: a row of ldmatrix is an
- * access of 16 bytes by the lane that names it; of wmma's matrices a thread reads and writes its
- * own registers' worth. Nothing is written, in registers or memory, before all of it is found.
+ * Every thread's part goes through access.c, like any load or store: a row of ldmatrix is a 16-byte
+ * access by the lane that gives its address; of wmma's matrices, a thread accesses its own
+ * elements. Nothing is written, in registers or memory, before all of it is found.
  */
 #include "ops_tensor.h"
 
@@ -35,8 +35,8 @@ static bool find_row(struct soft_warp *warp, const struct soft_instruction *in, 
     return soft_access_find(warp, in, lane, address, ROW_BYTES, space, place);
 }
 
-/* Where an element of a matrix is in the registers: which lane's, and which half. A thread has two
- * neighbours of a row, or of a column if the matrix is turned. */
+/* The lane and the register half of a matrix element. A thread has two neighbours of a row, or of a
+ * column if the matrix is transposed. */
 static inline unsigned half_of(unsigned row, unsigned column, bool turned) {
     return turned ? column * ROWS + row : row * ROWS + column;
 }

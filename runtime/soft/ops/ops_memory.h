@@ -16,7 +16,7 @@
 #include "op_body.h"
 #include "ops_lines.h"
 
-/* Keeps what is rarer out of the way of what is not. */
+/* Keeps rare code out of the common path. */
 #define APART __attribute__((noinline)) static
 
 /* The bytes a fast access may touch: addresses from low on, span of them. */
@@ -72,7 +72,7 @@ static inline bool is_written(const uint8_t *shadow, ADDRESS offset, unsigned by
     return all == 0x0f;
 }
 
-/* Whether what all the lanes read is written. */
+/* Whether all bytes that the lanes read are written. */
 static inline bool are_written(const struct range *range, const ADDRESS offsets[SOFT_LANES],
                                unsigned bytes) {
     bool all = true;
@@ -286,7 +286,7 @@ static inline bool quads_are_written(const struct range *range, const ADDRESS of
         return in + 1;                                                                             \
     }
 
-/* What is rare is not worth a fast way. */
+/* Rare cases have no fast path. */
 #define SLOW(op, way)                                                                              \
     OP_ANY(op) {                                                                                   \
         return way(warp, in);                                                                      \

@@ -98,7 +98,7 @@ add_plain_block(struct problem *p, const struct plain_factors *a, const struct p
     }
 }
 
-/* Whether the quick way gives the sums. If it does, they have been made. */
+/* Whether the fast path applies. If so, it has computed the sums. */
 static bool multiply_plain(struct problem *p, const struct tensor *t, const uint32_t *a_bits,
                            const uint32_t *b_bits) {
     struct plain_factors a, b;

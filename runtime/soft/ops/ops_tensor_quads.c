@@ -1,9 +1,9 @@
 /*
- * Products of matrices: m8n8k4 on halves, four of them to a warp, each of eight lanes.
+ * Matrix products: m8n8k4 on halves, four per warp, eight lanes each.
  *
- * Only sm_70 has a tensor core that does it. For sm_90 ptxas makes shuffles and fused multiply-adds
- * of it, each rounded to nearest, and an H200 gives these bits: tensor_model.h says which.
- * Source: PTX ISA 9.0, section 9.7.14.5.1.
+ * Only sm_70 has a tensor core that does it. For sm_90, ptxas compiles it to shuffles and fused
+ * multiply-adds, each rounded to nearest, and an H200 gives these bits: see tensor_model.h. Source:
+ * PTX ISA 9.0, section 9.7.14.5.1.
  */
 #include "ops_half.h"
 #include "ops_tensor.h"

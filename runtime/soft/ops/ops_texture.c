@@ -1,5 +1,5 @@
 /*
- * Textures and surfaces: what they do is in texture/, which is the same at every level.
+ * Textures and surfaces: implemented in texture/, which is the same at every level.
  */
 #include "op_body.h"
 #include "texture/fetch.h"

@@ -2,9 +2,9 @@
  * The video instructions: arithmetic on bytes and half-words of registers, with saturation and a
  * second operation. Source: PTX ISA 9.0, sections 9.7.19 (video).
  *
- * What an instruction says is in in->mode; code.h has its fields. Processors of today have no such
- * units: a driver makes several instructions of one, and where these do not do what the manual
- * says, an H200's results are what is given here (fixtures/ptx/instructions/h200.record).
+ * in->mode has the modifiers of an instruction, with the fields of code.h. Current GPUs have no
+ * such units: a driver compiles one instruction to several, and where these differ from the manual,
+ * this follows an H200 (fixtures/ptx/instructions/h200.record).
  */
 #include "op_body.h"
 

@@ -1,9 +1,9 @@
 /*
- * Products of matrices by four warps: the numbers. What is where, and when, is in async/wgmma.c.
+ * Matrix products by four warps: the arithmetic. async/wgmma.c has the order and the registers.
  * Source: PTX ISA 9.0, section 9.7.15.5.
  *
- * Sums are those of tensor_model.h, in blocks of 32 bytes of k. The core has a product of eight-bit
- * floating point of its own, unlike that of mma.sync.
+ * Sums are those of tensor_model.h, in blocks of 32 bytes of k. The core has a separate product of
+ * eight-bit floating point, unlike that of mma.sync.
  */
 #include "async/wgmma.h"
 #include "ops_tensor.h"
@@ -250,7 +250,7 @@ static bool is_plain(const struct soft_wgmma_op *op, const struct plain_range *a
     return plain;
 }
 
-/* Whether the quick way gives the sums. If it does, they have been made. */
+/* Whether the fast path applies. If so, it has computed the sums. */
 static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits) {
     _Alignas(64) float value[PLAIN_ROWS * PLAIN_K];
     _Alignas(64) int32_t exponent[PLAIN_ROWS * PLAIN_K];

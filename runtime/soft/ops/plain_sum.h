@@ -1,11 +1,11 @@
 /*
  * The sums of tensor_sum.h in single precision, quickly, where the factors are ordinary numbers.
  *
- * They are the same, to the bit. A product of two factors is exact in a single, and so is its
- * multiple by a power of two; what becomes of it as a whole number is what is left when it is
- * aligned to the largest and cut off. So a product costs a sum and a maximum of exponents, two
- * multiplications, a conversion and an addition, of eight columns at once. Where an exponent is so
- * small or so large that a single might not hold one of these, the slower way has to be taken.
+ * They are equal to the bit. A product of two factors is exact in a single, and so is its multiple
+ * by a power of two; converting that to an integer aligns it to the largest and truncates it. So a
+ * product costs a sum and a maximum of exponents, two multiplications, a conversion and an
+ * addition, for eight columns at once. If an exponent is so small or large that a single cannot
+ * hold one of these, the slower path is needed.
  */
 #ifndef SOFT_PLAIN_SUM_H
 #define SOFT_PLAIN_SUM_H
@@ -65,7 +65,7 @@ static struct plain_range read_plain(const uint32_t *bits, unsigned count,
     return read_plain_type(bits, count, SOFT_TENSOR_TF32, value, exponent);
 }
 
-/* Whether the format is one whose numbers this way reads. */
+/* Whether this path supports the format. */
 static bool has_plain_type(enum soft_tensor_type type) {
     return type == SOFT_TENSOR_F16 || type == SOFT_TENSOR_BF16 || type == SOFT_TENSOR_TF32;
 }

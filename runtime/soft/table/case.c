@@ -190,7 +190,7 @@ static void be_child(const char *driver, char **lines, size_t count, struct plan
         trim(results + i * CASE_SAID);
         plan->cases[i].state = DONE;
     }
-    /* What is left of the context is the driver's to clear away. */
+    /* The driver cleans up the rest of the context. */
     _exit(4);
 }
 
@@ -269,7 +269,7 @@ static void add(struct lines *lines, const char *text) {
     lines->line[lines->count++] = strdup(text);
 }
 
-/* Writes out the first {a|b} of a line, and the rest of each by itself. */
+/* Expands the first {a|b} of a line, and the rest of each recursively. */
 static void expand(struct lines *lines, const char *text) {
     const char *open = strchr(text, '{'), *close = open != NULL ? strchr(open, '}') : NULL;
     if (close == NULL) {

@@ -1,7 +1,6 @@
 /*
- * Cases: single copies of boxes of tensors, and single instructions on textures and surfaces, each
- * a line of words, and what a driver made of it. fixtures/ptx/cases has the lines, and says what
- * the words mean.
+ * Cases: single copies of TMA boxes, and single instructions on textures and surfaces, each a line
+ * of words, and a driver's result. fixtures/ptx/cases has the lines and the meaning of the words.
  */
 #ifndef SOFT_TABLE_CASE_H
 #define SOFT_TABLE_CASE_H
@@ -35,7 +34,7 @@ enum { CASE_WORDS = 40, CASE_LINE = 1024, CASE_SAID = 1 << 16 };
                                              (CUsurfObject *, const CUDA_RESOURCE_DESC *))         \
                                         function(cuSurfObjectDestroy, CUresult, (CUsurfObject))
 
-/* A kernel's text as loaded; cases in a row often have the same. */
+/* A kernel's loaded text; consecutive cases often have the same one. */
 struct case_module {
     char *text;
     CUmodule module;
@@ -94,13 +93,13 @@ void case_box(struct case_device *device, struct case_line *line);
 void case_texture(struct case_device *device, struct case_line *line);
 void case_run(struct case_device *device, struct case_line *line, const char *text, char *said);
 
-/* Runs all lines on a driver in some processes, each anew after a fault, until the seconds are
- * over: cases that are left then are "not run". results: CASE_SAID bytes for each line. false:
- * message says why. Do not open a driver in the calling process before. */
+/* Runs all lines on a driver in some processes, restarted after a fault, until the seconds are
+ * over: the remaining cases are "not run". results: CASE_SAID bytes per line. false: message says
+ * why. Do not open a driver in the calling process before. */
 bool case_run_all(const char *driver, char **lines, size_t count, unsigned processes,
                   unsigned seconds, char *results, char *message, size_t bytes);
 
-/* The lines of a file, with each {a|b} written out; NULL: it cannot be read. The caller frees the
+/* The lines of a file, with each {a|b} expanded; NULL: it cannot be read. The caller frees the
  * array and each line. */
 char **case_read(const char *path, size_t *count);
 

@@ -1,6 +1,6 @@
 /*
- * A copy of a box of a tensor. What is copied are numbers that say which element of the source they
- * are, so the result says where each element came from.
+ * A copy of a TMA box. The copied numbers identify their source elements, so the result shows the
+ * origin of each element.
  */
 #include "case_value.h"
 #include "table_text.h"
@@ -26,7 +26,7 @@ struct data {
 };
 _Static_assert(offsetof(struct data, at) == 128 && offsetof(struct data, bytes) == 160 &&
                    offsetof(struct data, from) == 176 && offsetof(struct data, done) == 192,
-               "the kernels count so many");
+               "the kernels use these offsets");
 
 struct box {
     const struct case_type *type;
@@ -175,7 +175,7 @@ static void put_copy(struct table_text *text, const struct box *box, const char 
     put_place(text, box);
     table_put(text, ", [%%bar]");
     put_offsets(text, box);
-    /* Other numbers of bytes than expected must not be waited for for ever. */
+    /* The wait must end if another number of bytes arrives than expected. */
     table_put(text, ";\nmov.u32 %%turn, 0;\n"
                     "WAIT: mbarrier.test_wait.parity.shared.b64 %%p, [%%bar], 0;\n"
                     "@%%p bra CAME;\nadd.u32 %%turn, %%turn, 1;\nsetp.lt.u32 %%p, %%turn, 20000;\n"
@@ -226,7 +226,7 @@ static char *write_kernel(const struct box *box, const char *operation) {
     return table_text_end(&text);
 }
 
-/* ---- numbers that say which element they are ---- */
+/* ---- numbers that identify elements ---- */
 
 static unsigned passes_of(const struct case_type *type) {
     return type->bytes == 1 ? 3 : type->bytes == 2 ? 2 : 1;
@@ -248,7 +248,7 @@ static void number(const struct case_type *type, unsigned pass, uint8_t *bytes, 
 
 /* ---- results ---- */
 
-/* Elements of a result: where each came from, as runs. */
+/* The origins of a result's elements, as runs. */
 enum { FROM_NOWHERE = -1, FROM_ZERO = -2, FROM_NAN = -3, FROM_ELSEWHERE = -4 };
 
 static int64_t origin_of(const struct case_type *type, uint8_t *const *results, size_t i) {

@@ -1,8 +1,7 @@
 /*
- * What an H200 made of the cases (fixtures/ptx/cases), beside what the soft device makes of them.
- * deviations.txt lists the cases in which they differ, each with the reason above it: a case that
- * differs and is not listed fails, and so does one that is listed and agrees. As elsewhere,
- * TOLLENS_TEST_ONE_IN and TOLLENS_TEST_SEED choose some.
+ * Compares an H200's results of the cases (fixtures/ptx/cases) with the soft device's.
+ * deviations.txt lists the cases that differ, with the reasons: an unlisted difference fails, and
+ * so does a listed case that agrees. TOLLENS_TEST_ONE_IN and TOLLENS_TEST_SEED select a part.
  */
 #include "case.h"
 

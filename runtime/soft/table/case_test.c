@@ -1,5 +1,5 @@
 /*
- * Cases on the soft device: what the manual says of them, and that a fault ends no other case.
+ * Cases on the soft device: results by the manual, and faults that do not affect other cases.
  */
 #include "case.h"
 

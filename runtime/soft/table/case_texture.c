@@ -1,5 +1,5 @@
 /*
- * An instruction on a texture or a surface: each thread executes it once, at a place of its own.
+ * An instruction on a texture or a surface: each thread executes it once, at its own place.
  */
 #include "case_texture.h"
 
@@ -261,7 +261,7 @@ struct thread {
 
 static void say_results(struct case_line *line, const struct texture *t,
                         const struct thread *threads) {
-    /* What differs by thread is all that is said of each: repeated results once. */
+    /* Only the differences between threads are printed: repeated results appear once. */
     int digits = is_wide(t) ? 16 : 8;
     unsigned same = 0;
     for (unsigned i = 0; i < t->threads; i++) {
@@ -310,7 +310,7 @@ static void run(struct case_device *device, struct case_line *line, struct textu
         struct thread threads[THREADS_MAX];
     } data;
     _Static_assert(offsetof(__typeof__(data), threads) == 96 && sizeof(struct thread) == 96,
-                   "the kernels count so many");
+                   "the kernels use these offsets");
     struct table_device *driver = &device->driver;
     CUdeviceptr memory = 0;
     data.object = made->object;

@@ -1,5 +1,5 @@
 /*
- * The types of tensor maps, and values of theirs that cases copy and add.
+ * The types of tensor maps, and their values in copies and reductions.
  */
 #ifndef SOFT_TABLE_CASE_VALUE_H
 #define SOFT_TABLE_CASE_VALUE_H

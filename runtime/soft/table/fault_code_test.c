@@ -1,5 +1,5 @@
 /*
- * The faults on the soft device, held against what an H200 gave.
+ * The faults on the soft device, compared with an H200's codes.
  */
 #include "fault_run.h"
 

@@ -1,5 +1,5 @@
 /*
- * A child process opens the driver, runs the kernel and sends what it saw through a pipe.
+ * A child process opens the driver, runs the kernel and sends the result through a pipe.
  */
 #include "fault_run.h"
 
@@ -62,7 +62,7 @@ static void be_child(const char *driver, const char *ptx, int out) {
     } else {
         snprintf(told.message, sizeof told.message, "%s", device.message);
     }
-    /* What is left of the context is the driver's to clear away. */
+    /* The driver cleans up the rest of the context. */
     _exit(write(out, &told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
 }
 

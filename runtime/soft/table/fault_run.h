@@ -1,5 +1,5 @@
 /*
- * Faults: kernels that must fail, each a file of fixtures/ptx/faults, and the codes they give.
+ * Faults: kernels that must fail, each a file of fixtures/ptx/faults, and their codes.
  */
 #ifndef SOFT_FAULT_RUN_H
 #define SOFT_FAULT_RUN_H
@@ -12,16 +12,16 @@
 /* Threads in the one block that is launched, and bytes at its parameter "data". */
 enum { FAULT_THREADS = 64, FAULT_BYTES = 1 << 20 };
 
-/* What became of a file: the code of the call that failed first, and which call that was. */
+/* The result of a file: the first failing call and its code. */
 struct fault_outcome {
     CUresult code;
     char call[32]; /* "load", "launch", "synchronize"; "none" where nothing failed */
     char log[512]; /* of the JIT */
 };
 
-/* Runs the kernel "fault" of a PTX file on a driver, in a process of its own, since a fault is the
- * end of a context. false: it could not be tried, or had not ended after 60 seconds; message says
- * why. Do not open a driver in the calling process before. */
+/* Runs the kernel "fault" of a PTX file on a driver, in a separate process, because a fault ends a
+ * context. false: it could not run, or had not ended after 60 seconds; message has the reason. Do
+ * not open a driver in the calling process before. */
 bool fault_run(const char *driver, const char *path, struct fault_outcome *outcome, char *message,
                size_t message_bytes);
 

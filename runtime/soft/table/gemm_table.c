@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Tiles at the edges lie partly outside; the ring of stages is gone round twice. */
+/* Tiles at the edges are partly outside; the ring of stages is used twice. */
 enum { M = 200, N = 200, K_TILES = 8, K = K_TILES * TMA_GEMM_TILE_K };
 
 /* CUtensorMapDataType, CUtensorMapSwizzle */
@@ -124,7 +124,7 @@ static CUresult run(struct table_device *device, CUmodule module, const char *na
     return code;
 }
 
-/* How many elements are not those of the host's product. */
+/* The number of elements that differ from the host's product. */
 static unsigned wrong(const float *product) {
     static int a[M * K], b[N * K];
     unsigned count = 0;

@@ -1,5 +1,5 @@
 /*
- * gemm-table on the soft device: right kernels agree with the host, and a wrong one does not.
+ * gemm-table on the soft device: correct kernels agree with the host, and a wrong one does not.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

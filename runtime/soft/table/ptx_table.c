@@ -77,7 +77,7 @@ static bool find_folder(char *path, size_t bytes) {
     return false;
 }
 
-/* Each version and target has a file of its own: one ptxas run judges all rows of it. */
+/* One file per version and target: one ptxas run checks all its rows. */
 static bool write_ptx(const struct table *table, const char *folder) {
     for (size_t i = 0; i < table->count; i++) {
         const struct table_row *row = &table->rows[i];
@@ -123,7 +123,7 @@ static void print_tuple(const struct table_row *row, const struct table_outcome 
     printf("\n");
 }
 
-/* The rows of the file come in the order in which they ran, so the next one is nearly always it. */
+/* The rows of the file are in the order in which they ran, so it is usually the next one. */
 static bool find_raw(gzFile against, const char *row, uint32_t *tuples, uint32_t *results,
                      uint64_t **values) {
     char text[TABLE_ROW_BYTES + 2];
@@ -198,7 +198,7 @@ static int run(const struct table *table, const struct options *options) {
         ran += outcome.code == CUDA_SUCCESS;
         if (out != NULL) {
             table_line_write(out, row, &outcome);
-            fflush(out); /* a run that is ended leaves what it has */
+            fflush(out); /* an interrupted run keeps its results so far */
         }
         if (raw != NULL && outcome.code == CUDA_SUCCESS) table_raw_write(raw, row, &outcome);
         for (uint32_t t = 0; options->show && t < row->tuples; t++) {

@@ -1,13 +1,13 @@
 /*
- * ptx-walk: gives every single precision number to the approximated functions of a driver, and says
- * how far from the true value the worst results are.
+ * ptx-walk: passes every single precision number to the approximate functions of a driver, and
+ * prints the largest errors.
  *
  *   ptx-walk [--driver PATH] [--function NAME] [--step N]
  *
- * The true value is libm's in double precision. Every function has the bounds that the PTX ISA
- * states for parts of the line; a line is printed for each part. All 2^32 numbers take a minute or
- * two a function on the soft device; --step 1000 takes every thousandth. Exit code: 0; 1 where a
- * bound is broken; 2 for an error. Source: PTX ISA 9.0, section 9.7.3.
+ * The true value is libm's in double precision. Every function has the bounds of the PTX ISA for
+ * parts of the number line; one line is printed per part. --step 1000 tests every thousandth
+ * number. Exit code: 0; 1 where a bound is broken; 2 for an error. Source: PTX ISA 9.0, section
+ * 9.7.3.
  */
 #include "table_device.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A stretch of the line, by magnitude, and how large the error may be there. */
+/* A part of the number line, by magnitude, and its maximum error. */
 struct part {
     const char *name;
     double low, high; /* of |x|: low < |x| <= high */

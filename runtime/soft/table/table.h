@@ -1,10 +1,10 @@
 /*
- * The instruction table: one form of an instruction, one row, one kernel.
+ * The instruction table: one row and one kernel per form of an instruction.
  *
  * The rows are text, files in fixtures/ptx/instructions (README there). Each becomes a kernel whose
- * threads read one tuple of operands each, execute the instruction and store what it gave. The same
- * kernels run on any driver; what they gave is compared with an oracle, and with what a GPU gave.
- * Nothing here knows how the soft device works.
+ * threads read one tuple of operands each, execute the instruction and store its results. The same
+ * kernels run on any driver; the results are compared with an oracle and with a GPU's. Nothing here
+ * depends on the soft device.
  */
 #ifndef SOFT_TABLE_H
 #define SOFT_TABLE_H
@@ -23,8 +23,8 @@ enum {
     TABLE_ROW_BYTES = 512
 };
 
-/* A type as the table sees it. Floating point types say how wide their fields are; packed ones are
- * several elements, whose fields these are. */
+/* A type of the table. Floating point types have the widths of their fields; packed types have
+ * several elements with these fields. */
 struct table_type {
     const char *name;
     uint8_t bits;       /* of the type itself */
@@ -38,7 +38,7 @@ const struct table_type *table_type_find(const char *name, size_t length);
 enum table_operand_kind {
     TABLE_SOURCE, /* a value */
     TABLE_RESULT, /* a register to write */
-    TABLE_CELL,   /* a cell of memory: its content is a source, and what is in it after a result */
+    TABLE_CELL,   /* a memory cell: its content before is a source, and after it a result */
     TABLE_TILE,   /* memory of a warp, a register's worth of each thread after another's */
     TABLE_SPARE,  /* registers that are written, and read by a later instruction of the row */
     TABLE_NUMBER, /* literal text */
@@ -70,7 +70,7 @@ struct table_instruction {
     uint8_t first_operand, operand_count;
 };
 
-/* How near to the oracle's value a result must be. */
+/* The maximum distance of a result from the oracle's value. */
 enum table_bound_kind { TABLE_EXACT, TABLE_ULP, TABLE_ABSOLUTE, TABLE_RELATIVE, TABLE_SUM };
 
 struct table_row {
@@ -89,7 +89,7 @@ struct table_row {
     char suffix;    /* of the target: 'a', or 0 */
     uint32_t lanes; /* the lanes of each warp that execute it */
     bool shared;    /* cells are in shared memory */
-    bool warp;      /* it looks at other lanes: warps are whole */
+    bool warp;      /* it uses other lanes: warps are whole */
     bool group;     /* and at other warps of its warpgroup */
     uint32_t tuples;
 };
@@ -98,7 +98,7 @@ struct table_row {
 struct table {
     struct table_row *rows;
     size_t count, room;
-    char message[512]; /* why reading failed: file, line and what is wrong */
+    char message[512]; /* why reading failed: file, line and reason */
 };
 
 /* Adds the rows of a file; alternatives in braces make several of one line. */

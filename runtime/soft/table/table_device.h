@@ -19,7 +19,7 @@ struct table_device {
     char message[512];
 };
 
-/* What became of a row: its results, or a code and what the driver said. */
+/* The outcome of a row: its results, or a code and the driver's message. */
 struct table_outcome {
     CUresult code;
     char log[512];
@@ -27,12 +27,12 @@ struct table_outcome {
     uint64_t *results; /* tuples x result_count; all zero where the code is not 0 */
 };
 
-/* Opens the library, and a context on its first device. On failure the message says why; close it
- * all the same. */
+/* Opens the library, and a context on its first device. On failure the message has the reason;
+ * close it anyway. */
 bool table_device_open(struct table_device *device, const char *path);
 void table_device_close(struct table_device *device);
 
-/* Runs a row. false: no memory, or the device is lost; a row that is merely refused gives true. */
+/* Runs a row. false: out of memory, or the device is lost; a refused row returns true. */
 bool table_device_run(struct table_device *device, const struct table_row *row,
                       struct table_outcome *outcome);
 void table_outcome_free(struct table_outcome *outcome);

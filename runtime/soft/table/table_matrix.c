@@ -1,5 +1,5 @@
 /*
- * The elements of matrices: numbers whose sums of products tell something.
+ * The elements of matrices: numbers with informative sums of products.
  *
  * With the values of single instructions nearly every sum would be NaN, or one product and nothing
  * else. So each warp has matrices of one kind, and the kinds take turns.

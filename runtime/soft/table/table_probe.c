@@ -1,9 +1,10 @@
 /*
- * Products of matrices that tell how their sums are made: one for each question to the accumulator.
+ * Matrix products that reveal how their sums are computed: one per property of the accumulator.
  *
  * All rows of A are the same, and all columns of B, so every element of the result is one sum: of C
- * and a few products. A warp has one such sum; tuple / 32 is its number. Compare the results of
- * tensor_model.table here and on a GPU, and the probe that differs says what is modelled wrong.
+ * and a few products. A warp has one such sum; tuple / 32 is its number. If the results of
+ * tensor_model.table differ between the soft device and a GPU, the probe shows which property is
+ * modelled wrongly.
  */
 #include "table.h"
 

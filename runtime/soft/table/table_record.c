@@ -125,7 +125,7 @@ void table_record_free(struct table_record *record) {
     *record = (struct table_record){0};
 }
 
-/* In memory the results are 8 bytes each; in the file what their registers have. */
+/* In memory the results have 8 bytes each, in the file the width of their registers. */
 bool table_raw_write(gzFile file, const struct table_row *row,
                      const struct table_outcome *outcome) {
     gzprintf(file, "%s\n%u %u", row->text, row->tuples, row->result_count);

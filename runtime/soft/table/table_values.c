@@ -1,8 +1,8 @@
 /*
  * The operands: for each type the values at which instructions go wrong, crossed, then random ones.
  *
- * Purely random bits seldom meet: two random singles differ so much in size that their sum is one
- * of them. So a random operand is of one of several kinds, most of them near something.
+ * Purely random bits are not enough: two random singles differ so much in size that their sum is
+ * one of them. So a random operand is of one of several kinds, most of them near a special value.
  */
 #include "table.h"
 

@@ -73,7 +73,7 @@ static void fill_value(const struct box_model *model, uint8_t *value) {
     if (model->fill) memcpy(value, nan, model->each);
 }
 
-/* TFLOAT32 is rounded to ten bits of fraction; nothing is flushed. */
+/* TFLOAT32 is rounded to ten fraction bits; nothing is flushed. */
 static void convert(const struct box_model *model, uint8_t *value) {
     uint32_t word;
     bool rounds = model->type == TENSOR_TFLOAT32 || model->type == TENSOR_TFLOAT32_FTZ;
@@ -92,7 +92,7 @@ static void convert(const struct box_model *model, uint8_t *value) {
     memcpy(value, &word, 4);
 }
 
-/* Where a pixel is: the filter's way through the bounding boxes, from its beginning on. */
+/* The position of a pixel: the filter's path through the bounding boxes, from its begin. */
 struct pixel {
     int64_t at[TENSOR_RANK_MAX];
 };
@@ -162,8 +162,8 @@ uint64_t box_model_extent(const struct box_model *model) {
     return box_model_bytes(model) / (model->box[0] * model->each) * pitch(model);
 }
 
-/* What a dimension has of elements that are copied: of a tile that is written, a row is longer by
- * what is left of its last 16 bytes. */
+/* The number of copied elements in a dimension: in a stored tile, a row extends to the end of its
+ * last 16 bytes. */
 static int64_t extent(const struct box_model *model, unsigned i) {
     uint64_t size = model->size[i];
     if (i > 0 || model->im2col || !model->stores) return (int64_t)size;

@@ -1,7 +1,7 @@
 /*
- * Box model: copies of boxes, element by element, for tests and fuzz targets. It is written from
- * the manual (PTX ISA 9.0, section 5.5), and from what an H200 was measured to do at the ends of
- * rows, and shares nothing with the device.
+ * Box model: copies of boxes, element by element, for tests and fuzz targets. It follows the manual
+ * (PTX ISA 9.0, section 5.5) and an H200's measured behaviour at the ends of rows, and shares no
+ * code with the device.
  */
 #ifndef SOFT_BOX_MODEL_H
 #define SOFT_BOX_MODEL_H
@@ -32,7 +32,7 @@ enum {
 
 enum { TENSOR_RANK_MAX = 5, TENSOR_PIXELS_MAX = 1024 };
 
-/* What it needs to know of a map. */
+/* The properties of a map that it needs. */
 struct box_model {
     unsigned type, each, rank, swizzle, fill, pixels;
     uint64_t first; /* of the tensor, in the memory */
@@ -40,7 +40,7 @@ struct box_model {
     unsigned box[TENSOR_RANK_MAX], step[TENSOR_RANK_MAX];
     int lower[3], upper[3];
     bool im2col;
-    bool stores; /* of the copy: it goes to the memory */
+    bool stores; /* the copy is a store */
 };
 
 /* The bytes of an element of a type, and whether it is a floating point type. */
@@ -52,11 +52,12 @@ bool tensor_type_is_floating(unsigned type);
 uint64_t box_model_bytes(const struct box_model *model);
 uint64_t box_model_extent(const struct box_model *model);
 
-/* Has the driver make a map; what it returns. The first step is any, since it is ignored. */
+/* Makes a map with the driver; returns its code. The first step is arbitrary, because it is
+ * ignored. */
 CUresult box_model_encode(const struct box_model *model, CUtensorMap *map, CUdeviceptr memory,
                           cuuint32_t first_step);
 
-/* Whether the device executes no copy of a box that begins at begin. */
+/* Whether the device refuses a copy of a box that begins at begin. */
 bool box_model_refuses(const struct box_model *model, const int32_t *begin);
 
 /* Calls visit for each element of a box that begins at begin: with its byte in the box, and that in
@@ -65,7 +66,7 @@ bool box_model_refuses(const struct box_model *model, const int32_t *begin);
 void box_model_each(const struct box_model *model, const int32_t *begin, const uint16_t *offsets,
                     void (*visit)(void *user, unsigned at, int64_t from), void *user);
 
-/* What comes of an element of the memory, or, with -1, of one outside. */
+/* The copied value of an element of the memory, or, with -1, of one outside. */
 void box_model_load(const struct box_model *model, const uint8_t *memory, int64_t from,
                     uint8_t *value);
 

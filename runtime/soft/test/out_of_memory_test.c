@@ -1,6 +1,6 @@
 /*
- * Each allocation of the soft device fails once: the call says so, nothing is lost, and the next
- * time it works.
+ * Each allocation of the soft device fails once: the call reports it, nothing leaks, and the next
+ * call works.
  */
 #include "test_graph.h"
 #include "test_memory.h"

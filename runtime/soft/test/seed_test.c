@@ -1,5 +1,6 @@
 /*
- * Orders that a seed decides: the same seed gives the same one, others others, and all are right.
+ * Orders of a seed: the same seed gives the same order, others give others, and all results are
+ * correct.
  */
 #include "test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * A child process that is to be aborted, and what it says then.
+ * A child process that must be aborted, and its message.
  */
 #include "test_abort.h"
 

@@ -11,7 +11,7 @@
  * file in whose line text occurs: "warp.c". No device may be open before it. */
 void test_must_abort(void (*break_it)(void), const char *file, const char *text);
 
-/* In the child: ends it, so that the test fails, where what is to be broken could not be made. */
+/* In the child: ends it, so that the test fails, if the structure to break could not be made. */
 void test_child_needs(bool condition);
 
 #endif

@@ -118,7 +118,7 @@ static void limit_memory(bool all_gone) {
 }
 
 void *api_take_memory(void) {
-    /* Blocks of all sizes, down to the smallest, in a list that takes none itself. */
+    /* Blocks of all sizes, down to the smallest, in a list that needs no memory itself. */
     void *all = NULL;
     limit_memory(true);
     for (size_t bytes = (size_t)1 << 20; bytes >= 8; bytes = bytes > 1024 ? bytes / 2 : bytes - 8) {

@@ -1,9 +1,9 @@
 /*
- * What the tests of the soft device's driver API share: calls that must succeed or must fail with a
- * code, a context to make them in, and a few kernels.
+ * Shared by the tests of the soft device's driver API: calls that must succeed or fail with a code,
+ * a context, and a few kernels.
  *
  * The functions are called directly: the test program is linked with the device's objects. Each
- * test is a process of its own, so the environment can be set before the first call.
+ * test runs in a separate process, so the environment can be set before the first call.
  */
 #ifndef SOFT_TEST_API_H
 #define SOFT_TEST_API_H
@@ -43,30 +43,30 @@ void api_put(CUdeviceptr address, unsigned value, CUstream stream);
 /* hold: waits until *address is not zero. */
 void api_hold(CUdeviceptr address, CUstream stream);
 
-/* A fault of the current context: a kernel stores where nothing is. Returns what the wait for it
- * says. */
+/* A fault of the current context: a kernel stores to an invalid address. Returns the code of the
+ * wait. */
 CUresult api_fault(void);
 
-/* An unsigned in pinned memory, which both sides see; 0 at first. */
+/* An unsigned in pinned memory, visible to host and device; 0 at first. */
 volatile unsigned *api_flag(CUdeviceptr *address);
 
-/* Writes fault rules to a file and has the device read it at the first call; the file's name. */
+/* Writes fault rules to a file that the device reads at the first call; returns the file's name. */
 const char *api_faults(const char *rules);
 
 /* Reads an unsigned of device memory. */
 unsigned api_read(CUdeviceptr address);
 
-/* The bytes of the heap in use by this process. 0 under a sanitizer, whose allocator does not
- * count: it finds losses itself. */
+/* The heap bytes in use by this process. 0 under a sanitizer, whose allocator does not count them,
+ * but which finds leaks itself. */
 size_t api_heap(void);
 
-/* Takes all memory that the allocator can give, and gives it back. Nothing may fail meanwhile: a
- * failed test needs memory to say so. */
+/* Allocates all memory that the allocator has, and frees it. Nothing may fail meanwhile, because a
+ * failing test needs memory to report. */
 void *api_take_memory(void);
 void api_give_memory(void *all);
 
-/* Demands that the work, done many times over, leaves nothing in the heap; rounds may differ by
- * less than a byte for each time, for what threads keep. */
+/* Requires that the work, repeated many times, leaves nothing in the heap; rounds may differ by
+ * less than one byte per repetition, for memory that threads keep. */
 void api_must_keep_nothing(void (*work)(void), int times);
 
 #endif

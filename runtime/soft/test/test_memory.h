@@ -1,6 +1,6 @@
 /*
- * One allocation that fails. The test program is linked with --wrap for malloc, calloc and realloc,
- * so that the soft device's own calls come here; those of libraries do not.
+ * Makes one allocation fail. The test program is linked with --wrap for malloc, calloc and realloc,
+ * which redirects the soft device's calls, but not those of libraries.
  */
 #ifndef SOFT_TEST_MEMORY_H
 #define SOFT_TEST_MEMORY_H
@@ -16,7 +16,8 @@ void test_memory_fail(unsigned nth);
 /* Whether one has failed since the last test_memory_fail. */
 bool test_memory_failed(void);
 
-/* How many allocations failed, and how often the work then failed too: it may go on without. */
+/* The number of failed allocations, and how often the work then failed: it may also continue
+ * without the memory. */
 struct test_memory_count {
     unsigned failures, refusals;
 };

@@ -1,5 +1,5 @@
 /*
- * Running PTX texts, capturing what is printed, and finding the fixtures.
+ * Runs PTX texts, captures output, and finds fixtures.
  */
 #include "test_soft.h"
 

@@ -1,7 +1,8 @@
 /*
- * What the soft device's tests share: PTX texts to run, and the soft device itself, linked in.
+ * Shared by the soft device's tests: runs PTX texts on the linked soft device.
  *
- * Each test is a process of its own, so it may set TOLLENS_SOFT_ variables before its first call.
+ * Each test runs in a separate process, so it may set TOLLENS_SOFT_ variables before its first
+ * call.
  */
 #ifndef SOFT_TEST_SOFT_H
 #define SOFT_TEST_SOFT_H
@@ -30,7 +31,7 @@
 enum { TEST_BODY_LINE = 9 };
 
 /* Opens the soft device and makes its first device current; safe to call again. test_soft_close is
- * for .fini: it gives everything back, so that a leak would be seen. */
+ * for .fini: it releases everything, so that leaks are detected. */
 void test_soft_open(void);
 void test_soft_close(void);
 
@@ -38,11 +39,11 @@ void test_soft_close(void);
 CUmodule test_load(const char *ptx);
 CUfunction test_function(CUmodule module, const char *name);
 
-/* Loads a text that must be refused: gives the result, and the log. */
+/* Loads a text that must be refused: returns the result and the log. */
 CUresult test_refused(const char *ptx, char *log, size_t bytes);
 
-/* Runs kernel k(out) of a text, and gives what the wait for it returns. out is copied to the device
- * before and back after. */
+/* Runs kernel k(out) of a text and returns the code of the wait. out is copied to the device before
+ * and back after. */
 CUresult test_run(const char *ptx, unsigned blocks, unsigned threads, void *out, size_t bytes);
 
 /* Runs k(out) of an otherwise unchecked text and demands success. */
@@ -52,10 +53,10 @@ CUresult test_run(const char *ptx, unsigned blocks, unsigned threads, void *out,
         cr_assert_eq(test_result, CUDA_SUCCESS, "%d: %s", (int)test_result, test_log());           \
     } while (0)
 
-/* What the driver's log holds, as one text. Static. */
+/* The driver's log as one text. Static. */
 const char *test_log(void);
 
-/* Sends stderr, or stdout, to a file from here on; and reads what has come there since. Static. */
+/* Redirects stderr, or stdout, to a file; and reads what was written since. Static. */
 void test_capture(FILE *stream);
 const char *test_captured(FILE *stream);
 

@@ -1,6 +1,5 @@
 /*
- * Shared by the tests of tensor copies: a tensor of words that are counted from 1 on, and a box of
- * it.
+ * Shared by the tests of tensor copies: a tensor of words numbered from 1, and a box of it.
  */
 #ifndef SOFT_TEST_TENSOR_H
 #define SOFT_TEST_TENSOR_H
@@ -28,7 +27,7 @@ CUdeviceptr test_tensor_of(uint32_t *host);
 CUresult test_encode_box(CUtensorMap *map, CUdeviceptr tensor, cuuint32_t box_columns, int swizzle,
                          int fill);
 
-/* Demands the box that begins at column x and row y; swizzle in bytes. */
+/* Requires the box that begins at column x and row y; swizzle in bytes. */
 void test_check_box(const struct test_box *data, int x, int y, unsigned swizzle, uint32_t outside);
 
 #endif

@@ -73,7 +73,7 @@ static uint64_t descriptor_of(struct wgmma_layout l, unsigned at, unsigned rows)
     return (at >> 4) | leading >> 4 << 16 | stride >> 4 << 32 | mode << 62;
 }
 
-/* The byte where an element begins; of single bits, the byte it is in. Written down from the
+/* The byte where an element begins; for single bits, the byte that contains it. Derived from the
  * pictures of the layouts, without descriptors. */
 unsigned wgmma_byte_of(struct wgmma_layout l, unsigned at, unsigned rows, unsigned bits,
                        unsigned row, unsigned k) {

@@ -1,6 +1,5 @@
 /*
- * Test wgmma: kernels around one product by a warpgroup, for tests, and where what they are given
- * lies.
+ * Test wgmma: kernels around one product by a warpgroup, and the places of their inputs.
  */
 #ifndef SOFT_TEST_WGMMA_H
 #define SOFT_TEST_WGMMA_H
@@ -37,13 +36,13 @@ struct wgmma_text {
     size_t length;
 };
 
-/* How A, B and the old accumulator count. */
+/* The signs of A, B and the old accumulator. */
 struct wgmma_signs {
     int a, b;
     bool accumulates;
 };
 
-/* Adds to a text; it fails the test if there is no room. */
+/* Appends to a text; fails the test if it does not fit. */
 void wgmma_put(struct wgmma_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
 /*
- * Graphs: what they consist of. As in "Graph Management" of the CUDA Runtime API 13.0, and of 12.9
+ * Graphs, their nodes and edges. As in "Graph Management" of the CUDA Runtime API 13.0, and of 12.9
  * where a signature without edges is kept.
  */
 #include "cudart/cudart_export.h"

@@ -1,11 +1,12 @@
 /*
- * Nodes that copy. As in "Graph Management" of the CUDA Runtime API 13.0: each of the three ways to
- * add a node, to change it, and to change it in an executable graph.
+ * Nodes that copy. As in "Graph Management" of the CUDA Runtime API 13.0: three ways to add a node,
+ * to change it, and to change it in an executable graph.
  */
 #include "cudart/memory/cudart_copy.h"
 #include "cudart/cudart_export.h"
 
-/* Where a copy goes: a new node of a graph, a node, or a node of an executable graph. */
+/* The target of a copy's parameters: a new node of a graph, a node, or a node of an executable
+ * graph. */
 struct target {
     cudaGraphNode_t *made;
     cudaGraph_t graph;

@@ -140,7 +140,7 @@ RT(cudaGraphMemFreeNodeGetParams, (cudaGraphNode_t node, void *address)) {
 
 /* ---- nodes of any type ---- */
 
-/* What the driver writes: the address of memory that a node allocates. */
+/* The driver's output: the address of memory that a node allocates. */
 static cudaError_t give_address(cudaError_t error, const CUgraphNodeParams *from,
                                 cudaGraphNodeParams *to) {
     if (error == cudaSuccess && from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {

@@ -1,5 +1,6 @@
 /*
- * CUDA arrays, copies of them, texture and surface objects: what the runtime makes of the driver's.
+ * CUDA arrays, copies of them, texture and surface objects: the runtime's functions against the
+ * driver's.
  */
 #include "cudart/test/test_cudart.h"
 

@@ -1,7 +1,7 @@
 /*
  * Batches of copies: as in "Memory Management" of the CUDA Runtime API 13.0, and of 12.9, which
- * also says which operation failed. The copies of a batch have no order among themselves; here they
- * are made one after another. What the attributes say of access and location are hints.
+ * also says which operation failed. The copies of a batch are unordered; here they run one after
+ * another. The attributes for access and location are hints.
  */
 #include "cudart_copy.h"
 #include "cudart/cudart_export.h"

@@ -41,7 +41,7 @@ static unsigned normalised_channels(int which) {
     return 1u << which % 3;
 }
 
-/* 1, 2 or 4 channels of equal width, the rest empty; 0: not so. */
+/* The number of channels, 1, 2 or 4, if they have equal widths and the rest are empty; else 0. */
 static unsigned count_channels(const cudaChannelFormatDesc *desc) {
     const int bits[] = {desc->x, desc->y, desc->z, desc->w};
     unsigned count = 0;

@@ -16,7 +16,7 @@ static bool is_kind(cudaMemcpyKind kind) {
 
 /* ---- one dimension ---- */
 
-/* Both unified functions find out by the addresses. */
+/* Unified addressing: both kinds follow from the addresses. */
 static CUresult copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     switch (kind) {
     case cudaMemcpyHostToDevice:

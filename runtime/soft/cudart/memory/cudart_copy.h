@@ -1,5 +1,5 @@
 /*
- * Copies as the driver describes them. Graph nodes have the same.
+ * The driver's descriptions of copies, also used by graph nodes.
  */
 #ifndef CUDART_COPY_H
 #define CUDART_COPY_H
@@ -13,20 +13,20 @@ struct cudart_sides {
     CUmemorytype from, to;
 };
 
-/* Those of a copy whose ends may be CUDA arrays. false: there is no such kind of copy, or it says
- * that an array is in host memory. */
+/* Those of a copy whose ends may be CUDA arrays. false: the kind is invalid, or puts an array in
+ * host memory. */
 bool cudart_copy_sides(cudaMemcpyKind kind, bool to_array, bool from_array,
                        struct cudart_sides *sides);
 
-/* A copy of the runtime's as the driver has it. If an array takes part, the width is in its
- * elements, and so is the place in it. cudaErrorInvalidMemcpyDirection: as above;
+/* Converts the runtime's description of a copy to the driver's. If an array takes part, the width
+ * and the place in it are in elements. cudaErrorInvalidMemcpyDirection: as above;
  * cudaErrorInvalidPitchValue: a row is longer than its pitch; cudaErrorInvalidValue: an end is
  * memory and an array, or two arrays have elements of different sizes; or the driver's error. */
 cudaError_t cudart_copy_3d(const cudaMemcpy3DParms *from, CUDA_MEMCPY3D *to);
 cudaError_t cudart_copy_1d(void *destination, const void *source, size_t bytes, cudaMemcpyKind kind,
                            CUDA_MEMCPY3D *to);
 
-/* And back. An error is that of an array that was destroyed. */
+/* And back. Fails if an array was destroyed. */
 cudaError_t cudart_copy_runtime(const CUDA_MEMCPY3D *from, cudaMemcpy3DParms *to);
 
 /* The address of offset in a variable in the current context, for a copy of this many bytes.

@@ -65,7 +65,7 @@ static cudaError_t copy_box(const struct end *to, const struct end *from, size_t
                                     : CU(cuMemcpy2DUnaligned_v2)(&copy));
 }
 
-/* ---- bytes that run through the rows of an array ---- */
+/* ---- contiguous bytes across the rows of an array ---- */
 
 /* Finds the shape of an end that is an array, which must have bytes from its place on. */
 static cudaError_t measure(struct end *end, size_t bytes) {
@@ -101,7 +101,8 @@ static void advance(struct end *end, size_t width, size_t height) {
     }
 }
 
-/* As boxes: parts of rows, and all whole rows at once where both ends have the same. */
+/* Splits into boxes: parts of rows, and all whole rows at once if both ends have the same row
+ * length. */
 static cudaError_t copy_bytes(struct end to, struct end from, size_t bytes, const struct way *way) {
     struct cudart_sides sides;
     cudaError_t error = check(&to, &from, way->kind, &sides);

@@ -80,7 +80,7 @@ cudaError_t cudart_copy_1d(void *destination, const void *source, size_t bytes, 
     return cudart_copy_3d(&parameters, to);
 }
 
-/* The bytes of what a copy counts: of the elements of its arrays, which must agree, or one. */
+/* The bytes of a copy's unit: the elements of its arrays, which must agree, or one. */
 static cudaError_t find_unit(cudaArray_const_t to, cudaArray_const_t from, size_t *bytes) {
     size_t other = 0;
     *bytes = 1;

@@ -26,7 +26,7 @@ RT(cudaMemset2DAsync,
                    (at(address), pitch, (unsigned char)value, width, height, stream));
 }
 
-/* A slice at a time: between two may lie rows that the extent leaves out. */
+/* One slice at a time: rows outside the extent may lie between two slices. */
 RT(cudaMemset3DAsync, (cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream)) {
     const size_t slice = pitched.pitch * pitched.ysize;
     cudaError_t error = cudart_context();

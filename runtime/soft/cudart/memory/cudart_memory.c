@@ -1,12 +1,12 @@
 /*
- * Allocation, and what an address is. As in "Memory Management", "Stream Ordered Memory Allocator",
- * "Unified Addressing" and "Device Management" (IPC) of the CUDA Runtime API 13.0.
+ * Allocation, and attributes of addresses. As in "Memory Management", "Stream Ordered Memory
+ * Allocator", "Unified Addressing" and "Device Management" (IPC) of the CUDA Runtime API 13.0.
  *
- * Where the driver refuses a size of zero, the runtime gives NULL, and NULL may be freed.
+ * If the driver refuses a size of zero, the runtime returns NULL, and NULL may be freed.
  */
 #include "cudart/cudart_export.h"
 
-/* from is read after the call that made the error. */
+/* from is read after the call with the error. */
 static cudaError_t give(cudaError_t error, const CUdeviceptr *from, void **to) {
     if (error == cudaSuccess) *to = (void *)(uintptr_t)*from;
     return error;

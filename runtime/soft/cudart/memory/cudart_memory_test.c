@@ -1,5 +1,5 @@
 /*
- * Memory, copies and devices: what differs from the driver's calls.
+ * Memory, copies and devices: differences from the driver's calls.
  */
 #include "cudart/test/test_cudart.h"
 

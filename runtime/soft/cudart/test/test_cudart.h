@@ -1,14 +1,14 @@
 /*
- * What the tests of the CUDA runtime share: one of the two libraries, opened as a program's loader
- * opens it, above the soft device. Each test is a process of its own.
+ * Shared by the tests of the CUDA runtime: one of the two libraries, opened as a program's loader
+ * opens it, above the soft device. Each test runs in a separate process.
  */
 #ifndef TEST_CUDART_H
 #define TEST_CUDART_H
 
 #include "cudart/cudart_types.h"
 
-/* The functions of a library. cudart13 has those of CUDA 13, where a name means another function
- * in CUDA 12. */
+/* The functions of a library. cudart13 has those of CUDA 13 whose name means another function in
+ * CUDA 12. */
 struct cudart_library {
 #define TEST_KEEP(text) text
 #define TEST_DROP(text)

@@ -1,5 +1,5 @@
 /*
- * The oracle's front: which family answers, and what counts as agreement.
+ * The oracle's interface: selects the family of an instruction, and defines agreement.
  */
 #include "oracle.h"
 
@@ -39,7 +39,7 @@ static family *const families[] = {
     oracle_carry, oracle_integer,     oracle_bits,    oracle_video,  oracle_compare,
     oracle_float, oracle_approximate, oracle_convert, oracle_atomic, oracle_cluster};
 
-/* Whether an instruction of the row has numbers for operands, or none. */
+/* Whether an instruction of the row has only numbers as operands, or none. */
 static bool is_bare(const struct table_row *row, unsigned number) {
     const struct table_instruction *in = &row->instructions[number];
     for (unsigned i = 0; i < in->operand_count; i++) {
@@ -54,7 +54,7 @@ bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned 
     if (row->group && lanes == TABLE_GROUP && oracle_group(row, sources, answers)) return true;
     if (row->warp && lanes == 32 && oracle_tensor(row, sources, answers)) return true;
     if (row->warp && !row->group) return oracle_lanes(row, sources, lanes, answers);
-    unsigned first = 0; /* fences and the like come before it, and change nothing */
+    unsigned first = 0; /* fences and the like precede it, without effect */
     while (first + 1 < row->instruction_count && is_bare(row, first)) first++;
     size_t own = 0; /* the family that answered for the lane before: that of the instruction */
     for (unsigned lane = 0; lane < lanes; lane++) {
@@ -69,8 +69,8 @@ bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned 
     return true;
 }
 
-/* Whether an element lies within the row's bound of a value; overflow and underflow are as the
- * format has them. */
+/* Whether an element is within the row's bound of a value, with the format's overflow and
+ * underflow. */
 static bool is_near(const struct table_row *row, const struct table_type *type, uint64_t bits,
                     double value, double sum_size) {
     struct oracle_format format = oracle_format_of(type);
@@ -94,7 +94,7 @@ static bool is_near(const struct table_row *row, const struct table_type *type, 
     case TABLE_ABSOLUTE:
         return error <= exp2(-row->bound_size) + ulp / 2;
     default:
-        /* Half a step of the format is rounding, which subnormal results cannot do without. */
+        /* Half a step of the format for the rounding of subnormal results. */
         return error <= size * exp2(-row->bound_size) || (exponent < least && error <= ulp / 2);
     }
 }

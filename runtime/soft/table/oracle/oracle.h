@@ -1,9 +1,9 @@
 /*
- * Oracle: what an instruction of the table must give, worked out a second time.
+ * Oracle: computes the results of the table's instructions a second time.
  *
- * It shares nothing with the machine it judges: integers are 128 bits wide and wrap nowhere, bits
- * are counted one by one, and floating point is done on whole numbers, so that no processor's
- * rounding is trusted. Only the approximated functions ask libm, in double precision.
+ * It shares nothing with the machine that it judges: integers have 128 bits and never wrap, bits
+ * are counted one by one, and floating point uses integers, so that it depends on no processor's
+ * rounding. Only the approximate functions use libm, in double precision.
  */
 #ifndef SOFT_ORACLE_H
 #define SOFT_ORACLE_H
@@ -18,11 +18,11 @@ struct oracle_answer {
         ORACLE_BITS, /* exactly these */
         ORACLE_ANY,  /* the manual leaves it open */
         ORACLE_NAN,  /* a NaN, any */
-        ORACLE_NEAR  /* value[element], as near as the row's bound says */
+        ORACLE_NEAR  /* value[element], within the row's bound */
     } kind;
     uint64_t bits;
     double value[2];
-    double size[2]; /* of what was added up, for a bound on sums */
+    double size[2]; /* of the summands, for a bound on sums */
 };
 
 /* One instruction for one lane. */
@@ -34,16 +34,16 @@ struct oracle_call {
     struct oracle_answer *answer;     /* in the order of the row */
 };
 
-/* Answers for the lanes of a warp, or of a warpgroup if the row is one's: sources[lane][source],
- * answers[lane][result]. false: it does not know the instruction. */
+/* Computes the answers for the lanes of a warp, or of a warpgroup: sources[lane][source],
+ * answers[lane][result]. false: the instruction is unknown. */
 bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned lanes,
                  struct oracle_answer *answers);
 
-/* Whether a result is what the answer says. */
+/* Whether a result agrees with the answer. */
 bool oracle_agrees(const struct table_row *row, unsigned result, const struct oracle_answer *answer,
                    uint64_t bits);
 
-/* The families; each says whether the instruction is one of its own. */
+/* The families; each returns whether it has the instruction. */
 bool oracle_integer(const struct oracle_call *call);
 bool oracle_carry(const struct oracle_call *call);
 bool oracle_bits(const struct oracle_call *call);
@@ -68,7 +68,7 @@ void oracle_give(const struct oracle_call *call, unsigned result, uint64_t bits)
 /* The value of an integer of a type. */
 oracle_wide oracle_value(const struct table_type *type, uint64_t bits);
 
-/* Whether the instruction is called so, and has the word. */
+/* Whether the instruction has this name and this word. */
 bool oracle_is(const struct oracle_call *call, const char *name);
 bool oracle_has(const struct oracle_call *call, const char *word);
 

@@ -1,7 +1,7 @@
 /*
- * The approximated functions, by libm in double precision. Source: PTX ISA 9.0, section 9.7.3.
+ * The approximate functions, by libm in double precision. Source: PTX ISA 9.0, section 9.7.3.
  *
- * What zeros, infinities and NaN give is in the manual's tables and exact; so it is here.
+ * The results of zeros, infinities and NaN are exact, by the manual's tables.
  */
 #include "oracle_number.h"
 
@@ -65,7 +65,7 @@ bool oracle_approximate(const struct oracle_call *call) {
         }
     }
     if (type->bits == 64 && ftz && answer.value[0] != answer.value[0]) {
-        /* These see the upper word alone, where a NaN may look like infinity. */
+        /* These use only the upper word, where a NaN may look like infinity. */
         call->answer[0].kind = ORACLE_ANY;
         return true;
     }

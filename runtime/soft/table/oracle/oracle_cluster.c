@@ -1,5 +1,5 @@
 /*
- * What names the blocks of a cluster, of which a launch of the table has one each. Source: PTX ISA
+ * Addresses of cluster blocks; a launch of the table has clusters of one block. Source: PTX ISA
  * 9.0, sections 9.7.9.23 (mapa) and 9.7.9.24 (getctarank).
  */
 #include "oracle.h"

@@ -1,5 +1,5 @@
 /*
- * What passes between the lanes of a warp. Source: PTX ISA 9.0, sections 9.7.9.6, 9.7.13.9 and on.
+ * Operations between the lanes of a warp. Source: PTX ISA 9.0, sections 9.7.9.6, 9.7.13.9 and on.
  */
 #include "oracle.h"
 
@@ -18,7 +18,7 @@ static bool is_there(const struct warp *warp, unsigned lane) {
     return lane < 32 && (warp->there >> lane & 1) != 0;
 }
 
-/* What operand so and so of the row is for a lane: a number, or a source. */
+/* The value of an operand of the row for a lane: a number, or a source. */
 static uint64_t operand(const struct warp *warp, unsigned lane, unsigned place) {
     const struct table_operand *at = &warp->row->operands[place];
     if (at->kind == TABLE_NUMBER) return strtoull(at->text, NULL, 0);

@@ -1,5 +1,5 @@
 /*
- * Numbers as the oracle has them: exact, or exact but for a remainder that is known not to be zero.
+ * The oracle's numbers: exact, or exact except for a nonzero remainder.
  */
 #ifndef SOFT_ORACLE_NUMBER_H
 #define SOFT_ORACLE_NUMBER_H
@@ -43,7 +43,7 @@ struct oracle_number oracle_whole(struct oracle_number a, enum oracle_rounding r
 uint64_t oracle_encode(struct oracle_format format, struct oracle_number a,
                        enum oracle_rounding rounding);
 
-/* What the modifiers say; nearest where they say nothing. */
+/* The rounding of the modifiers; nearest without one. */
 enum oracle_rounding oracle_rounding_of(const struct oracle_call *call);
 
 /* -1, 0, 1; neither is a NaN. Zeros are equal. */

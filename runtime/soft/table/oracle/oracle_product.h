@@ -1,6 +1,5 @@
 /*
- * A product of matrices, element by element: what oracle_tensor.c takes out of registers and memory
- * and puts back there.
+ * A matrix product, element by element; oracle_tensor.c reads and writes the registers and memory.
  */
 #ifndef SOFT_ORACLE_PRODUCT_H
 #define SOFT_ORACLE_PRODUCT_H
@@ -26,8 +25,8 @@ void oracle_product_begin(struct oracle_product *product);
 
 unsigned oracle_element_bits(const char *type);
 
-/* An element of D. What floating point sums of less than double precision give the manual leaves
- * open: such answers are values, with the size of what was added. */
+/* An element of D. The manual leaves floating point sums of less than double precision open: such
+ * answers are values, with the size of the summands. */
 struct oracle_answer oracle_product_at(const struct oracle_product *product, unsigned row,
                                        unsigned column);
 

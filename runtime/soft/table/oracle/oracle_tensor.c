@@ -29,7 +29,7 @@ static uint64_t source_at(const struct warp *warp, unsigned lane, unsigned sourc
 
 /* ---- fragments of mma ---- */
 
-/* The thread that has an element, and its number among the thread's own. */
+/* The thread of an element, and its number among the thread's elements. */
 struct seat {
     unsigned lane, index;
 };
@@ -191,7 +191,7 @@ static void answer_mma(const struct warp *warp, const struct table_instruction *
 
 /* ---- tiles ---- */
 
-/* What is in a tile: of every register in turn, each lane's. */
+/* The contents of a tile: for each register, each lane's part. */
 static void read_tile(const struct warp *warp, const struct table_operand *operand,
                       uint8_t *bytes) {
     unsigned size = operand->type->store_bits / 8;
@@ -222,7 +222,7 @@ static void answer_tile(const struct warp *warp, const struct table_operand *ope
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
-/* Where in a tile the row of 16 bytes begins that a lane names. */
+/* The offset in a tile of a lane's row of 16 bytes. */
 static unsigned row_offset(const struct table_operand *tile, unsigned lane) {
     unsigned rows = 32 * table_width(tile) * tile->type->store_bits / 8 / 16;
     return (lane * TABLE_ROWS_FACTOR + TABLE_ROWS_FIRST) % rows * 16;
@@ -276,7 +276,7 @@ static void answer_turned(const struct warp *warp) {
 
 /* ---- wmma ---- */
 
-/* How a load or a store lays its matrix out. */
+/* The matrix layout of a load or a store. */
 struct layout {
     const struct table_operand *tile;
     bool by_columns;
