@@ -42,7 +42,7 @@ struct process {
 static const unsigned long long NOT_AVAILABLE = ~0ull;
 
 static struct {
-    char reason[200]; /* why there is none; "" where there is */
+    char reason[200]; /* why there is none; "": there is */
     void *library;
     int (*init)(void);
     int (*by_address)(const char *pci_bus_id, device_handle *device);

@@ -230,7 +230,7 @@ const char *tol_module_log(const struct tol_module *module) {
     return module->log;
 }
 
-/* Reads the sizes of the kernel's parameters, where the driver can tell. Past the last one it
+/* Reads the sizes of the kernel's parameters, if the driver reports them. Past the last one it
  * answers CUDA_ERROR_INVALID_VALUE. */
 static int read_parameters(struct tol_context *context, CUfunction function, unsigned *sizes,
                            int sizes_max, unsigned *total) {
@@ -306,7 +306,7 @@ static struct tol_kernel *find_kernel(_Atomic(struct tol_kernel *) *bucket, cons
     return kernel;
 }
 
-/* Not lost even where the lock is missing on purpose: then there are two of one name. */
+/* Not lost even if the lock is missing on purpose: then two entries have one name. */
 static void add_kernel(_Atomic(struct tol_kernel *) *bucket, struct tol_kernel *kernel) {
     kernel->next = atomic_load_explicit(bucket, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(bucket, &kernel->next, kernel,

@@ -117,7 +117,8 @@ out:
     return status;
 }
 
-/* Maps a handle's memory where it was. What still is mapped there refuses, which does no harm. */
+/* Maps a handle's memory at its earlier address. If it is still mapped there, the call fails, which
+ * does no harm. */
 static void put_back(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {

@@ -11,7 +11,7 @@
 enum { TRIES = 1024, LOOKS = 1 << 24 };
 static const double FULL = 0.97;
 
-/* A match is good where the page is full by this share afterwards. Poor ones are made only where
+/* A match is good if the page is full by this share afterwards. Poor ones are made only if
  * there are no better ones left, and only a few at a time, since each good one later is worth more:
  * on a comb in steps of two pages it gives 0.98 of the memory instead of 0.94. */
 static const double GOOD[] = {0.97, 0.9, 0.75, 0};
@@ -275,7 +275,7 @@ static bool may_be_cut(const struct run *run, const struct tol_mesh_frame *frame
     return !frame->gone && slots <= 2 * run->room + 2;
 }
 
-/* Cuts a handle over several pages, where there is room. */
+/* Cuts a handle of several pages, if memory allows. */
 static bool cut(struct run *run, struct tol_mesh_frame *frame) {
     const uint32_t pages = frame->pages;
     struct tol_mesh_move move = {.handle = frame->handle, .pages = pages};

@@ -212,7 +212,7 @@ out:
     return status;
 }
 
-/* Whether count pages from first on have no memory and lie before limit. */
+/* Whether count pages from first on have no memory and are before limit. */
 static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t count,
                      uint64_t limit) {
     if (first + count > limit) return false;

@@ -397,7 +397,7 @@ void tol_pool_tidy(struct tol_pool *pool) {
     double least = (double)options->first_bytes * options->first_count;
     if (held <= used * options->trim_above + slack || options->trim_above <= 0) return;
     if (held <= least) return;
-    /* Looking costs a microsecond; there is something to give where a handle has no block, and
+    /* A search costs a microsecond; it can succeed if a handle has no block, and
      * where nothing could be given, nothing can before something is freed. */
     if (pool->is_dense) return;
     if (!pool->is_chunked && pool->pages.idle_count == 0 && pool->large_kept == 0 &&

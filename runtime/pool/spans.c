@@ -210,7 +210,7 @@ void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
     TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
 }
 
-/* The first bin from this one on that is not empty; TOL_SPAN_BINS where all are. */
+/* The first bin from this one on that is not empty; TOL_SPAN_BINS: all are. */
 static unsigned next_bin(const struct tol_spans *spans, unsigned bin) {
     unsigned word = bin / 64;
     if (bin >= TOL_SPAN_BINS) return TOL_SPAN_BINS;

@@ -1,6 +1,7 @@
 /*
- * Seal: weights that are encrypted wherever they lie, on the host, in files and on the device, and
- * that are verified before they are used. README.md has what this protects against and what not.
+ * Seal: weights that are encrypted wherever they are stored, on the host, in files and on the
+ * device, and that are verified before they are used. README.md has what this protects against and
+ * what not.
  *
  *     tol_seal_key_create(secret, 32, &key);          a master key, in locked memory
  *     tol_sealer_create(context, key, &sealer);       a device, and the key for it
@@ -124,7 +125,7 @@ TOL_API tol_status tol_seal_device(struct tol_sealer *sealer,
 /* Frees the memory once the context's work is done, and wipes the keys. NULL is a no-op. */
 TOL_API void tol_sealed_destroy(struct tol_sealed *sealed);
 
-/* Where the sealed bytes lie. What is written there is noticed by the next verification. */
+/* The place of the sealed bytes. The next verification detects a write to it. */
 TOL_API struct tol_place tol_sealed_place(const struct tol_sealed *sealed);
 
 /* How often it was sealed again: 0 at first. */

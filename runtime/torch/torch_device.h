@@ -47,7 +47,7 @@ struct torch_visit {
 /* The device; opens it at the first call. NULL, with a message: it cannot be opened. */
 struct torch_device *torch_device_get(int ordinal);
 
-/* The device where it is open already, or NULL. */
+/* The device if it is open already, or NULL. */
 struct torch_device *torch_device_if_open(int ordinal);
 
 /* Makes the device's context current, and lets this thread make calls that a capture by another

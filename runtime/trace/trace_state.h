@@ -50,7 +50,7 @@ struct tol_trace_operation {
     CUstream stream;
     size_t bytes;                     /* of a copy or a fill; 0: not known */
     uint64_t call_ns;                 /* when the driver was called */
-    struct tol_trace_operation *head; /* itself, where it is the first or the only one */
+    struct tol_trace_operation *head; /* itself, if it is the first or the only one */
     unsigned sharers, works;          /* of a head: how many have its event; without events */
     float begin_ms, end_ms;           /* of the device's clock; once is_collected */
     double begin_ns, end_ns;          /* on the host's clock, once they are derived */

@@ -65,8 +65,8 @@ static const char *variant_for(const struct prompt_work *w, size_t rows, size_t 
     return wide_turns <= 0.52 * narrow_turns ? w->p->wide : w->p->narrow;
 }
 
-/* Where a product's n columns lie in the sums: the first column, the width of rows; and from which
- * of its rows on a matrix is in the workspace. */
+/* The place of a product's n columns in the sums: the first column, the width of rows; and from
+ * which of its rows on a matrix is in the workspace. */
 struct sums {
     size_t column, stride, weight_row;
 };
