@@ -369,9 +369,8 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
               (unsigned long long)refusal.calls);
 }
 
-/* Calls whose failure the user need not see: those that ask for parameters and logs, which are
- * extras, those that destroy, after which the user cannot act, and those that only improve a
- * message. */
+/* Calls whose failure the user need not see: queries of parameters and logs, which are extras,
+ * destructions, after which the user cannot act, and calls that only improve a message. */
 static bool may_be_silent(enum tol_driver_index index) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuFuncGetParamInfo:
@@ -404,8 +403,8 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
-/* A call that fails once for a reason that passes: transfers repeat it, the others report it,
- * and no one loses anything. */
+/* A call that fails once for a temporary reason: transfers repeat it, other calls report it, and
+ * nothing is lost. */
 Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) {
     static const enum tol_driver_index retried[] = {
         TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2, TOL_DRIVER_INDEX_cuMemcpyDtoHAsync_v2,
