@@ -51,7 +51,7 @@ struct tol_mesh_move {
     int64_t *to;
     const uint64_t **bits; /* what is to be copied */
     uint32_t *blocks;
-    uint32_t *made; /* of those that got a new handle: which, set by the one who makes it */
+    uint32_t *made; /* the new handles of pages, set by the callback that creates them */
 };
 
 /* How a move ended: it was made; not now, and nothing has changed; or never mind the others. */
