@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares PyTorch's allocators with Tollens: bytes reserved, time per step, largest size that fits.
+"""Compares PyTorch's allocators with Tollens: bytes reserved, time per step, what still fits.
 
     bench-pool --torch [OPTIONS]        or: python3 runtime/torch/torch_bench.py [OPTIONS]
         --json FILE        write all measurements and the verdicts there
