@@ -148,7 +148,7 @@ static tol_status compile(struct tol_module *module) {
             context, __FILE__, __LINE__, "cuModuleLoadDataEx", (int)result,
             "loading a module image of %zu bytes for compute capability %d.%d", module->image_bytes,
             context->device.compute_capability / 10, context->device.compute_capability % 10);
-        /* Behind the driver's own log, which the message may have by now. */
+        /* After the driver's own log, which the message may have by now. */
         if (errors[0] != '\0') tol_message_add("; the JIT's log:\n%s", errors);
     }
     return status;

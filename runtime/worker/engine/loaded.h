@@ -102,8 +102,8 @@ struct tol_loaded_stats {
 };
 TOL_API void tol_loaded_stats(struct tol_loaded *loaded, struct tol_loaded_stats *stats);
 
-/* Asks the driver, for each tensor's first and last byte and for each page of a session, whether it
- * is device memory, neither the host's nor managed. *resident: whether all are. */
+/* Queries the driver, for each tensor's first and last byte and for each page of a session, whether
+ * it is device memory, neither the host's nor managed. *resident: whether all are. */
 TOL_API tol_status tol_loaded_is_resident(struct tol_loaded *loaded, bool *resident);
 
 #endif
