@@ -130,8 +130,8 @@ out:
     return status;
 }
 
-/* A stream without work: an event on it is reached at once, and waiting for it takes no time. Where
- * another thread has queued some since, this gives up. */
+/* On a stream without work an event is reached at once, so waiting for it takes no time. If another
+ * thread has queued work since, this gives up. */
 static tol_status show_end(struct tol_context *context, CUstream stream, struct tol_event *event) {
     enum { REACHED_MS = 10 };
     tol_status status = TOL_OK;

@@ -174,8 +174,8 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
     pthread_mutex_unlock(&context->lock);
 
     if (loaded == NULL) {
-        /* The JIT may take seconds, so it runs without the lock; when another thread has loaded the
-         * same image meanwhile, its module is taken and this one given up. */
+        /* The JIT may take seconds, so it runs without the lock. If another thread has loaded the
+         * same image meanwhile, its module is used and this one unloaded. */
         TOL_TRY(compile(module));
         pthread_mutex_lock(&context->lock);
         loaded = find_loaded(module);
@@ -216,7 +216,7 @@ void tol_module_destroy(struct tol_module *module) {
     TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
     if (last) {
-        /* Of a poisoned context nothing runs any more, and everything may be taken down. */
+        /* In a poisoned context no work runs any more, and everything may be unloaded. */
         if (tol_context_is_idle(context, false)) {
             if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
             context->functions->cuModuleUnload(module->handle);
@@ -320,8 +320,8 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
     tol_status status = TOL_OK;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_module_kernel: an argument is NULL");
-    /* The driver calls an empty name an invalid value; to a caller it is one more that is not
-     * there. */
+    /* The driver reports an empty name as an invalid value; for a caller it is a name that does not
+     * exist. */
     TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "the name of the kernel is empty");
     _Atomic(struct tol_kernel *) *bucket =
         &module->buckets[hash_bytes(name, strlen(name)) % TOL_MODULE_BUCKETS];

@@ -157,8 +157,8 @@ out:
     return status;
 }
 
-/* After a failure: waits for what is on its way and forgets it. Its slots are the next run's, and
- * what works on one has nothing to do with the copy that would wait for it. */
+/* After a failure: waits for work in flight and forgets it. The next run uses the same slots, whose
+ * events must not refer to earlier work. */
 static void settle(struct tol_pipeline *pipeline) {
     struct tol_stream *const streams[] = {pipeline->in, pipeline->work, pipeline->out};
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);

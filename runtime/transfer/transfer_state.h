@@ -29,14 +29,14 @@ struct tol_transfer {
     _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
 };
 
-/* A copy in pieces, each no larger than a staging block. What is called with it must be fit to be
- * called from several threads at once. */
+/* A copy in pieces, each no larger than a staging block. Its functions may be called from several
+ * threads at once. */
 struct tol_pieces {
     struct tol_transfer *transfer;
     size_t count;   /* of pieces */
     size_t parts;   /* of a piece, which threads pack or unpack side by side */
-    size_t helpers; /* threads beside the caller's that are worth having */
-    bool is_small;  /* none of them is worth its waking; the first copy wakes them for the next */
+    size_t helpers; /* useful threads in addition to the caller */
+    bool is_small;  /* too small to wake a thread for; the first copy wakes them for the next */
     const void *copy;
     const char *call; /* the driver function that queue calls */
 
