@@ -26,7 +26,7 @@ struct tol_owner_lock {
 /* Whether owners need no exchange. Set by tol_owner_lock_prepare. */
 extern bool tol_owner_lock_is_plain;
 
-/* Asks the system whether it can do that. Called before the first lock is used, once or more. */
+/* Queries whether the system supports that. Called before the first lock is used, once or more. */
 void tol_owner_lock_prepare(void);
 
 /* What tol_owner_lock_take does if another thread requests the lock. */

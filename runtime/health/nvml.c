@@ -101,7 +101,7 @@ static void ask_memory(device_handle device, struct tol_nvml *answer) {
     }
 }
 
-/* The list may grow between asking how long it is and asking for it. */
+/* The list may grow between the queries of its length and of its entries. */
 static int64_t ask_process(device_handle device) {
     const unsigned own = (unsigned)getpid();
     struct process *list = NULL;

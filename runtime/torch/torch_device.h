@@ -14,7 +14,7 @@
 
 enum { TORCH_DEVICES = 64, TORCH_STREAM_BUCKETS = 256 };
 
-/* A stream of PyTorch's as the pool knows it. Kept to the end. */
+/* A stream of PyTorch, adopted by the runtime. Kept until the process ends. */
 struct torch_stream {
     CUstream handle;
     struct tol_stream *stream;

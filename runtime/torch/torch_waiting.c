@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { LOOK_AT = 8 }; /* entries a call: an allocation is not to pay for a long list */
+enum { LOOK_AT = 8 }; /* entries per call, so that an allocation does not pay for a long list */
 
 struct torch_event {
     CUevent handle;
