@@ -78,7 +78,7 @@ static enum kind kind_of(size_t row) {
     return (enum kind)(row / SIDES / SIZES);
 }
 
-/* A round of a row: nanoseconds a pair, of each of its threads. */
+/* A round of a row: nanoseconds per pair, for each of its threads. */
 static void measure(void *user, size_t row, double *values) {
     struct member *members = user;
     struct crew *crew = members->crew;

@@ -198,7 +198,7 @@ struct flow {
 static tol_status fill(void *user, unsigned long long index, void *data) {
     struct flow *f = user;
     if (index == BLOCKS) return TOL_NOT_FOUND;
-    /* A word a page is enough to know the block by; the host is not what is measured. */
+    /* One word per page identifies the block; the host is not measured. */
     for (size_t at = 0; at < f->bytes; at += 4096) {
         *(unsigned *)((char *)data + at) = (unsigned)(index * 31 + at);
     }

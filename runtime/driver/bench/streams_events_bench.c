@@ -30,7 +30,7 @@ struct events {
     unsigned at;
 };
 
-/* Behind a kernel that takes long, so that the device holds nobody up. */
+/* After a long kernel, so that no launch waits for the device. */
 static tol_status record_after(struct bench *b, struct tol_stream *stream, const struct way *way,
                                struct events *events, double *ns) {
     enum { STEPS = 400000 };

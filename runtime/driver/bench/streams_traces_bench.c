@@ -36,9 +36,9 @@ struct side {
     struct tol_event *events[2];
 };
 
-/* Launches of tiny kernels after one that is slow. While that runs, the device holds nobody up, so
- * the time of the calls is what the host pays; the time between the events around them, all queued
- * by then, is what the device takes. */
+/* Launches of tiny kernels after one that is slow. While that runs, no launch waits for the device,
+ * so the time of the calls is what the host pays; the time between the events around them, all
+ * queued by then, is what the device takes. */
 static tol_status launch_after(struct bench *b, const struct side *side, double *ns) {
     enum { PER_TURN = 200, STEPS = 400000 }; /* some milliseconds */
     tol_status status = TOL_OK;

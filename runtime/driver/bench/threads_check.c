@@ -47,7 +47,7 @@ struct all {
     struct tol_context *context;
     struct tol_pool *pool;
     struct tol_stream_pool *streams;
-    struct tol_graph_exec *exec; /* adds one to the last count, for nobody, and to the sum */
+    struct tol_graph_exec *exec; /* adds one to the last, unused count, and to the sum */
     struct tol_buffer *counts;   /* one per thread, one for the graph, and the sum after them */
     pthread_mutex_t lock;        /* guards passed */
     struct tol_block passed;     /* of one thread, for another to free */
@@ -116,7 +116,7 @@ static bool run_graphs(struct worker *w, struct tol_stream *stream, const struct
     return tol_stream_pool_join(w->all->streams, stream, 2, branches) == TOL_OK && ok;
 }
 
-/* Gives a block to whoever comes next, and frees the one that was left here, and again. */
+/* Leaves a block for the next thread, and frees the one that was left here, twice. */
 static bool pass_block(struct worker *w, struct tol_stream *stream) {
     struct all *all = w->all;
     struct tol_block block = {0}, other = {0};

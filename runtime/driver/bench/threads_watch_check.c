@@ -47,7 +47,7 @@ static void *call(void *user) {
     return NULL;
 }
 
-/* At addresses that are nobody's. */
+/* At addresses of no allocation. */
 static void *change(void *user) {
     struct watched *all = user;
     struct tol_watch_block block;

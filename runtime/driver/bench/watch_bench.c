@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
     TOL_TRY(tol_watch_install(watch, drivers[1]));
     TOL_TRY(make_side(drivers[1], &sides[1]));
     TOL_TRY(tol_watch_add(watch, tol_buffer_address(sides[1].buffer), BYTES, "kv.0"));
-    /* Addresses that are nobody's: what is looked up is a table of many. */
+    /* Addresses of no allocation, so that the look-up is in a large table. */
     for (unsigned i = 1; i < BLOCKS; i++) {
         TOL_TRY(tol_watch_add(watch, 0x1000ull * i, 0x1000, "weights"));
     }

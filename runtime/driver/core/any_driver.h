@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Opens the library given; without one the platform's, and where there is none the soft device
- * beside this program. *is_soft (if not NULL) says that it came to that. */
+/* Opens the given library; without one the platform's, or if there is none the soft device beside
+ * this program. *is_soft, if not NULL, tells which. */
 static inline tol_status tol_any_driver_open(const char *given, struct tol_driver **driver,
                                              bool *is_soft) {
     char path[4096] = "";

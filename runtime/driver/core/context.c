@@ -20,7 +20,7 @@ _Thread_local uint64_t tol_bound_context;
 
 static _Atomic uint64_t next_id = 1;
 
-/* Contexts that ended while their work did not: the driver may still write to what they hold. */
+/* Contexts that ended before their work: the driver may still write to what they hold. */
 static struct tol_context *left_behind;
 
 static void free_context(struct tol_context *context) {
@@ -71,7 +71,7 @@ static bool end_context(struct tol_context *context) {
     return true;
 }
 
-/* Makes the context of a device. The caller holds the driver's lock. */
+/* Creates the context of a device. The caller holds the driver's lock. */
 static tol_status new_context(struct tol_driver *driver, int ordinal, bool device_memory_only,
                               struct tol_context **result) {
     tol_status status = TOL_OK;
@@ -262,8 +262,8 @@ static void poison(struct tol_context *context, int result) {
     pthread_mutex_unlock(&context->lock);
 }
 
-/* Adds what the driver itself logged since the last failure: newer drivers say there in words what
- * a code cannot. */
+/* Adds what the driver has logged since the last failure: newer drivers state there in words what a
+ * code cannot. */
 static void add_driver_log(struct tol_driver *driver) {
     if (!tol_driver_has(driver, TOL_FEATURE_LOGS)) return;
     size_t bytes = TOL_LOG_BYTES;

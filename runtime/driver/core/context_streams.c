@@ -87,15 +87,14 @@ void tol_context_release_stream(struct tol_stream *stream) {
     destroy_all(context, idle);
 }
 
-/* Only orphans can be left: a stream that lives holds a reference to the context. */
+/* Only orphans can be left: a live stream holds a reference to the context. */
 void tol_context_end_streams(struct tol_context *context) {
     struct tol_stream *orphans = context->streams;
     context->streams = NULL;
     destroy_all(context, orphans);
 }
 
-/* Takes a reference to each stream of the context, so that none goes away while
- * it is waited for. */
+/* Takes a reference to each stream of the context, so that none is freed while it is waited for. */
 static struct tol_stream **hold_streams(struct tol_context *context, size_t *count) {
     pthread_mutex_lock(&context->lock);
     *count = 0;
@@ -130,8 +129,8 @@ out:
     return status;
 }
 
-/* A stream without work: an event on it is reached at once, and waiting for it takes no time. Where
- * another thread has queued some since, this gives up. */
+/* On a stream without work an event is reached at once, so waiting for it takes no time. If another
+ * thread has queued work since, this gives up. */
 static tol_status show_end(struct tol_context *context, CUstream stream, struct tol_event *event) {
     enum { REACHED_MS = 10 };
     tol_status status = TOL_OK;

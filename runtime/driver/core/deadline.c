@@ -16,7 +16,7 @@
 
 #include <time.h>
 
-/* Queries between two looks at the clock, which would take a tenth of the time otherwise. */
+/* Queries per clock reading, which would take a tenth of the time otherwise. */
 enum { SPIN_NS = 200 * 1000, SLEEP_NS = 50 * 1000, QUERIES = 4 };
 
 struct tol_deadline tol_deadline_after(unsigned milliseconds) {
@@ -42,7 +42,7 @@ static CUresult query_event(const struct tol_driver_table *cu, void *event) {
     return cu->cuEventQuery(event);
 }
 
-/* Asks until the answer is another than "not yet", or the deadline has passed. */
+/* Queries until the result is not NOT_READY, or the deadline has passed. */
 static CUresult poll(const struct tol_driver_table *cu,
                      CUresult (*query)(const struct tol_driver_table *cu, void *handle),
                      void *handle, struct tol_deadline *deadline) {

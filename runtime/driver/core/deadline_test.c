@@ -58,7 +58,7 @@ static void *wait_once(void *argument) {
     return NULL;
 }
 
-/* Nobody says how long to wait: each wait goes on for the whole default and no longer. How long is
+/* Without a given deadline each wait lasts for the whole default and no longer. How long is
  * read from the message; a busy machine may return later. */
 Test(deadline, a_wait_without_one_ends_after_5000_ms, .timeout = 50) {
     struct wait waits[] = {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An attribute that goes into an int, or into a bool, of struct tol_device. */
+/* An attribute that is stored in an int, or in a bool, of struct tol_device. */
 struct field {
     CUdevice_attribute attribute;
     size_t offset;

@@ -24,7 +24,7 @@ static struct tol_context *context_of_child(void) {
 static void end_a_stream_twice(void) {
     struct tol_stream *stream = NULL;
     test_child_needs(tol_stream_create(context_of_child(), NULL, &stream) == TOL_OK);
-    stream->references = 0; /* an orphan's, which nobody may hold */
+    stream->references = 0; /* as of an orphan, which must have none */
     tol_stream_destroy(stream);
 }
 

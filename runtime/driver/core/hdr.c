@@ -35,8 +35,8 @@ tol_hdr_error tol_hdr_new(int64_t lowest, int64_t highest, int digits, struct to
     if (lowest < 1 || digits < 1 || digits > 5 || lowest > INT64_MAX / 2 || highest < 2 * lowest) {
         return TOL_HDR_BAD_RANGE;
     }
-    /* The first power of two at or above twice 10^digits: single units are told
-     * apart up to there. */
+    /* The first power of two at or above twice 10^digits: up to there single units are
+     * distinguished. */
     int64_t resolved = 2;
     for (int i = 0; i < digits; i++) resolved *= 10;
     int magnitude = floor_log2(resolved - 1) + 1;
@@ -143,7 +143,8 @@ tol_hdr_error tol_hdr_add(struct tol_hdr *hdr, const struct tol_hdr *other) {
         tol_hdr_record_many(hdr, tol_hdr_lowest_at(other, i), other->counts[i]);
     }
     if (other->total > 0) {
-        /* The exact ends are known; what was recorded above are the buckets' lower ends. */
+        /* Corrects the ends, which are known exactly; the buckets above were recorded with their
+         * lower ends. */
         if (other->min < hdr->min) hdr->min = other->min;
         if (other->max > hdr->max) hdr->max = other->max;
     }

@@ -1,5 +1,5 @@
 /*
- * The interposer: counts, traces, delays, fails, and is not there when it is off.
+ * The interposer: it counts, traces, delays and fails calls, and is not in the path when it is off.
  */
 #include "test/test_device.h"
 

@@ -70,8 +70,8 @@ int tol_library_has(void *library, const char *name) {
     return dlsym(library, name) != NULL;
 }
 
-/* The loader has a library's path; of the program, which is loaded by the kernel, it may have the
- * name as typed only. */
+/* The loader knows the path of a library; for the program, which the kernel loads, it may know only
+ * the typed name. */
 static int own_path(char *path, size_t bytes) {
     Dl_info info;
     char program[4096];

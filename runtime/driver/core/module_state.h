@@ -33,7 +33,7 @@ struct tol_kernel {
     atomic_uint shared_dynamic_bytes_max;
     int local_bytes;
     int registers;
-    int parameter_count; /* -1 where the driver cannot tell */
+    int parameter_count; /* -1: the driver cannot report it */
     unsigned parameter_bytes_total;
     struct tol_kernel *next;    /* in its bucket */
     unsigned parameter_bytes[]; /* the size of each */

@@ -20,7 +20,7 @@ struct tol_numa_policy {
     unsigned long nodes[16];
 };
 
-/* New pages of the calling thread come from node, where it has some; -1 changes nothing. */
+/* New pages of the calling thread come from node, if it has free pages; -1 changes nothing. */
 struct tol_numa_policy tol_numa_prefer(int node);
 void tol_numa_restore(const struct tol_numa_policy *policy);
 

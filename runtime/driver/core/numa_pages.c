@@ -44,7 +44,7 @@ bool tol_numa_read(FILE *maps, const void *begin, size_t bytes, struct tol_numa_
         if (end != line && *end == ' ' && start <= (uintptr_t)begin) {
             memcpy(found, line, strlen(line) + 1);
         }
-        /* The rest of a line that is longer than any that this is about. */
+        /* The rest of a line that is longer than any line of interest. */
         for (int c = 0; strchr(line, '\n') == NULL && c != '\n' && c != EOF; c = fgetc(maps)) {
             continue;
         }

@@ -49,7 +49,8 @@ static const void *get_export(uint32_t number) {
                                                : NULL;
 }
 
-/* A tool that cannot be loaded, or that declines, is none: NVTX's own loader says nothing then. */
+/* A tool that cannot be loaded, or that declines, is ignored without a message, as in NVTX's own
+ * loader. */
 static void open_tool(void) {
     char reason[256];
     const char *path = getenv(TOL_NVTX_PATH);

@@ -20,7 +20,7 @@ extern TOL_HIDDEN bool tol_nvtx_listens;
 /* Looks for a tool, once in a process. Called before a driver is opened. Thread-safe. */
 void tol_nvtx_open(void);
 
-/* Begins and ends a range on this thread, where a tool listens. */
+/* Begins and ends a range on this thread, if a tool listens. */
 void tol_nvtx_push(const char *name, uint64_t bytes);
 void tol_nvtx_pop(void);
 

@@ -59,7 +59,7 @@ struct tol_nvtx_version {
     void (*set_tool_version)(uint32_t version);
 };
 
-/* What a tool's entry is called with; it returns 0 where it wants nothing. */
+/* What a tool's entry is called with; it returns 0 if it wants nothing. */
 typedef const void *tol_nvtx_get_export(uint32_t number);
 typedef int tol_nvtx_entry(tol_nvtx_get_export *get_export);
 
@@ -76,7 +76,7 @@ struct tol_nvtx_attributes {
 };
 
 /* ---- the extension for memory: a tool that offers it exports this function, gets the slots to
- * write its functions to, and returns 0 where it wants nothing ---- */
+ * write its functions to, and returns 0 if it wants nothing ---- */
 
 #define TOL_NVTX_EXTENSION_ENTRY "InitializeInjectionNvtxExtension"
 

@@ -27,7 +27,7 @@ static tol_nvtx_heap_unregister *unregister_heap;
 static tol_nvtx_regions_register *register_regions;
 static tol_nvtx_regions_unregister *unregister_regions;
 
-/* Of a slot that the tool has filled. 1 is NVTX's own sign for what it does not want. */
+/* For a slot that the tool has filled. 1 is NVTX's own sign for what the tool does not want. */
 static bool take(unsigned slot, void *function, size_t bytes) {
     if (slots[slot] == 0 || slots[slot] == 1) return false;
     memcpy(function, &slots[slot], bytes);

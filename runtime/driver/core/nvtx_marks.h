@@ -22,7 +22,7 @@ extern TOL_HIDDEN bool tol_marks_listen;
 /* Looks for a tool, once in a process. A context must exist. */
 void tol_marks_open(void);
 
-/* An allocation of the driver becomes a heap, and is none any more. */
+/* An allocation of the driver becomes a heap, and ceases to be one. */
 void tol_marks_heap(uint64_t address, uint64_t bytes);
 void tol_marks_heap_end(uint64_t address);
 

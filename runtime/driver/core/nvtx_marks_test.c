@@ -1,5 +1,5 @@
 /*
- * Blocks of a pool as regions of a tool's heaps, as the listener beside the tests hears them.
+ * Blocks of a pool as regions of a tool's heaps, as recorded by the listener beside the tests.
  */
 #include "test/nvtx_listener.h"
 #include "nvtx_abi.h"

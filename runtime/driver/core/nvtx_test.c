@@ -1,5 +1,5 @@
 /*
- * Ranges for Nsight, as a tool hears them: the listener beside the tests.
+ * Ranges for Nsight, as recorded by the listener beside the tests.
  */
 #include "test/nvtx_listener.h"
 #include "nvtx_abi.h"

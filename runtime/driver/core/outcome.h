@@ -18,7 +18,7 @@ enum { TOL_REASON_BYTES = 256, TOL_OUTCOME_BYTES = TOL_REASON_BYTES + 128 };
 struct tol_host_call {
     tol_status (*function)(void *user, char *reason, size_t bytes); /* tol_host_function */
     void *user;
-    struct tol_outcome *outcome; /* where it is listed, and where a failure goes */
+    struct tol_outcome *outcome; /* whose list it is in, and which gets a failure */
     struct tol_outcome *from;    /* of a relay: what is handed on */
     bool is_kept;                /* it is a graph's, and may run again */
     struct tol_host_call *next, *previous;

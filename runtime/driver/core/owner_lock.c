@@ -36,7 +36,7 @@ void tol_owner_lock_prepare(void) {
     pthread_once(&once, prepare);
 }
 
-/* After it every owner either sees what this thread has asked, or is seen inside. */
+/* After it every owner either sees this thread's request, or is seen inside. */
 static bool has_barrier(void) {
     return !tol_owner_lock_is_plain || membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
 }

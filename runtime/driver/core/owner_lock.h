@@ -26,10 +26,10 @@ struct tol_owner_lock {
 /* Whether owners need no exchange. Set by tol_owner_lock_prepare. */
 extern bool tol_owner_lock_is_plain;
 
-/* Asks the system whether it can do that. Called before the first lock is used, once or more. */
+/* Queries whether the system supports that. Called before the first lock is used, once or more. */
 void tol_owner_lock_prepare(void);
 
-/* What tol_owner_lock_take does where another thread has asked. */
+/* What tol_owner_lock_take does if another thread requests the lock. */
 void tol_owner_lock_wait(struct tol_owner_lock *lock);
 
 static inline bool tol_owner_lock_try(struct tol_owner_lock *lock) {

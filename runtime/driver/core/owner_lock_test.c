@@ -17,7 +17,7 @@ static void spend(int turns) {
     for (volatile int i = 0; i < turns; i++) continue;
 }
 
-/* Takes long enough that two who have it at once meet, where two processors are idle. */
+/* Takes long enough that two holders would meet, if two processors are idle. */
 static void change(void) {
     if (atomic_exchange_explicit(&is_had, true, memory_order_relaxed)) atomic_fetch_add(&twice, 1);
     spend(LONG);

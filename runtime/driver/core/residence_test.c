@@ -248,7 +248,7 @@ Test(residence, new_memory_is_asked_for) {
     tol_interpose_remove(test_driver());
 }
 
-/* Without the option nobody asks. */
+/* Without the option there is no query. */
 Test(residence, other_contexts_take_any) {
     tol_auto_pinned struct tol_pinned *pinned = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;

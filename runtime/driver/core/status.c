@@ -107,7 +107,7 @@ tol_status tol_status_of_cuda(int result) {
     }
 }
 
-/* The codes of which CUDA's documentation says that the process must be ended and started again. */
+/* The codes after which, by CUDA's documentation, the process must be restarted. */
 int tol_cuda_is_sticky(int result) {
     switch (result) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:

@@ -39,8 +39,8 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
 /* Keeps a stream and its driver's stream alive after the program has destroyed it. */
 void tol_context_retain_stream(struct tol_stream *stream);
 
-/* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as
- * its work is done: until then the context still waits for it. */
+/* Releases a reference to a stream. After the last one, the driver's stream is destroyed as soon as
+ * its work is done; until then the context still waits for it. */
 void tol_context_release_stream(struct tol_stream *stream);
 
 #endif

@@ -118,7 +118,7 @@ tol_status tol_graph_capture_end(struct tol_stream *stream, struct tol_graph **r
     if (answer != CUDA_SUCCESS) {
         status = tol_context_fail(stream->context, __FILE__, __LINE__, "cuStreamEndCapture",
                                   (int)answer, "ending the capture of stream %u", stream->number);
-        /* Where the driver has not ended it all the same, the stream would never run again. */
+        /* If the driver has not ended it, the stream would never run again. */
         if (stream->functions->cuStreamEndCapture(stream->handle, &handle) != CUDA_SUCCESS) {
             handle = NULL;
         }

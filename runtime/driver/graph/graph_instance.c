@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Holds on to what the launches from now on use. */
+/* Keeps what launches from now on use. */
 static tol_status hold(struct tol_graph_exec *exec, struct tol_capture *capture) {
     tol_status status = TOL_OK;
     if (capture == NULL) return TOL_OK;
@@ -71,7 +71,7 @@ void tol_graph_exec_destroy(struct tol_graph_exec *exec) {
     while (exec->held != NULL) {
         struct tol_held_capture *held = exec->held;
         exec->held = held->next;
-        /* Host functions that have not ended yet are left what they need. */
+        /* Keeps what unfinished host functions need. */
         if (!runs) tol_capture_release(held->capture);
         free(held);
     }

@@ -24,7 +24,7 @@ struct tol_graph {
     unsigned count, room, captured;
 };
 
-/* A capture that an instance holds on to, since its launches may still use it. */
+/* A capture that an instance keeps, because its launches may still use it. */
 struct tol_held_capture {
     struct tol_capture *capture;
     struct tol_held_capture *next;
@@ -34,7 +34,7 @@ struct tol_graph_exec {
     struct tol_context *context;
     CUgraphExec handle;
     struct tol_graph *graph;       /* that it was made of */
-    const char *label;             /* the context's: what a timeout says was launched last */
+    const char *label;             /* the context's: the last launch, for messages of timeouts */
     pthread_mutex_t lock;          /* guards all below, and the driver's instance */
     struct tol_held_capture *held; /* the latest first: the others may still be running */
     struct tol_event *done;        /* after the last launch; NULL without host functions */
@@ -45,14 +45,14 @@ CUDA_KERNEL_NODE_PARAMS tol_graph_parameters(const struct tol_kernel *kernel,
                                              const struct tol_launch_shape *shape,
                                              const struct tol_arguments *arguments);
 
-/* Refuses what may not become a node of something in this context. */
+/* Rejects what must not become a node of an object in this context. */
 tol_status tol_graph_check(const struct tol_context *context, const struct tol_kernel *kernel,
                            const struct tol_launch_shape *shape,
                            const struct tol_arguments *arguments);
 
 void tol_capture_release(struct tol_capture *capture);
 
-/* Makes the graph around a handle, whose owner it becomes when it succeeds. */
+/* Creates the graph of a handle; on success it owns the handle. */
 tol_status tol_graph_wrap(struct tol_context *context, CUgraph handle, struct tol_capture *capture,
                           struct tol_graph **graph);
 

@@ -219,7 +219,7 @@ static void begin(struct tol_guard *g) {
     }
 }
 
-/* Ends all workers, in good order where they have no job. */
+/* Ends all workers: those without a job by the end of their input. */
 static tol_status end_all(struct tol_guard *g, struct pollfd *polls) {
     tol_status status = TOL_OK;
     g->is_closing = true;

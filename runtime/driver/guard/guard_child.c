@@ -36,7 +36,7 @@ static void set(struct settings *settings, const char *name, const char *value) 
     snprintf(settings->text[settings->count++], VALUE_BYTES, "%s=%s", name, value);
 }
 
-/* The N-th entry of a list with commas, in text; false: it has none. */
+/* The N-th entry of a comma-separated list, in text; false: there is none. */
 static bool entry_of(const char *list, unsigned long index, char *text, size_t bytes) {
     for (; index > 0 && list != NULL; index--) {
         list = strchr(list, ',');
@@ -104,7 +104,8 @@ static bool is_high(int *file) {
     return high >= 0;
 }
 
-/* Both ends above the standard ones, so that dup2 in the child does not meet them. */
+/* Both ends are above the standard descriptors, so that dup2 in the child does not overwrite
+ * them. */
 static tol_status make_pipe(int ends[2]) {
     tol_status status = TOL_OK;
     TOL_CHECK(pipe2(ends, O_CLOEXEC) == 0, TOL_OUT_OF_HOST_MEMORY, "a pipe: %s", strerror(errno));
@@ -141,7 +142,7 @@ static void become(const char *const *program, char **environment, pid_t parent,
     _exit(written == sizeof error ? 127 : 126);
 }
 
-/* Waits until the child is another program; its errno if it could not be. */
+/* Waits until the child has executed the program; returns its errno if it failed. */
 static int exec_error(int told) {
     int error = 0;
     ssize_t got;
@@ -203,7 +204,7 @@ bool guard_child_end(struct guard_child *child, bool *is_good, char *how, size_t
         info.si_pid == 0) {
         return false;
     }
-    /* While the dead leader is not waited for, its group cannot be another's. */
+    /* Until the dead leader is waited for, no other process can have its group's number. */
     kill(-child->id, SIGKILL);
     waitid(P_PID, (id_t)child->id, &info, WEXITED);
     *is_good = info.si_code == CLD_EXITED && info.si_status == 0;

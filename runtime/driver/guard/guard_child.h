@@ -34,11 +34,11 @@ tol_status guard_child_start(const char *const *program, const char *device, uns
 /* SIGKILL to the process and its group. */
 void guard_child_kill(const struct guard_child *child);
 
-/* Whether it is dead; then its group is killed, it is forgotten by the system, and how has a
- * clause: "it ended with exit code 3". The output stays open. Never waits. */
+/* Whether it is dead; then its group is killed, it is reaped, and how has a clause: "it ended with
+ * exit code 3". The output stays open. Never waits. */
 bool guard_child_end(struct guard_child *child, bool *is_good, char *how, size_t bytes);
 
-/* Closes what is open. A process that lives is killed and waited for. */
+/* Closes its descriptors. A live process is killed and waited for. */
 void guard_child_close(struct guard_child *child);
 
 #endif

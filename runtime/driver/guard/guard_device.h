@@ -45,25 +45,25 @@ struct tol_guard {
     char message[GUARD_REASON_BYTES * 2];
 };
 
-/* How often each row of the table was gone through in this process. */
+/* How often each row of the table has occurred in this process. */
 extern uint64_t guard_move_counts[];
 
-/* What happens to a device: a move of the machine and its action. reason may be "". */
+/* Handles an event of a device: a transition of the machine and its action. reason may be "". */
 void guard_device_event(struct tol_guard *guard, struct guard_device *device,
                         enum guard_event event, const char *reason);
 
-/* Looks at a device: what it wrote, whether its process lives, whether a deadline has passed. */
+/* Checks a device: what it wrote, whether its process is alive, whether a deadline has passed. */
 void guard_device_look(struct tol_guard *guard, struct guard_device *device, uint64_t now_ns);
 
 /* Hands it the next job, if it is ready and there is one. */
 void guard_device_feed(struct tol_guard *guard, struct guard_device *device, bool is_alone);
 
-/* When guard_device_look has something to do without input; UINT64_MAX: never. */
+/* The time at which guard_device_look has work without input; UINT64_MAX: never. */
 uint64_t guard_device_due(const struct guard_device *device);
 
 /* ---- between guard_device.c and guard_talk.c ---- */
 
-/* Takes what its process has written; a probe's words stay in the input. */
+/* Reads what its process has written; the output of a probe stays in the input. */
 void guard_device_read(struct tol_guard *guard, struct guard_device *device);
 
 /* Its deadline, and what it is of; its next sign of life. */
@@ -73,7 +73,7 @@ void guard_device_set_beat(const struct tol_guard *guard, struct guard_device *d
 /* The job that its worker has; NULL: none. */
 struct guard_job *guard_device_job(struct tol_guard *guard, const struct guard_device *device);
 
-/* The guard cannot go on if status is not TOL_OK: the first reason is kept. */
+/* The guard cannot continue if status is not TOL_OK: the first reason is kept. */
 void guard_device_break(struct tol_guard *guard, tol_status status);
 
 #endif

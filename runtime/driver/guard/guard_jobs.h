@@ -52,13 +52,13 @@ void guard_jobs_clear(struct guard_jobs *jobs);
 tol_status guard_jobs_submit(struct guard_jobs *jobs, const void *bytes, size_t count,
                              uint64_t *number);
 
-/* The next job for a device, which then is at a worker; NULL: none. A job is not handed to the
- * device that it was lost by, unless is_alone. */
+/* The next job for a device, which is then at a worker; NULL: none. A job is not handed to the
+ * device that lost it, unless is_alone. */
 struct guard_job *guard_jobs_next(struct guard_jobs *jobs, size_t device, bool is_alone);
 uint64_t guard_jobs_number(const struct guard_jobs *jobs, const struct guard_job *job);
 
-/* Of a job at a worker: keeps a part; takes its answer; puts it back, or fails it if that was its
- * last attempt. Each is in the journal first: TOL_UNWRITABLE, and nothing has changed. */
+/* For a job at a worker: keeps a part; takes its answer; puts it back, or fails it if that was its
+ * last attempt. Each is written to the journal first: TOL_UNWRITABLE, and nothing has changed. */
 tol_status guard_jobs_keep(struct guard_jobs *jobs, struct guard_job *job, const void *bytes,
                            size_t count);
 tol_status guard_jobs_answer(struct guard_jobs *jobs, struct guard_job *job, bool is_failed,
@@ -66,8 +66,8 @@ tol_status guard_jobs_answer(struct guard_jobs *jobs, struct guard_job *job, boo
 tol_status guard_jobs_lose(struct guard_jobs *jobs, struct guard_job *job, size_t device,
                            uint64_t now_ns, const char *reason);
 
-/* The job waits again, and is not counted as lost: the guard ends its worker for reasons of its
- * own. 0 is a no-op. */
+/* The job waits again, and is not counted as lost, because the guard itself ends its worker. 0 is a
+ * no-op. */
 void guard_jobs_put_back(struct guard_jobs *jobs, uint64_t number);
 
 /* Delivers what can be. */
@@ -75,8 +75,8 @@ tol_status guard_jobs_deliver(struct guard_jobs *jobs, const struct tol_guard_op
 
 bool guard_jobs_are_done(const struct guard_jobs *jobs);
 
-/* What the suite breaks here on purpose, to see whether its tests notice: 0 nothing, 1 an answer
- * is delivered twice, 2 a job is lost with its worker, 3 an answer is not in the journal. */
+/* A fault that the suite plants, to check that its tests detect it: 0 none, 1 an answer is
+ * delivered twice, 2 a job is lost with its worker, 3 an answer is not in the journal. */
 extern int guard_jobs_planted;
 
 #endif

@@ -106,8 +106,8 @@ out:
     return status;
 }
 
-/* Whether a whole record begins anywhere after an offset: then what is broken there is not the
- * end of the last write. */
+/* Whether a whole record begins anywhere after an offset: then the damage is not the end of the
+ * last write. */
 static tol_status find_record(struct guard_journal *j, uint64_t from, uint64_t size, bool *found) {
     tol_status status = TOL_OK;
     unsigned char head[4096];
@@ -159,7 +159,7 @@ static tol_status read_all(struct guard_journal *j, uint64_t size,
               "the journal %s is damaged at byte %llu, and whole records follow; which the death "
               "of a guard cannot cause",
               j->path, (unsigned long long)j->end);
-    /* What a guard began before it died begins as a record does. */
+    /* A record that a guard began before it died has the beginning of a valid one. */
     if (j->end == 0) {
         unsigned char begin[4];
         size_t got = 0;
@@ -176,7 +176,7 @@ out:
 
 /* ---- the journal ---- */
 
-/* A guard that was killed between fork and exec leaves a child that has the lock for a moment. */
+/* A guard that was killed between fork and exec leaves a child that holds the lock for a moment. */
 static bool lock(int file) {
     enum { TRIES = 25, PAUSE_US = 20000 };
     for (int i = 0; i < TRIES; i++) {

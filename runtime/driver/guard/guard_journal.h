@@ -39,10 +39,8 @@ struct guard_record {
 
 struct guard_journal;
 
-/*
- * Opens a journal, or makes it, and calls visit for each of its records but the first; the bytes
- * are valid during the call. A failure of visit is passed on. Else fails as tol_guard_open.
- */
+/* Opens a journal, or creates it, and calls visit for each of its records but the first; the bytes
+ * are valid during the call. A failure of visit is passed on. Otherwise fails as tol_guard_open. */
 tol_status guard_journal_open(const char *path, bool is_synced,
                               tol_status (*visit)(void *user, const struct guard_record *record),
                               void *user, struct guard_journal **journal);
@@ -50,7 +48,7 @@ tol_status guard_journal_open(const char *path, bool is_synced,
 /* NULL is a no-op. */
 void guard_journal_close(struct guard_journal *journal);
 
-/* Appends a record, all of it or nothing. TOL_UNWRITABLE: it cannot grow, and will not from now on;
+/* Appends a record completely or not at all. TOL_UNWRITABLE: the file cannot grow, now or later;
  * the message says why. */
 tol_status guard_journal_add(struct guard_journal *journal, const struct guard_record *record);
 

@@ -1,7 +1,7 @@
 /*
  * Many jobs on eight devices whose workers fail in every way, under a guard that is killed too.
  *
- * The oracle is apart from the guard: answers go to a file that nobody but `deliver` appends to,
+ * The oracle is apart from the guard: answers go to a file that only `deliver` appends to,
  * workers log what they begin and end, and hold a lock while they have a job. At the end each job
  * must have one answer, the right one, and no two workers may ever have had a job at once.
  *

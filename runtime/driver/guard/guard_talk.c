@@ -47,7 +47,8 @@ static void take_fault(struct tol_guard *g, struct guard_device *d,
     }
 }
 
-/* A worker that was killed may have answered before: that is taken, and moves nothing. */
+/* A worker that was killed may have answered before: its answer counts, and causes no
+ * transition. */
 static void take_frame(struct tol_guard *g, struct guard_device *d,
                        const struct guard_frame *frame) {
     char why[120];
@@ -113,7 +114,7 @@ void guard_device_read(struct tol_guard *g, struct guard_device *d) {
     if (d->input.is_over && d->child.out >= 0) {
         close(d->child.out);
         d->child.out = -1;
-        /* A process that ends closes it too, a moment before it is dead. */
+        /* A process that ends closes it too, shortly before it is dead. */
         if (d->state == GUARD_STARTING || d->state == GUARD_READY || d->state == GUARD_BUSY) {
             guard_device_set_late(d, SILENT_MS, "it closed its output and did not end");
         }

@@ -168,7 +168,7 @@ Test(guard, a_worker_that_fails_loses_its_job_to_another_and_comes_back) {
         /* What was answered first is not begun again; the next one may have been lost instead. */
         const bool is_answered_first =
             strcmp(failures[i].how, "twice") == 0 || strcmp(failures[i].how, "after") == 0;
-        /* A second worker could do all the rest meanwhile; then nobody would see the failure. */
+        /* A second worker could do all the rest meanwhile, and the failure would go unnoticed. */
         if (is_answered_first) options.device_count = 1;
         if (failures[i].job_ms > 0) options.job_ms = failures[i].job_ms;
         if (failures[i].beat_ms > 0) options.beat_ms = failures[i].beat_ms;

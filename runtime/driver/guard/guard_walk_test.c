@@ -1,8 +1,8 @@
 /*
- * Every row of the table of states, gone through by real processes.
+ * Every row of the table of states, caused by real processes.
  *
- * Device a is a worker that answers after a while. Device b is what a row needs, a few lines of
- * shell. The row's count must be higher afterwards; at the end no row is without a process.
+ * Device a has a worker that answers after a while. Device b has what a row needs, a few lines of
+ * shell. The count of the row must be higher afterwards; at the end every row must have occurred.
  */
 #include "test/test_device.h"
 

@@ -140,7 +140,7 @@ struct checking {
     struct tol_context *context;
     struct tol_health *health;
     struct marking now;
-    tol_status status;      /* of asking where memory lies: the first that failed ... */
+    tol_status status;      /* of the first failed query for a kind of memory ... */
     bool is_silent;         /* ... after which the driver is not called */
     struct tol_held astray; /* the first that is not on the device */
 };

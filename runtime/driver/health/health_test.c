@@ -1,5 +1,5 @@
 /*
- * Health: where memory lies, what leaks and from where, and errors that nobody has met yet.
+ * Health: the kind of memory, leaks and their call sites, and errors that no call has returned yet.
  */
 #include "test/test_device.h"
 
@@ -238,7 +238,7 @@ Test(health, an_error_that_nobody_has_met_is_found, .timeout = 60) {
     } while (!health.is_lost);
     cr_assert(!health.is_healthy && health.error == CUDA_ERROR_ILLEGAL_ADDRESS, "%d", health.error);
     cr_assert(strstr(health.complaint, "ILLEGAL_ADDRESS") != NULL, "%s", health.complaint);
-    cr_assert(health.held[TOL_HELD_BUFFER].count == 1, "what lives is known without the driver");
+    cr_assert(health.held[TOL_HELD_BUFFER].count == 1, "live objects are known without the driver");
     cr_assert(health.astray == 0, "what is unknown is not reported as wrong");
     health = check(NULL);
     cr_assert(health.is_lost && health.error == CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -1,5 +1,5 @@
 /*
- * Links, by NVML's stand-in, and the peak of a PCI Express link against figures worked out by hand.
+ * Links, by NVML's stand-in, and the peak of a PCI Express link against figures calculated by hand.
  */
 #include "test/test_device.h"
 #include "tollens/links.h"
@@ -12,7 +12,7 @@
 
 TestSuite(links, .fini = test_end);
 
-/* What NVML's stand-in beside this program says these words of. */
+/* The links that NVML's stand-in beside this program reports for these words. */
 static struct tol_links stand_in(const char *words) {
     char path[4096] = "", all[400];
     struct tol_links links;
@@ -40,7 +40,7 @@ Test(links, numbers_are_told_as_they_are) {
     cr_assert(links.nvlink_sent_kib == 123456789012 && links.nvlink_received_kib == 7);
 }
 
-/* The stand-in has link 16, the ninth, at a speed of its own. */
+/* The stand-in has link 16, the ninth, at a different speed. */
 Test(links, speeds_of_each_link_are_added) {
     struct tol_links links =
         stand_in("nvlinks=9 nvlink_version=6 nvlink_mbps=1 each_mbps=26562 last_mbps=20000");

@@ -42,7 +42,7 @@ struct process {
 static const unsigned long long NOT_AVAILABLE = ~0ull;
 
 static struct {
-    char reason[200]; /* why there is none; "" where there is */
+    char reason[200]; /* why there is none; "": there is */
     void *library;
     int (*init)(void);
     int (*by_address)(const char *pci_bus_id, device_handle *device);
@@ -101,7 +101,7 @@ static void ask_memory(device_handle device, struct tol_nvml *answer) {
     }
 }
 
-/* The list may grow between asking how long it is and asking for it. */
+/* The list may grow between the queries of its length and of its entries. */
 static int64_t ask_process(device_handle device) {
     const unsigned own = (unsigned)getpid();
     struct process *list = NULL;

@@ -1,5 +1,5 @@
 /*
- * What NVML says, by a stand-in for it everywhere, and by the vendor's where there is a GPU.
+ * What NVML reports: a stand-in for it everywhere, and the vendor's library if there is a GPU.
  */
 #include "test/test_device.h"
 
@@ -12,7 +12,7 @@
 
 TestSuite(nvml, .fini = test_end);
 
-/* NVML's stand-in beside this program, which says these words of the tests' device. */
+/* NVML's stand-in beside this program, which reports these words for the tests' device. */
 static struct tol_health_device stand_in(const char *words) {
     char path[4096] = "", all[400];
     struct tol_health health = {0};
@@ -91,8 +91,8 @@ Test(nvml, a_library_that_is_another_says_so) {
 
 /* ---- the vendor's ---- */
 
-/* What NVML and the driver tell at one moment: NVML is asked before and after, and the two must be
- * alike, since other processes of the device come and go. */
+/* What NVML and the driver report at one moment: NVML is queried before and after, and the two must
+ * be alike, since other processes of the device come and go. */
 static struct tol_health ask_at_rest(void) {
     enum { TRIES = 200, PAUSE_US = 20000 };
     struct tol_health before = {0}, now = {0};

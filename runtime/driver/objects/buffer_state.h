@@ -11,7 +11,7 @@
 struct tol_buffer {
     struct tol_life life;
     struct tol_holder holder;
-    const void *site; /* who made it */
+    const void *site; /* the call that created it */
     struct tol_context *context;
     CUdeviceptr address;
     size_t bytes;

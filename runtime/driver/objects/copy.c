@@ -112,7 +112,7 @@ out:
     return status;
 }
 
-/* Takes a staging block that is free and large enough, but not wastefully large; makes one if there
+/* Takes a free staging block that is large enough, but not wastefully large; creates one if there
  * is none. */
 static tol_status take_staging(struct tol_context *context, size_t bytes,
                                struct tol_staging **result) {

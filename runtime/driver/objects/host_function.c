@@ -13,7 +13,7 @@
 
 static void run(struct tol_host_call *call) {
     char reason[TOL_REASON_BYTES] = "", message[TOL_OUTCOME_BYTES];
-    /* A driver may run it on a thread that waits, whose context is then no business of the call. */
+    /* The driver may run it on a waiting thread; the call must not change that thread's context. */
     uint64_t bound = tol_bound_context;
     tol_bound_context = 0;
     tol_inside_host_function = true;

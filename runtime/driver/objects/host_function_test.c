@@ -1,5 +1,6 @@
 /*
- * Host functions: in order, with a status that reaches whoever waits, and without CUDA in them.
+ * Host functions: in order, with a status that reaches the waiting thread, and without CUDA calls
+ * in them.
  */
 #include "test/test_device.h"
 

@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-/* Maps whole pages for a number of bytes, each touched by the calling thread, so that they are
- * there, and near it; where the system is another than Linux, zeroed memory. NULL: there is none.
- * The caller unmaps it. */
+/* Maps whole pages for a number of bytes. The calling thread touches each page, so that they exist,
+ * near the thread. On systems other than Linux: zeroed memory. NULL: there is none. The caller
+ * unmaps it. */
 void *tol_huge_map(size_t bytes);
 void tol_huge_unmap(void *begin, size_t bytes);
 

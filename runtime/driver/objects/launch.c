@@ -48,7 +48,7 @@ static bool shape_fits(const struct tol_kernel *kernel, const struct tol_launch_
     const struct tol_device *device = &kernel->context->device;
     unsigned long long threads =
         (unsigned long long)shape->block_x * shape->block_y * (unsigned long long)shape->block_z;
-    /* One comparison refuses both zero and too much: zero minus one is the largest number. */
+    /* One comparison rejects both zero and too much: zero minus one is the largest number. */
     return shape->grid_x - 1 < (unsigned)device->grid_max[0] &&
            shape->grid_y - 1 < (unsigned)device->grid_max[1] &&
            shape->grid_z - 1 < (unsigned)device->grid_max[2] &&
@@ -78,8 +78,8 @@ TOL_COLD static tol_status refuse_shape(const struct tol_kernel *kernel,
         atomic_load(&kernel->shared_dynamic_bytes_max));
 }
 
-/* Two at a time, in place: the sizes are few, and a library's comparison of memory takes longer
- * than all the rest of a launch. */
+/* Compares two at a time, in place: the sizes are few, and memcmp takes longer than the rest of a
+ * launch. */
 static bool arguments_fit(const struct tol_kernel *kernel, const struct tol_arguments *arguments) {
     const int count = kernel->parameter_count;
     if (count < 0) return true;

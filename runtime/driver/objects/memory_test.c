@@ -1,5 +1,5 @@
 /*
- * Buffers: bytes come back as they went, and nothing outside a buffer is ever touched.
+ * Buffers: bytes are read back as they were written, and nothing outside a buffer is accessed.
  */
 #include "test/test_device.h"
 

@@ -148,7 +148,7 @@ static tol_status compile(struct tol_module *module) {
             context, __FILE__, __LINE__, "cuModuleLoadDataEx", (int)result,
             "loading a module image of %zu bytes for compute capability %d.%d", module->image_bytes,
             context->device.compute_capability / 10, context->device.compute_capability % 10);
-        /* Behind the driver's own log, which the message may have by now. */
+        /* After the driver's own log, which the message may have by now. */
         if (errors[0] != '\0') tol_message_add("; the JIT's log:\n%s", errors);
     }
     return status;
@@ -174,8 +174,8 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
     pthread_mutex_unlock(&context->lock);
 
     if (loaded == NULL) {
-        /* The JIT may take seconds, so it runs without the lock; when another thread has loaded the
-         * same image meanwhile, its module is taken and this one given up. */
+        /* The JIT may take seconds, so it runs without the lock. If another thread has loaded the
+         * same image meanwhile, its module is used and this one unloaded. */
         TOL_TRY(compile(module));
         pthread_mutex_lock(&context->lock);
         loaded = find_loaded(module);
@@ -216,7 +216,7 @@ void tol_module_destroy(struct tol_module *module) {
     TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
     if (last) {
-        /* Of a poisoned context nothing runs any more, and everything may be taken down. */
+        /* In a poisoned context no work runs any more, and everything may be unloaded. */
         if (tol_context_is_idle(context, false)) {
             if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
             context->functions->cuModuleUnload(module->handle);
@@ -230,7 +230,7 @@ const char *tol_module_log(const struct tol_module *module) {
     return module->log;
 }
 
-/* Reads the sizes of the kernel's parameters, where the driver can tell. Past the last one it
+/* Reads the sizes of the kernel's parameters, if the driver reports them. Past the last one it
  * answers CUDA_ERROR_INVALID_VALUE. */
 static int read_parameters(struct tol_context *context, CUfunction function, unsigned *sizes,
                            int sizes_max, unsigned *total) {
@@ -306,7 +306,7 @@ static struct tol_kernel *find_kernel(_Atomic(struct tol_kernel *) *bucket, cons
     return kernel;
 }
 
-/* Not lost even where the lock is missing on purpose: then there are two of one name. */
+/* Not lost even if the lock is missing on purpose: then two entries have one name. */
 static void add_kernel(_Atomic(struct tol_kernel *) *bucket, struct tol_kernel *kernel) {
     kernel->next = atomic_load_explicit(bucket, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(bucket, &kernel->next, kernel,
@@ -320,8 +320,8 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
     tol_status status = TOL_OK;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_module_kernel: an argument is NULL");
-    /* The driver calls an empty name an invalid value; to a caller it is one more that is not
-     * there. */
+    /* The driver reports an empty name as an invalid value; for a caller it is a name that does not
+     * exist. */
     TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "the name of the kernel is empty");
     _Atomic(struct tol_kernel *) *bucket =
         &module->buckets[hash_bytes(name, strlen(name)) % TOL_MODULE_BUCKETS];

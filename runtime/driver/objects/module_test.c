@@ -59,7 +59,7 @@ Test(module, what_is_no_module_is_refused_with_the_jits_words) {
         MUST_FAIL(tol_module_load(test_context(), bad[i], strlen(bad[i]), NULL, &module),
                   TOL_INVALID_MODULE, "JIT's log");
         cr_assert(module == NULL);
-        /* Behind its heading, whatever else the driver logged. */
+        /* After its heading, whatever else the driver logged. */
         const char *heading = "the JIT's log:\n", *log = strstr(tol_message(), heading);
         cr_assert(log != NULL && log[strlen(heading)] != '\0' && log[strlen(heading)] != ';', "%s",
                   tol_message());

@@ -29,7 +29,8 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
                                    .site = pinned->site});
 }
 
-/* Memory of huge pages that the driver has registered. false: there is none, nothing is left. */
+/* Memory of huge pages that the driver has registered. false: there is none, and nothing is
+ * kept. */
 static bool map_huge(struct tol_context *context, struct tol_pinned *pinned, size_t bytes,
                      CUresult *answer) {
     if (!tol_driver_has(context->driver, TOL_FEATURE_SHARING)) return false;

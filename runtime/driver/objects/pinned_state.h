@@ -19,7 +19,7 @@ struct tol_copy_use {
 struct tol_pinned {
     struct tol_life life;
     struct tol_holder holder;
-    const void *site; /* who made it */
+    const void *site; /* the call that created it */
     struct tol_context *context;
     void *data;
     size_t bytes;

@@ -21,7 +21,7 @@ enum block_event { IN_BEGIN, IN_END, WORK_BEGIN, WORK_END, OUT_BEGIN, OUT_END, B
 
 struct slot {
     struct tol_pinned *there, *back;
-    struct tol_buffer *input, *output; /* the same where the input comes back */
+    struct tol_buffer *input, *output; /* the same if the work is in place */
     struct tol_event *events[BLOCK_EVENTS];
     unsigned long long index;
     bool is_used, is_timed; /* a block is on its way; one was */
@@ -30,7 +30,7 @@ struct slot {
 struct tol_pipeline {
     struct tol_context *context;
     struct tol_pipeline_options options;
-    struct tol_stream *in, *work, *out; /* all one where it is serial */
+    struct tol_stream *in, *work, *out; /* all the same if it is serial */
     struct tol_event *origin;
     struct slot *slots;
 };
@@ -115,7 +115,7 @@ void tol_pipeline_destroy(struct tol_pipeline *pipeline) {
     free(pipeline);
 }
 
-/* Queues the three steps of a block whose input lies in the slot. */
+/* Queues the three steps of a block whose input is in the slot. */
 static tol_status queue(struct tol_pipeline *pipeline, struct slot *slot) {
     tol_status status = TOL_OK;
     const struct tol_pipeline_options *options = &pipeline->options;
@@ -157,8 +157,8 @@ out:
     return status;
 }
 
-/* After a failure: waits for what is on its way and forgets it. Its slots are the next run's, and
- * what works on one has nothing to do with the copy that would wait for it. */
+/* After a failure: waits for work in flight and forgets it. The next run uses the same slots, whose
+ * events must not refer to earlier work. */
 static void settle(struct tol_pipeline *pipeline) {
     struct tol_stream *const streams[] = {pipeline->in, pipeline->work, pipeline->out};
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);

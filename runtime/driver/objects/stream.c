@@ -40,9 +40,9 @@ out:
     return status;
 }
 
-/* Whether the legacy default stream waits for it. Asking a captured stream for its flags would
- * break the capture, and so would a query of the legacy stream on its account. So a captured
- * stream counts as one that it does not wait for. */
+/* Whether the legacy default stream waits for it. Querying the flags of a captured stream would
+ * break the capture, and so would a query of the legacy stream. So a captured stream counts as one
+ * that it does not wait for. */
 static tol_status is_blocking(struct tol_context *context, CUstream handle, bool *result) {
     tol_status status = TOL_OK;
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -88,7 +88,7 @@ void tol_stream_pool_destroy(struct tol_stream_pool *pool) {
     free(pool);
 }
 
-/* Takes an entry of a priority: an idle one, or none where another may be made, or any. The caller
+/* Takes an entry of a priority: an idle one; or none, if another may be created; or any. The caller
  * holds the lock. */
 static struct entry *take_held(struct tol_stream_pool *pool, int priority, unsigned *made) {
     struct entry *busy = NULL;

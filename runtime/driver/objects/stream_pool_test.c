@@ -1,5 +1,5 @@
 /*
- * Pools of streams: one taker a stream, orders that fork and join, a stream for each thread.
+ * Pools of streams: one borrower per stream, the orders of fork and join, one stream per thread.
  */
 #include "test/test_device.h"
 
@@ -123,7 +123,7 @@ Test(stream_pool, has_a_stream_for_each_thread_until_it_ends) {
         void *trouble = NULL;
         pthread_join(threads[i], &trouble);
         cr_assert(trouble == NULL, "thread %d: %s", i, (char *)trouble);
-        cr_assert(own[i] != mine, "thread %d has the stream of another that lives", i);
+        cr_assert(own[i] != mine, "thread %d has the stream of another live thread", i);
     }
     MUST(tol_stream_pool_stats(pool, &stats));
     cr_assert(stats.threads == 1 && stats.lent == 1, "%u threads, %u lent", stats.threads,

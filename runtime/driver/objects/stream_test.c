@@ -1,5 +1,5 @@
 /*
- * Streams: flags and priorities as asked, and no wait without an end.
+ * Streams: the requested flags and priorities, and no wait without an end.
  */
 #include "test/test_device.h"
 
@@ -49,7 +49,7 @@ Test(stream, an_empty_one_is_done) {
 }
 
 /* A kernel that spins until the host says stop: the wait ends at its deadline with a status that
- * names stream and kernel; after the stop everything goes on (D-18). */
+ * names stream and kernel; after the stop everything works again (D-18). */
 Test(stream, a_wait_ends_at_its_deadline, .timeout = 60) {
     struct tol_kernel *spin = test_kernel("spin");
     struct tol_stream *stream = NULL;

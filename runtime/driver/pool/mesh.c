@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* A pass gives at least this share of what is held, so that many allocations need few passes. */
+/* A pass frees at least this share of the held bytes, so that many allocations need few passes. */
 enum { LEAST_SHARE = 16 };
 
 static enum tol_span_state state_of(const struct tol_span *span) {
@@ -84,7 +84,7 @@ bool tol_mesh_touches(const struct tol_pool *pool, uint64_t begin, uint64_t byte
     return false;
 }
 
-/* Blocks the first part of a hole that is on a shared page; NULL: it is on none. */
+/* Blocks the first part of a hole that is on a shared page; NULL: no part is. */
 static struct tol_span *block_first(struct tol_pool *pool, struct tol_span *hole, uint64_t streams,
                                     uint64_t ticket) {
     struct tol_pages *pages = &pool->pages;
@@ -115,7 +115,7 @@ void tol_mesh_block(struct tol_pool *pool, struct tol_span *from, uint64_t end, 
     }
 }
 
-/* Gives one shared handle back, and its pages' addresses. */
+/* Releases one shared handle, and frees the addresses of its pages. */
 static void release(struct tol_pool *pool, struct tol_page_handle *handle) {
     struct tol_pages *pages = &pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;
@@ -127,7 +127,7 @@ static void release(struct tol_pool *pool, struct tol_page_handle *handle) {
         for (struct tol_span *span = share->blocked, *after = NULL; span != NULL; span = after) {
             after = span->bin_after;
             tol_spans_give(&pool->spans, span, 0, 0);
-            /* It was no block's, and a give counts one less. */
+            /* It was not a block's, and a give decrements the count. */
         }
         *share = (struct tol_page_share){0};
     }
@@ -154,7 +154,7 @@ uint64_t tol_mesh_release(struct tol_pool *pool, uint64_t want) {
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
-/* All that a pass may need, so that nothing is missing when pages share already. */
+/* Everything that a pass may need, so that nothing is missing once pages share memory. */
 static tol_status prepare(struct tol_pool *pool, struct tol_mesher *m) {
     tol_status status = TOL_OK;
     struct tol_pages *pages = &pool->pages;

@@ -9,7 +9,8 @@
 
 #include "core/deadline.h"
 
-/* The pages that a handle's piece is mapped at: of one over several pages, one; else its list. */
+/* The pages that a handle's piece is mapped at: one for a handle over several pages; otherwise its
+ * list. */
 static uint32_t first_page(const struct tol_page_handle *handle, uint32_t piece) {
     return handle->first + piece;
 }
@@ -23,7 +24,7 @@ static uint32_t target_of(const struct tol_mesh_move *move, uint32_t piece) {
     return move->to[piece] == TOL_MESH_NEW ? move->made[piece] : (uint32_t)move->to[piece];
 }
 
-/* Gives back the new handles of a move that was not made. */
+/* Releases the new handles of a move that was not made. */
 static void unmake(struct tol_mesher *m, const struct tol_mesh_move *move, uint32_t pieces) {
     struct tol_pages *pages = &m->pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;
@@ -117,7 +118,8 @@ out:
     return status;
 }
 
-/* Maps a handle's memory where it was. What still is mapped there refuses, which does no harm. */
+/* Maps a handle's memory at its earlier address. If it is still mapped there, the call fails, which
+ * does no harm. */
 static void put_back(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {
@@ -174,7 +176,7 @@ out:
     return status;
 }
 
-/* A page is one more of those that share a handle. */
+/* Adds a page to those that share a handle. */
 static void share(struct tol_pages *pages, struct tol_page_handle *target, uint32_t page) {
     if (!target->is_shared) {
         target->is_shared = true;
@@ -185,7 +187,7 @@ static void share(struct tol_pages *pages, struct tol_page_handle *target, uint3
     pages->shares[target->first].next = page + 1;
 }
 
-/* Nothing fails from here on: the tables say what the driver has done. */
+/* From here on nothing can fail: the tables record what the driver has done. */
 static void note_move(struct tol_mesher *m, const struct tol_mesh_move *move) {
     struct tol_pages *pages = &m->pool->pages;
     struct tol_page_handle *handle = &pages->handles[move->handle];
@@ -214,7 +216,7 @@ static void note_move(struct tol_mesher *m, const struct tol_mesh_move *move) {
     if (handle->is_shared) pages->shared_count--;
 }
 
-/* What has been copied away is another's secret still. */
+/* The bytes that were copied away may still be secret. */
 static void wipe(struct tol_mesher *m, const struct tol_page_handle *handle) {
     struct tol_pages *pages = &m->pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;

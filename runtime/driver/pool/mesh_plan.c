@@ -6,14 +6,13 @@
 
 #include <stdlib.h>
 
-/* Partners looked at for a page, and in a run: some 0.2 s. And the share from which on a large
+/* The most partners examined per page, and per run: some 0.2 s. And the share from which on a large
  * handle is too full to be cut. */
 enum { TRIES = 1024, LOOKS = 1 << 24 };
 static const double FULL = 0.97;
 
-/* A match is good where the page is full by this share afterwards. Poor ones are made only where
- * there are no better ones left, and only a few at a time, since each good one later is worth more:
- * on a comb in steps of two pages it gives 0.98 of the memory instead of 0.94. */
+/* A match is good if the page is full by this share afterwards. Poor ones are made only if no
+ * better ones are left, and only a few at a time, because each later good one frees more. */
 static const double GOOD[] = {0.97, 0.9, 0.75, 0};
 enum { GOOD_COUNT = sizeof GOOD / sizeof GOOD[0], AT_ONCE = 32 };
 
@@ -124,8 +123,8 @@ static bool meet(const uint64_t *a, const uint64_t *b, size_t words) {
     return false;
 }
 
-/* The fullest single page, but for one, that a page's bytes do not meet, and that is full by least
- * granules with them. */
+/* The fullest single page, except for one, that has no byte in common with a page and is full by
+ * least granules with it. */
 static struct tol_mesh_frame *partner_of(struct tol_mesh_plan *plan,
                                          const struct tol_mesh_slot *slot,
                                          const struct tol_mesh_frame *but, uint32_t least) {
@@ -144,7 +143,7 @@ static struct tol_mesh_frame *partner_of(struct tol_mesh_plan *plan,
     return NULL;
 }
 
-/* The bytes of a slot are the frame's too from now on. */
+/* Adds the bytes of a slot to the frame. */
 static void join(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
                  const struct tol_mesh_slot *slot) {
     unlist(plan, frame);
@@ -170,7 +169,7 @@ static void leave(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
 struct run {
     struct tol_mesh_plan *plan;
     uint64_t want, room, gained;
-    uint32_t least; /* granules that are used of a page after a match */
+    uint32_t least; /* used granules of a page after a match */
     tol_mesh_mover *mover;
     void *user;
     bool stopped;
@@ -223,7 +222,7 @@ static bool mesh_singles(struct run *run, unsigned most) {
     return made > 0;
 }
 
-/* Undoes what the choice of partners has noted for a handle that is not moved after all. */
+/* Undoes the choice of partners for a handle that is not moved after all. */
 static void part_again(struct run *run, const struct tol_mesh_frame *frame,
                        struct tol_mesh_frame **partners) {
     for (const struct tol_mesh_slot *slot = frame->slots; slot != NULL; slot = slot->next) {
@@ -231,7 +230,7 @@ static void part_again(struct run *run, const struct tol_mesh_frame *frame,
     }
 }
 
-/* New frames for the pages that got handles of their own. */
+/* New frames for the pages that got separate handles. */
 static void list_made(struct run *run, struct tol_mesh_frame *frame,
                       const struct tol_mesh_move *move) {
     struct tol_mesh_slot *slot = frame->slots;
@@ -251,7 +250,7 @@ static void list_made(struct run *run, struct tol_mesh_frame *frame,
     }
 }
 
-/* Which of a handle's pages go where; how many need a new handle. */
+/* Chooses the target of each page of a handle, and counts those that need a new handle. */
 static uint64_t choose(struct run *run, const struct tol_mesh_frame *frame,
                        struct tol_mesh_move *move, struct tol_mesh_frame **partners) {
     uint64_t fresh = 0;
@@ -268,14 +267,14 @@ static uint64_t choose(struct run *run, const struct tol_mesh_frame *frame,
     return fresh;
 }
 
-/* Whether it is worth looking for partners: some pages of a handle find one, but not most. */
+/* Whether a search for partners is worthwhile: some pages of a handle find one, but not most. */
 static bool may_be_cut(const struct run *run, const struct tol_mesh_frame *frame) {
     uint64_t slots = 0;
     for (const struct tol_mesh_slot *slot = frame->slots; slot != NULL; slot = slot->next) slots++;
     return !frame->gone && slots <= 2 * run->room + 2;
 }
 
-/* Cuts a handle over several pages, where there is room. */
+/* Cuts a handle of several pages, if memory allows. */
 static bool cut(struct run *run, struct tol_mesh_frame *frame) {
     const uint32_t pages = frame->pages;
     struct tol_mesh_move move = {.handle = frame->handle, .pages = pages};
@@ -332,7 +331,7 @@ uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
         if (f->pages > 1 && share < FULL) frames[large++] = f;
     }
     qsort((void *)frames, large, sizeof(struct tol_mesh_frame *), by_size);
-    /* Until there is room for the largest, so that it is not left when all else is used up. */
+    /* Until the largest handle fits, so that it does not remain when all other memory is used. */
     if (large > 0 && run.want <= frames[0]->pages) run.want = frames[0]->pages + 1;
     for (int good = 0; good < GOOD_COUNT && !is_over(&run);) {
         run.least = (uint32_t)(GOOD[good] * plan->granules);

@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a page's bytes go: a handle's number, or nowhere since there are none, or a new handle. */
+/* The target of a page's bytes: a handle's number, none because the page has no bytes, or a new
+ * handle. */
 enum { TOL_MESH_NOWHERE = -1, TOL_MESH_NEW = -2 };
 
 enum { TOL_MESH_LEVELS = 64 };
@@ -44,17 +45,17 @@ struct tol_mesh_frame {
     struct tol_mesh_frame *after;         /* the one entered before it */
 };
 
-/* All bytes of a handle go elsewhere, and it is released. Arrays have an entry for each of its
- * pages. */
+/* All bytes of a handle move elsewhere, and it is released. Arrays have one entry per page. */
 struct tol_mesh_move {
     uint32_t handle, pages;
     int64_t *to;
     const uint64_t **bits; /* what is to be copied */
     uint32_t *blocks;
-    uint32_t *made; /* of those that got a new handle: which, set by the one who makes it */
+    uint32_t *made; /* the new handles of pages, set by the callback that creates them */
 };
 
-/* How a move ended: it was made; not now, and nothing has changed; or never mind the others. */
+/* The result of a move: made; not possible now, and nothing has changed; or stop, without further
+ * moves. */
 enum tol_mesh_result { TOL_MESH_DONE, TOL_MESH_SKIPPED, TOL_MESH_STOP };
 
 typedef enum tol_mesh_result tol_mesh_mover(void *user, struct tol_mesh_move *move);
@@ -81,9 +82,9 @@ struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handl
 bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint32_t page,
                   uint32_t begin, uint32_t granules);
 
-/* Plans moves until want pages would be free or there are no more, and calls mover for each, which
- * may be NULL. room is how many pages may be taken beyond those that are held. How many pages came
- * free. */
+/* Plans moves until want pages would be free or no move is left, and calls mover, which may be
+ * NULL, for each. room is the number of pages that may be created beyond the held ones. Returns the
+ * number of freed pages. */
 uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
                       tol_mesh_mover *mover, void *user);
 

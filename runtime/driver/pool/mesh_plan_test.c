@@ -1,5 +1,5 @@
 /*
- * The plan alone: what it finds, what it has no room for, and that its moves add up.
+ * The plan alone: what it finds, what it has no memory for, and that its moves add up.
  */
 #include "mesh_plan.h"
 

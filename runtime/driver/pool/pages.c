@@ -36,8 +36,8 @@ out:
     return status;
 }
 
-/* Of the pages that share a handle each has a mapping of its own. false: nothing was unmapped. What
- * the driver will not unmap of the others, asked twice, stays where it is for good. */
+/* Each page that shares a handle has a separate mapping. false: nothing was unmapped. If the driver
+ * fails to unmap one of the others twice, that one stays mapped for good. */
 static bool unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {
@@ -117,8 +117,8 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
     for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
 }
 
-/* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
- * else could be mapped there. */
+/* Undoes a mapping. false: the driver failed, so it is still mapped, and nothing else can be mapped
+ * there. */
 static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
     assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
     if (!unmap(pages, handle)) return false;
@@ -212,7 +212,7 @@ out:
     return status;
 }
 
-/* Whether count pages from first on have no memory and lie before limit. */
+/* Whether count pages from first on have no memory and are before limit. */
 static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t count,
                      uint64_t limit) {
     if (first + count > limit) return false;
@@ -222,8 +222,8 @@ static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t cou
     return true;
 }
 
-/* The pages of the handle that the first of some pages without memory gets for a block that ends
- * at an address: as many as are the block's alone. */
+/* The number of pages of the handle for the first of some pages without memory, for a block that
+ * ends at an address: those that the block alone uses. */
 static uint32_t join(const struct tol_pages *pages, uint32_t first, uint64_t block_end,
                      uint32_t most) {
     const uint32_t after = page_of(pages, block_end);
@@ -298,7 +298,7 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
         made_first = made_end = 0;
     }
 out:
-    /* What was mapped and opened before stays: it is memory like any other. What the driver will
+    /* Memory that was mapped and opened before stays, as usable memory. Memory that the driver does
      * not unmap stays closed. */
     while (status != TOL_OK && made_first < made_end) {
         struct tol_page_handle *handle = &pages->handles[pages->table[made_first] - 1];
@@ -356,7 +356,7 @@ uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end
     uint64_t released = 0;
     const struct tol_page_gap range = tol_pages_between(pages, begin, end);
     const uint32_t first = range.first, after = range.first + range.pages;
-    /* From after, so that a range in use stays dense at its beginning. */
+    /* From the end, so that a range in use stays dense at its beginning. */
     for (uint32_t page = after; page > first && released < want;) {
         uint32_t place = pages->table[--page];
         if (place == 0) continue;

@@ -72,10 +72,10 @@ struct tol_page_cost {
 };
 struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes);
 
-/* How memory is taken: a handle covers run pages if that many before limit have no memory, or as
- * many more as the block lacks side by side, up to joined pages; else, or where run is 0, step
- * aligned pages if none of them has memory; else one page, or up to joined pages that are entirely
- * the block's. */
+/* How memory is created: a handle covers run pages, if that many before limit have no memory, or as
+ * many more as the block lacks side by side, up to joined pages; otherwise, or if run is 0, step
+ * aligned pages if none of them has memory; otherwise one page, or up to joined pages that the
+ * block alone uses. */
 struct tol_page_growth {
     uint32_t run, step, joined;
     uint64_t limit;

@@ -37,7 +37,7 @@ struct tol_span *tol_magazine_unpark(struct tol_magazine *magazine, uint64_t byt
     return NULL;
 }
 
-/* An empty place: of the stream, or else any; changing its stream takes the context's lock. */
+/* An empty place: of the stream, or any; changing its stream takes the context's lock. */
 static struct tol_parked *find_place(struct tol_magazine *magazine, struct tol_stream *stream) {
     struct tol_parked *place = NULL;
     for (int i = 0; i < TOL_PARKED; i++) {

@@ -1,5 +1,6 @@
 /*
- * Freed blocks that wait for their thread's next allocation: who gets them, and who does not.
+ * Freed blocks that wait for their thread's next allocation: which allocations get them, and which
+ * do not.
  */
 #include "pool_state.h"
 #include "test/test_device.h"

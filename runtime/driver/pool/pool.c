@@ -41,7 +41,7 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
         .park_bytes = 64 * MIB,
         .time_one_in = 64,
     };
-    /* A small device is not filled by the first handles. */
+    /* The first handles must not fill a small device. */
     while (options->first_bytes > options->page_bytes &&
            options->first_bytes * options->first_count > memory / 8) {
         options->first_bytes /= 2;
@@ -81,7 +81,7 @@ static size_t round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Makes the sizes what the driver can do; refuses what means nothing. */
+/* Rounds the sizes to what the driver supports; rejects meaningless options. */
 static tol_status settle(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_pool_options *o = &pool->options;
@@ -282,8 +282,8 @@ void tol_pool_destroy(struct tol_pool *pool) {
     struct tol_context *context = pool->context;
     tol_context_drop_holder(context, &pool->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
-    /* What the program has queued on freed blocks, and the wiping of them, must not meet addresses
-     * without memory. */
+    /* Work that the program has queued on freed blocks, and the wiping of them, must not meet
+     * addresses without memory. */
     if (tol_tickets_wait(&pool->tickets, ~(uint64_t)0, pool->tickets.now) != TOL_OK) {
         (void)tol_context_synchronize(context, TOL_DEADLINE_MS);
     }

@@ -83,7 +83,7 @@ struct search {
     uint64_t distance;
 };
 
-/* How far an address is from a block; 0: it lies inside. */
+/* The distance of an address from a block; 0: it is inside. */
 static uint64_t distance_to(const struct tol_pool_live *live, CUdeviceptr address) {
     if (address < live->address) return live->address - address;
     uint64_t offset = address - live->address;

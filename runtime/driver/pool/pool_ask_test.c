@@ -1,6 +1,6 @@
 /*
- * Mistakes of a program with a pool's memory: each is refused, or told with the tag and the places
- * in the program that allocated and freed it.
+ * Mistakes of a program with a pool's memory: each is an error, or is reported with the tag and the
+ * places in the program that allocated and freed it.
  */
 #include "test/test_device.h"
 

@@ -26,7 +26,8 @@ static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_s
     TOL_CONTEXT_CU(pool->context, cuMemAllocFromPoolAsync,
                    (&address, bytes, pool->driver_pool, stream != NULL ? stream->handle : NULL),
                    "allocating %zu bytes from the driver's pool", bytes);
-    /* The host's blocks may be used by any stream, ours, which do not wait for the legacy one. */
+    /* A block for the host may be used by any stream, including ours, which do not wait for the
+     * legacy one. */
     if (stream == NULL) TOL_TRY(tol_deadline_wait_legacy(pool->context));
     span->begin = address;
     tol_meter_end(pool, begin);
@@ -54,7 +55,7 @@ static void count(_Atomic(uint64_t) *counter) {
     atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
-/* Under the pool's lock, and with all that can be tried. */
+/* The slow path: under the pool's lock, with all steps of the ladder. */
 static tol_status place(struct tol_pool *pool, const struct tol_pool_label *label,
                         struct tol_stream *stream, struct tol_span **span, bool *is_large) {
     const size_t bytes = label->bytes;
@@ -141,7 +142,7 @@ static struct tol_span *take_own(struct tol_magazine *magazine, size_t bytes,
                : tol_magazine_unpark(magazine, tol_pool_rounded(bytes), stream);
 }
 
-/* Leaves the magazine for the pool, which gets what it has parked. */
+/* Leaves the magazine for the pool, which frees the parked blocks. */
 static void lock_for_place(struct tol_pool *pool, struct tol_magazine *magazine) {
     const bool has_parked =
         atomic_load_explicit(&magazine->parked_bytes, memory_order_relaxed) != 0;
@@ -178,7 +179,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     span = take_own(magazine, bytes, stream);
     is_large = span != NULL && span->owner != NULL;
     if (span != NULL) {
-        /* The generation is already that of the block to come. */
+        /* The generation is already that of the next block. */
         put_label(span, &label);
         uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
         atomic_store_explicit(&span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
@@ -257,7 +258,7 @@ static void end_mark(const struct tol_span *span, struct tol_stream *stream) {
     tol_marks_region_end(tol_span_address(span));
 }
 
-/* is_used: the program has had it, so that there may be something to wipe. */
+/* is_used: the program has used the block, so there may be something to wipe. */
 static tol_status free_block(struct tol_pool *pool, struct tol_block block,
                              struct tol_stream *stream, const void *site, bool is_used) {
     tol_status status = TOL_OK;
@@ -380,7 +381,7 @@ tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const
     }
 out:
     while (status != TOL_OK && made > 0) {
-        /* They must go: what fails for a reason that passes is tried again. */
+        /* They must be freed: a free that fails for a temporary reason is repeated. */
         made--;
         for (int try = 0; try < 2; try++) {
             if (free_block(pool, blocks[made], stream, NULL, false) == TOL_OK) break;

@@ -19,7 +19,7 @@ struct tol_chunk {
     uint64_t bytes;
 };
 
-/* The tightest hole, and of those at hand rather one that nothing has to be waited for. */
+/* The tightest hole, preferring holes that need no wait. */
 static struct tol_span *find_hole(struct tol_pool *pool, uint64_t bytes) {
     struct tol_span *holes[CANDIDATES], *best = NULL;
     size_t count = tol_spans_fitting(&pool->spans, bytes, holes, CANDIDATES);
@@ -37,7 +37,7 @@ static struct tol_span *find_hole(struct tol_pool *pool, uint64_t bytes) {
     return best;
 }
 
-/* The size of the next chunk: the first are larger, and a limit's end is used up. */
+/* The size of the next chunk: the first ones are larger, and the rest of a limit is used up. */
 static uint64_t chunk_bytes(const struct tol_pool *pool, uint64_t bytes) {
     const struct tol_pool_options *options = &pool->options;
     uint64_t size = 2 * options->large_bytes, held = tol_pool_held(pool);

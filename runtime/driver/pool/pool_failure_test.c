@@ -147,7 +147,7 @@ static void end_well(struct scenario *l) {
     }
 }
 
-/* false: it did not come to be. */
+/* false: it was not created. */
 static bool begin(struct scenario *l, struct tol_driver *driver) {
     struct tol_pool_options options;
     if (!passed(l, tol_context_create(driver, 0, &l->context))) return false;

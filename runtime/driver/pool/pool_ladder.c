@@ -33,7 +33,7 @@ bool tol_pool_wait_oldest(struct tol_pool *pool) {
     return tol_tickets_wait(&pool->tickets, streams, oldest->last) == TOL_OK;
 }
 
-/* The bytes that must come free for a block; 0: it has room, or no meshing helps. */
+/* The bytes that must become free for a block; 0: it fits, or meshing does not help. */
 static uint64_t wanted(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     uint64_t need = tol_pool_need(pool, bytes, is_large), room = tol_pool_room(pool);
     return need > room ? need - room : 0;
@@ -72,8 +72,8 @@ static bool ask(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes
     return again;
 }
 
-/* Whether idle memory may be of use to a block when it is the driver's: for meshing, or where the
- * sums say that the block fits, and it does not. */
+/* Whether releasing idle memory may help a block: for meshing, or if the block does not fit
+ * although the sums say so. */
 static bool helps_to_give_back(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     if (pool->is_chunked) return false; /* all of it was */
     const uint64_t need = tol_pool_need(pool, bytes, is_large);

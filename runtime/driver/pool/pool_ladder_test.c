@@ -1,5 +1,5 @@
 /*
- * What happens before memory is said to be out, and the pool without mapped memory.
+ * The steps before an allocation fails, and the pool without mapped memory.
  */
 #include "test/test_device.h"
 

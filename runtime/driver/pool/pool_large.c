@@ -11,13 +11,13 @@
 
 #include <stdlib.h>
 
-/* A kept block may serve one that is smaller by this share at most. */
+/* A kept block may be reused for one that is smaller by at most this share. */
 static const double WASTE_MAX = 0.02;
 
 enum { GUARD_ALIGNMENT = 16 };
 
-/* A kept block for bytes: of those that are close enough, one that nothing has to be waited for, or
- * else the first that can be waited for. The link to it, for taking it out. */
+/* Finds a kept block for bytes: among those close enough in size, one that needs no wait, or else
+ * the first that can be waited for. Returns the link to it, for removal. */
 static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes,
                                     const struct tol_stream *stream) {
     struct tol_large **found = NULL;
@@ -32,13 +32,13 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes,
     return found;
 }
 
-/* Its memory in one go. false: the driver would not, and it is mapped still. */
+/* Unmaps it in one call. false: the driver failed, and it is still mapped. */
 static bool unmap(struct tol_pool *pool, const struct tol_large *large) {
     pool->large_calls++;
     return pool->context->functions->cuMemUnmap(large->span->begin, large->mapped) == CUDA_SUCCESS;
 }
 
-/* false: the driver would not, and unless it must go it stays as it is. */
+/* false: the driver failed, and unless the block must be freed it stays as it is. */
 static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
     const struct tol_driver_table *driver = pool->context->functions;
     if (!pool->is_chunked && !unmap(pool, large) && !must) return false;
@@ -71,7 +71,7 @@ bool tol_pool_disband_large(struct tol_pool *pool, struct tol_large *large) {
 
 uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
     uint64_t released = 0;
-    /* The oldest is the last: the list is turned round, and what stays is turned back. */
+    /* The oldest is the last: the list is reversed, and what remains is reversed again. */
     struct tol_large *oldest = NULL;
     while (pool->kept != NULL) {
         struct tol_large *large = pool->kept;
@@ -143,8 +143,8 @@ out:
     return status;
 }
 
-/* Ends a block that could not be made whole. What was stitched is not given away for that: it is
- * kept, as memory and no block. */
+/* Ends a block that could not be completed. Its stitched memory is kept, as memory without a
+ * block. */
 static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitched) {
     pool->large_held += large->mapped;
     if (large->part_count == 0) {
@@ -175,7 +175,7 @@ static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
     TOL_CHECK(bytes / pool->granularity < UINT32_MAX, TOL_OUT_OF_DEVICE_MEMORY,
               "%llu bytes are more than any device has", (unsigned long long)bytes);
     TOL_TRY(tol_stitch_begin(&stitch, pool, &all, 1, (struct tol_page_gap){0}));
-    /* What would pass the limit is refused before anything is mapped. */
+    /* A block beyond the limit is rejected before anything is mapped. */
     TOL_TRY(tol_pool_charge(pool, bytes - stitch.bytes));
     large = calloc(1, sizeof *large + (stitch.chosen + 1) * sizeof large->parts[0]);
     TOL_CHECK(large != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
@@ -282,7 +282,8 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
     pool->kept = large;
     pool->large_kept += large->mapped;
     pool->is_dense = false;
-    /* One block may be some hundredths of all that is held: it does not wait for a tidying. */
+    /* One block may be some hundredths of the held bytes, so it is released without waiting for a
+     * trim. */
     const uint64_t keep = pool->options.keep_bytes;
     if (keep > 0 && pool->large_kept > keep && !pool->is_chunked) {
         const uint64_t begin = tol_meter_begin(pool);

@@ -1,6 +1,7 @@
 /*
- * Compaction: after a comb, memory that is free in pieces serves large blocks, no byte of a live
- * block has changed, and all comes back. With a driver that refuses its nth call too.
+ * Compaction: after a comb, memory that is free in pieces suffices for large blocks, no byte of a
+ * live block has changed, and everything is released at the end. Also with a driver whose nth call
+ * fails.
  */
 #include "test/test_scenarios.h"
 
@@ -275,7 +276,7 @@ static bool keeps_a_page_less(struct comb *comb, struct tol_block block) {
     return mib == 2 || mib >= 4;
 }
 
-/* Goal: where the second page of a handle is used and nobody's partner, it moves to a new page, and
+/* Goal: if the second page of a handle is used and has no partner, it moves to a new page, and
  * the handle goes. Handles have two pages under a limit of 1 GiB, and a large block takes that. */
 Test(pool_mesh, a_page_without_a_partner_moves_to_a_new_one) {
     static struct comb comb;

@@ -152,7 +152,7 @@ Test(pool_model, pages_that_are_stitched, .timeout = 120) {
     run_model(1, 3000, 24 * MIB, false);
 }
 
-/* Only one thread: while it allocates, nobody queues work. */
+/* Only one thread: while it allocates, no work is queued. */
 Test(pool_model, pages_that_are_compacted, .timeout = 120) {
     run_model(1, 3000, 24 * MIB, true);
 }

@@ -26,7 +26,7 @@ static bool is_better(const struct pool_place *a, const struct pool_place *b) {
     return a->hole->bytes < b->hole->bytes;
 }
 
-/* Whether a block there would have to wait for another stream's work; and whether it can. */
+/* Whether a block there would have to wait for work of another stream, and whether it can. */
 static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint64_t begin,
                         uint64_t bytes, const struct tol_stream *stream, bool *can_wait) {
     if (hole->wait_streams == 0 || begin >= hole->wait_end || begin + bytes <= hole->wait_begin) {
@@ -41,10 +41,9 @@ static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint
     return false;
 }
 
-/* The lowest of the places that need the fewest new pages, at the beginning of a hole. Of a program
- * that takes steps with blocks of varying sizes, each after the other, the first fit leaves larger
- * holes than the tightest one: of traces of three PyTorch programs it holds 1.03, 1.04 and 1.01 of
- * the peak, and the tightest of sixteen holes 1.11, 1.08 and 1.01. */
+/* The lowest of the places that need the fewest new pages, at the beginning of a hole. For programs
+ * whose steps allocate blocks of varying sizes one after the other, first fit leaves larger holes
+ * than the tightest hole does. */
 static struct pool_place choose_lowest(struct tol_pool *pool, uint64_t bytes,
                                        const struct tol_stream *stream) {
     struct tol_span_search search = {0};
@@ -232,7 +231,7 @@ enum { STITCH_SHARE = 500, STITCH_FIRST_NS = 100000000 };
 enum { WAIT_SHARE = 4, WAIT_FIRST_NS = 100000000 };
 
 /* Whether with these additional pages for a block the pool would hold more than this share of the
- * most that was in use, while there are idle ones. */
+ * peak of the bytes in use, while idle pages exist. */
 static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes, uint32_t pages) {
     if (share <= 0 || pool->pages.idle_count == 0) return false;
     const uint64_t now = pool->arena_used + pool->large_held - pool->large_kept + bytes;
@@ -249,7 +248,7 @@ static bool may_remap(const struct tol_pool *pool, uint64_t bytes, uint32_t page
     return pool->stitch_ns <= STITCH_FIRST_NS + (time - pool->begin_ns) / STITCH_SHARE;
 }
 
-/* Waits for work that uses idle pages, if what a place still lacks is worth it. */
+/* Waits for work that uses idle pages, if the missing memory is worth it. */
 static bool wait_for_idle(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
     const uint32_t lacks = tol_pages_cost(&pool->pages, place->begin, bytes).unmapped;
     if (lacks == 0 || !is_beyond(pool, pool->options.wait_above, bytes, lacks)) return false;
@@ -260,7 +259,7 @@ static bool wait_for_idle(struct tol_pool *pool, const struct pool_place *place,
     return has_ended;
 }
 
-/* Maps of what a place lacks what is idle elsewhere. */
+/* Maps idle memory from elsewhere at the pages that a place lacks. */
 static tol_status remap_idle(struct tol_pool *pool, const struct pool_place *place,
                              uint64_t bytes) {
     const uint64_t begin = tol_now_ns(), stitched = pool->stitched, waited = pool->wait_ns;
@@ -275,7 +274,8 @@ static tol_status remap_idle(struct tol_pool *pool, const struct pool_place *pla
     return status;
 }
 
-/* Maps what a place lacks: what is idle elsewhere if need be, and the rest anew. */
+/* Maps memory at the pages that a place lacks: idle memory first if needed, and new memory for the
+ * rest. */
 static tol_status map_place(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
@@ -393,12 +393,12 @@ void tol_pool_tidy(struct tol_pool *pool) {
     const struct tol_pool_options *options = &pool->options;
     double used = (double)(pool->arena_used + pool->large_held - pool->large_kept);
     double held = (double)tol_pool_held(pool), slack = (double)options->slack_bytes;
-    /* What the first handles hold is too little to be worth driver calls. */
+    /* The first handles hold too little to be worth driver calls. */
     double least = (double)options->first_bytes * options->first_count;
     if (held <= used * options->trim_above + slack || options->trim_above <= 0) return;
     if (held <= least) return;
-    /* Looking costs a microsecond; there is something to give where a handle has no block, and
-     * where nothing could be given, nothing can before something is freed. */
+    /* A search costs a microsecond. It can succeed if a handle has no block; if it fails, it cannot
+     * succeed before a block is freed. */
     if (pool->is_dense) return;
     if (!pool->is_chunked && pool->pages.idle_count == 0 && pool->large_kept == 0 &&
         pool->spares.count == 0) {

@@ -27,7 +27,7 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
     }
 }
 
-/* What no block touches of the pages that have memory, and memory that is mapped nowhere. */
+/* Pages with memory that no block touches, and memory that is not mapped. */
 static uint64_t idle_pages(const struct tol_pool *pool) {
     const struct tol_pages *pages = &pool->pages;
     uint64_t idle = pool->spares.bytes;
@@ -42,7 +42,7 @@ uint64_t tol_pool_idle(const struct tol_pool *pool) {
     return pool->large_kept + tol_pool_empty_chunks(pool) + idle_pages(pool);
 }
 
-/* What work that was queued before a free may use still, as far as is known without asking. */
+/* The bytes that work queued before a free may still use, as far as is known without a query. */
 static uint64_t pending_bytes(struct tol_pool *pool) {
     struct tol_tickets *tickets = &pool->tickets;
     uint64_t pending = 0;
@@ -85,7 +85,7 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     uint64_t others = stats->used + stats->kept + stats->idle;
     stats->page_waste = stats->held > others ? stats->held - others : 0;
     stats->pending = pending_bytes(pool);
-    /* A handle is made and mapped, opened with others or alone, unmapped and released. */
+    /* A handle is created and mapped, opened with others or alone, unmapped and released. */
     stats->driver_calls = 2 * (pool->pages.creates + pool->pages.releases) + pool->pages.opens +
                           pool->pages.moves + pool->large_calls + pool->spares.calls +
                           pool->tickets.driver_calls;
@@ -194,7 +194,7 @@ static void add_tags(struct text *text, struct tol_pool *pool) {
     add(text, "}");
 }
 
-/* Whether compaction would make a place for a block, or there is one. room may be taken from the
+/* Whether compaction would make a place for a block, or there is one. room may be created by the
  * driver. */
 static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, uint64_t unused) {
     if (pool->options.source == TOL_POOL_DRIVER) return request <= unused + room;

@@ -11,7 +11,7 @@ static void put(struct tol_long_text *text, const char *name, uint64_t value) {
     tol_long_text_add(text, "\"%s\": %llu, ", name, (number)value);
 }
 
-/* Ends a list of names: what was written last was a comma. */
+/* Ends a list of names: removes the last comma. */
 static void end(struct tol_long_text *text, const char *with) {
     if (!text->is_cut && text->length >= 2 && text->at[text->length - 2] == ',') text->length -= 2;
     tol_long_text_add(text, "%s", with);

@@ -115,7 +115,7 @@ struct tol_pool {
     uint64_t chunk_held; /* bytes */
     uint64_t chunk_creates, chunk_releases;
     uint64_t held_peak;
-    bool is_dense;      /* nothing was free to give back, and nothing was freed since */
+    bool is_dense;      /* nothing was free to release, and nothing was freed since */
     bool is_short;      /* memory is out: take it page by page */
     bool may_pass_soft; /* everything below the soft limit was tried */
     bool may_stitch;    /* memory is out: remap idle memory */
@@ -124,7 +124,7 @@ struct tol_pool {
     uint64_t stitched, stitched_bytes; /* remapped handles */
     uint64_t stitch_ns;                /* time that remapping above a share has taken */
     uint64_t wait_ns;                  /* time that waits above a share have taken */
-    uint64_t vain_at;                  /* time of looking for idle pages in vain; 0: not lately */
+    uint64_t vain_at;                  /* of the last vain search for idle pages; 0: not lately */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */
     uint64_t held_seen;                      /* held bytes as of the latest event */
@@ -291,7 +291,7 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
 /* The calling thread's magazine, valid while the pool lives. NULL: no host memory. */
 struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool);
 
-/* A thread finds the magazines of the pools that it used lately in a table of its own, keyed by the
+/* A thread finds the magazines of its recently used pools in a thread-local table, keyed by the
  * pool's number. */
 enum { TOL_MAGAZINE_TABLE = 8 };
 struct tol_magazine_table {
@@ -384,7 +384,7 @@ bool tol_pool_is_valid(const struct tol_pool *pool);
  * caller holds the magazine's lock, here and in the next. */
 bool tol_magazine_bin_is_valid(const struct tol_magazine_bin *bin);
 
-/* Whether all blocks of a magazine are where they are looked for, and its bytes are theirs. */
+/* Whether all blocks of a magazine are in the bins of their sizes, and its bytes are their sum. */
 bool tol_magazine_is_valid(struct tol_magazine *magazine);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Steps of looking for the best sum, at most: some 30 ms. A remapping takes 55 us on an H200. */
+/* The most steps of the search for the best sum: some 30 ms. A remapping takes 55 us on an H200. */
 enum { STEPS_MAX = 1 << 24 };
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static void add_kept(struct tol_stitch *stitch) {
     }
 }
 
-/* The largest first; of the same size what is mapped nowhere, then in the order of finding, so that
- * handles of one kept block go together. */
+/* The largest first; of the same size unmapped ones, then in the order of finding, so that handles
+ * of one kept block are moved together. */
 static int compare(const void *a, const void *b) {
     const struct tol_stitch_piece *x = a, *y = b;
     if (x->memory.bytes != y->memory.bytes) return x->memory.bytes < y->memory.bytes ? 1 : -1;
@@ -88,11 +88,11 @@ static void find(struct tol_stitch *stitch) {
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
 
-/* Chooses the sizes whose sum is the largest up to want, in units, if it is more than so much. */
+/* Chooses the sizes with the largest sum up to want, in units, if it exceeds a minimum. */
 static void choose_best(struct tol_stitch *stitch, size_t gap, uint64_t want, uint64_t least) {
     const uint64_t unit = stitch->pool->granularity;
-    /* For each sum the last piece of those that make it + 1: each is added to the sums of the
-     * pieces before it. */
+    /* For each sum, 1 + the last piece of those that make it: each piece is added to the sums of
+     * the earlier ones. */
     uint32_t *last = calloc(want + 1, sizeof *last);
     if (last == NULL) return;
     for (size_t i = 0; i < stitch->count && last[want] == 0; i++) {
@@ -181,7 +181,7 @@ static bool take_kept(struct tol_stitch *stitch, struct tol_large *large) {
     return true;
 }
 
-/* Sees to it that a piece is mapped nowhere; false: the driver would not. */
+/* Makes sure that a piece is not mapped; false: the driver failed. */
 static bool take(struct tol_stitch *stitch, struct tol_stitch_piece *piece) {
     struct tol_pool *pool = stitch->pool;
     if (piece->from == TOL_STITCH_KEPT) return take_kept(stitch, piece->large);
@@ -212,7 +212,7 @@ uint64_t tol_stitch_release(struct tol_pool *pool, uint64_t want) {
     return released;
 }
 
-/* Of what fits nowhere, the smallest that is enough, or else the largest. */
+/* Of the handles that fit no gap, the smallest that suffices, or else the largest. */
 static struct tol_stitch_piece *find_to_release(struct tol_stitch *stitch, uint64_t enough) {
     struct tol_stitch_piece *found = NULL;
     for (size_t i = 0; i < stitch->count; i++) {
@@ -238,7 +238,7 @@ out:
     return status;
 }
 
-/* How much must be given back, for the rest to be taken from the driver. */
+/* The bytes to release, so that the rest can be created. */
 static tol_status needed_room(struct tol_stitch *stitch, uint64_t rest, uint64_t *needed) {
     tol_status status = TOL_OK;
     struct tol_pool *pool = stitch->pool;
@@ -248,7 +248,8 @@ static tol_status needed_room(struct tol_stitch *stitch, uint64_t rest, uint64_t
         if (stitch->pieces[i].gap == 0) others += stitch->pieces[i].memory.bytes;
     }
     if (missing > others && pool->pages.shared_count > 0) {
-        /* No page of those may be another's, but what nothing lives on can go. */
+        /* None of these pages may belong to another block; pages without a live block can be
+         * unmapped. */
         (void)tol_mesh_release(pool, missing - others);
         room = tol_pool_soft_room(pool);
         missing = rest > room ? rest - room : 0;
@@ -259,7 +260,7 @@ static tol_status needed_room(struct tol_stitch *stitch, uint64_t rest, uint64_t
                   "%llu more bytes are needed: %llu are available, and the pool can return %llu",
                   (unsigned long long)rest, (unsigned long long)room, (unsigned long long)others);
     }
-    /* Above the soft limit nothing is held in vain. */
+    /* Above the soft limit no unused memory is held. */
     *needed = pool->may_pass_soft ? others : missing;
 out:
     return status;
@@ -310,7 +311,7 @@ void tol_stitch_end(struct tol_stitch *stitch) {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Maps what is for a gap, from its beginning on. What is mapped stays, as idle pages. */
+/* Maps the pieces of a gap, from its beginning on. What is mapped stays, as idle pages. */
 static tol_status fill(struct tol_stitch *stitch, const struct tol_page_gap *gap, size_t number) {
     tol_status status = TOL_OK;
     struct tol_pages *pages = &stitch->pool->pages;

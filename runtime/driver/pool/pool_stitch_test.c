@@ -1,7 +1,7 @@
 /*
- * Stitching: under a limit that is reached, what is idle in pieces serves a block that none of them
- * could hold, without a byte from the driver. The neighbours keep theirs, no step that the driver
- * refuses loses any, and all comes back.
+ * Stitching: when a limit is reached, idle pieces form a block that none of them could hold,
+ * without new memory from the driver. The neighbours keep their bytes, no failed driver call loses
+ * any, and everything is released at the end.
  */
 #include "pool_scene.h"
 #include "test/test_scenarios.h"
@@ -310,7 +310,7 @@ Test(pool_stitch, wiped_and_guarded_blocks_are_stitched) {
     scene_end_test();
 }
 
-static void stand(void *user) {
+static void block_stream(void *user) {
     (void)user;
     usleep(50000);
 }
@@ -340,8 +340,9 @@ Test(pool_stitch, work_on_what_was_freed_is_waited_for) {
         const struct tol_pool_options options = scene_options(16 * MIB, forms[form].large);
         scene_open(&s, &options);
         while (s.count < 16 * MIB / bytes) MUST(scene_add(&s, bytes));
-        cr_assert_eq(scene_driver()->cuLaunchHostFunc(tol_stream_handle(stream), stand, NULL),
-                     CUDA_SUCCESS);
+        cr_assert_eq(
+            scene_driver()->cuLaunchHostFunc(tol_stream_handle(stream), block_stream, NULL),
+            CUDA_SUCCESS);
         for (size_t i = s.count / 2; i-- > 0;) drop_in_use(&s, 2 * i, stream);
         const unsigned creates = scene_calls.creates;
         MUST(scene_add(&s, 8 * MIB));
@@ -449,7 +450,7 @@ static void refuse_from(struct scene *s, size_t large, uint64_t nth, uint64_t ti
     for (size_t i = made; i < s->count; i++) scene_mark(s, s->blocks[i]);
     for (size_t i = 0; i < s->count; i++) scene_look(s, s->blocks[i]);
     cr_assert(scene_stats(s).held <= 20 * MIB && scene_stats(s).held_peak <= 20 * MIB);
-    /* What failed can be had now. */
+    /* The allocation that failed succeeds now. */
     while (s->count > made) scene_drop(s, made, NULL);
     MUST(scene_add(s, 12 * MIB));
     scene_end(s);

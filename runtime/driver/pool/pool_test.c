@@ -1,6 +1,6 @@
 /*
- * The pool as its users see it: blocks, handles of the past, streams, limits, tags, guards, wiping,
- * giving back, and what it says when memory is out.
+ * The pool as its users see it: blocks, freed handles, streams, limits, tags, guards, wiping,
+ * giving memory back, and the messages when memory is out.
  */
 #include "test/test_device.h"
 
@@ -112,7 +112,7 @@ Test(pool, a_limit_and_a_quota_hold_and_nothing_is_lost) {
     while (tol_pool_allocate(pool, MIB, NULL, &blocks[count]) == TOL_OK) {
         cr_assert(++count < 80, "the limit did not hold");
     }
-    cr_assert(count >= 62, "only %zu MiB of 64 could be had", count);
+    cr_assert(count >= 62, "only %zu MiB of 64 could be allocated", count);
     cr_assert(strstr(tol_message(), "\"limit\": 67108864") != NULL, "%s", tol_message());
     cr_assert(stats_of(pool).held <= 64 * MIB && stats_of(pool).refused == 1);
     while (count > 0) MUST(tol_pool_free(pool, blocks[--count], NULL));

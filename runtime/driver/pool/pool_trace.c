@@ -64,7 +64,7 @@ out:
 
 /* ---- Chrome's format: microseconds ---- */
 
-/* Calls that took less are points on the counters, and no slices. */
+/* Shorter calls are points on the counters, not slices. */
 enum { SLICE_NS = 1000 };
 
 static void put_us(struct tol_long_text *text, const char *name, uint64_t ns) {
@@ -106,7 +106,7 @@ tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **result) {
               "tol_pool_chrome_trace: an argument is NULL");
     TOL_TRY(tol_pool_stats(pool, &stats));
     TOL_TRY(read_events(pool, &kept));
-    /* What was live before the oldest that is kept: counted back from now. */
+    /* The bytes that were live before the oldest kept event: counted back from now. */
     int64_t requested = (int64_t)stats.requested;
     for (size_t i = 0; i < kept.count; i++) requested -= change_of(&kept.events[i]);
     tol_long_text_add(&text,

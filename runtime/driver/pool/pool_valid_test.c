@@ -1,6 +1,7 @@
 /*
- * That the pool's asserts fire: each structure is broken on purpose. A check of one element is seen
- * to abort the operation; a walk is seen to say no, and in a build with deep checks to abort, too.
+ * That the pool's asserts fire: each structure is broken on purpose. A check of one element must
+ * abort the operation; a check of the whole structure must return false, and in a build with deep
+ * checks abort as well.
  */
 #include "core/deep.h"
 #include "pool_state.h"

@@ -46,8 +46,8 @@ static void bin_remove(struct tol_spans *spans, struct tol_span *span) {
     spans->free_count--;
 }
 
-/* Gives a record another state; one that was live gets a new generation, so its old name is known
- * for one of the past. */
+/* Changes the state of a record; one that was live gets a new generation, so its old name is
+ * recognised. */
 static void rename_to(struct tol_span *span, enum tol_span_state state) {
     uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
     uint64_t generation = name >> 8;
@@ -139,7 +139,7 @@ bool tol_spans_is_valid(const struct tol_spans *spans) {
 
 static bool more_records(struct tol_spans *spans) {
     if (spans->chunk_count == TOL_SPAN_CHUNKS) return false;
-    /* Two lines of the cache each: blocks of different threads do not meet in one. */
+    /* Two cache lines each, so that blocks of different threads share none. */
     _Static_assert(sizeof(struct tol_span) == 128, "a record fills two lines of the cache");
     struct tol_span *chunk = aligned_alloc(128, TOL_SPAN_CHUNK * sizeof *chunk);
     if (chunk == NULL) return false;
@@ -161,7 +161,7 @@ bool tol_spans_reserve(struct tol_spans *spans, size_t records) {
     return true;
 }
 
-/* With two records at hand, what follows cannot fail. */
+/* With two records available, the rest cannot fail. */
 static bool have_records(struct tol_spans *spans) {
     return tol_spans_reserve(spans, 2);
 }
@@ -210,7 +210,7 @@ void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
     TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
 }
 
-/* The first bin from this one on that is not empty; TOL_SPAN_BINS where all are. */
+/* The first bin from this one on that is not empty; TOL_SPAN_BINS: all are. */
 static unsigned next_bin(const struct tol_spans *spans, unsigned bin) {
     unsigned word = bin / 64;
     if (bin >= TOL_SPAN_BINS) return TOL_SPAN_BINS;
@@ -261,7 +261,7 @@ struct tol_span *tol_spans_largest(const struct tol_spans *spans) {
     return largest;
 }
 
-/* What of the hole's wait falls into a span cut from it. */
+/* The part of the hole's wait that falls into a span cut from it. */
 static void cut_wait(struct tol_span *span, const struct tol_span *hole) {
     uint64_t end = span->begin + span->bytes;
     span->wait_begin = hole->wait_begin > span->begin ? hole->wait_begin : span->begin;
@@ -320,7 +320,7 @@ struct tol_span *tol_spans_block(struct tol_spans *spans, struct tol_span *hole,
     return span;
 }
 
-/* Both waits as one: the smallest part that holds both parts. */
+/* Joins both waits: the smallest part that contains both. */
 static void join_waits(struct tol_span *span, const struct tol_span *other) {
     if (other->wait_streams == 0) return;
     if (span->wait_streams == 0) {

@@ -110,7 +110,7 @@ struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, 
 struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, uint64_t streams,
                                 uint64_t ticket);
 
-/* Create a live record outside all regions, for a block with memory of its own (NULL: no host
+/* Create a live record outside all regions, for a block with separate memory (NULL: no host
  * memory), and end it. */
 struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_t bytes);
 void tol_spans_forget(struct tol_spans *spans, struct tol_span *span);

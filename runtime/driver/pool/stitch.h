@@ -50,7 +50,7 @@ tol_status tol_stitch_begin(struct tol_stitch *stitch, struct tol_pool *pool,
                             const struct tol_page_gap *gaps, size_t gap_count,
                             struct tol_page_gap skip);
 
-/* Tells that the piece has been mapped at its gap. */
+/* Marks the piece as mapped at its gap. */
 void tol_stitch_placed(struct tol_stitch *stitch, struct tol_stitch_piece *piece);
 
 /* Counts the placed pieces. Pieces that were unmapped and not placed become spares. */

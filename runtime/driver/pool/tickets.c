@@ -73,8 +73,7 @@ out:
     return status;
 }
 
-/* A place that another stream may have: free, or of a stream that the program has ended and whose
- * work is done. */
+/* A place that another stream may take: free, or of a destroyed stream whose work is done. */
 static struct tol_ticket_stream *free_place(struct tol_tickets *tickets) {
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         if (tickets->streams[i].stream == NULL) return &tickets->streams[i];
@@ -100,7 +99,7 @@ static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
     if (place->stream != NULL) tol_context_release_stream(place->stream);
     tol_context_retain_stream(stream);
     place->stream = stream;
-    /* Frees of the past that name this place are done, and count as such. */
+    /* Earlier frees that name this place are done, and count as such. */
     place->last = place->recorded = place->done = tickets->now;
     memset(tickets->ordered[place - tickets->streams], 0, sizeof tickets->ordered[0]);
 }
@@ -148,7 +147,7 @@ void tol_tickets_end_pass(struct tol_tickets *tickets) {
     tickets->pass = 0;
 }
 
-/* Finds out what is done on the stream of a place, unless that was done in this pass. */
+/* Queries what is done on the stream of a place, unless this pass has done so. */
 static void ask_driver(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     if (tol_tickets_is_captured(place)) return;
     if (tickets->pass != 0 && place->asked == tickets->pass) return;

@@ -69,7 +69,7 @@ Test(tickets, frees_in_flight_cost_one_event, .fini = test_end) {
     tol_pool_destroy(pool);
 }
 
-/* Looking for what can be given back asks the driver once about a stream, not once a hole. */
+/* The search for memory to release queries each stream once, not once per hole. */
 Test(tickets, a_trim_asks_once_about_a_stream, .fini = test_end) {
     struct tol_pool *pool = new_pool(0);
     tol_auto_stream struct tol_stream *busy = NULL;

@@ -1,5 +1,5 @@
 /*
- * Mistakes of who uses the PTX builder: each is named, with its line.
+ * Mistakes in the use of the PTX builder: each is reported with its line.
  */
 #include "test/test_device.h"
 

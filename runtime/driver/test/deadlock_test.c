@@ -1,7 +1,7 @@
 /*
- * Nothing waits for ever: with a kernel that never ends, every call comes back, says which kernel
- * and stream it was, and the process can write down what it knows and exit. And what is made and
- * ended many times leaves nothing.
+ * No call waits forever: with a kernel that never ends, every call returns and names the kernel and
+ * the stream, and the process can write its results and exit. And objects that are created and
+ * destroyed many times leak nothing.
  */
 #include "test_scenarios.h"
 
@@ -51,7 +51,7 @@ static const char *live_with_it(bool blocking, FILE *evidence) {
     }
     EXPECT(tol_event_synchronize_for(event, PATIENCE_MS), TOL_TIMEOUT);
     EXPECT(tol_context_synchronize(context, PATIENCE_MS), TOL_TIMEOUT);
-    /* What does not depend on it goes on; what would wait for it says so. */
+    /* Work that does not depend on it continues; a call that would wait for it reports that. */
     EXPECT(tol_copy_to_device(free_one, buffer, 0, other, 0, 64), TOL_OK);
     EXPECT(tol_buffer_write_at(buffer, 0, &byte, 1), blocking ? TOL_TIMEOUT : TOL_OK);
     EXPECT(tol_buffer_read_at(buffer, 0, &byte, 1), blocking ? TOL_TIMEOUT : TOL_OK);

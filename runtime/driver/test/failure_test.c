@@ -16,7 +16,7 @@ static char *ptx;
 /* What cuDeviceCanAccessPeer is made to say. */
 static bool peers_are_apart;
 
-/* Two devices, where that is to be had. */
+/* Two devices, if there are two. */
 static struct tol_driver *driver_of_workloads(void) {
     if (!test_on_gpu()) setenv("TOLLENS_SOFT_DEVICES", "2", 1);
     /* Addresses whose freeing fails are lost, and a process has not always many: a small device
@@ -347,7 +347,7 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
             /* What the driver would not unmake may be tried again. */
             uint64_t again = failed == pairs[i].unmake && made[pairs[i].unmake] == all + 1;
             cr_assert(all + again == made[pairs[i].unmake],
-                      "call %llu (%s) failed: %s and its kin succeeded %llu times, %s was called "
+                      "call %llu (%s) failed: %s and its like succeeded %llu times, %s was called "
                       "%llu times",
                       (unsigned long long)n, name, tol_driver_function_name(pairs[i].make),
                       (unsigned long long)all, tol_driver_function_name(pairs[i].unmake),
@@ -369,8 +369,8 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
               (unsigned long long)refusal.calls);
 }
 
-/* Calls whose failure the user need not see: those that ask for parameters and logs, which are
- * extras, those that destroy, after which nobody can act, and those that only improve a message. */
+/* Calls whose failure the user need not see: queries of parameters and logs, which are extras,
+ * destructions, after which the user cannot act, and calls that only improve a message. */
 static bool may_be_silent(enum tol_driver_index index) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuFuncGetParamInfo:
@@ -403,8 +403,8 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
-/* A call that fails once for a reason that passes: transfers repeat it, the others report it,
- * and no one loses anything. */
+/* A call that fails once for a temporary reason: transfers repeat it, other calls report it, and
+ * nothing is lost. */
 Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) {
     static const enum tol_driver_index retried[] = {
         TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2, TOL_DRIVER_INDEX_cuMemcpyDtoHAsync_v2,

@@ -1,6 +1,6 @@
 /*
- * The host has no memory left: what needs a block says so, as a status of its own, and the process
- * goes on when there is memory again.
+ * The host has no memory left: each call that needs memory returns a status for it, and the process
+ * works again when there is memory.
  */
 #include "test_device.h"
 
@@ -107,6 +107,6 @@ Test(host_memory_out, is_a_status_of_its_own, .fini = test_end) {
         cr_assert(strstr(messages[i], "host memory") != NULL, "%s", messages[i]);
     }
     cr_assert_null(made.stream);
-    MUST(tol_stream_create(context, NULL, &made.stream)); /* and with memory all goes on */
+    MUST(tol_stream_create(context, NULL, &made.stream)); /* and with memory all works again */
     tol_stream_destroy(made.stream);
 }

@@ -1,12 +1,10 @@
 /*
- * What objects take of the host's memory they give back, counted by the
- * allocator: without a sanitizer a lost block is noticed too, in the runtime
- * and in the soft device below it.
+ * Objects free all host memory that they allocate, counted by the allocator: so a lost block is
+ * detected without a sanitizer, in the runtime and in the soft device.
  *
- * Each cycle makes an object, uses it and ends it. After some cycles, which
- * fill what is kept for reuse, the bytes in use must stay what they are over
- * many more. What threads keep for themselves comes and goes, so 8 bytes a
- * cycle are allowed; a block that is lost takes 32 or more.
+ * Each cycle creates an object, uses it and destroys it. After some cycles, which fill the caches,
+ * the bytes in use must stay constant over many more. What threads cache varies, so 8 bytes per
+ * cycle are allowed; a lost block takes 32 or more.
  */
 #include "test_device.h"
 

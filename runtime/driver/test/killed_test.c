@@ -1,5 +1,5 @@
 /*
- * A process that is killed while it holds device memory: nobody frees it, and it comes back.
+ * A process that is killed while it holds device memory: the memory is free again without a call.
  *
  * On a GPU the driver has to notice, and the free bytes that another process sees tell whether it
  * did. The soft device's memory is its process's own, of which others see nothing. There the tests
@@ -23,7 +23,7 @@ struct holding {
     size_t bytes, free_before, free_then;
 };
 
-/* Allocates three fifths of what is free, which cannot be had twice, and writes to some of it. */
+/* Allocates three fifths of what is free, which does not fit twice, and writes to some of it. */
 static struct holding take(struct tol_context *context) {
     struct holding holding = {.status = tol_context_memory(context, &holding.free_before, NULL)};
     struct tol_buffer *buffer = NULL;

@@ -1,5 +1,5 @@
 /*
- * What test_locks.c watches for: without it, a lock that is not taken would go unnoticed.
+ * What test_locks.c detects: without it, a lock that is not taken would go unnoticed.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -67,7 +67,7 @@ EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned bytes) {
     return SUCCESS;
 }
 
-/* As the real one, it refuses a version that it does not know. */
+/* Like the real library, it rejects an unknown version. */
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory) {
     (void)device;
     if (memory->version != (sizeof *memory | 2u << 24)) return NOT_SUPPORTED;
@@ -183,7 +183,7 @@ EXPORT int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *val
     return small_number("nvlink_version=", value);
 }
 
-/* As the real one, it succeeds and says of each field whether it is there. */
+/* Like the real library, it succeeds and reports for each field whether it is there. */
 EXPORT int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields) {
     enum { COMMON = 90, SENT = 138, RECEIVED = 139, SPEED = 164 };
     enum { UNSIGNED = 1, UNSIGNED_LONG_LONG = 3, FAST = 16 };

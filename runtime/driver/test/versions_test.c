@@ -1,8 +1,8 @@
 /*
- * The runtime with drivers of each version from CUDA 12.0 to 13.0. The soft device claims each, and
- * lacks the functions and the PTX that came later.
+ * The runtime with drivers of each version from CUDA 12.0 to 13.0. The soft device simulates each,
+ * without the functions and the PTX that came later.
  *
- * A process for each: a driver reads its options once.
+ * Each has a separate process, because a driver reads its options once.
  */
 #include "test_device.h"
 

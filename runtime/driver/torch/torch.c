@@ -47,7 +47,7 @@ static tol_status allocate(struct torch_device *device, size_t bytes, CUstream h
     return TOL_OK;
 }
 
-/* 0, with the reason reported, where it fails. */
+/* 0 if it fails; the reason is reported. */
 static CUdeviceptr allocate_or_report(size_t bytes, int ordinal, CUstream stream,
                                       tol_status *status) {
     char what[96];

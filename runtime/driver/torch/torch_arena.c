@@ -76,8 +76,8 @@ static bool is_captured(const struct tol_stream *stream) {
            captured != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The thread's own route, or else the latest where the stream is captured: autograd's threads
- * allocate for the thread that captures. */
+/* The thread's own route, or else the latest if the stream is captured: autograd's threads allocate
+ * for the capturing thread. */
 struct torch_arena *torch_arena_for(struct torch_device *device, const struct tol_stream *stream) {
     const bool captured = is_captured(stream);
     if (!captured && atomic_load_explicit(&device->route_count, memory_order_acquire) == 0) {
@@ -138,7 +138,7 @@ void torch_arena_release(struct torch_device *device, struct tol_torch_pool_id i
 
 /* ---- blocks; the caller holds the device's lock ---- */
 
-/* The bit of a stream. Streams beyond the last bit of its own share one, and what they free stays
+/* The bit of a stream. Streams beyond the last separate bit share one, and what they free stays
  * unused until the arena ends. */
 static unsigned bit_of(struct torch_arena *arena, struct tol_stream *stream) {
     unsigned bit = 0;
@@ -257,8 +257,8 @@ static bool any_capture(struct torch_device *device) {
     return false;
 }
 
-/* A replay may be under way on a stream that has allocated nothing here. Those that are known are
- * waited for with a deadline, and the driver waits for the others. */
+/* A replay may be running on a stream that has allocated nothing here. Known streams are waited for
+ * with a deadline, and the driver waits for the others. */
 static bool is_all_done(struct torch_device *device) {
     return tol_context_synchronize(device->context, REAP_MS) == TOL_OK &&
            device->context->functions->cuCtxSynchronize() == CUDA_SUCCESS;

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""PyTorch's allocators beside Tollens: what they reserve, what a step takes, what still fits.
+"""Compares PyTorch's allocators with Tollens: bytes reserved, time per step, what still fits.
 
     bench-pool --torch [OPTIONS]        or: python3 runtime/driver/torch/torch_bench.py [OPTIONS]
         --json FILE        write all measurements and the verdicts there
         --rounds N         processes for each load and allocator; 3; 0: only what fits
-        --steps N          steps a process; 40, of which the first quarter is not judged
+        --steps N          steps per process; 40, of which the first quarter is not judged
         --limit BYTES      the hard limit of the largest size that fits; 8 GiB; 0: leave that out
-        --together N       processes at once that look for the largest size that fits; 1
+        --together N       concurrent processes that search for the largest size that fits; 1
         --loads A,B        of transformer, resnet, kv_cache
         --allocators A,B   of native, expandable, async, tollens, tollens:1.01
         --seconds N        begin nothing more after that; 1500
 
-Each trial is a fresh process, and the allocators of a round come in an order that changes from
-round to round. The next process imports PyTorch meanwhile, and waits for its turn before it touches
-the device. Step times are compared step by step, since all allocators get the same shapes: the
-median of the ratios with its 95 % interval, by drawing steps anew. Exit code: 0; 2: a trial failed;
+Each trial is a new process, and the order of the allocators changes from round to round. The next
+process imports PyTorch meanwhile, and waits for its turn before it uses the device. Step times are
+compared step by step, because all allocators get the same shapes: the median of the ratios with its
+95 % interval, by bootstrapping steps. Exit code: 0; 2: a trial failed;
 3: there is no device.
 """
 

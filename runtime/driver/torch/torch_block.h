@@ -36,7 +36,7 @@ bool torch_blocks_add(const struct torch_block *block);
 /* Takes a block out, with its uses. false: no block begins at the address. */
 bool torch_blocks_remove(CUdeviceptr address, struct torch_block *block);
 
-/* Notes a further stream for a block; the stream that it was allocated for is not noted. find
+/* Records a further stream for a block; the stream of its allocation is not recorded. find
  * translates the handle for the block's device. false: there is no such block, or no host
  * memory. */
 bool torch_blocks_record(CUdeviceptr address, void *stream,

@@ -14,7 +14,7 @@
 
 enum { TORCH_DEVICES = 64, TORCH_STREAM_BUCKETS = 256 };
 
-/* A stream of PyTorch's as the pool knows it. Kept to the end. */
+/* A stream of PyTorch, adopted by the runtime. Kept until the process ends. */
 struct torch_stream {
     CUstream handle;
     struct tol_stream *stream;
@@ -47,7 +47,7 @@ struct torch_visit {
 /* The device; opens it at the first call. NULL, with a message: it cannot be opened. */
 struct torch_device *torch_device_get(int ordinal);
 
-/* The device where it is open already, or NULL. */
+/* The device if it is open already, or NULL. */
 struct torch_device *torch_device_if_open(int ordinal);
 
 /* Makes the device's context current, and lets this thread make calls that a capture by another

@@ -50,7 +50,7 @@ static bool overlap(CUdeviceptr a, CUdeviceptr b) {
     return a < b + BYTES && b < a + BYTES;
 }
 
-/* The goal of the arenas: what was freed in a capture is nobody else's while the graph lives. */
+/* The goal of the arenas: memory freed in a capture is not reused while the graph exists. */
 Test(torch_graph, a_replay_writes_to_nobody_elses_memory) {
     const struct torch_library *torch = torch_scene_open(1);
     enum { OTHERS = 30 };

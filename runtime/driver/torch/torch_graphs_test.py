@@ -9,7 +9,7 @@ import threading
 import unittest
 
 import torch
-from torch_stage import MIB, need_device, need_kernels, number, torch_memory
+from torch_scene import MIB, need_device, need_kernels, number, torch_memory
 
 
 def setUpModule() -> None:
@@ -34,7 +34,7 @@ def capture(work: object, **options: object) -> tuple["torch.cuda.CUDAGraph", to
 
 
 class Programs(unittest.TestCase):
-    """Programs: a training step gives the same numbers as before, and its memory comes back."""
+    """Programs: a training step gives the same numbers as before, and its memory is released."""
 
     def test_training_learns_and_leaves_nothing(self) -> None:
         before = number("allocated")

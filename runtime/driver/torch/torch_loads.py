@@ -128,7 +128,7 @@ def resnet(device: str, scale: float, seed: int) -> Callable[[], None]:
 
 def kv_cache(device: str, scale: float, seed: int) -> Callable[[], None]:
     """Serves requests: each keeps keys and values of 24 layers, which grow by copying to a larger
-    block, and ends at a length of its own; a step adds a token to each, and now and then a prompt
+    block, and ends at a different length; a step adds a token to each, and sometimes a prompt
     comes in."""
     draw = random.Random(seed)
     layers, heads, width, grow = 24, 8, 128, 64

@@ -12,7 +12,7 @@ import unittest
 os.environ.setdefault("TOLLENS_TORCH_LIMIT", "400m")
 
 import torch  # noqa: E402
-from torch_stage import (  # noqa: E402
+from torch_scene import (  # noqa: E402
     MIB, block, holds, need_device, need_kernels, number, pattern, torch_memory)
 
 

@@ -82,7 +82,7 @@ static bool make_text(struct cxx_string *text) {
     return true;
 }
 
-/* Throws PyTorch's exception; returns where it is not as expected. */
+/* Throws PyTorch's exception; returns if PyTorch's library is not as expected. */
 static void throw_torch(bool out_of_memory, allocate_exception *allocate, throw_exception *throw) {
     struct cxx_string text;
     struct nothing nothing = {NULL, NULL};

@@ -1,4 +1,4 @@
-"""One load with one allocator, in a process of its own. Prints one JSON object.
+"""One load with one allocator, in a separate process. Prints one JSON object.
 
     torch_trial.py LOAD ALLOCATOR [--steps N] [--seed N] [--limit BYTES [--fit]] [--wait]
 
@@ -38,7 +38,7 @@ def configure(allocator: str, limit: int) -> None:
 
 
 class Memory:
-    """What the allocator of this process says of itself."""
+    """The statistics of this process's allocator."""
 
     def __init__(self, allocator: str, limit: int) -> None:
         import torch
@@ -110,7 +110,7 @@ def fits(make: Callable[..., Callable[[], None]], scale: float, seed: int) -> bo
 
 def largest(make: Callable[..., Callable[[], None]], seed: int, start: float) -> float:
     """The largest scale that fits, of those 2 % apart: a bisection of their numbers. After an
-    error the same process goes on, with an empty cache."""
+    error the same process continues, with an empty cache."""
     def scale(number: int) -> float:
         return start * GROWTH ** number
 

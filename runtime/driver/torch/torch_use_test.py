@@ -1,5 +1,5 @@
 """Tollens as the allocator of a whole process: the properties of PyTorch's own allocator tests that
-make sense for a plugged-in one (README.md lists which), with PyTorch.
+apply to a plugged-in one, with PyTorch.
 
     python3 runtime/driver/torch/torch_use_test.py               on a GPU
     build/tollens soft -- python3 runtime/driver/torch/torch_use_test.py
@@ -13,7 +13,7 @@ import unittest
 os.environ.setdefault("TOLLENS_TORCH_LIMIT", "2g")
 
 import torch  # noqa: E402
-from torch_stage import (  # noqa: E402
+from torch_scene import (  # noqa: E402
     MIB, block, holds, need_device, need_kernels, number, pattern, torch_memory, write_long)
 
 
@@ -23,7 +23,7 @@ def setUpModule() -> None:
 
 
 class Blocks(unittest.TestCase):
-    """TestCuda.test_memory_allocation, test_cuda_memory_leak_detection and their kin."""
+    """TestCuda.test_memory_allocation, test_cuda_memory_leak_detection and similar tests."""
 
     def setUp(self) -> None:
         torch.cuda.synchronize()

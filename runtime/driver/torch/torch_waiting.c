@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { LOOK_AT = 8 }; /* entries a call: an allocation is not to pay for a long list */
+enum { LOOK_AT = 8 }; /* entries per call, so that an allocation does not pay for a long list */
 
 struct torch_event {
     CUevent handle;
@@ -55,7 +55,7 @@ static void put_event(struct torch_device *device, struct torch_event *event) {
     device->events = event;
 }
 
-/* Records the event of a use where it has none and its stream is not being captured. */
+/* Records the event of a use, if it has none and its stream is not being captured. */
 static void record(struct torch_device *device, struct torch_event **event,
                    const struct tol_stream *stream) {
     if (*event != NULL || tol_stream_is_captured(stream)) return;

@@ -14,7 +14,7 @@
 
 enum { TURNS = 8, RATE_MIN_MS = 50 };
 
-/* The first event may take a driver a while, and without an origin there are no times at all. */
+/* The first event may take a driver longer, and without an origin there are no device times. */
 static const uint64_t origin_deadline_ns = 5000000000, rate_deadline_ns = 20000000;
 
 /* Records spare. ns: the host's clock when the device reached it; width_ns: the distance of the two
@@ -67,11 +67,12 @@ void tol_trace_set_rate(struct tol_trace_context *context) {
             CUDA_SUCCESS) {
             return;
         }
-        /* So soon, the clock points' width would be taken for a difference of the clocks. */
+        /* After so short a time the width of the clock points would be taken for a difference of
+         * the clocks. */
         if (!(ms >= RATE_MIN_MS)) return;
         if (width_ns >= best_ns) continue;
         double rate = (ns - context->origin_ns) / (double)ms;
-        /* Clocks differ by some millionths; more than that is a host that was held up. */
+        /* Clocks differ by some millionths; a larger difference means that the host was delayed. */
         if (rate > 0.999e6 && rate < 1.001e6) context->per_ms_ns = rate;
         best_ns = width_ns;
     }

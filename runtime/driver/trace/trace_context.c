@@ -22,7 +22,7 @@ struct tol_trace_context *tol_trace_current(void) {
     return NULL;
 }
 
-/* Fills a list as far as the driver has events, and says how far. */
+/* Fills a list with as many events as the driver creates, and returns their number. */
 static size_t make_events(CUevent *events, size_t most) {
     size_t count = 0;
     while (count < most &&
@@ -36,8 +36,8 @@ static void end_events(const CUevent *events, size_t count) {
     for (size_t i = 0; i < count; i++) (void)tol_trace.driver->cuEventDestroy_v2(events[i]);
 }
 
-/* The two kinds of events are not made by turns: of most operations only one is used, and those are
- * then next to each other in memory. */
+/* The two kinds of events are not created alternately: most operations use only one kind, and those
+ * are then adjacent in memory. */
 static void make_room(struct tol_trace_context *context, size_t most) {
     context->operations = calloc(most, sizeof *context->operations);
     context->ends = calloc(most, sizeof(CUevent));
@@ -78,7 +78,8 @@ static void close_context(struct tol_trace_context *context) {
     atomic_fetch_add(&tol_trace.generation, 1);
 }
 
-/* For each open context, or for one, with it current, and what was current before afterwards. */
+/* Calls a function for each open context, or for one, with it current, and restores the current
+ * context. */
 static void read_some(CUcontext only, bool closes) {
     CUcontext now = NULL;
     if (tol_trace.driver->cuCtxGetCurrent(&now) != CUDA_SUCCESS) return;

@@ -49,7 +49,7 @@ static _Thread_local struct {
     struct tol_trace_run *run;           /* its own; NULL: there are too many threads */
     struct tol_trace_context *context;   /* that is current in it, as of generation */
     unsigned generation;
-    struct note_place places[PLACES]; /* by the streams' handles; one may put another out */
+    struct note_place places[PLACES]; /* by the streams' handles; one may replace another */
     unsigned since;                   /* operations since the last one that got events */
     unsigned number;
     bool has_run; /* it left its run open, and perhaps another thread has ended it */
@@ -68,7 +68,7 @@ static CUstream stream_of(const struct tol_interpose_call *call, const struct wo
 }
 
 const char *tol_trace_name_of(const struct tol_trace_operation *operation) {
-    /* From what was the end: a handle may be another kernel's by now. */
+    /* Searches from the end: a handle may be reused for another kernel. */
     for (unsigned i = operation->names; operation->function != NULL && i-- > 0;) {
         if (tol_trace.names[i].function == operation->function) return tol_trace.names[i].text;
     }
@@ -136,7 +136,7 @@ static struct tol_trace_operation *take_record(enum tol_trace_kind kind, CUstrea
     if (context == NULL) return NULL;
     size_t at = atomic_fetch_add_explicit(&context->noted, 1, memory_order_relaxed);
     if (at >= context->usable) return NULL;
-    /* The next one is likely this thread's again, and was last written when it was made. */
+    /* The next record is likely this thread's as well, and was last written when it was created. */
     if (at + 1 < context->usable) {
         __builtin_prefetch(&context->operations[at + 1], 1);
         __builtin_prefetch(context->ends[at + 1], 1); /* a driver's handle is a place in memory */
@@ -173,7 +173,7 @@ static bool put_begin(struct tol_trace_operation *operation) {
            CUDA_SUCCESS;
 }
 
-/* Takes a record, and puts an event in front if need be. NULL: it is not noted. */
+/* Takes a record, and records an event before the operation if needed. NULL: it is not recorded. */
 static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     const struct work *work = &works[work_of[call->index] - 1];
     CUstream stream = stream_of(call, work);
@@ -186,8 +186,8 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&
                 tol_trace_run_take(own.run);
     if (!own.joins) end_own_run();
-    /* What other threads have there, or anywhere, since a default stream is ordered after all
-     * others. */
+    /* The operations of other threads there, or anywhere, since a default stream is ordered after
+     * all others. */
     bool is_default = (uintptr_t)stream <= DEFAULT_STREAMS;
     if (!is_known) tol_trace_runs_end(stream, is_default ? own.context : NULL);
     if (operation == NULL) return NULL;
@@ -204,8 +204,8 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     return ok ? operation : NULL;
 }
 
-/* Calls that put something on a stream which is no operation, or end one, and where that stream
- * is among their arguments. */
+/* Calls that queue something that is not an operation on a stream, or end one, and which argument
+ * is that stream. */
 static bool is_gate(enum tol_driver_index index, unsigned *stream_at) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuStreamWaitEvent:
@@ -232,7 +232,7 @@ static bool has_ended(CUstream stream) {
            captured == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Before a call that is no operation: what shares an event has it now, in its place. */
+/* Before a call that is not an operation: the operations that share an event get it now. */
 static void look_out(const struct tol_interpose_call *call) {
     unsigned stream_at = 0;
     end_own_run();
@@ -261,8 +261,8 @@ static void before(struct tol_interpose_call *call, void *user) {
     }
 }
 
-/* An operation that the driver has joins those before it, or begins a run; the last has the event.
- * false: its end will not be known. */
+/* An operation that the driver has accepted joins earlier ones, or begins a run; the last one has
+ * the event. false: its end will be unknown. */
 static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
     struct tol_trace_operation *head = operation->head;
     operation->place = head->works;
@@ -301,7 +301,7 @@ static void end(const struct tol_interpose_call *call) {
     *place = (struct note_place){is_known ? operation->stream : NULL, gates, call->end_ns};
 }
 
-/* What the trace has to know of calls that are no operations. */
+/* Calls that are not operations but affect the trace. */
 static void watch(const struct tol_interpose_call *call) {
     if (call->index == TOL_DRIVER_INDEX_cuCtxSetCurrent) own.context = NULL;
     unsigned stream_at = 0;

@@ -8,15 +8,15 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* An event that was recorded a moment ago, to end a run, may not be reached yet, though the program
- * has waited for the work itself. One reading waits for so long in all. */
+/* An event that was recorded a moment ago, to end a run, may not be reached yet, although the
+ * program has waited for the work itself. One reading waits at most this long in all. */
 enum { PATIENCE_NS = 20 * 1000 * 1000 };
 
 static bool read_ms(const struct tol_trace_context *context, CUevent event, uint64_t until_ns,
                     float *ms) {
     const struct tol_driver_table *cu = tol_trace.driver;
     CUresult result = cu->cuEventElapsedTime(ms, context->origin, event);
-    /* Under a capture, asking for an event might spoil it. */
+    /* During a capture, querying an event might break it. */
     while (result == CUDA_ERROR_NOT_READY && atomic_load(&tol_trace.captures) == 0 &&
            tol_now_ns() < until_ns) {
         sched_yield();
@@ -43,7 +43,8 @@ static void read_operation(const struct tol_trace_context *context, uint64_t unt
          read_ms(context, context->begins[at], until_ns, &operation->begin_ms));
 }
 
-/* Streams apart, and each stream's operations as they ended; those that share, as they came. */
+/* Sorted by stream, and within a stream by the end of operations; those that share an event in the
+ * order of their calls. */
 static int compare(const void *left, const void *right) {
     const struct tol_trace_operation *a = *(struct tol_trace_operation *const *)left,
                                      *b = *(struct tol_trace_operation *const *)right;
@@ -84,7 +85,7 @@ static void derive_head(const struct tol_trace_context *context,
     }
 }
 
-/* One of those that share gets the part of its place, and ends the one before it. */
+/* An operation that shares an event gets its part of the time, and ends the previous one. */
 static void derive_shared(struct tol_trace_operation *operation, struct tol_trace_operation *before,
                           double begin_ns, double end_ns) {
     double works = operation->head->works > 0 ? operation->head->works : 1;
@@ -119,7 +120,7 @@ static void derive(const struct tol_trace_context *context, struct tol_trace_ope
 void tol_trace_read_context(struct tol_trace_context *context) {
     size_t noted = atomic_load(&context->noted), count = 0;
     tol_trace_runs_end(NULL, context);
-    /* Under a capture, waiting for an event might spoil it. */
+    /* During a capture, waiting for an event might break it. */
     if (atomic_load(&tol_trace.captures) == 0) tol_trace_set_rate(context);
     if (noted > context->usable) noted = context->usable;
     struct tol_trace_operation **done = malloc((noted + 1) * sizeof *done);

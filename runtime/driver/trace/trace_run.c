@@ -29,7 +29,7 @@ bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_oper
 
 void tol_trace_run_end(struct tol_trace_run *run) {
     if (!change(run, TOL_TRACE_RUN_ENDING)) {
-        /* What comes next on the stream must come after the event, and no new run begins before. */
+        /* Later work on the stream must come after the event, and no new run begins before it. */
         while (atomic_load(&run->state) == TOL_TRACE_RUN_ENDING) sched_yield();
         return;
     }

@@ -50,7 +50,7 @@ struct tol_trace_operation {
     CUstream stream;
     size_t bytes;                     /* of a copy or a fill; 0: not known */
     uint64_t call_ns;                 /* when the driver was called */
-    struct tol_trace_operation *head; /* itself, where it is the first or the only one */
+    struct tol_trace_operation *head; /* itself, if it is the first or the only one */
     unsigned sharers, works;          /* of a head: how many have its event; without events */
     float begin_ms, end_ms;           /* of the device's clock; once is_collected */
     double begin_ns, end_ns;          /* on the host's clock, once they are derived */
@@ -128,7 +128,7 @@ struct tol_trace {
 
 extern struct tol_trace tol_trace;
 
-/* The number of the calling thread; its first call of the driver or mark gives it one. */
+/* The number of the calling thread, assigned at its first driver call or mark. */
 unsigned tol_trace_thread(void);
 
 /* Calls use for each mark in the order they came. Returns how many were not kept. */
@@ -145,7 +145,7 @@ const char *tol_trace_name_of(const struct tol_trace_operation *operation);
 /* Makes events for a context that has just become current and is not known yet. */
 void tol_trace_open_context(CUcontext handle);
 
-/* Reads the times of what is done, and gives the events back where closes is set. */
+/* Reads the times of finished operations, and destroys the events if closes is set. */
 void tol_trace_read_all(bool closes);
 
 /* The same for a device whose primary context is about to be released. */
@@ -154,7 +154,7 @@ void tol_trace_close_device(CUdevice device);
 /* One context's, which is current; the lock is held. */
 void tol_trace_read_context(struct tol_trace_context *context);
 
-/* Lets the trace's hooks take the place of those that are there. */
+/* Installs the trace's hooks in place of the present ones. */
 void tol_trace_hook(struct tol_interpose_options *hooks);
 
 /* Finds a context's origin on both clocks. false: it has none. */
@@ -166,8 +166,8 @@ void tol_trace_set_rate(struct tol_trace_context *context);
 /* Takes the thread's run, if it is open. false: another has ended it. */
 bool tol_trace_run_take(struct tol_trace_run *run);
 
-/* Records the event of operations of which the thread has run or made the head. false: it could
- * not be, and their times will not be known. */
+/* Records the event of operations whose run or head the thread has taken. false: it failed, and
+ * their times stay unknown. */
 bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_operation *head);
 
 /* Ends a run that is open, or waits for the thread that is ending it. */

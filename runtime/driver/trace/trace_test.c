@@ -1,5 +1,5 @@
 /*
- * Traces: what was called and queued is in them, in order, and no more than there is room for.
+ * Traces: they contain what was called and queued, in order, and no more than fits.
  */
 #include "test/test_device.h"
 #include "trace_state.h"
@@ -158,7 +158,7 @@ Test(trace, knows_graphs_and_contexts_that_have_ended) {
     free(text);
 }
 
-/* While a capture goes on nobody waits for an event, so it must be known when it is over. */
+/* During a capture no call waits for an event, so the trace must know when it ends. */
 Test(trace, knows_when_captures_are_over) {
     struct tol_stream *stream = NULL;
     struct tol_graph *graph = NULL;
@@ -174,8 +174,9 @@ Test(trace, knows_when_captures_are_over) {
     tol_stream_destroy(stream);
 }
 
-/* What nobody has waited for is waited for, a little, by who writes the trace. One worker, so that
- * no other thread does the work meanwhile; a busy host may use up the time, but not every time. */
+/* Writing the trace waits, for a short time, for work that no call has waited for. One worker, so
+ * that no other thread does the work meanwhile; a busy host may use up the time, but not every
+ * time. */
 Test(trace, waits_for_what_ends_in_a_moment) {
     struct tol_stream *stream = NULL;
     struct tol_buffer *buffer = NULL;

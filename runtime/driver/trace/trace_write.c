@@ -19,7 +19,7 @@ struct writer {
     unsigned stream_count;
 };
 
-/* In front of each event: what parts it from the one before. */
+/* Before each event: the separator. */
 static void next(struct writer *w) {
     if (!w->is_part && !w->is_first) fputs(",\n", w->file);
     w->is_first = false;
@@ -29,7 +29,7 @@ static void end(struct writer *w) {
     if (w->is_part) fputs(",\n", w->file);
 }
 
-/* Names are identifiers; whatever else a caller says is cut where JSON would not take it. */
+/* Names are identifiers; any other text is cut where JSON would need an escape. */
 static void put_text(FILE *file, const char *text) {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;

@@ -46,8 +46,8 @@ out:
     return status;
 }
 
-/* Whether the stream is done within the first milliseconds, which are spent asking: a wait that
- * sleeps may end 0.1 ms late, a seventh of 256 MiB over 18 NVLinks. */
+/* Whether the stream is done within the first milliseconds, during which it is polled: a wait that
+ * sleeps may end 0.1 ms late. */
 static bool is_done_soon(const struct tol_transfer *to) {
     enum { SPIN_NS = 4000000, QUERIES = 16 };
     const struct tol_driver_table *driver = to->context->functions;
@@ -70,7 +70,7 @@ static tol_status copy_directly(struct tol_transfer *to, CUdeviceptr destination
                      to->stream->handle),
                     "copying %zu bytes from device %d to device %d", bytes,
                     from->context->device.ordinal, to->context->device.ordinal);
-    /* What is wrong, or late, is found by the wait. */
+    /* The later wait finds errors and timeouts. */
     if (!is_done_soon(to)) TOL_TRY(tol_transfer_wait(to));
     atomic_fetch_add(&to->peer_direct, 1);
 out:
@@ -152,8 +152,8 @@ out:
     return status;
 }
 
-/* Waits for what is in flight and gives the blocks back. Where copies failed, the streams may be
- * ahead of the events. */
+/* Waits for work in flight and releases the blocks. If copies failed, the streams may be ahead of
+ * the events. */
 static void close_hops(struct tol_transfer *to, struct tol_transfer *from, struct hop *hops) {
     for (size_t i = 0; i < HOPS; i++) {
         struct hop *hop = &hops[i];

@@ -58,7 +58,7 @@ static void count_to_two(void *user) {
     while (atomic_load(count) < 2) usleep(100);
 }
 
-/* Nobody starts or wakes a thread for small work, and who looks for work gets it. */
+/* Small work starts or wakes no thread; a thread that polls for work gets it. */
 Test(pieces, small_work_is_shared_with_those_alone_that_are_awake, .timeout = 60) {
     struct tol_team team;
     tol_team_open(&team, 1, (uint64_t)3600 * 1000000000);

@@ -53,7 +53,7 @@ static void unpack_rows(const void *copy, size_t piece, size_t part, const char 
     }
 }
 
-/* A pitch of one row is of no account, and its own may be larger than a device takes. */
+/* The pitch of a single row does not matter, and may be larger than a device accepts. */
 static size_t pitch_of(const struct rows *rows, const struct box *box) {
     return box->height > 1 ? rows->device_pitch : box->width;
 }

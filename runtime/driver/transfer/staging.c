@@ -87,8 +87,8 @@ out:
     return status;
 }
 
-/* A free block; one that was lost only where its copy has ended since. The caller holds the lock,
- * and the context is entered. */
+/* A free block; a lost one only if its copy has ended since. The caller holds the lock, and the
+ * context is entered. */
 static struct tol_stage *pop(struct tol_stages *stages) {
     for (struct tol_stage **link = &stages->free; *link != NULL; link = &(*link)->next) {
         struct tol_stage *stage = *link;

@@ -8,10 +8,10 @@
 #include <sched.h>
 #include <string.h>
 
-/* Who is still at work when the caller is done is done soon. */
+/* Helpers that still work when the caller is done finish soon. */
 enum { LOOKS = 1000 };
 
-/* Looks for something that another thread is about to change. */
+/* Polls for something that another thread is about to change. */
 static void look_away(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -25,8 +25,8 @@ static bool has_work(const struct tol_team *team) {
            atomic_load_explicit(&team->is_ending, memory_order_relaxed);
 }
 
-/* Waits for work. The caller holds the lock, which is not held meanwhile. Who is woken without work
- * looks for some again. */
+/* Waits for work. The caller holds the lock, which is released meanwhile. A helper that is woken
+ * without work polls again. */
 static void wait_for_work(struct tol_team *team) {
     for (;;) {
         if (!has_work(team) && team->spinning < team->spinners) {
@@ -83,7 +83,7 @@ void tol_team_close(struct tol_team *team) {
     pthread_mutex_destroy(&team->lock);
 }
 
-/* So that there are count of them, if the system gives them. The caller holds the lock. */
+/* Starts helpers up to count, as far as the system allows. The caller holds the lock. */
 static void start(struct tol_team *team, unsigned count) {
     while (team->count < count &&
            pthread_create(&team->threads[team->count], NULL, help, team) == 0) {

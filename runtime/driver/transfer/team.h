@@ -32,7 +32,7 @@ struct tol_team {
     atomic_bool is_ending;
 };
 
-/* So many helpers spin for so long when there is no work. */
+/* The number of helpers that spin without work, and for how long. */
 void tol_team_open(struct tol_team *team, unsigned spinners, uint64_t spin_ns);
 
 /* Ends the threads. No work may be running. */
@@ -44,7 +44,7 @@ void tol_team_close(struct tol_team *team);
 void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (*work)(void *user),
                   void *user);
 
-/* Wakes those that may look for work and do not, and starts up to count of them. */
+/* Wakes sleeping helpers that may poll for work, and starts up to count of them. */
 void tol_team_stir(struct tol_team *team, unsigned count);
 
 #endif

@@ -10,12 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The device rests 3 us between two copies, a fiftieth of the 150 us that 8 MiB take. One thread
- * copies 6 GB/s and more with others, so 12 outrun PCI Express 5; smaller blocks, or one for each
- * thread, stay modified in the threads' caches, and a device reads from there at half the speed: so
- * stores bypass them from 64 KiB on. The first piece has 256 KiB, because each further one costs
- * 2.4 us on an H100: with one of 128 KiB, copies of 256 KiB have 1.17 of the driver's speed instead
- * of 1.32. */
+/* The device idles 3 us between two copies, a fiftieth of the 150 us that 8 MiB take. One thread
+ * copies 6 GB/s and more with others, so 12 exceed PCI Express 5. Smaller blocks, or one per
+ * thread, stay modified in the threads' caches, where a device reads them at half the speed, so
+ * stores bypass the caches from 64 KiB on. The first piece has 256 KiB, because each further one
+ * has a fixed cost. */
 void tol_transfer_default(struct tol_transfer_options *options) {
     enum { THREADS_MAX = 12 };
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -69,7 +68,7 @@ tol_status tol_transfer_create(struct tol_context *context,
                                                 .first_pause_ns = (uint64_t)o->pause_us * 1000,
                                                 .deadline_ns = (uint64_t)o->deadline_ms * 1000000,
                                                 .retries_made = &transfer->retries};
-    /* Those of a large copy, and as many for small ones beside it. */
+    /* The blocks of a large copy, and the same number for small ones beside it. */
     tol_stages_open(&transfer->stages, context, o->block_bytes, 2 * TOL_TRANSFER_BLOCKS,
                     &transfer->retry);
     tol_team_open(&transfer->team, o->spinners, (uint64_t)o->spin_us * 1000);

@@ -29,20 +29,20 @@ struct tol_transfer {
     _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
 };
 
-/* A copy in pieces, each no larger than a staging block. What is called with it must be fit to be
- * called from several threads at once. */
+/* A copy in pieces, each no larger than a staging block. Its functions may be called from several
+ * threads at once. */
 struct tol_pieces {
     struct tol_transfer *transfer;
     size_t count;   /* of pieces */
     size_t parts;   /* of a piece, which threads pack or unpack side by side */
-    size_t helpers; /* threads beside the caller's that are worth having */
-    bool is_small;  /* none of them is worth its waking; the first copy wakes them for the next */
+    size_t helpers; /* useful threads in addition to the caller */
+    bool is_small;  /* too small to wake a thread for; the first copy wakes them for the next */
     const void *copy;
     const char *call; /* the driver function that queue calls */
 
     /* Host to staging before queue, one part; NULL: it is a read. */
     void (*pack)(const void *copy, size_t piece, size_t part, char *stage);
-    /* Queues the device's part on the stream; may be called again where it failed. */
+    /* Queues the device's part on the stream; may be called again if it failed. */
     CUresult (*queue)(const void *copy, size_t piece, char *stage,
                       const struct tol_driver_table *driver, CUstream stream);
     /* Staging to host when the device's copy is done, one part; NULL: it is a write. */
@@ -56,11 +56,11 @@ tol_status tol_pieces_run(struct tol_pieces *pieces);
 tol_status tol_transfer_check(const struct tol_transfer *transfer, const char *function,
                               const void *host, size_t bytes);
 
-/* TOL_OUT_OF_RANGE unless bytes at offset lie inside of place. */
+/* TOL_OUT_OF_RANGE unless bytes at offset are inside of place. */
 tol_status tol_transfer_check_place(const struct tol_transfer *transfer, struct tol_place place,
                                     size_t offset, size_t bytes);
 
-/* Makes a call that queues a copy, again where that may help. */
+/* Makes a call that queues a copy, and repeats it if that may help. */
 #define TOL_TRANSFER_CU(transfer, call, arguments, ...)                                            \
     do {                                                                                           \
         struct tol_retry tol_retry_now = {.policy = &(transfer)->retry};                           \

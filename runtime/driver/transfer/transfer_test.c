@@ -325,7 +325,7 @@ Test(transfer, a_failure_that_stays_is_told_with_its_attempts, .fini = test_end)
     cr_assert(strstr(tol_message(), "cuMemcpyHtoDAsync_v2: CUDA_ERROR_SYSTEM_NOT_READY") != NULL,
               "%s", tol_message());
     cr_assert_eq(tol_message_cuda(), CUDA_ERROR_SYSTEM_NOT_READY);
-    /* What was lost nothing is: it goes on when the driver does. */
+    /* Nothing is lost: copies work again when the driver does. */
     tol_interpose_remove(test_driver());
     free(data);
 }

@@ -159,7 +159,7 @@ static tol_status wait_for_device(struct tol_context *context) {
     return status != TOL_OK ? status : tol_deadline_wait_legacy(context);
 }
 
-/* Lets go of a block; the last one to do so ends it where it is freed. The caller locks. */
+/* Releases a block; if it is freed, the last release ends it. The caller locks. */
 static void let_go(struct tol_once *once, CUdeviceptr begin) {
     struct tol_window *window = NULL;
     uint32_t index = 0;
@@ -187,7 +187,7 @@ tol_status tol_once_free(struct tol_once *once, CUdeviceptr address, enum tol_on
 
     status = tol_context_enter(once->context);
     if (status == TOL_OK) status = wait_for_device(once->context);
-    /* Unmapping needs the context even where it is poisoned. */
+    /* Unmapping needs the context even if it is poisoned. */
     if (tol_bound_context != once->context->id) (void)tol_context_bind_slow(once->context);
     pthread_mutex_lock(&once->lock);
     if (status != TOL_OK && tol_context_check(once->context) == TOL_OK &&

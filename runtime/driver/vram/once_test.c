@@ -1,6 +1,6 @@
 /*
- * Addresses that are handed out once: sweeps, windows, the end of the reservation, memory that is
- * out, and a model that many seeded steps are held against.
+ * Addresses that are used once: sweeps, windows, the end of the reservation, memory that is out,
+ * and a comparison of many seeded steps with a model.
  */
 #include "once.h"
 

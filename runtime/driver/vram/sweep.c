@@ -291,7 +291,7 @@ void tol_frame_end_block(struct tol_once *once, struct tol_window *window, uint3
         return;
     }
     if (frame->free == all) once->spare = frame;
-    if (frame->free >= all / SWEEP_SHARE) { /* to the front, where it is looked at */
+    if (frame->free >= all / SWEEP_SHARE) { /* to the front, which is searched first */
         unlink_frame(frame);
         link_to(&once->open, frame);
     }

@@ -69,7 +69,7 @@ static tol_status this_device(struct vram_device **result) {
     return status;
 }
 
-/* The device among whose addresses one lies; NULL: none. */
+/* The device whose addresses include this one; NULL: none. */
 static struct vram_device *device_of(CUdeviceptr address) {
     for (int i = 0; i < DEVICES_MAX; i++) {
         struct vram_device *device = atomic_load_explicit(&opened[i], memory_order_acquire);

@@ -16,7 +16,7 @@ struct handle_slot {
     uint32_t next_free;  /* the index of another slot that is free + 1 */
     CUdeviceptr address; /* 0: it is free */
     size_t bytes;
-    const void *site; /* who allocated it */
+    const void *site; /* the call that allocated it */
     bool is_ending;   /* someone frees it right now */
 };
 

@@ -96,7 +96,7 @@ static size_t free_bytes_now(void) {
     return bytes;
 }
 
-/* More than half of what is free can be had again and again only if it was given back each time.
+/* More than half of the free memory can be allocated repeatedly only if it was freed each time.
  * Other processes use a GPU too, so only the soft device's free bytes are compared. */
 Test(vram_handle, sp_3_a_context_frees_what_was_not_freed, .fini = test_end) {
     const size_t before = free_bytes_now(), most = before / 5 * 3;

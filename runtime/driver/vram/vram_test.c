@@ -81,7 +81,7 @@ Test(vram, vo_1_3_and_1_4_malloc_says_what_failed_and_leaves_null, .init = use_d
     CODE(vram_malloc(&pointer, total_bytes + 1), VRAM_E_ALLOCATION);
     cr_assert(pointer == NULL);
     cr_assert(strstr(tol_message(), "bytes are free") != NULL, "%s", tol_message());
-    CODE(vram_free(allocate(MIB)), VRAM_OK); /* it goes on */
+    CODE(vram_free(allocate(MIB)), VRAM_OK); /* the next calls work */
 }
 
 Test(vram, vo_1_5_and_8_3_failed_allocations_leak_nothing, .init = use_driver) {
@@ -144,7 +144,7 @@ Test(vram, vo_2_1_free_is_idempotent_after_the_memory_was_given_to_others, .init
             CODE(vram_memcpy_d2h(&back, stale[i], 1), VRAM_E_INVALID);
         }
         CODE(vram_memcpy_d2h(&back, live, 1), VRAM_OK);
-        cr_assert_eq(back, 'x', "a stale pointer reached what lives");
+        cr_assert_eq(back, 'x', "a stale pointer reached live memory");
         CODE(vram_free(live), VRAM_OK);
     }
 }
@@ -172,7 +172,7 @@ Test(vram, vo_2_3_free_says_that_the_device_failed) {
     break_call("cuStreamQuery*", 1, CUDA_ERROR_OPERATING_SYSTEM);
     void *pointer = allocate(100);
     CODE(vram_free(pointer), VRAM_E_DRIVER);
-    CODE(vram_free(pointer), VRAM_OK); /* it lived on, and is freed now */
+    CODE(vram_free(pointer), VRAM_OK); /* it was still live, and is freed now */
     CODE(vram_memcpy_h2d(pointer, "x", 1), VRAM_E_INVALID);
 }
 
@@ -349,7 +349,7 @@ static void *allocate_and_free(void *argument) {
         if (pointers[slot] != NULL) {
             memset(data, (int)slot + 1, sizes[slot]);
             CODE(vram_memcpy_d2h(back, pointers[slot], sizes[slot]), VRAM_OK);
-            cr_assert(memcmp(back, data, sizes[slot]) == 0, "what lives was overwritten");
+            cr_assert(memcmp(back, data, sizes[slot]) == 0, "live memory was overwritten");
             CODE(vram_free(pointers[slot]), VRAM_OK);
             pointers[slot] = NULL;
         } else {

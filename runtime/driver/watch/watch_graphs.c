@@ -245,7 +245,7 @@ static void replace(struct watch_exec *exec, CUgraphNode top, struct watch_exec 
 static bool read_call(struct tol_watch *watch, struct watch_exec *exec,
                       const struct tol_interpose_call *call) {
     const CUgraphNode node =
-        call->argument_count > 1 ? ARGUMENT(CUgraphNode, 1) : NULL; /* where it is one */
+        call->argument_count > 1 ? ARGUMENT(CUgraphNode, 1) : NULL; /* if it is one */
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuGraphInstantiateWithFlags:
     case TOL_DRIVER_INDEX_cuGraphExecUpdate_v2:
@@ -293,7 +293,7 @@ void watch_graph_note(struct tol_watch *watch, const struct tol_interpose_call *
     case TOL_DRIVER_INDEX_cuStreamBeginCapture_v2:
         atomic_fetch_add(&watch->captures, 1);
         break;
-    case TOL_DRIVER_INDEX_cuStreamEndCapture: /* also where it fails: the capture has ended */
+    case TOL_DRIVER_INDEX_cuStreamEndCapture: /* also if it fails: the capture has ended */
         if (call->result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
             atomic_load(&watch->captures) > 0) {
             atomic_fetch_sub(&watch->captures, 1);

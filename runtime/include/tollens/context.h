@@ -106,7 +106,7 @@ TOL_API tol_status tol_context_priorities(struct tol_context *context, int *lowe
 TOL_API tol_status tol_context_check(const struct tol_context *context);
 
 /*
- * Sets how long destroying a handle waits for the context's work, where the driver itself would
+ * Sets how long destroying a handle waits for the context's work, if the driver itself would
  * wait without limit. The default is TOL_DEADLINE_MS. Memory that is still in use after that is
  * freed later, when another buffer or the context is destroyed. If the context is destroyed while
  * work still runs, it is not released before the process ends.

@@ -1,5 +1,5 @@
 /*
- * GGUF: reads a file of a language model: its keys, and where each tensor lies.
+ * GGUF: reads a file of a language model: its keys, and the position of each tensor.
  *
  * tol_gguf_open reads everything before the tensors' data (header, keys, descriptions of tensors)
  * into memory and checks all of it; a file that it accepts needs no further checks. The data of
@@ -42,7 +42,7 @@ enum {
     TOL_GGUF_KEY_BYTES_MAX = 65535,
     TOL_GGUF_NAME_BYTES_MAX = 64,         /* of a tensor */
     TOL_GGUF_STRING_BYTES_MAX = 16 << 20, /* of a value, or of an element of an array */
-    TOL_GGUF_HEAD_BYTES_MAX = 256 << 20,  /* of all that lies before the tensors' data */
+    TOL_GGUF_HEAD_BYTES_MAX = 256 << 20,  /* of everything before the tensors' data */
     TOL_GGUF_ALIGNMENT_MAX = 1 << 20      /* a power of two, 8 at least */
 };
 
@@ -90,7 +90,7 @@ struct tol_gguf_description {
     unsigned alignment;    /* of each tensor's data, in bytes */
     size_t keys, tensors;  /* how many there are */
     uint64_t data_offset;  /* where the tensors' data begins */
-    uint64_t tensor_bytes; /* of all tensors together, without what lies between them */
+    uint64_t tensor_bytes; /* of all tensors together, without gaps between them */
     uint64_t file_bytes;   /* when it was opened */
 };
 

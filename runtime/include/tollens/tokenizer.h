@@ -29,7 +29,7 @@ extern "C" {
 
 struct tol_tokenizer;
 
-enum { TOL_TOKEN_NONE = -1 }; /* where there is no such token */
+enum { TOL_TOKEN_NONE = -1 }; /* there is no such token */
 
 /* Reads the keys tokenizer.ggml.* of a file. The caller destroys *tokenizer.
  * TOL_INVALID_ARGUMENT: NULL. TOL_NOT_FOUND: a key is missing. TOL_UNSUPPORTED: another kind of
@@ -46,7 +46,7 @@ struct tol_tokenizer_description {
     enum tol_tokenizer_model model;
     const char *pre;           /* the pre-tokenizer's name; "" for SPM. Static. */
     size_t tokens;             /* the vocabulary's size: tokens are 0 to tokens - 1 */
-    int32_t bos, eos, unknown; /* TOL_TOKEN_NONE where there is none */
+    int32_t bos, eos, unknown; /* TOL_TOKEN_NONE: there is none */
     bool adds_bos, adds_eos;   /* what add_special adds to a text */
     bool adds_space;           /* SPM: a text begins with a space, added if need be */
 };

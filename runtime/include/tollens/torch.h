@@ -83,7 +83,7 @@ TOL_API void tol_torch_empty_cache(void);
  * device has a pool. */
 TOL_API void tol_torch_set_fraction(double fraction, int device);
 
-/* The beginning of the block that contains an address, and its bytes; the address and 0 where it is
+/* The beginning of the block that contains an address, and its bytes; the address and 0 if it is
  * in none. */
 TOL_API void *tol_torch_base(void *address, size_t *bytes);
 

@@ -8,7 +8,7 @@
  * may refuse: then the driver is not called, and the caller gets CUDA_ERROR_NOT_PERMITTED.
  *
  * What is seen. Copies, rows and layers of copies, fills, and launches with the addresses among
- * their arguments: 8-byte words of the parameters, at multiples of 8, that lie in a block. A copy
+ * their arguments: 8-byte words of the parameters, at multiples of 8, that are in a block. A copy
  * to memory of the host that has a device address, or to managed memory, is a copy to the host. A
  * graph does what its nodes do, each time it is launched, and nothing while it is captured. Memory
  * that is shared: handles of IPC, handles of physical memory, a second mapping. And with

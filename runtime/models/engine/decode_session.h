@@ -7,7 +7,7 @@
  *     while (...) tol_session_step(session, &token);
  *
  * Several sessions step together with tol_sessions_step, and may join and leave between steps. What
- * a session gets does not depend on those beside it, bit for bit. Keys and values lie in pages of
+ * a session gets does not depend on those beside it, bit for bit. Keys and values are in pages of
  * 16 positions from the loaded model's pool; if a page cannot be had, that session's step fails
  * with TOL_OUT_OF_DEVICE_MEMORY, it keeps what it has, and the others go on.
  *

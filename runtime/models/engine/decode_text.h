@@ -72,7 +72,7 @@ struct tol_text_about {
 };
 TOL_API struct tol_text_about tol_text_about(const struct tol_text *text);
 
-/* "end", "stop", "length", "context", "failed"; "" while it goes on. Static. */
+/* "end", "stop", "length", "context", "failed"; "" while it continues. Static. */
 TOL_API const char *tol_text_end_name(enum tol_text_end end);
 
 #endif

@@ -218,7 +218,8 @@ tol_status loaded_make_room(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     struct tol_pool_options pages;
     TOL_TRY(make_scratch(l));
-    /* Sessions that step together take their pages together: few of those call the driver. */
+    /* Sessions that step together need pages at the same time; handles of several pages keep driver
+     * calls rare. */
     tol_pool_latency(tol_context_device(l->context), &pages);
     pages.limit_bytes = l->cache_bytes;
     status = tol_pool_create(l->context, &pages, &l->pool);

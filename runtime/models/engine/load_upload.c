@@ -68,7 +68,7 @@ struct loaded_upload {
     char text[TEXT_BYTES];
 };
 
-/* Gives back what the threads share, with the last of them. */
+/* The last thread frees what the threads share. */
 static void leave(struct loaded_upload *u) {
     pthread_mutex_lock(&u->lock);
     const bool is_last = --u->users == 0;

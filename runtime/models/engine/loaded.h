@@ -75,7 +75,7 @@ TOL_API void tol_model_unload(struct tol_loaded *loaded);
  * and get the same bits. device: 0 for the first or only one, 1 for the first of the peers, and so
  * on. Once it has moved, the model needs `to`, and no longer the context that was there.
  *
- * On failure everything is where it was. TOL_INVALID_ARGUMENT: the model has no such device, or is
+ * On failure nothing has moved. TOL_INVALID_ARGUMENT: the model has no such device, or is
  * on that of `to` already. TOL_UNSUPPORTED: `to` has another compute capability, or is no peer of
  * the model's other devices. TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY, TOL_TIMEOUT,
  * TOL_POISONED, TOL_DRIVER_ERROR.
@@ -102,8 +102,8 @@ struct tol_loaded_stats {
 };
 TOL_API void tol_loaded_stats(struct tol_loaded *loaded, struct tol_loaded_stats *stats);
 
-/* Asks the driver, for each tensor's first and last byte and for each page of a session, whether it
- * is device memory, neither the host's nor managed. *resident: whether all are. */
+/* Queries the driver, for each tensor's first and last byte and for each page of a session, whether
+ * it is device memory, neither the host's nor managed. *resident: whether all are. */
 TOL_API tol_status tol_loaded_is_resident(struct tol_loaded *loaded, bool *resident);
 
 #endif

@@ -32,7 +32,7 @@ struct loaded_layer {
     struct loaded_matrix output, gate, up, down;
 };
 
-/* A part of a file that goes to the device at once. */
+/* A part of a file that one copy brings to the device. */
 struct loaded_piece {
     const struct tol_gguf_tensor *tensor;
     uint64_t from;
@@ -147,7 +147,7 @@ struct tol_loaded {
     uint64_t passes, launched_graphs;
 };
 
-/* Makes memory for the passes of a device, and its pool; and gives back all that a device has. */
+/* Allocates the memory for passes of a device, and its pool; and frees everything on a device. */
 tol_status loaded_make_room(struct tol_loaded *part);
 void loaded_part_end(struct tol_loaded *part);
 
@@ -173,8 +173,8 @@ tol_status loaded_upload_await(struct tol_loaded *loaded);
  * when loaded_upload_end is done. */
 tol_status loaded_upload_run(struct tol_loaded *loaded, struct loaded_pieces *pieces);
 
-/* Waits until the threads have freed their blocks. false: one hangs in the driver, and is left
- * after. Does nothing where none were started. */
+/* Waits until the threads have freed their blocks. false: one hangs in the driver, and is
+ * abandoned. Does nothing if none were started. */
 bool loaded_upload_end(struct tol_loaded *loaded);
 
 /* Compares the checksums of the pieces with those of the device's bytes. */

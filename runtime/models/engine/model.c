@@ -269,7 +269,7 @@ out:
     return status;
 }
 
-/* A tensor that has no place would be left out of the computation: better no model. */
+/* The computation would ignore a tensor without a place, so the model is rejected. */
 static tol_status check_unused(const struct tol_model *m) {
     tol_status status = TOL_OK;
     const struct tol_gguf_tensor *tensor = NULL;

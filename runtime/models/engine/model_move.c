@@ -44,7 +44,7 @@ out:
     return status;
 }
 
-/* A part that has all sizes of another, and nothing on its device. */
+/* A part with all sizes of another, and nothing on its device. */
 static struct tol_loaded *like(const struct tol_loaded *old, struct tol_context *context) {
     struct tol_loaded *l = calloc(1, sizeof *l);
     if (l == NULL) return NULL;

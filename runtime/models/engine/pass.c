@@ -327,8 +327,8 @@ static tol_status exchange(struct tol_loaded *l, const struct work *works, size_
                                     .out = out});
 }
 
-/* Exchanges columns that are rounded to bytes, whose chunks lie tile by tile, from where stages
- * leave them to where products expect them. */
+/* Exchanges columns that are rounded to bytes, whose chunks are stored tile by tile, from the
+ * place where stages write them to the place where products read them. */
 static tol_status exchange_rounded(struct tol_loaded *l, const struct work *works, size_t columns) {
     const size_t part = kn_rounded_bytes(1, columns / l->share.ranks);
     const size_t tiles = kn_rounded_bytes(works[0].rows, columns) / kn_rounded_bytes(1, columns);
@@ -452,7 +452,8 @@ out:
     return status;
 }
 
-/* Whether no two rows are of one session. Those of a prompt are neighbours, so that ends soon. */
+/* Whether no two rows are of one session. Rows of a prompt are neighbours, so the search ends
+ * soon. */
 static bool are_apart(const struct loaded_pass *pass) {
     for (size_t i = 1; i < pass->count; i++) {
         for (size_t j = i; j-- > 0;) {

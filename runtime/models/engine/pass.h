@@ -19,12 +19,12 @@ struct loaded_pass {
     size_t count;      /* from 1 to loaded_pass_room */
     size_t wanted;     /* the last rows whose largest logits are wanted; at most `sessions` */
     bool wants_logits; /* and all logits of these rows */
-    /* Of the rows, which are all wanted, where the device is to draw a token of each. NULL: it
-     * draws none. */
+    /* The samplers of the rows, which are all wanted, if the device draws a token for each. NULL:
+     * it draws none. */
     struct tol_sampler *const *samplers;
 };
 
-/* How many rows a pass can have if the largest position is this. */
+/* The most rows that a pass can have if this is the largest position. */
 size_t loaded_pass_room(const struct tol_loaded *loaded, size_t position);
 
 /* Computes it and waits. TOL_TIMEOUT, TOL_POISONED, TOL_DRIVER_ERROR. */

@@ -20,7 +20,7 @@ size_t loaded_draw_end(size_t rows);
 tol_status loaded_draw_send(struct tol_loaded *loaded, struct tol_sampler *const *samplers,
                             size_t count);
 
-/* Queues the draws of the logits of all rows. What it draws goes where the largest would be.
+/* Queues the draws of the logits of all rows. The drawn tokens replace those of the largest logits.
  * follows_copy: it is queued after a copy, not after a kernel. */
 tol_status loaded_draw_queue(const struct tol_loaded *loaded, size_t rows, bool follows_copy);
 

@@ -56,7 +56,7 @@ static tol_status queue_weights(const struct prompt_work *w, const struct loaded
     return status;
 }
 
-/* The tiles that are done sooner. Both give the same bits: sums go through k in the same steps. */
+/* The faster tile width. Both give the same bits, because sums go through k in the same steps. */
 static const char *variant_for(const struct prompt_work *w, size_t rows, size_t n) {
     const size_t down = (rows + 127) / 128;
     const size_t wide = down * ((n + 255) / 256), narrow = down * ((n + 127) / 128);
@@ -65,8 +65,8 @@ static const char *variant_for(const struct prompt_work *w, size_t rows, size_t 
     return wide_turns <= 0.52 * narrow_turns ? w->p->wide : w->p->narrow;
 }
 
-/* Where a product's n columns lie in the sums: the first column, the width of rows; and from which
- * of its rows on a matrix is in the workspace. */
+/* The place of a product's n columns in the sums: the first column, the width of rows; and from
+ * which of its rows on a matrix is in the workspace. */
 struct sums {
     size_t column, stride, weight_row;
 };
@@ -239,7 +239,7 @@ static tol_status queue_attention(struct prompt_work *w, size_t index, size_t wa
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     TOL_TRY(queue_norm(w, layer->attention_norm, powers->attention_norm, index > 0, index > 0));
     TOL_TRY(queue_heads(w, layer, powers));
-    /* Behind the keys and values of the last layer, only the wanted row is of use. */
+    /* After the keys and values of the last layer, only the wanted row is needed. */
     if (index + 1 == l->shape.layers) w->first = w->rows - wanted;
     if (w->first == w->rows) return TOL_OK;
     status = w->p->attention != NULL ? queue_gathered(w) : queue_paged(w);
@@ -294,7 +294,7 @@ out:
     return status;
 }
 
-/* Every device makes all of the halves, since a row has one power of two. */
+/* Every device computes all halves, because a row has one power of two. */
 static tol_status queue_gated(const struct prompt_work *w) {
     return kn_halves_gated(w->l->kernels, w->l->stream,
                            &(struct kn_halves_gated){w->rows - w->first, w->l->shape.feed_forward,
@@ -384,7 +384,7 @@ out:
     return status;
 }
 
-/* Brings the wanted row to where logits are made from. */
+/* Copies the wanted row to the place from which logits are computed. */
 static tol_status queue_wanted(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;

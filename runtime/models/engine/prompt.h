@@ -14,18 +14,17 @@
 
 #include "pass.h"
 
-/* Takes memory for passes of up to `rows` positions, or fewer if there is none, down to 256, on all
- * of the model's devices, and learns the powers of two by which weights are scaled; the weights are
- * there. If it can be
- * done with no memory, device or model, loaded->prompt.rows stays 0. TOL_DRIVER_ERROR,
- * TOL_POISONED, TOL_OUT_OF_HOST_MEMORY. */
+/* Allocates memory for passes of up to `rows` positions, or fewer if it is short, down to 256, on
+ * all of the model's devices, and learns the powers of two by which weights are scaled; the weights
+ * are there. If it can be done with no memory, device or model, loaded->prompt.rows stays 0.
+ * TOL_DRIVER_ERROR, TOL_POISONED, TOL_OUT_OF_HOST_MEMORY. */
 tol_status loaded_prompt_make(struct tol_loaded *loaded, size_t rows);
 
 /* As loaded_pass_run; rows are neighbouring positions of one session, `wanted` at most 1. */
 tol_status loaded_prompt_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
                              struct loaded_outcome *outcome);
 
-/* Makes for a device what another of its kind has. As loaded_prompt_make, but all or nothing. */
+/* Creates for a device what another of its kind has. As loaded_prompt_make, but all or nothing. */
 tol_status loaded_prompt_copy(struct tol_loaded *to, const struct tol_loaded *from);
 
 /* Gives a device's memory back. */

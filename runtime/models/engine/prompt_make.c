@@ -219,7 +219,7 @@ out:
     return status;
 }
 
-/* Takes a device's memory, for as many rows as there is room for. */
+/* Allocates a device's memory, for the most rows that fit. */
 static tol_status take_memory(struct tol_loaded *l, size_t rows) {
     tol_status status = TOL_OK;
     struct loaded_prompt *p = &l->prompt;

@@ -1,5 +1,6 @@
 /*
- * Sessions whose texts begin alike: what they share, that nobody notices, and a session's time.
+ * Sessions whose texts begin alike: what they share, that their tokens do not change, and time
+ * limits.
  */
 #include "engine_scene.h"
 

@@ -45,7 +45,7 @@ struct tol_session {
     const atomic_bool *cancels;
 };
 
-/* Gets pages until there is room for `length` positions. The caller holds the lock.
+/* Adds pages until `length` positions fit. The caller holds the lock.
  * TOL_OUT_OF_DEVICE_MEMORY: its length is unchanged. */
 tol_status session_grow(struct tol_session *session, size_t length);
 

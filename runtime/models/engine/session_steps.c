@@ -76,12 +76,12 @@ static bool wants_logits(const struct tol_session *s) {
     return s->keeps_logits || !s->is_greedy;
 }
 
-/* Whether the device draws this session's tokens in steps; in prompts, which draw one, the host. */
+/* Whether the device draws this session's tokens in steps. After a prompt the host draws. */
 static bool draws_there(const struct tol_session *s) {
     return !s->is_greedy && loaded_draw_can(s->loaded, s->sampler);
 }
 
-/* What a pass left for a session, in row `row` of what was wanted. */
+/* Takes the results of a pass for a session, in row `row` of the wanted rows. */
 static void take_outcome(struct tol_session *s, const struct loaded_outcome *outcome, size_t row,
                          bool draws) {
     const size_t vocabulary = s->loaded->shape.vocabulary;
@@ -123,7 +123,7 @@ out:
     return status;
 }
 
-/* The session has these positions now; the sampler hears of those that it did not have. */
+/* Adds positions to the session, and passes those that are new to the sampler. */
 static void advance(struct tol_session *s, const int *tokens, size_t count) {
     for (size_t i = 0; i < count; i++) {
         s->tokens[s->length] = tokens[i];
@@ -133,7 +133,7 @@ static void advance(struct tol_session *s, const int *tokens, size_t count) {
     }
 }
 
-/* By the length of the prompt, with what the session shares of it: not by what is left of it. */
+/* By the length of the whole prompt, including shared positions. */
 static enum session_way way_of(const struct tol_loaded *l, size_t count) {
     return l->prompt.rows > 0 && count >= l->prompt.from ? AS_PROMPT : AS_STEP;
 }
@@ -186,7 +186,7 @@ out:
     return status;
 }
 
-/* Computes again what the session has of a page that it shared. */
+/* Recomputes the session's positions of a page that it shared. */
 static tol_status run_owed(struct tol_session *s) {
     int tokens[KN_PAGE_POSITIONS];
     const size_t owed = s->owed, end = s->length + owed;

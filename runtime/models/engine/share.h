@@ -15,7 +15,7 @@
 
 #include "loaded_state.h"
 
-/* TOL_UNSUPPORTED: the shape cannot be shared so; the message says why. */
+/* TOL_UNSUPPORTED: the shape cannot be divided this way; the message says why. */
 tol_status loaded_share(const struct tol_model_shape *shape, unsigned rank, unsigned ranks,
                         struct loaded_share *share);
 

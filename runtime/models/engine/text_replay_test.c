@@ -1,6 +1,6 @@
 /*
- * A text that another session began: its tokens are replayed as a prompt, and the text goes on with
- * the same tokens and the same bytes as if nothing had been, wherever it was cut.
+ * A text that another session began: its tokens are replayed as a prompt, and the text continues
+ * with the same tokens and the same bytes as if nothing had been, wherever it was cut.
  */
 #include "engine_scene.h"
 #include "decode_text.h"

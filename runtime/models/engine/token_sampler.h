@@ -43,7 +43,7 @@ TOL_API tol_status tol_sampler_create(const struct tol_sampling *sampling, size_
 /* NULL is a no-op. */
 TOL_API void tol_sampler_destroy(struct tol_sampler *sampler);
 
-/* Tells the sampler of a token of the text, from the prompt or drawn: repetition counts it. */
+/* Adds a token of the text, from the prompt or drawn, to the history for the repetition penalty. */
 TOL_API void tol_sampler_accept(struct tol_sampler *sampler, int token);
 
 /* Draws a token from `vocabulary` logits. TOL_MISMATCH: a logit is NaN or +infinity, or all are

@@ -95,7 +95,7 @@ TOL_API bool cuda_check_vram_residency(CudaModel *model, int *error_code);
 /* cuda_model_get_vram_usage and the keys and values of all results now; 0 if model is NULL. */
 TOL_API uint64_t cuda_get_vram_usage(CudaModel *model);
 
-/* What this process has allocated on the context's device: by NVML where it says, or what the
+/* What this process has allocated on the context's device: by NVML if it reports it, or what the
  * runtime's ledger of live allocations has. 0 if ctx is NULL. */
 TOL_API uint64_t cuda_get_process_vram_usage(CudaContext *ctx);
 

@@ -1,5 +1,5 @@
 /*
- * The worker's C interface: a whole life, every refusal, buffers that are too small, and codes.
+ * The worker's C interface: a whole scenario, every error, buffers that are too small, and codes.
  */
 #include "worker_cuda.h"
 

@@ -23,7 +23,7 @@ struct tol_gguf_cursor {
     char what[384];
 };
 
-/* What lies from the cursor to the end of the file. */
+/* The bytes from the cursor to the end of the file. */
 uint64_t tol_gguf_remaining(const struct tol_gguf_cursor *cursor);
 
 /* Makes the next count bytes present, without moving. TOL_INVALID_FILE: the file ends before them,

@@ -21,7 +21,7 @@ tol_status tol_file_open(const char *path, struct tol_file *file);
 /* A file that is not open is a no-op. */
 void tol_file_close(struct tol_file *file);
 
-/* Reads up to bytes from offset on. *got is less only where the file ends. TOL_UNREADABLE. */
+/* Reads up to bytes from offset on. *got is less only at the end of the file. TOL_UNREADABLE. */
 tol_status tol_file_read(const struct tol_file *file, uint64_t offset, void *to, size_t bytes,
                          size_t *got);
 

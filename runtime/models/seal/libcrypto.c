@@ -16,7 +16,7 @@
 enum { ID_HKDF = 1036, CTRL_GET_TAG = 0x10, CTRL_SET_TAG = 0x11 }; /* evp.h, obj_mac.h */
 
 static struct tol_crypto found;
-static char reason[300]; /* why there is none; "" where there is */
+static char reason[300]; /* why there is none; "": there is */
 
 static void find_all(void) {
     const char *named = getenv("TOLLENS_LIBCRYPTO");

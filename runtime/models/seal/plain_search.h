@@ -14,16 +14,16 @@
 void plain_search_before(struct tol_interpose_call *call, void *user);
 void plain_search_after(struct tol_interpose_call *call, void *user);
 
-/* Looks for these bytes from now on; they must stay until the end. Nothing of them may be of bytes
- * that are all alike. */
+/* Searches for these bytes from now on; they must exist until the end. No piece of them may consist
+ * of equal bytes. */
 void plain_search_begin(const void *plain, size_t bytes);
 void plain_search_end(void);
 
-/* The pieces found in what was copied to the device since the beginning. */
+/* The pieces found in copies to the device since the beginning. */
 size_t plain_search_copied(void);
 
-/* Reads all device memory that is allocated, and searches it. bytes: how much that was. The calling
- * thread's latest call was made in the context whose calls go through the hooks. false: a part
+/* Reads all allocated device memory, and searches it. bytes: how much that was. The calling
+ * thread's latest call was made in the context whose calls pass through the hooks. false: a part
  * cannot be read. */
 bool plain_search_device(size_t *pieces, size_t *bytes);
 

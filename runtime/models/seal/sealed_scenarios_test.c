@@ -25,7 +25,7 @@ static void after(struct tol_interpose_call *call, void *user) {
     if (call->index == TOL_DRIVER_INDEX_cuMemFree_v2) held--;
 }
 
-/* All that a program does with sealed weights; each part goes on as far as the one before it. */
+/* Everything that a program does with sealed weights; a failed part ends the later ones. */
 static tol_status live(struct tol_context *context, const struct tol_seal_key *key) {
     const struct tol_seal_options options = {.shape = {ROWS, 64}, .label = "scenario"};
     static char read[BYTES];

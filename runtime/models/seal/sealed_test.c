@@ -202,7 +202,7 @@ Test(sealed, rotation_does_not_bless_a_change) {
     scene_product_end(&p);
 }
 
-/* The bytes have another key already, and nobody knows their tags: they are lost, and no product is
+/* The bytes have another key already, and their tags are unknown: they are lost, and no product is
  * made of them with the old key. */
 Test(sealed, a_rotation_that_fails_leaves_nothing_to_be_used) {
     struct scene_product p;

@@ -32,7 +32,7 @@ static bool same(struct tol_gguf_text text, const char *expected) {
 
 /* ---- arrays ---- */
 
-/* An array with an entry a token. *value is NULL if the file does not have it. */
+/* An array with one entry per token. *value is NULL if the file does not have it. */
 static tol_status find_array(const struct tol_gguf *gguf, const char *key,
                              enum tol_gguf_kind element, size_t tokens,
                              const struct tol_gguf_value **value) {

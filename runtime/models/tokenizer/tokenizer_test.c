@@ -136,7 +136,7 @@ Test(tokenizer, what_is_decoded_is_valid_utf8) {
     make_bpe(&maker, "gpt2", "qwen2");
     struct tol_tokenizer *tokenizer = opened(&maker);
     must_decode(tokenizer, "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10, "a\u00e9\u20ac\U0001f600");
-    /* As the Unicode Standard, table 3-8 and its kin, replaces them. */
+    /* As the Unicode Standard, table 3-8, replaces them. */
     must_decode(tokenizer,
                 "\xff"
                 "a",
