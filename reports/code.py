@@ -83,7 +83,7 @@ def digest(files: Files, names: list[str]) -> str:
 def attack_files(claim: str, files: Files) -> list[str]:
     """The claim's own file, and those that make its attacks: of the harness, or beside it."""
     own = [name for name in files
-           if re.fullmatch(rf"hypotheses/h{int(claim[1:]):02}_\w+\.c", name)]
+           if re.fullmatch(rf"hypotheses/h{int(claim[1:]):02}[_/]\w+\.c", name)]
     stems = {stem for name in own for stem in INCLUDE.findall(files[name])}
     return own + [name for stem in stems for ending in (".c", ".h")
                   for folder in ("hypotheses/harness", "hypotheses")

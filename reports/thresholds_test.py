@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from reports import thresholds
+from reports import claims_index, thresholds
 
 LADDER = '"launch_drop_one_in=1000,10000,100000,200000"'
 
@@ -33,7 +33,7 @@ class Thresholds(unittest.TestCase):
         self.assertIn('HYP_FIRST(6, "packed_*", "packed_sequences_*")',
                       thresholds.as_c(claims, sabotage))
         for name, entry in sabotage.items():
-            files = thresholds.HYPOTHESES.glob(f"h{int(name[1:]):02}_*.c")
+            files = claims_index.attack_files(name, "")
             attacks = re.findall(r"^HYP_ATTACK\w*\(\w+,\s*(\w+)",
                                  "\n".join(file.read_text() for file in files), re.MULTILINE)
             for text in entry.get("first", []):

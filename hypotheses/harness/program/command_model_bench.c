@@ -2,9 +2,9 @@
  * model bench: how fast a language model reads a prompt and writes tokens, as llama-bench says it.
  *
  * A prompt of random tokens is timed as a whole, and with its first token; then steps of 1, 8 and
- * 32 sessions at once, each step by itself. The first repetition of each is left out: kernels are
- * loaded and graphs captured in it. Times are of the host's clock around calls that wait for the
- * device, as a user sees them.
+ * 32 sessions at once, each step on its own. The first repetition of each does not count: kernels
+ * are loaded and graphs captured in it. Times are of the host's clock around calls that wait for
+ * the device, as a user sees them.
  */
 #include "run/command.h"
 #include "decode_session.h"

@@ -1,7 +1,7 @@
 /*
  * Words, devices and the probe of a device.
  *
- * Devices are counted by a process of its own, and each is probed by one: the guard itself opens no
+ * Separate processes count the devices and probe each of them: the guard itself opens no
  * driver, so that no fault of a device can reach it.
  */
 #include "guard_options.h"
