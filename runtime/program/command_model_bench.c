@@ -2,9 +2,9 @@
  * model bench: how fast a language model reads a prompt and writes tokens, as llama-bench says it.
  *
  * A prompt of random tokens is timed as a whole, and with its first token; then steps of 1, 8 and
- * 32 sessions at once, each step by itself. The first repetition of each is left out: kernels are
- * loaded and graphs captured in it. Times are of the host's clock around calls that wait for the
- * device, as a user sees them.
+ * 32 sessions at once, each step on its own. The first repetition of each does not count: kernels
+ * are loaded and graphs captured in it. Times are of the host's clock around calls that wait for
+ * the device, as a user sees them.
  */
 #include "run/command.h"
 #include "decode_session.h"
@@ -27,31 +27,37 @@ enum { REPEATS = 5, PROMPT = 512, TOKENS = 128, BATCHES = 3, SESSIONS = 32, NAME
 static const char usage[] =
     "usage: tollens model bench FILE [options]\n"
     "\n"
-    "Times a language model: a prompt (pp), and tokens written at 1, 8 and 32 sessions at once\n"
-    "(tg), as tokens a second with the standard deviation over repetitions.\n"
+    "Times a language model: a prompt (pp), and generated tokens with 1, 8 and 32 sessions at "
+    "once\n"
+    "(tg), in tokens per second with the standard deviation over repetitions.\n"
     "\n"
     "  -p N         tokens of the prompt; default 512\n"
-    "  -n N         tokens that each session writes; default 128\n"
-    "  -r N         repetitions, after one that is left out; default 5\n"
+    "  -n N         tokens that each session generates; default 128\n"
+    "  -r N         repetitions, after one that does not count; default 5\n"
     "  --device D   auto (default), cuda, cuda:N or soft\n"
-    "  --devices L  the devices of this list, such as 0,1, compute the model together\n"
-    "  --exchange W what they exchange goes by flags in memory, direct copies, or auto (default)\n"
+    "  --devices L  compute the model on all devices of this list, such as 0,1\n"
+    "  --exchange W how they exchange data: flags in memory, direct copies, or auto (default)\n"
     "  --cache TYPE keys and values as f16 (default) or q8_0\n"
-    "  --temp T     sessions draw tokens at a temperature of 0 to 2; default 0, the largest\n"
-    "  --top-k K    of the K largest logits; 0 (default): of all\n"
-    "  --top-p P    of the fewest tokens whose probabilities reach P; 0 (default): of all\n"
-    "  --host-draws the host draws them, from logits that are copied to it\n"
+    "  --temp T     sample at a temperature of 0 to 2; default 0, the largest logit\n"
+    "  --top-k K    from the K largest logits; 0 (default): from all\n"
+    "  --top-p P    from the fewest tokens whose probabilities reach P; 0 (default): from all\n"
+    "  --host-draws sample on the host, from logits that are copied to it\n"
     "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
-    "  --json       an object a row\n"
+    "  --json       print one object per row\n"
     "\n"
-    "load is how fast the weights came from the file to the device, the fastest of four times.\n"
-    "p50 and p99 are of the time to the first token (first), or between two tokens (tg). \"read\" "
-    "is\n"
-    "the bytes that a step reads, weights and keys and values, over its median time, and their\n"
-    "share of what the devices' memory can do, if the driver says that. The last row, on one "
-    "device,\n"
-    "has the kernels of a token of one session, measured one by one, and how much of the median\n"
-    "time between two tokens no kernel ran; events add to kernels, so that is a lower bound.\n";
+    "\"load\" is the rate at which the weights were copied from the file to the device, the "
+    "fastest of\n"
+    "four. p50 and p99 are percentiles of the time to the first token (first), or between two "
+    "tokens\n"
+    "(tg). \"read\" is the number of bytes that a step reads (weights, keys and values) divided "
+    "by its\n"
+    "median time, and its share of the devices' memory bandwidth, if the driver reports it. The "
+    "last\n"
+    "row, on one device, has the kernels of one session's token, measured one by one, and the "
+    "part of\n"
+    "the median time between two tokens in which no kernel ran. Events prolong kernels, so that "
+    "part is\n"
+    "a lower bound.\n";
 
 struct bench {
     const char *path;

@@ -27,26 +27,25 @@ enum { SESSIONS_MAX = 256, STOPS_MAX = 16, EXIT_INTERRUPTED = 130, BAR = 40 };
 static const char usage[] =
     "usage: tollens model run FILE -p TEXT [options]\n"
     "\n"
-    "Lets a language model go on with a text, and prints what it writes.\n"
+    "Continues a text with a language model, and prints the new tokens.\n"
     "\n"
     "  -n N            at most N tokens; default 128\n"
-    "  --temp T        temperature, 0 to 2; default 0, the likeliest token each time\n"
-    "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   how tokens are drawn\n"
+    "  --temp T        temperature, 0 to 2; default 0, always the likeliest token\n"
+    "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   sampling parameters\n"
     "  --ctx N         positions for prompt and text; default 4096, or the model's if fewer\n"
     "  --cache TYPE    keys and values as f16 (default) or q8_0, half as large\n"
     "  --sessions N    N texts at once, with the seeds S, S + 1, ...; default 1\n"
     "  --stop TEXT     end before this text; may be given several times\n"
     "  --special       <|...|> in the prompt are the model's special tokens\n"
-    "  --ignore-end    go on where the model ends its text\n"
-    "  --json          print an object a text, with times; exit code 130: interrupted\n"
-    "  --guarded       be a worker of tollens guard, whose jobs are prompts, and whose texts go "
-    "on\n"
-    "                  on another device from their last token; job N has the seed S + N - 1\n"
+    "  --ignore-end    continue after the model ends its text\n"
+    "  --json          print one object per text, with times; exit code 130: interrupted\n"
+    "  --guarded       be a worker of tollens guard: its jobs are prompts, and another device\n"
+    "                  continues a text after its last token; job N has the seed S + N - 1\n"
     "  --device D      auto (default), cuda, cuda:N or soft\n"
-    "  --devices LIST  the devices of this list, such as 0,1, compute the model together: each\n"
-    "                  has a share of its weights, and the text is the one that one device writes\n"
+    "  --devices LIST  compute the model on all devices of this list, such as 0,1: each holds a\n"
+    "                  share of the weights, and the text is the same as with one device\n"
     "\n"
-    "exit codes: 0 the text has ended, 2 it could not be written, 130 interrupted\n";
+    "exit codes: 0 the text has ended, 2 it could not be generated, 130 interrupted\n";
 
 struct run_wish {
     const char *path, *prompt;

@@ -1,7 +1,7 @@
 /*
  * Words, devices and the probe of a device.
  *
- * Devices are counted by a process of its own, and each is probed by one: the guard itself opens no
+ * Separate processes count the devices and probe each of them: the guard itself opens no
  * driver, so that no fault of a device can reach it.
  */
 #include "guard_options.h"
@@ -21,40 +21,45 @@ enum { NAME_BYTES = 24, SECONDS_MAX = 1000000 };
 static const char usage[] =
     "usage: tollens guard [options] -- PROGRAM ARGUMENTS < jobs > answers\n"
     "\n"
-    "Runs PROGRAM once for each device and hands it jobs, a line each. A worker whose device\n"
-    "faults, that hangs or dies is ended, its job goes to another device, and the device is "
-    "probed\n"
-    "and comes back or is fenced with the reason. Each job is answered exactly once.\n"
+    "Runs PROGRAM once per device and hands it jobs, one per line. If a worker's device fails, or "
+    "if\n"
+    "the worker hangs or dies, the guard ends it and gives its job to another device. It then "
+    "probes\n"
+    "the device, and uses it again or fences it with the reason. Each job is answered exactly "
+    "once.\n"
     "\n"
     "    tollens guard --lines -- ./worker < jobs.txt > answers.txt\n"
     "    tollens guard --journal j --results r -- ./worker < jobs.txt    # survives SIGKILL\n"
     "    tollens guard -- tollens model run m.gguf --guarded < prompts\n"
     "\n"
-    "  --lines           a line in, a line out, for any program; answers in the order of jobs\n"
+    "  --lines           one line in, one line out, for any program; answers in the order of jobs\n"
     "  --jobs FILE       the jobs; default: stdin\n"
     "  --results FILE    append answers to FILE, after those that it has; default: stdout\n"
-    "  --journal FILE    keep jobs and answers in FILE; the same command goes on with it after "
-    "any\n"
-    "                    end. Requires --results\n"
+    "  --journal FILE    record jobs and answers in FILE; after any end, the same command "
+    "continues\n"
+    "                    with it. Requires --results\n"
     "  --sync            flush the journal to the disk for each record, for power failures\n"
-    "  --order           answers in the order of jobs; default: as they come\n"
+    "  --order           answers in the order of jobs; default: in the order of completion\n"
     "  --devices LIST    cuda:0,cuda:1 or soft:0,soft:1 or any names; default: all devices\n"
     "  --probe P         auto: a kernel on the device (default), none, or a command for the shell\n"
     "  --job-time S      seconds from job to answer, or between two parts; default 60\n"
     "  --hello-time S    from start to hello; default 30\n"
-    "  --beat-time S     between two signs of life; default 10\n"
+    "  --beat-time S     between two heartbeats; default 10\n"
     "  --probe-time S    of a probe; default 30\n"
-    "  --end-time S      from SIGKILL, or from the end of input, to the death; default 10\n"
-    "  --failures N      in a row, after which a device is fenced; default 3\n"
-    "  --attempts N      workers that a job may end before it is failed; default 3\n"
-    "  --verbose         say every change of a device's state, not failures alone\n"
+    "  --end-time S      from SIGKILL, or from the end of input, to the end of a worker; default "
+    "10\n"
+    "  --failures N      failures in a row after which a device is fenced; default 3\n"
+    "  --attempts N      workers that a job may end before it fails; default 3\n"
+    "  --verbose         report every change of a device's state, not only failures\n"
     "  --json            print the summary as one JSON object, on stderr\n"
     "  --states          print the table of states, and run nothing\n"
     "\n"
-    "What a worker must read and write is in runtime/driver/guard/README.md; programs in C call\n"
-    "tol_guard_worker_open and its kin. Exit codes: 0 every job is done, 1 a job failed, 2 jobs "
-    "are\n"
-    "left (every device is fenced, the journal is full) or the words are wrong, 130 interrupted.\n";
+    "runtime/driver/guard/README.md describes what a worker must read and write; programs in C "
+    "call\n"
+    "tol_guard_worker_open and related functions. Exit codes: 0 every job is done, 1 a job "
+    "failed,\n"
+    "2 jobs are left (every device is fenced, or the journal is full) or an option is wrong, 130\n"
+    "interrupted.\n";
 
 /* ---- words ---- */
 

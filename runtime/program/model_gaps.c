@@ -17,7 +17,7 @@ static tol_status run_passes(struct tol_loaded *loaded) {
     const int token = 1;
     for (int i = 0; i < 2 && status == TOL_OK; i++) {
         struct tol_session *session = NULL;
-        /* A form of its own, since a pass that comes again in its form is a graph. */
+        /* Another form, because a pass that repeats its form is a graph. */
         const struct tol_session_options options = {.keeps_logits = i == 1};
         status = tol_session_create(loaded, &options, &session);
         if (status == TOL_OK) status = tol_session_prompt(session, &token, 1);

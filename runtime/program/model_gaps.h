@@ -22,7 +22,7 @@ struct hyp_model_kernels {
 bool hyp_model_cache(const char *name, enum kn_cache *cache);
 
 /* Opens the model on a context of its own and traces a pass. No interposer may be installed.
- * TOL_INVALID_FILE: the two passes have not as many kernels each, or none; hyp_error() says how
+ * TOL_INVALID_FILE: the two passes have different numbers of kernels, or none; hyp_error() says how
  * many there are. Otherwise as tol_model_load. */
 tol_status hyp_model_kernels(const char *path, enum hyp_device_kind kind, int ordinal,
                              struct hyp_model_kernels *kernels);

@@ -24,7 +24,7 @@ struct hyp_rule hyp_attack_rule(const struct hyp_attack *attack, unsigned family
         .threshold = claim->threshold, .direction = claim->direction, .family = family};
 }
 
-/* What the order of calls is drawn from: another order in each of a claim's fresh processes. */
+/* The seed of the order of calls, which differs in each of a claim's fresh processes. */
 static struct hyp_attack order;
 
 static uint64_t draw(void *user) {

@@ -123,8 +123,8 @@ static void take_step(struct walker *w) {
 
 /* ---- measuring: all other threads wait ------------------------------------------------------- */
 
-/* The statistics, and what the driver gave, which a thread of the pool may change while they are
- * read: they are read until they agree, for a tenth of a second at most. */
+/* The statistics, and what the driver allocated, which a thread of the pool may change while they
+ * are read: they are read until they agree, for a tenth of a second at most. */
 static tol_status read_both(struct hyp_walk *walk, struct tol_pool_stats *stats, uint64_t *held) {
     const struct timespec pause = {.tv_nsec = 100000};
     tol_status status = TOL_OK;

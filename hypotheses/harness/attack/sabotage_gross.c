@@ -82,7 +82,7 @@ static bool is_upload(enum tol_driver_index index) {
 }
 
 /* Every fifth copy to the device of 16 bytes or more arrives with one bit changed. The bit is
- * changed on the device after the copy, so the source stays as it was. */
+ * changed on the device after the copy, so the source is unchanged. */
 static void flip_bit(struct tol_interpose_call *call, void *user) {
     static unsigned copies;
     unsigned char byte = 0;
@@ -269,7 +269,7 @@ static void launch_on_legacy(struct tol_interpose_call *call, void *user) {
 
 /* ---- faults of the process and not of the driver --------------------------------------------- */
 
-/* True in the middle of an attack, once: at its fifth call of the driver. */
+/* True once during an attack: at its fifth driver call. */
 static bool is_time(void) {
     static unsigned calls;
     return ++calls == 5;

@@ -50,7 +50,7 @@ static void serialise_streams(struct tol_interpose_call *call, void *user) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* The bit is changed on the device after the copy, so the source stays as it was. */
+/* The bit is changed on the device after the copy, so the source is unchanged. */
 static void flip_bit(struct tol_interpose_call *call, void *user) {
     uint64_t at = 0;
     unsigned char byte = 0;

@@ -1,5 +1,6 @@
 /*
- * Gate: compares the results of two runs, claim by claim: better, same, worse, or cannot tell.
+ * Gate: compares the results of two runs, claim by claim: better, same, worse, or undecided
+ * ("cannot tell").
  *
  * A claim is worse if its whole interval is further from the baseline's than the claim's tolerance
  * (thresholds.toml), in the direction in which the claim gets worse. A number without an interval

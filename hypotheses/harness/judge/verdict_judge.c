@@ -1,5 +1,5 @@
 /*
- * A violation decides: one counterexample is enough, however the other attacks ended.
+ * A violation decides: one counterexample is enough, whatever the other attacks found.
  */
 #include "verdict_judge.h"
 

@@ -20,8 +20,8 @@
 static const double TIMER_STEPS_MIN = 100, PACE_SHARE = 0.1, SM_SHARE = 0.1;
 
 /* Reasons for which a GPU is slower than it should be: nvmlClocksThrottleReasonSwPowerCap,
- * HwSlowdown, SwThermalSlowdown, HwThermalSlowdown, HwPowerBrakeSlowdown. Being idle, a clock that
- * was set, and a display are none. */
+ * HwSlowdown, SwThermalSlowdown, HwThermalSlowdown, HwPowerBrakeSlowdown. An idle GPU, a fixed
+ * clock and a display are no such reasons. */
 static const long long THROTTLED = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 static double timer_step(void) {

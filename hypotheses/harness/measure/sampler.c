@@ -191,7 +191,7 @@ static bool is_discarding_harmless(const struct hyp_pair *pair, struct hyp_sampl
     return true;
 }
 
-/* Whether the machine can tell, by what was measured alone. */
+/* Whether the measurements alone show that the machine can decide. */
 static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample,
                              const struct hyp_interval *control_surely) {
     const double off = hyp_pair_margin(pair) * CONTROL_SHARE;

@@ -118,7 +118,7 @@ static void end_verdicts(struct hyp_run *run) {
     for (size_t i = 0; i < hyp_claim_count(); i++) hyp_verdict_end(&run->verdicts[i]);
 }
 
-/* Runs all of it again and again, each time in a folder of its own. */
+/* Runs everything repeatedly, each time in its own folder. */
 static bool run_repeatedly(struct hyp_run *run, const struct hyp_run_options *options, int *code) {
     static struct hyp_repeats repeats;
     char folder[1000];

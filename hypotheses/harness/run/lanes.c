@@ -56,7 +56,7 @@ bool hyp_lanes_run(const struct hyp_lanes *lanes) {
     if (wanted > lanes->jobs) wanted = (unsigned)lanes->jobs;
     state.ended = calloc(lanes->jobs + 1, sizeof *state.ended);
     if (state.ended == NULL) return hyp_fail("out of memory for %zu jobs", lanes->jobs);
-    /* This thread is a lane too: without any other the jobs run one after the other. */
+    /* This thread is a lane too: without others, the jobs run one after another. */
     while (count + 1 < wanted && pthread_create(&threads[count], NULL, follow, &state) == 0) {
         count++;
     }

@@ -1,7 +1,7 @@
 /*
  * A step of a ladder counts as noticed if the claim is falsified under each of two seeds, because a
  * rare fault is placed by the seed and one seed may be lucky. Each ladder of each claim is a job;
- * its steps are tried one after the other, since each depends on the one before.
+ * its steps are tried one after another, because each depends on the previous one.
  */
 #include "limits.h"
 

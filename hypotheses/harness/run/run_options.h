@@ -24,8 +24,8 @@ struct hyp_run_options {
     uint64_t seeds, jobs; /* 0: not said */
 };
 
-/* Reads the environment and the words. What they choose goes into the run, the rest into the
- * options. false: hyp_error() says which word makes no sense. */
+/* Reads the environment and the words. Their choice of claims and sizes is stored in the run, the
+ * rest in the options. false: hyp_error() says which word makes no sense. */
 bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
                           struct hyp_run_options *options);
 

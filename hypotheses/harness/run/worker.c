@@ -1,5 +1,5 @@
 /*
- * Criterion as a library: its hooks run in this process and tell the pipe.
+ * Criterion as a library: its hooks run in this process and write to the pipe.
  */
 #include "worker.h"
 

@@ -11,7 +11,7 @@
 
 enum { HYP_EFFECTS_MAX = 16 };
 
-/* How calls were timed, and what was drawn for the process; all 0 for batches. */
+/* How calls were timed, and the random choices for the process; all 0 for batches. */
 struct hyp_effect_timing {
     bool by_call;           /* each call on its own, in random order */
     bool by_counter;        /* with the time-stamp counter; otherwise the clock */
