@@ -2,10 +2,9 @@
 
     ci/site [--out DIR]
 
-The pages are the READMEs of this repository, so that there is one text: those that README.md links
-to, directly or not, and the files that they name. Four are written here: the commands, from
-`tollens --help`; the claims, from `tollens explain`; the runtime's interface, from its headers;
-what benchmarks printed, from the published evidence.
+The pages are the READMEs of this repository: those that README.md links to, directly or not, and
+the files that they name. Three pages are written here: the commands, from `tollens --help`; the
+claims, from `tollens explain`; the runtime's interface, from its headers.
 
 Exit code: 0 made, 1 a link or an anchor leads nowhere, 2 it could not be made.
 """
@@ -20,7 +19,6 @@ import subprocess
 import sys
 
 import manual
-import performance_page
 from contents import BUILD, ROOT, Unmade, output, tracked, version
 
 DOCS = BUILD / "site-pages"
@@ -36,7 +34,8 @@ NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
        ("Runtime interface", "api.md"), ("Kernels", "kernels/README.md"),
        ("Claims", "claims.md"), ("How verdicts are made", "hypotheses/README.md"),
        ("Reading a report", "reports/READING.md"), ("Reports", "reports/README.md"),
-       ("Performance", "performance.md"), ("Published evidence", "reports/published/README.md"),
+       ("Results", "reports/RESULTS.md"), ("Performance", "kernels/PERFORMANCE.md"),
+       ("Published evidence", "reports/published/README.md"),
        ("Questions and errors", "ci/FAQ.md"), ("Contributing", "ci/CONTRIBUTING.md"),
        ("Changes", "ci/CHANGELOG.md")]
 CONFIG = """site_name: Tollens
@@ -64,10 +63,10 @@ nav:
 """
 
 
-# ---- the pages that are there ------------------------------------------------------------------
+# ---- pages of this repository ------------------------------------------------------------------
 
 def list_folder(folder: pathlib.Path) -> str:
-    """A page for a folder that has none: its files."""
+    """For a folder without a README, a page that lists its files."""
     files = [pathlib.Path(name).relative_to(folder) for name in tracked(str(folder))]
     return f"# {folder}\n\n" + "".join(f"* {file}\n" for file in files)
 
@@ -159,7 +158,7 @@ def without_marks(comment: str) -> str:
 
 
 def header_page(header: pathlib.Path) -> str:
-    """What a header declares, each behind its comment, as it is written there."""
+    """The declarations of a header after their comments, as they are written there."""
     text = header.read_text()
     opening = re.match(r"\s*(/\*.*?\*/)", text, re.DOTALL)
     page = f"\n## {header.name}\n\n{plain(without_marks(opening[1])) if opening else ''}\n"
@@ -195,28 +194,31 @@ def mkdocs() -> pathlib.Path:
                                   stderr=subprocess.STDOUT)
             if done.returncode != 0:
                 shutil.rmtree(PYTHON, ignore_errors=True)
-                raise Unmade(f"MkDocs could not be had: {done.stdout[-500:]}")
+                raise Unmade(f"MkDocs could not be installed: {done.stdout[-500:]}")
     return program
 
 
-def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
-    """The number of pages, and MkDocs' complaints about links."""
+def make(out: pathlib.Path, docs: pathlib.Path = DOCS, planted: str = "") -> tuple[int, list[str]]:
+    """The number of pages, and MkDocs' complaints about links. Planted: text at the end of the
+    first page, for tests."""
     program, builder = BUILD / "tollens", mkdocs()
     shutil.rmtree(docs, ignore_errors=True)
     docs.mkdir(parents=True)
     pages = stage(docs)
     for name, text in (("commands.md", commands_page(program)), ("claims.md", claims_page(program)),
-                       ("api.md", api_page()), ("performance.md", performance_page.page())):
+                       ("api.md", api_page())):
         (docs / name).write_text(text)
+    with (docs / "README.md").open("a") as first:
+        first.write(planted)
     config = docs.with_suffix(".yml")
-    nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV)
+    nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV if (docs / page).exists())
     config.write_text(CONFIG.format(docs=docs, out=out, version=version(), nav=nav))
     done = subprocess.run([str(builder), "build", "--clean", "-f", str(config)],
                           text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:
         raise Unmade(done.stdout[-2000:])
-    return pages + 4, [line for line in done.stdout.splitlines() if "WARNING" in line]
+    return pages + 3, [line for line in done.stdout.splitlines() if "WARNING" in line]
 
 
 def main() -> int:
