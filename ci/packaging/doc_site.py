@@ -2,10 +2,9 @@
 
     ci/site [--out DIR]
 
-The pages are the READMEs of this repository, so that there is one text: those that README.md links
-to, directly or not, and the files that they name. Four are written here: the commands, from
-`tollens --help`; the claims, from `tollens explain`; the runtime's interface, from its headers;
-what benchmarks printed, from the published evidence.
+The pages are the READMEs of this repository: those that README.md links to, directly or not, and
+the files that they name. Three pages are written here: the commands, from `tollens --help`; the
+claims, from `tollens explain`; the runtime's interface, from its headers.
 
 Exit code: 0 made, 1 a link or an anchor leads nowhere, 2 it could not be made.
 """
@@ -64,10 +63,10 @@ nav:
 """
 
 
-# ---- the pages that are there ------------------------------------------------------------------
+# ---- pages of this repository ------------------------------------------------------------------
 
 def list_folder(folder: pathlib.Path) -> str:
-    """A page for a folder that has none: its files."""
+    """For a folder without a README, a page that lists its files."""
     files = [pathlib.Path(name).relative_to(folder) for name in tracked(str(folder))]
     return f"# {folder}\n\n" + "".join(f"* {file}\n" for file in files)
 
@@ -159,7 +158,7 @@ def without_marks(comment: str) -> str:
 
 
 def header_page(header: pathlib.Path) -> str:
-    """What a header declares, each behind its comment, as it is written there."""
+    """The declarations of a header after their comments, as they are written there."""
     text = header.read_text()
     opening = re.match(r"\s*(/\*.*?\*/)", text, re.DOTALL)
     page = f"\n## {header.name}\n\n{plain(without_marks(opening[1])) if opening else ''}\n"
@@ -195,12 +194,13 @@ def mkdocs() -> pathlib.Path:
                                   stderr=subprocess.STDOUT)
             if done.returncode != 0:
                 shutil.rmtree(PYTHON, ignore_errors=True)
-                raise Unmade(f"MkDocs could not be had: {done.stdout[-500:]}")
+                raise Unmade(f"MkDocs could not be installed: {done.stdout[-500:]}")
     return program
 
 
-def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
-    """The number of pages, and MkDocs' complaints about links."""
+def make(out: pathlib.Path, docs: pathlib.Path = DOCS, planted: str = "") -> tuple[int, list[str]]:
+    """The number of pages, and MkDocs' complaints about links. Planted: text at the end of the
+    first page, for tests."""
     program, builder = BUILD / "tollens", mkdocs()
     shutil.rmtree(docs, ignore_errors=True)
     docs.mkdir(parents=True)
@@ -208,8 +208,10 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
     for name, text in (("commands.md", commands_page(program)), ("claims.md", claims_page(program)),
                        ("api.md", api_page())):
         (docs / name).write_text(text)
+    with (docs / "README.md").open("a") as first:
+        first.write(planted)
     config = docs.with_suffix(".yml")
-    nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV)
+    nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV if (docs / page).exists())
     config.write_text(CONFIG.format(docs=docs, out=out, version=version(), nav=nav))
     done = subprocess.run([str(builder), "build", "--clean", "-f", str(config)],
                           text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
