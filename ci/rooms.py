@@ -36,14 +36,14 @@ RUNTIME = Room(
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
         ("health ptx trace guard",
-         "what lives, what leaks and what NVML reports; kernels written at run time; calls and "
-         "device work as a timeline; worker processes, one a device"),
+         "live objects, leaks and what NVML reports; kernels written at run time; calls and "
+         "device work as a timeline; one worker process per device"),
         ("watch", "what happens to each block, with rules and alarms"),
         ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),
         ("transfer", "pageable copies, batches, rows, copies between devices"),
-        ("vram torch", "`vram_malloc` and its kin: plain calls and codes; PyTorch's allocator"),
+        ("vram torch", "`vram_malloc` and similar plain calls with codes; PyTorch's allocator"),
         ("worker", "language models: files, tokenizers"),
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
