@@ -1,5 +1,5 @@
 /*
- * Error tables: what they write, and what they make of a trial that fails.
+ * Error tables: what they write, and how they record a trial that fails.
  */
 #include "error_table.h"
 

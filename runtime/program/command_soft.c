@@ -127,7 +127,7 @@ static int set_trace(struct soft_run *run, const char *path) {
     return HYP_EXIT_OK;
 }
 
-/* Behind the last comma there must be an event. */
+/* After the last comma there must be an event. */
 static void end_trace(const struct soft_run *run) {
     if (run->trace[0] == '\0') return;
     FILE *file = fopen(run->trace, "a");

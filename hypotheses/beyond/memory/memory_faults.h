@@ -1,6 +1,6 @@
 /*
- * Memory faults: what is done to sealed memory from outside to show that the attacks on the claims
- * notice it. Most are hooks in the interposer; the others are a step that an attack makes in place
+ * Memory faults: changes of sealed memory from outside, which the attacks on the claims must
+ * notice. Most are hooks in the interposer; the others are a step that an attack makes in place
  * of the library's, or a change to a file.
  */
 #ifndef HYP_MEMORY_FAULTS_H
@@ -21,9 +21,9 @@ void memory_fault_hooks(const struct hyp_attack *attack, struct tol_interpose_op
 void memory_fault_on(const void *plain, size_t bytes);
 void memory_fault_at(struct tol_place place);
 
-/* Copies to the device, and waits until the bytes are there: cuMemcpyHtoD from pageable memory may
- * return before (CUDA Driver API, "API synchronization behavior"), and a stream of the runtime does
- * not wait for the legacy one. */
+/* Copies to the device, and waits until the bytes have arrived: cuMemcpyHtoD from pageable memory
+ * may return before (CUDA Driver API, "API synchronization behavior"), and a stream of the runtime
+ * does not wait for the legacy one. */
 CUresult memory_write(const struct tol_driver_table *cu, CUdeviceptr at, const void *bytes,
                       size_t count);
 

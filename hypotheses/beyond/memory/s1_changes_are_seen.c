@@ -1,6 +1,6 @@
 /*
  * Attacks on S1, changes: untouched memory is accepted, and each change, on the device or in
- * a packed object, is refused with the chunk where it is.
+ * a packed object, is rejected with the number of its chunk.
  */
 #include "seal_stage.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what nobody touches ---- */
+/* ---- untouched memory ---- */
 
 HYP_ATTACK(s1, what_is_sealed_stays) {
     const unsigned steps = attack->session.full ? 400 : 40;
@@ -34,10 +34,10 @@ HYP_ATTACK(s1, what_is_sealed_stays) {
     seal_stage_end(&stage);
 }
 
-/* ---- what somebody changes on the device ---- */
+/* ---- changes on the device ---- */
 
 /* A verification must name the chunk at an offset as the first that changed, and nothing may be
- * used; once the bytes are back, all is well. */
+ * used; after the bytes are restored, it is accepted again. */
 static void must_see(struct hyp_attack *attack, struct seal_stage *s, size_t offset,
                      const void *bytes, const void *back, size_t count, const char *what) {
     char text[64];
@@ -56,7 +56,7 @@ static void must_see(struct hyp_attack *attack, struct seal_stage *s, size_t off
     HYP_OK(attack, tol_seal_verify(s->sealed));
 }
 
-/* One drawn change: a bit, a run of bytes, zeros, or a chunk of an earlier generation. */
+/* One random change: a bit, a run of bytes, zeros, or a chunk of an earlier generation. */
 static void change_once(struct hyp_attack *attack, struct seal_stage *s, const char *earlier) {
     static char bytes[STAGE_CHUNK], back[STAGE_CHUNK];
     const size_t all = tol_sealed_place(s->sealed).bytes;
@@ -79,7 +79,7 @@ static void change_once(struct hyp_attack *attack, struct seal_stage *s, const c
     must_see(attack, s, offset + first, bytes + first, back + first, count - first, names[kind]);
 }
 
-/* Two chunks in each other's places. */
+/* Two chunks are swapped. */
 static void swap_once(struct hyp_attack *attack, struct seal_stage *s) {
     static char chunks[2][STAGE_CHUNK], swapped[2][STAGE_CHUNK];
     const size_t whole = tol_sealed_place(s->sealed).bytes / STAGE_CHUNK;
@@ -133,10 +133,10 @@ HYP_ATTACK(s1, no_change_is_blessed) {
     seal_stage_end(&stage);
 }
 
-/* ---- what somebody changes in a file ---- */
+/* ---- changes in a file ---- */
 
 /* The file of a packed object, read again. Under the saboteur a number of its manifest is
- * another. */
+ * changed. */
 static bool pass_through_file(struct hyp_attack *attack, void **packed, size_t *bytes) {
     char path[] = "/tmp/tollens-packed-XXXXXX";
     const int file = mkstemp(path);
@@ -175,7 +175,7 @@ HYP_ATTACK(s1, packed_objects_are_what_was_packed) {
             HYP_CHECK(attack, memcmp(plain, stage.plain, stage.plain_bytes) == 0,
                       "a packed object is opened to other bytes");
             for (unsigned i = 0; i < changes; i++) {
-                /* One half of the changes is in the manifest. */
+                /* Half of the changes are in the manifest. */
                 const size_t at = (size_t)hyp_random_below(attack, i % 2 ? bytes : 300);
                 const char bit = (char)(1 << hyp_random_below(attack, 8));
                 in[at] ^= bit;

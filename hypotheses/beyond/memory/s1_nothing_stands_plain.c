@@ -1,7 +1,7 @@
 /*
- * Attacks on S1, in the clear: all device memory is read back and searched for plain pieces after
- * each step of a life, all that is copied to the device is searched, and key streams of different
- * sealings are compared.
+ * Attacks on S1, plaintext: all device memory is read back and searched for plain pieces after each
+ * step of a scenario, everything that is copied to the device is searched, and key streams of
+ * different sealings are compared.
  */
 #include "seal_stage.h"
 
@@ -43,7 +43,7 @@ HYP_ATTACK(s1, nothing_plain_is_in_device_memory) {
     }
 }
 
-/* The control: what is put there in the clear on request is found, all of it. */
+/* The control: plaintext that is put on the device on request is found completely. */
 HYP_ATTACK(s1, plain_bytes_on_request_are_found) {
     struct seal_stage stage;
     struct tol_buffer *buffer = NULL;
@@ -61,7 +61,7 @@ HYP_ATTACK(s1, plain_bytes_on_request_are_found) {
 
 /* ---- key streams ---- */
 
-/* What is sealed of zeros is the key stream. Under the saboteur the second sealing is made here. */
+/* Sealed zeros are the key stream. Under the saboteur the second sealing is made here. */
 static bool seal_zeros(struct hyp_attack *attack, struct seal_stage *stage, const char *zeros,
                        char *stream, size_t bytes, bool is_again) {
     if (is_again && memory_fault_is(attack, "key_stream_reused")) return true; /* as it was */

@@ -72,7 +72,7 @@ out:
     free(host);
 }
 
-/* By a kernel, from memory of its own. Returns what the wait for it said. */
+/* By a kernel, from its own memory. Returns the result of the wait for it. */
 static int store_pattern(CUdeviceptr address, uint64_t seed, size_t bytes,
                          struct peer_answer *answer) {
     CUdeviceptr source = 0;

@@ -78,7 +78,7 @@ static bool begin_device(struct peer_stage *stage, size_t index) {
                      "device %zu has no context", index);
 }
 
-/* Which pairs there are; the others are named, and their kernels' ways are not tried. */
+/* Finds the pairs with access; the others are noted, and their kernels' ways are not tried. */
 static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     int can = 0, atomics = 0;
     const struct peer_driver *driver = &stage->driver;

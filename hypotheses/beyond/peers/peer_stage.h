@@ -56,7 +56,7 @@ bool peer_area_create(struct peer_stage *stage, size_t device, size_t bytes,
                       struct peer_area *area);
 void peer_area_destroy(struct peer_stage *stage, struct peer_area *area);
 
-/* Fills all of the area, guards too, with one byte. */
+/* Fills the whole area, including its guards, with one byte. */
 bool peer_area_poison(struct peer_stage *stage, const struct peer_area *area, unsigned char byte);
 
 /* Writes the pattern of seed to `offset` in the area. */
@@ -68,7 +68,7 @@ bool peer_area_send(struct peer_stage *stage, const struct peer_area *area, size
 bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, size_t offset,
                      uint64_t seed, size_t bytes, unsigned char poison, const char *way);
 
-/* Checks that all of the area, its guards too, is the pattern of seed. */
+/* Checks that the whole area, including its guards, is the pattern of seed. */
 bool peer_area_check_whole(struct peer_stage *stage, const struct peer_area *area, uint64_t seed,
                            const char *way);
 

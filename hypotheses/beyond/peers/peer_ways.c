@@ -1,6 +1,6 @@
 /*
- * Each way is one call of the runtime, or one of the driver through the table that saboteurs sit
- * in.
+ * Each way is one call of the runtime, or one of the driver through the table that saboteurs
+ * change.
  */
 #include "peer_ways.h"
 
@@ -73,7 +73,7 @@ static bool by_engine(const struct peer_trial *t, struct tol_stream *stream) {
                      t->bytes, t->from, t->to, (int)result);
 }
 
-/* So many threads that the largest copies have many turns, and small ones no idle blocks. */
+/* Enough threads for the largest copies to loop, and for small ones to leave no block idle. */
 static struct tol_launch_shape shape_for(size_t bytes) {
     enum { BLOCK = 256, THREADS_MAX = 256 * 2048 };
     const size_t threads = bytes / 4 + 1;

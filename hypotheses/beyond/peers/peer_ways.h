@@ -19,7 +19,7 @@ enum peer_way {
 
 const char *peer_way_name(enum peer_way way);
 
-/* Bytes of `source` that are to get to `target`, which holds `poison` in every byte. */
+/* Bytes of `source` to be copied to `target`, which holds `poison` in every byte. */
 struct peer_trial {
     struct peer_stage *stage;
     size_t from, to; /* devices */

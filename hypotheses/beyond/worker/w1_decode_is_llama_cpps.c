@@ -46,7 +46,7 @@ struct decoding {
     size_t count, same, ties;
 };
 
-/* A token that is not the record's ends the comparison. It is no violation where two bounds could
+/* A token that differs from the record ends the comparison. It is no violation if two bounds could
  * swap the record's two largest logits, and these two are as close here. */
 static void check_token(struct hyp_attack *attack, struct decoding *d, size_t at, size_t step,
                         int token, double bound, const char *name) {
@@ -68,7 +68,7 @@ static void check_token(struct hyp_attack *attack, struct decoding *d, size_t at
               at, step, token, expected, (double)prompt->leads[step]);
 }
 
-/* All prompts go on in one batch. */
+/* All prompts are continued in one batch. */
 static void check_greedy(struct hyp_attack *attack, struct decoding *d, double bound,
                          const char *name, size_t most) {
     for (size_t step = 0; step < WORKER_GREEDY && step < most; step++) {

@@ -24,7 +24,7 @@ struct piece {
     size_t count;
 };
 
-/* Behind the end there are zeros. */
+/* Zeros follow the end. */
 static uint32_t number(struct cursor *cursor, size_t bytes) {
     uint32_t value = 0;
     if (cursor->count - cursor->at >= bytes) memcpy(&value, cursor->bytes + cursor->at, bytes);

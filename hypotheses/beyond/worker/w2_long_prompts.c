@@ -1,6 +1,6 @@
 /*
- * The attack on W2 with long prompts: sessions that share a beginning, whose prompts are computed
- * in passes of another size than alone.
+ * The attack on W2 with long prompts: sessions that share a prefix, whose prompts are computed in
+ * passes of another size than alone.
  */
 #include "worker_stage.h"
 
@@ -8,7 +8,7 @@
 
 enum { LONG_SESSIONS = 6, LONG_STEPS = 4, LONG_MAX = 90, SHARED = 50 };
 
-/* What a session gets: tokens, and the bits of the logits after its prompt, as a sum. */
+/* The result of a session: tokens, and the bits of the logits after its prompt, as a sum. */
 struct long_outcome {
     int tokens[LONG_STEPS];
     uint64_t sum;
@@ -42,7 +42,7 @@ static bool begin_long(struct hyp_attack *attack, const struct worker_stage *sta
     return ok;
 }
 
-/* Each session by itself, in a model whose sessions share nothing. */
+/* Each session alone, in a model whose sessions share nothing. */
 static bool play_long_alone(struct hyp_attack *attack, const struct worker_stage *stage,
                             const struct long_trial *trial, struct long_outcome *outcome) {
     struct tol_session *session = NULL;

@@ -1,6 +1,6 @@
 /*
- * The attacks on W2: what a session gets alone, in a batch, in pieces, again and again, beside
- * other threads, and with the host's draws. Tokens are compared, and the bits of all logits by
+ * The attacks on W2: the tokens of a session alone, in a batch, in pieces, repeatedly, beside other
+ * threads, and sampled on the host. Tokens are compared, and the bits of all logits by
  * their sum.
  */
 #include "harness/clock.h"
@@ -19,10 +19,10 @@ struct trial {
     size_t count, pieces; /* of the prompt */
 };
 
-/* What a trial gives. */
+/* The result of a trial. */
 struct outcome {
     int tokens[STEPS];
-    uint64_t sums[STEPS]; /* of the logits that the token was drawn from, FNV-1a */
+    uint64_t sums[STEPS]; /* of the logits that the token was sampled from, FNV-1a */
 };
 
 static struct trial draw_trial(struct hyp_attack *attack, size_t vocabulary, size_t length_max) {
@@ -37,7 +37,7 @@ static struct trial draw_trial(struct hyp_attack *attack, size_t vocabulary, siz
     return trial;
 }
 
-/* ---- one step, as the library makes it, or with the fault ---- */
+/* ---- one step, as in the library, or with the fault ---- */
 
 struct player {
     struct tol_session *session;
@@ -181,7 +181,7 @@ HYP_ATTACK(w2, a_batch_gives_each_session_what_it_gets_alone) {
     worker_stage_end(&stage);
 }
 
-/* All kinds of limits, each with a penalty, so that no part of a draw is left out. */
+/* All kinds of limits, each with a penalty, so that every part of sampling runs. */
 HYP_ATTACK(w2, the_device_draws_what_the_host_draws) {
     static struct player players[SESSIONS];
     struct player *live[SESSIONS];

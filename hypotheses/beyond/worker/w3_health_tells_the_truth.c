@@ -1,6 +1,6 @@
 /*
- * The attacks on W3: memory that is not the device's own, memory that is held and given back, and a
- * context that is lost, each made on purpose and then asked about.
+ * The attacks on W3: memory that is not the device's own, memory that is allocated and freed, and a
+ * lost context. Each is caused on purpose, then health is queried.
  */
 #include "worker_faults.h"
 #include "worker_stage.h"
@@ -26,10 +26,10 @@ static bool begin_session(struct hyp_attack *attack, const struct worker_stage *
 /* What the hooks below do; the saboteur's hooks run after them. */
 static struct {
     struct tol_interpose_options saboteur;
-    uint64_t questions;  /* about addresses, so far */
-    uint64_t lied_about; /* the question whose answer is the host's memory, from 1; 0: none */
-    size_t host_bytes;   /* an allocation of at least so much is of host memory; 0: none */
-    void *host;          /* that it is */
+    uint64_t questions;  /* queries about addresses, so far */
+    uint64_t lied_about; /* the query that is answered with host memory, from 1; 0: none */
+    size_t host_bytes;   /* an allocation of at least this size is host memory; 0: none */
+    void *host;          /* that host memory */
     bool is_lost;        /* every call is answered as by a lost context */
 } staged;
 
@@ -94,7 +94,7 @@ HYP_ATTACK(w3, weights_in_host_memory_are_refused) {
     worker_stage_end(&stage);
 }
 
-/* The driver says of one address after the other that it is the host's. */
+/* The driver reports one address after another as host memory. */
 HYP_ATTACK(w3, each_tensor_and_page_counts) {
     struct worker_stage stage = {.model = NULL};
     struct tol_session *session = NULL;
@@ -178,7 +178,7 @@ HYP_ATTACK_WITH(w3, what_is_held_is_what_the_driver_gave, .ledger = true) {
 
 /* ---- a lost context ---- */
 
-/* Makes a kernel write far beyond all memory. */
+/* Has a kernel write to an unmapped address. */
 static void write_nowhere(struct hyp_attack *attack) {
     struct tol_kernel *kernel = hyp_attack_kernel(attack, "fill");
     struct tol_stream *stream = NULL;
@@ -197,8 +197,8 @@ static void write_nowhere(struct hyp_attack *attack) {
     tol_stream_destroy(stream);
 }
 
-/* Loses the context. On the soft device a write to nowhere would be a finding against the run, so
- * there the driver answers as one does that has lost it. */
+/* Loses the context. On the soft device such a write would be a finding against the run, so there
+ * the driver's answers are changed to those of a lost context. */
 static void lose_context(struct hyp_attack *attack) {
     if (attack->kind == HYP_DEVICE_SOFT) {
         staged.is_lost = true;
@@ -227,7 +227,7 @@ HYP_ATTACK(w3, a_lost_context_is_said_to_be_lost) {
                   "a lost context is reported as healthy");
         const tol_status asked = tol_loaded_is_resident(stage.loaded, &resident);
         HYP_CHECK(attack, asked != TOL_OK, "a lost context answers a query about memory");
-        staged.is_lost = false; /* what it has can be given back */
+        staged.is_lost = false; /* its memory can be freed */
     }
     tol_session_destroy(session);
     worker_stage_end(&stage);

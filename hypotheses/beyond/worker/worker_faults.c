@@ -1,7 +1,6 @@
 /*
- * The faults. Kernels are known by the names that the runtime asked the driver for; their one
- * argument is a struct of decoder_arguments.h or halves_arguments.h, of which a changed copy is
- * passed on.
+ * The faults. Kernels are known by the names that the runtime looked up; their one argument is a
+ * struct of decoder_arguments.h or halves_arguments.h, and the launch gets a changed copy of it.
  */
 #include "worker_faults.h"
 
@@ -45,10 +44,10 @@ static void note_kernels(struct tol_interpose_call *call, void *user) {
     note_kernel(call);
 }
 
-/* Whether the call launches a kernel whose name begins so. */
+/* Whether the call launches a kernel whose name has this prefix. */
 static bool launches(const struct tol_interpose_call *call, const char *beginning) {
     bool is_so = false;
-    const bool is_ex = call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx; /* a programmatic one */
+    const bool is_ex = call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx; /* with PDL */
     if (!is_ex && call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return false;
     const CUfunction function = ARGUMENT(call, is_ex ? 1 : 0, CUfunction);
     pthread_mutex_lock(&kernels.lock);
@@ -156,7 +155,7 @@ static void leak_batch(struct tol_interpose_call *call, void *user) {
     x->cache.pages_max = 0;
 }
 
-/* Every row of a step is drawn by the parameters of the first session. */
+/* Every row of a step is sampled with the parameters of the first session. */
 static void draw_by_first(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!launches(call, "draw_")) return;
@@ -184,7 +183,7 @@ static void call_resident(struct tol_interpose_call *call, void *user) {
     if (asked == CU_POINTER_ATTRIBUTE_IS_MANAGED) *(unsigned char *)answer = 0;
 }
 
-/* The driver's ledger (ledger.h) sees what was allocated, and the runtime what it asked for. */
+/* The driver's ledger (ledger.h) sees what was allocated, and the runtime what it requested. */
 static void add_block(struct tol_interpose_call *call, void *user) {
     enum { BLOCK_BYTES = 512 };
     static _Atomic unsigned allocations;

@@ -1,7 +1,7 @@
 /*
- * Worker faults: what is done to the worker from outside to show that the attacks on its claims
- * notice it. Most are hooks in the interposer, which change what a kernel is launched with or what
- * the driver answers. The others are changes to a file, or a step that an attack makes in place of
+ * Worker faults: faults of the engine, caused from outside, that the attacks on its claims must
+ * notice. Most are hooks in the interposer, which change the arguments of a kernel or the driver's
+ * answer. The others are changes to a file, or a step that an attack makes in place of
  * the library's; their names say which.
  */
 #ifndef HYP_WORKER_FAULTS_H

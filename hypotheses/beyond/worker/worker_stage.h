@@ -1,6 +1,6 @@
 /*
- * Worker stage: a committed model on the device of an attack, and the records of what llama.cpp
- * makes of it (fixtures/models/README.md).
+ * Worker stage: a committed model on the device of an attack, and llama.cpp's records of its output
+ * (fixtures/models/README.md).
  */
 #ifndef HYP_WORKER_STAGE_H
 #define HYP_WORKER_STAGE_H
@@ -36,7 +36,7 @@ uint64_t worker_sum(const float *logits, size_t vocabulary);
 
 enum { WORKER_TOP = 16, WORKER_PROJECTIONS = 4, WORKER_PROMPT_MAX = 2048, WORKER_GREEDY = 64 };
 
-/* What llama.cpp has at a position: its largest logits, and sums over all of them. */
+/* llama.cpp's result at a position: its largest logits, and sums over all of them. */
 struct worker_position {
     uint16_t ids[WORKER_TOP];
     float values[WORKER_TOP], projections[WORKER_PROJECTIONS];

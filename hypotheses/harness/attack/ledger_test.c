@@ -178,7 +178,7 @@ Test(ledger, mixed_sizes_are_drawn_in_their_shares) {
     cr_assert(medium > DRAWS * 26 / 100 && medium < DRAWS * 34 / 100, "%u", medium);
 }
 
-/* Behind a call that failed there is nothing to be measured. */
+/* After a failed call there is nothing to measure. */
 Test(ledger, a_walk_ends_where_a_call_fails) {
     open_with(NULL);
     struct hyp_attack attack = attack_on(NULL);

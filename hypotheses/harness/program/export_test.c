@@ -116,7 +116,7 @@ Test(export, openmetrics_has_each_verdict_and_ends) {
     cr_assert_str_eq(end, "# EOF\n");
 }
 
-/* A line break would end the command, and what is behind it be another. */
+/* A line break would end the command, and the rest would be another one. */
 Test(export, github_is_told_of_what_did_not_survive) {
     program_write("now/results.json",
                   "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"s\"}, \"mode\": "

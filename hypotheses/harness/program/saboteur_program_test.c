@@ -10,7 +10,7 @@
 
 TestSuite(saboteur_program, .init = program_begin, .fini = program_end);
 
-/* Goal: a saboteur that hangs is missed after its time, and the one behind it is caught. */
+/* Goal: a saboteur that hangs is missed after its time, and the next one is caught. */
 Test(saboteur_program, a_saboteur_that_hangs_takes_no_other_with_it) {
     const int code =
         program_shell("\"$T\" --plugin \"${T%/*}/hanging-claims.so\" run --sabotage --seeds 1 "

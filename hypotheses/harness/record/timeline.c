@@ -59,7 +59,7 @@ bool hyp_timeline_options(struct tol_trace_options *options) {
 bool hyp_timeline_end(void) {
     char last[128];
     if (begun == NULL) return true;
-    /* Behind the last comma there must be an event. */
+    /* After the last comma there must be an event. */
     snprintf(last, sizeof last,
              "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,"
              "\"args\":{\"name\":\"tollens run\"}}\n]}\n",
