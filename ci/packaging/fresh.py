@@ -51,12 +51,12 @@ gcc -shared -fPIC -o libcuda.so.1 -Wl,-soname,libcuda.so.1 no-device.c
 
 @dataclass
 class Trial:
-    """What came of one user in one system."""
+    """The results of one user in one system."""
 
     system: str
     user: str
     first_s: float | None = None   # from the clone to the first verdict
-    first_cpu_s: float = 0         # of processors, which tells what a free machine would take
+    first_cpu_s: float = 0         # CPU seconds, for what an idle machine would take
     install_s: float = 0           # of it: until the packages were installed
     whole_s: float = 0
     again_s: float = 0             # the second time, without network
@@ -67,7 +67,7 @@ class Trial:
         first = f"{self.first_s:.0f} s" if self.first_s is not None else "never"
         check = f", ci/check {self.check_s:.0f} s" if self.check_s else ""
         return (f"{self.system:<13} {self.user:<6} first verdict {first}, with "
-                f"{self.first_cpu_s:.0f} s of processors (packages {self.install_s:.0f} s), "
+                f"{self.first_cpu_s:.0f} CPU s (packages {self.install_s:.0f} s), "
                 f"ci/falsify {self.whole_s:.0f} s, again without network {self.again_s:.0f} s"
                 f"{check}: {'; '.join(self.wrong) or 'passed'}")
 
