@@ -10,9 +10,9 @@
                                  a file: path, version that is written into it or -, target,
                                  source, options of nvcc
 
-fixtures/ptx/sources.sha256 has a line for each file: the checksum of what it is made of (its source
-with the headers that it includes and without comments, the options of nvcc, and the version of the
-language), the checksum of the PTX, which names the release of nvcc, and the path. Equal checksums
+fixtures/ptx/sources.sha256 has one line per file: the checksum of its inputs (the source with the
+headers that it includes and without comments, the options of nvcc, and the PTX version), the
+checksum of the PTX, which names the release of nvcc, and the path. Equal checksums
 do not prove that nvcc compiled this source to this PTX. Therefore --plan --compile lists the files
 that changed and, each day, another twelfth of the files that did not. Exit code: 1 if anything is
 stale.

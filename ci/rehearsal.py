@@ -1,8 +1,9 @@
-"""Rehearses the pipelines that others use: runs the shell steps of their jobs on the soft device.
+"""Rehearses the pipelines that other repositories use: runs the shell steps of their jobs on the
+soft device.
 
-Each play has a folder of its own, in which what an action or a service would move lies already:
-with the example plugin, with the same with a bug on two runners, and without a plugin, where the
-claims are the runtime's own. Jobs that fan out are played once a runner.
+Each play has its own folder, which already has the files that an action or a service would move.
+The plays use the example plugin on one runner, the plugin with a bug on two runners, and no plugin,
+so that the claims are the runtime's own. A job that fans out runs once per runner.
 """
 
 import json
@@ -36,12 +37,12 @@ class Play:
 
 GITHUB = (Play(PLUGIN, 1, 0), Play(f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 2, 1),
           Play("", 2, 0, OWN))
-# Both services run the same lanes: that a claim survives is seen once.
+# Both services run the same lanes, so only GitHub's plays have a plugin whose claim survives.
 GITLAB = (Play(f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 1, 1), Play("", 2, 0, OWN))
 
 
 def value_of(expression: str, given: dict[str, str], index: int) -> str:
-    """An expression of env, which names an input or the job's number and no more."""
+    """The value of an expression in env, which may only name an input or the job's number."""
     name = re.fullmatch(r"\$\{\{ (?:inputs\.([\w-]+)|strategy\.job-index) \}\}", expression)
     if not name:
         return expression
@@ -49,13 +50,13 @@ def value_of(expression: str, given: dict[str, str], index: int) -> str:
 
 
 def applies(condition: str, given: dict[str, str]) -> bool:
-    """A condition of the kinds that the workflow has: always(), and inputs that are not empty."""
+    """Whether a condition holds; it may have always() and inputs that are not empty."""
     return all(any(given[name] for name in re.findall(r"inputs\.([\w-]+) != ''", part))
                for part in condition.split(" && ") if part != "always()")
 
 
 def run(where: str, script: str, folder: pathlib.Path, env: dict[str, str]) -> int:
-    """A step, as a service runs it: it ends where a command fails."""
+    """Runs a step as a service does: it ends when a command fails."""
     said = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=env, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     with open(folder / "said.txt", "a", encoding="utf-8") as log:
@@ -80,7 +81,7 @@ def play_github(flow: Any, folder: pathlib.Path, play: Play, env: dict[str, str]
         if not applies(job.get("if", "always()"), given):
             continue
         for index in range(play.runners if "strategy" in job else 1):
-            # What another runner of this kind left is not on this one.
+            # Another runner's results are not on this one.
             hidden = [path.rename(folder / f".{path.name}") for path in
                       folder.glob("tollens-gpu-*") if "strategy" in job]
             for step in (step for step in job["steps"] if "run" in step):
@@ -153,7 +154,7 @@ def check_play(kind: str, folder: pathlib.Path, play: Play, codes: list[int]) ->
 
 
 def rehearse(kind: str, flow: Any) -> list[str]:
-    """What was wrong, a sentence each."""
+    """One sentence per fault."""
     env = {key: text for key, text in os.environ.items()
            if not key.startswith(("TOLLENS_", "GITHUB_", "BUILDKITE", "RUNNER_", "CI_"))}
     env["TOLLENS_DEVICE"] = "soft"

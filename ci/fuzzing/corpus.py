@@ -46,7 +46,7 @@ def pack(inputs: dict[str, bytes]) -> bytes:
 
 
 def write(target: str, folder: pathlib.Path, findings: list[pathlib.Path]) -> dict[str, bytes]:
-    """Packs all findings, and of a folder's files the smallest, as many as there may be. Returns
+    """Packs all findings, and the smallest files of a folder up to the limit. Returns
     what it packed."""
     kept: dict[str, bytes] = {}
     for data in (path.read_bytes() for path in findings):

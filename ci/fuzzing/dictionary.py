@@ -84,7 +84,7 @@ def literals(path: pathlib.Path) -> list[str]:
 
 
 def quoted(word: str) -> str:
-    """As libFuzzer reads it: a backslash stands before a quote, a backslash or xAB."""
+    """As libFuzzer reads it: quotes, backslashes and xAB are escaped by a backslash."""
     if re.fullmatch(r'(\\x[0-9a-f]{2}|\\"|\\\\|[ -!#-\[\]-~])+', word):
         return f'"{word}"'
     plain = word.encode()
@@ -93,7 +93,7 @@ def quoted(word: str) -> str:
 
 
 def dictionary(target: str) -> str:
-    """The text of a dictionary, an entry a line."""
+    """The text of a dictionary, one entry per line."""
     sources, pieces = SOURCES[target]
     words = ptx_words() if target in ("ptx", "run", "table") else []
     for source in sources:

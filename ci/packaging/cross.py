@@ -2,8 +2,8 @@
 
     ci/package pip --arch aarch64
 
-The build is one of its own, in build/cross: the sources, and a root with that processor's
-libraries of Debian 12, which mmdebstrap unpacks. The wheel goes where this machine's goes. The
+The build is separate, in build/cross: the sources, and a root with that processor's libraries of
+Debian 12, which mmdebstrap unpacks. The wheel goes where this machine's goes. The
 soft device has one level there, without what x86-64 has for AVX2 and AVX-512.
 
 Then the program of the wheel says what it finds (doctor), and attacks a claim on the soft device.
@@ -69,7 +69,7 @@ def root_of(machine: str, folder: pathlib.Path) -> pathlib.Path:
          f"--include={','.join(LIBRARIES)}", suite, str(partial), DEBIAN.format(suite=suite)],
         text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
-        raise Unmade(f"the libraries for {machine} could not be had:\n{done.stdout[-1500:]}")
+        raise Unmade(f"the libraries for {machine} could not be installed:\n{done.stdout[-1500:]}")
     partial.rename(root)
     return root
 

@@ -1,5 +1,5 @@
-"""Packages for another processor: what is asked of the compiler, what runs their programs, and what
-is said where something is missing."""
+"""Packages for another processor: the compiler's options, how their programs run, and the messages
+if something is missing."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ import target  # noqa: E402
 from contents import ROOT, glibc_needed, needed_libraries, stripped  # noqa: E402
 
 COMPILER = "aarch64-linux-gnu-gcc"
-# Starts itself again, as a test program starts its workers.
+# Starts itself again, like a test program that starts its workers.
 PROGRAM = r"""
 #include <math.h>
 #include <stdio.h>

@@ -158,7 +158,7 @@ class Site(unittest.TestCase):
                  for name in ("ci/setup", *(str(one) for top in ("runtime", "hypotheses", "reports")
                                             for one in doc_site.tracked(top)))
                  if name == "ci/setup" or name.endswith((".c", ".h", ".def", ".py"))]
-        # Strings that stand beside one another, in C or Python, are one.
+        # Adjacent string literals are one string, in C and in Python.
         said = re.sub(r'["\']\s*\n\s*f?["\']', "", "\n".join(texts))
         faq = (ROOT / "ci/FAQ.md").read_text(encoding="utf-8")
         errors = re.findall(r"(?m)^### `(.*)`$", faq)

@@ -1,16 +1,17 @@
-"""Tries the README's commands in minimal systems, as a newcomer meets them.
+"""Tries the README's commands in minimal Debian and Ubuntu systems, which are made for it and
+deleted afterwards. Needs root, mmdebstrap and the distributions' archives.
 
     ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
         [--check | --short] [--keep]
     ci/fresh --bundle [SYSTEM...]    build/bundle in each, in debian-10 and ubuntu-20.04, and in
                                      ubuntu-18.04, where it must say why it does not run
 
-For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
-which installs what is missing or says what to install; the same again without network; and with a
-libcuda.so.1 that finds no device. With --check then ci/check, which takes long; with --short two
-claims instead of all, and nothing that is built by a second run. With --keep the systems stay, and
-it says how to run one more command in them. Prints a line for each, with the time from the clone
-to the first verdict.
+In each system, as root, as a user who may use sudo and as one who may not, it clones the repository
+and runs ci/falsify, which installs what is missing or says what to install. Then it runs the same
+without network, and with a libcuda.so.1 that finds no device. --check also runs ci/check, which
+takes long; --short attacks two claims and skips the second run. --keep keeps the systems, and
+prints how to run another command in them. Prints one line per system and user with the time from
+the clone to the first verdict; all output is in build/fresh.
 
 Exit code: 0 all passed, 1 one did not, 2 a system could not be made.
 """
@@ -28,12 +29,12 @@ from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, TOO_OLD, System, cpu_s, ma
 
 COUNTS = re.compile(r"^(\d+) survived, 0 falsified, 0 inconclusive, \d+ not tested", re.MULTILINE)
 PASSED = re.compile(r"^check: (\d+) passed, 0 failed", re.MULTILINE)
-# What `ci/setup` says to who may not install.
+# ci/setup prints this if the user may not install packages.
 PLEASE = re.compile(r"^setup: please install: (.*?)   \(apt-get install as root; this user may "
                     r"not\)", re.MULTILINE)
-# What doctor says of such a driver.
+# doctor prints this with such a driver.
 NO_GPU = re.compile(r"^cuda: not available: .*NO_DEVICE", re.MULTILINE)
-# What the bundle says where it cannot run.
+# The bundle prints this on a system that is too old.
 REFUSED = re.compile(r"^gpu: these programs need glibc 2\.28 or newer; this machine has "
                      r"glibc 2\.\d+$", re.MULTILINE)
 # As a machine has it whose GPU is gone: the library is there with all functions.
@@ -51,12 +52,12 @@ gcc -shared -fPIC -o libcuda.so.1 -Wl,-soname,libcuda.so.1 no-device.c
 
 @dataclass
 class Trial:
-    """What came of one user in one system."""
+    """The results of one user in one system."""
 
     system: str
     user: str
     first_s: float | None = None   # from the clone to the first verdict
-    first_cpu_s: float = 0         # of processors, which tells what a free machine would take
+    first_cpu_s: float = 0         # CPU seconds, for what an idle machine would take
     install_s: float = 0           # of it: until the packages were installed
     whole_s: float = 0
     again_s: float = 0             # the second time, without network
@@ -67,7 +68,7 @@ class Trial:
         first = f"{self.first_s:.0f} s" if self.first_s is not None else "never"
         check = f", ci/check {self.check_s:.0f} s" if self.check_s else ""
         return (f"{self.system:<13} {self.user:<6} first verdict {first}, with "
-                f"{self.first_cpu_s:.0f} s of processors (packages {self.install_s:.0f} s), "
+                f"{self.first_cpu_s:.0f} CPU s (packages {self.install_s:.0f} s), "
                 f"ci/falsify {self.whole_s:.0f} s, again without network {self.again_s:.0f} s"
                 f"{check}: {'; '.join(self.wrong) or 'passed'}")
 

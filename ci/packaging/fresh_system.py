@@ -73,7 +73,7 @@ def make(system: str) -> pathlib.Path:
 
 
 def cpu_s(process: int) -> float:
-    """What a process and all below it took of processors so far, those that ended included."""
+    """The CPU seconds so far of a process and its descendants, including those that have ended."""
     times, children = {}, {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it just ended

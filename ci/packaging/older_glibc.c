@@ -2,7 +2,7 @@
  * What programs linked against glibc 2.34 or newer miss in an older one, down to 2.28: stat and its
  * relatives, which were inline functions there, mallinfo2, and a start that runs the program's
  * constructors, which the program's own start files did. ci/packaging/older_glibc.py puts this
- * library in front of libc.so.6 in packaged programs.
+ * library before libc.so.6 in packaged programs.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -86,7 +86,7 @@ static void run_constructors(int count, char **words, char **environment) {
 int __libc_start_main(main_function *program, int count, char **words, init_function *init,
                       void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
     start_function *start = (start_function *)dlsym(RTLD_NEXT, "__libc_start_main");
-    const char *minor = gnu_get_libc_version() + 2; /* behind "2." */
+    const char *minor = gnu_get_libc_version() + 2; /* after "2." */
     if (init == NULL && atoi(minor) < 34) init = run_constructors;
     return start(program, count, words, init, fini, rtld_fini, stack_end);
 }

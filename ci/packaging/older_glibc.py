@@ -88,7 +88,7 @@ class Elf:
                 version = self.text(names + name)
                 if version.startswith("GLIBC_2.") and newer(version):
                     gone.add(number)
-                    if before:  # its neighbour points behind it
+                    if before:  # the entry before it is linked to the one after it
                         struct.pack_into("<I", self.bytes, before + 12,
                                          after - before if step else 0)
                     elif step:
@@ -169,7 +169,7 @@ def make_older(path: pathlib.Path) -> None:
     if shimmed:
         needed.append(SHIM)
     elf.write()
-    for library in needed:  # each comes to stand in front of the others
+    for library in needed:  # patchelf puts each before the others
         subprocess.run(["patchelf", "--add-needed", library, str(path)], check=True)
     if glibc_needed(path) > NEWEST:
         raise ValueError(f"{path} still needs a newer glibc: "

@@ -1,10 +1,12 @@
-"""Makes a release of the commit that is checked out: every package from one clean clone.
+"""Makes a release of the commit that is checked out, from one clean clone, in build/release-files:
+the source, the wheel, the Debian packages, the bundle for GPU machines, a bill of materials (SPDX
+2.3) and SHA256SUMS. The same commit gives the same bytes.
 
-    ci/release [--out DIR] [--only wheel,deb,bundle,source]
-    ci/release --twice [...]     makes it in two folders and compares, byte for byte
-    ci/release --check DIR       whether a release is whole
+    ci/release [--out DIR] [--only source,wheel,deb,bundle]
+    ci/release --twice [...]     makes it in two folders and compares them byte for byte
+    ci/release --check DIR       checks whether a release is complete
 
-The clone is in build/release-work. What is not committed is not in a release.
+The clone is in build/release-work. A release has only what is committed.
 
 Exit code: 0 made, or right; 1 two builds differ, or a release is not whole; 2 it could not be made.
 """

@@ -50,7 +50,7 @@ def tool(name: str) -> str:
 
 
 def root() -> str:
-    """What stands before the path of a library on the target: its root here, or nothing."""
+    """The folder here that is the root of the target; empty if it is this machine."""
     words = runner()
     return words[words.index("-L") + 1] if "-L" in words else ""
 

@@ -1,4 +1,4 @@
-"""Looks at the Debian packages with lintian, and lives with them in a minimal Debian.
+"""Checks the Debian packages with lintian, and uses them in a minimal Debian.
 
     ci/package try-deb [--suite bookworm]
 
@@ -70,8 +70,8 @@ echo lived
 
 
 def older(new: list[pathlib.Path], folder: pathlib.Path) -> str:
-    """The same packages as an older version, with a file that this one lacks. Returns the newer
-    version."""
+    """Makes the same packages as an older version, with a file that this version lacks. Returns
+    the newer version."""
     version = ""
     for path in new:
         tree = folder / path.stem

@@ -27,7 +27,7 @@ TESTS = ROOT / "ci/packaging/tests"
 EVIDENCE = ROOT / "reports/published"
 RUNS = ("2026-11-23-h200-limits-h4", "2026-11-22-h200-h8-h9")  # small
 CLIENT = ROOT / "fixtures/clients/numba_kernels.py"
-# What a shell runs in a mount namespace of its own: the repository is empty in it.
+# A shell runs this in its own mount namespace, in which the repository is empty.
 HIDE = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
 
 

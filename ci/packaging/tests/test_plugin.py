@@ -1,4 +1,4 @@
-"""pytest --tollens: which test a finding fails. Each case is a pytest of its own."""
+"""pytest --tollens: which test a finding fails. Each case runs its own pytest."""
 
 import pathlib
 import re

@@ -21,19 +21,17 @@ done
 [ -n "$parts" ] || parts="tests marks bench"
 failed=0
 
-# The library, from its sources in ci/building/sources.py.
-cat >build/on-gpu-objects/sources.py <<END
-import sys
-sys.path.insert(0, "ci")
-from building import sources
-print("\n".join([*sources.RUNTIME, *(sources.TORCH if sys.argv[1] == "torch" else ())]))
-END
+# The library, from the sources that configure.py finds.
+list_sources() {
+    python3 -c 'import configure; print("\n".join([*configure.DRIVER_PARTS, *configure.TORCH]))'
+}
 compile() {
-    python3 build/on-gpu-objects/sources.py torch | xargs -P 8 -I '{}' sh -c '
+    list_sources | xargs -P 8 -I '{}' sh -c '
         mkdir -p "build/on-gpu-objects/$(dirname "{}")" &&
         ${CC:-cc} -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions -O3 -DNDEBUG \
-            -Iruntime -Iruntime/include -c "runtime/{}.c" -o "build/on-gpu-objects/{}.o"' || return 1
-    objects=$(python3 build/on-gpu-objects/sources.py torch | sed 's|.*|build/on-gpu-objects/&.o|')
+            -Iruntime/driver -Iruntime/models/gguf -Iruntime/models/tokenizer -Iruntime/include \
+            -c "{}.c" -o "build/on-gpu-objects/{}.o"' || return 1
+    objects=$(list_sources | sed 's|.*|build/on-gpu-objects/&.o|')
     # shellcheck disable=SC2086
     ${CC:-cc} -shared -o build/on-gpu-objects/libtollens-torch.so $objects -lpthread -ldl -lm
 }
