@@ -123,7 +123,8 @@ KERNELS = Room(
              "runtime/core/library.h", "runtime/core/monotonic.h", "runtime/health/nvml.h",
              PUBLIC + "interpose.h", "runtime/test/test_device.h"),
     floors=[
-        (".", "variants, images, inputs, comparisons"),
+        (".", "images, inputs, comparisons, tensor maps"),
+        ("choose", "which kernel computes a problem: rows, tables, tunings, loaded kernels"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum collective gemm measure norm quant softmax",
          "an operation each"),
@@ -145,7 +146,8 @@ KERNELS = Room(
            "collective_state": "collective", "grouped_problem": "grouped",
            "quant_product_wgmma": "quant_product"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
-                                          "packed_scene", "pages_scene"))
+                                          "packed_scene", "pages_scene", "choice_dump",
+                                          "choice_problems"))
 
 ENGINE = Room(
     root="runtime/worker/engine",

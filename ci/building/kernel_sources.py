@@ -2,7 +2,7 @@
 
 # What operations share; then each operation.
 KERNELS = """
-    kernel_image variant tuning kernel_set
+    kernel_image choose/choose choose/tuning choose/kernel_set
     operand boxes parallel number inputs deviation guarded swapped
     gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
     gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
@@ -123,8 +123,9 @@ KERNELS_PROGRAMS = (("bench-kernels", "bench", KERNELS_BENCH),
                     ("kernel-sweep", "sweep", KERNELS_SWEEP))
 
 KERNELS_TESTS = """
-    kernel_scene attention/attention_scene variant_test tuning_test tune/tune_test kernel_set_test
-    measure/read_words_test
+    kernel_scene attention/attention_scene choose/choose_test choose/tuning_test
+    choose/choice_problems choose/choice_dump choose/choice_test choose/kernel_set_test
+    tune/tune_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test gemm/gemm_wide_test grouped/grouped_test grouped/grouped_call_test

@@ -15,7 +15,7 @@
 #define KN_KERNEL_BENCH_H
 
 #include "bench_limits.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 
 enum { KN_BENCH_SETS_MAX = 64 };

@@ -35,7 +35,7 @@
 #ifndef KN_COLLECTIVE_H
 #define KN_COLLECTIVE_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 #include "place.h"
 

@@ -169,30 +169,14 @@ out:
     return status;
 }
 
-/* What is tuned counts as forced, so that no model of an H200 speaks against it. */
-static bool pick_tuned(struct kn_kernels *kernels, struct gemm_problem *problem,
-                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
-    const struct kn_gemm *gemm = problem->gemm;
-    const struct kn_tuning_key key = key_of(problem);
-    struct kn_gemm forced = *gemm;
-    if (gemm->variant != NULL || gemm->variants != NULL) return false;
-    forced.variant = kn_kernels_tuned(kernels, &key);
-    if (forced.variant == NULL) return false;
-    problem->gemm = &forced;
-    const tol_status status =
-        kn_kernels_pick(kernels, &kn_gemm_variants, forced.variant, problem, variant, kernel);
-    problem->gemm = gemm;
-    return status == TOL_OK;
-}
-
 static tol_status pick(struct kn_kernels *kernels, struct gemm_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_gemm *gemm = problem->gemm;
+    const struct kn_tuning_key key = key_of(problem);
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
-    const struct kn_variants *variants =
-        gemm->variants != NULL ? gemm->variants : &kn_gemm_variants;
-    if (pick_tuned(kernels, problem, variant, kernel)) return TOL_OK;
-    return kn_kernels_pick(kernels, variants, gemm->variant, problem, variant, kernel);
+    return kn_kernels_choose(kernels, &kn_gemm_variants,
+                             (struct kn_wish){gemm->variant, gemm->variants}, &key, problem,
+                             variant, kernel);
 }
 
 tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,

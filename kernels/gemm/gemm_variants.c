@@ -30,7 +30,8 @@ enum {
     F32_TENSOR = 1 << KN_GEMM_F32_TENSOR,
     FLOATS =
         F32 | TF32 | F32_TENSOR, /* what multiplies floats exactly serves where less would do */
-    NN = 1 << 8,                 /* A and B as they are; B transposed; A; both */
+    PRECISIONS = FLOATS | F16 | BF16,
+    NN = 1 << 8, /* A and B as they are; B transposed; A; both */
     NT = NN << 1,
     TN = NN << 2,
     TT = NN << 3,
@@ -99,8 +100,7 @@ static bool is_better_shared(const struct kn_gemm *gemm, unsigned shares) {
     (((serves)&BY_MAPS) == 0 ? 0U : ((serves)&BY_4) ? 4U : ((serves)&BY_2) ? 2U : 1U)
 
 /* Whether an H200 runs all blocks of tiles of 64 columns at once. */
-static bool is_better_narrow(const struct kn_gemm *gemm, unsigned serves) {
-    const unsigned shares = SHARES(serves);
+static bool is_better_narrow(const struct kn_gemm *gemm, unsigned shares) {
     return tiles_of(gemm, 64) * shares <= HOPPER_BLOCKS && gemm->k >= (size_t)SHARE_MIN * shares;
 }
 
@@ -128,60 +128,55 @@ static const char *refuse_copies(const struct gemm_problem *problem) {
     }
     if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";
     if (!problem->is_planned && bytes > room) return "copies of a and b do not fit the workspace";
-    if (gemm->variant == NULL && !gemm_pack_wins(problem)) return "copies cost more than they save";
     return NULL;
 }
 
-static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
+static const char *refuse_maps(const struct gemm_problem *problem, unsigned needs) {
+    if (problem->arguments.k == 0) return "there is nothing to multiply";
+    if (!gemm_maps_serve(problem)) return "no tensor maps can be made";
+    if (!can_count(problem->gemm)) return "there are too many of its tiles";
+    if ((needs & BY_COPY) != 0) return refuse_copies(problem);
+    return problem->a_is_aligned && problem->b_is_aligned
+               ? NULL
+               : "a row of a or b does not begin at a multiple of 16 bytes";
+}
+
+static const char *gemm_refuses(const struct kn_variant *row, const void *of) {
+    const struct gemm_problem *problem = of;
     const struct kn_gemm *gemm = problem->gemm;
     const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
-    if ((serves & 1u << gemm->precision) == 0) return "it is for another precision";
-    if ((serves & (unsigned)NN << op) == 0) return "it is for other transpositions";
-    if ((serves & ALIGNED) != 0 && !gemm_is_aligned(problem)) {
+    if ((row->types & 1u << gemm->precision) == 0) return "it is for another precision";
+    if ((row->needs & (unsigned)NN << op) == 0) return "it is for other transpositions";
+    if ((row->needs & ALIGNED) != 0 && !gemm_is_aligned(problem)) {
         return "a row does not begin at a multiple of 16 bytes";
     }
-    if ((serves & BY_MAPS) != 0) {
-        if (problem->arguments.k == 0) return "there is nothing to multiply";
-        if (!gemm_maps_serve(problem)) return "no tensor maps can be made";
-        if (!can_count(gemm)) return "there are too many of its tiles";
-        if (gemm->variant == NULL && (serves & NARROW) == 0 && is_better_split(problem)) {
-            return "it is for more rows";
-        }
-        if ((serves & BY_COPY) != 0) {
-            const char *why = refuse_copies(problem);
-            if (why != NULL) return why;
-        } else if (!problem->a_is_aligned || !problem->b_is_aligned) {
-            return "a row of a or b does not begin at a multiple of 16 bytes";
-        }
-    }
-    if ((serves & WIDE) != 0 && gemm->variant == NULL && !is_better_wide(gemm)) {
-        return "smaller tiles fill a device better";
-    }
-    if ((serves & BY_4) != 0 && gemm->variant == NULL && !is_better_shared(gemm, 4)) {
-        return "fewer blocks can share a tile";
-    }
-    if ((serves & NARROW) != 0 && gemm->variant == NULL && !is_better_narrow(gemm, serves)) {
-        return "wider tiles are enough";
-    }
-    if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
-        return "there are too few of its tiles";
-    }
-    if (gemm->variant == NULL && (((serves & FULL) != 0 && !has_tiles(gemm, 64, 128)) ||
-                                  ((serves & MOST) != 0 && !has_tiles(gemm, 128, 512)))) {
-        return "there are too few of its tiles";
-    }
-    if ((serves & LARGE) != 0 && gemm->variant == NULL && gemm->m <= 64 && gemm->n <= 64) {
-        return "a tile of 64 is enough";
-    }
-    return NULL;
+    return (row->needs & BY_MAPS) != 0 ? refuse_maps(problem, row->needs) : NULL;
 }
 
-#define GEMM(name, entry, image, capability, serves, ...)                                          \
-    static const char *refuse_##name##_##entry(const void *problem) {                              \
-        return refuse(problem, serves);                                                            \
+static const char *gemm_declines(const struct kn_variant *row, const void *of,
+                                 const struct tol_device *device) {
+    const struct gemm_problem *problem = of;
+    const struct kn_gemm *gemm = problem->gemm;
+    const unsigned needs = row->needs;
+    (void)device; /* another device gives the same bits */
+    if ((needs & BY_MAPS) != 0 && (needs & NARROW) == 0 && is_better_split(problem)) {
+        return "it is for more rows";
     }
-#include "gemm_variants.def"
-#undef GEMM
+    if ((needs & BY_COPY) != 0 && !gemm_pack_wins(problem)) {
+        return "copies cost more than they save";
+    }
+    if ((needs & WIDE) != 0 && !is_better_wide(gemm)) return "smaller tiles fill a device better";
+    if ((needs & BY_4) != 0 && !is_better_shared(gemm, 4)) return "fewer blocks can share a tile";
+    if ((needs & NARROW) != 0 && !is_better_narrow(gemm, row->cluster)) {
+        return "wider tiles are enough";
+    }
+    if (((needs & MANY) != 0 && !has_many_tiles(gemm)) ||
+        ((needs & FULL) != 0 && !has_tiles(gemm, 64, 128)) ||
+        ((needs & MOST) != 0 && !has_tiles(gemm, 128, 512))) {
+        return "there are too few of its tiles";
+    }
+    return (needs & LARGE) != 0 && gemm->m <= 64 && gemm->n <= 64 ? "a tile of 64 is enough" : NULL;
+}
 
 static const struct kn_variant rows[] = {
 #define GEMM(name_, entry_, image_, capability, serves, threads_, shared_kib, m, n, k)             \
@@ -189,7 +184,10 @@ static const struct kn_variant rows[] = {
      .entry = "gemm_" #entry_,                                                                     \
      .images = kn_images_gemm_##image_,                                                            \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##name_##_##entry_,                                                          \
+     .types = (serves)&PRECISIONS,                                                                 \
+     .needs = (serves) & ~PRECISIONS,                                                              \
+     .refuse = gemm_refuses,                                                                       \
+     .decline = gemm_declines,                                                                     \
      .threads = threads_,                                                                          \
      .shared_bytes = shared_kib << 10,                                                             \
      .tile = {m, n, k},                                                                            \

@@ -236,27 +236,13 @@ out:
     return status;
 }
 
-/* As in gemm: what is tuned counts as forced. */
-static bool pick_tuned(struct kn_kernels *kernels, const struct grouped_problem *problem,
-                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
-    const struct kn_grouped *g = problem->grouped;
-    const struct kn_tuning_key key = key_of(problem);
-    struct grouped_problem tuned = *problem;
-    struct kn_grouped forced = *g;
-    if (g->variant != NULL || g->variants != NULL) return false;
-    forced.variant = kn_kernels_tuned(kernels, &key);
-    if (forced.variant == NULL) return false;
-    tuned.grouped = &forced;
-    return kn_kernels_pick(kernels, &kn_grouped_variants, forced.variant, &tuned, variant,
-                           kernel) == TOL_OK;
-}
-
 static tol_status pick(struct kn_kernels *kernels, const struct grouped_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_grouped *g = problem->grouped;
-    if (pick_tuned(kernels, problem, variant, kernel)) return TOL_OK;
-    return kn_kernels_pick(kernels, g->variants != NULL ? g->variants : &kn_grouped_variants,
-                           g->variant, problem, variant, kernel);
+    const struct kn_tuning_key key = key_of(problem);
+    return kn_kernels_choose(kernels, &kn_grouped_variants,
+                             (struct kn_wish){g->variant, g->variants}, &key, problem, variant,
+                             kernel);
 }
 
 tol_status kn_grouped_pick(struct kn_kernels *kernels, const struct kn_grouped *grouped,

@@ -15,6 +15,7 @@ enum {
     F16 = 1 << KN_GROUPED_F16,
     BF16 = 1 << KN_GROUPED_BF16,
     E4M3 = 1 << KN_GROUPED_E4M3,
+    TYPES = F16 | BF16 | E4M3,
     NN = 1 << 8, /* B_g as k x n, or as n x k */
     NT = NN << 1,
     ANY_OP = NN | NT,
@@ -35,33 +36,29 @@ static bool is_better_wide(const struct grouped_problem *problem, unsigned colum
            ceil(down * ceil((double)x->n / 128) / blocks);
 }
 
-static const char *refuse(const struct grouped_problem *problem, unsigned serves, unsigned rows,
-                          unsigned columns) {
+static const char *grouped_refuses(const struct kn_variant *row, const void *of) {
+    const struct grouped_problem *problem = of;
     const struct kn_grouped *g = problem->grouped;
-    if ((serves & 1U << g->type) == 0) return "it is for another type";
-    if ((serves & (g->transpose_b ? (unsigned)NT : (unsigned)NN)) == 0) {
+    if ((row->types & 1U << g->type) == 0) return "it is for another type";
+    if ((row->needs & (g->transpose_b ? (unsigned)NT : (unsigned)NN)) == 0) {
         return "it is for another order of b";
     }
-    if (grouped_tiles_most(&problem->arguments, rows, columns) > INT32_MAX) {
+    if (grouped_tiles_most(&problem->arguments, row->tile[0], row->tile[1]) > INT32_MAX) {
         return "there are too many of its tiles";
     }
-    if ((serves & BY_MAPS) != 0) {
-        if (problem->arguments.k == 0) return "there is nothing to multiply";
-        if (!problem->is_aligned) return "a row of a or b does not begin at a multiple of 16 bytes";
-        if (!problem->has_maps) return "no tensor maps can be made";
-    }
-    if ((serves & WIDE) != 0 && g->variant == NULL && !is_better_wide(problem, columns)) {
-        return "smaller tiles fill a device better";
-    }
-    return NULL;
+    if ((row->needs & BY_MAPS) == 0) return NULL;
+    if (problem->arguments.k == 0) return "there is nothing to multiply";
+    if (!problem->is_aligned) return "a row of a or b does not begin at a multiple of 16 bytes";
+    return problem->has_maps ? NULL : "no tensor maps can be made";
 }
 
-#define GROUPED(name, entry, image, capability, serves, threads, shared_kib, m, n)                 \
-    static const char *refuse_##name##_##entry(const void *problem) {                              \
-        return refuse(problem, serves, m, n);                                                      \
-    }
-#include "grouped_variants.def"
-#undef GROUPED
+static const char *grouped_declines(const struct kn_variant *row, const void *problem,
+                                    const struct tol_device *device) {
+    (void)device; /* another device gives the same bits */
+    return (row->needs & WIDE) != 0 && !is_better_wide(problem, row->tile[1])
+               ? "smaller tiles fill a device better"
+               : NULL;
+}
 
 static const struct kn_variant rows[] = {
 #define GROUPED(name_, entry_, image_, capability, serves, threads_, shared_kib, m, n)             \
@@ -69,7 +66,10 @@ static const struct kn_variant rows[] = {
      .entry = "grouped_" #entry_,                                                                  \
      .images = kn_images_grouped_##image_,                                                         \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##name_##_##entry_,                                                          \
+     .types = (serves)&TYPES,                                                                      \
+     .needs = (serves) & ~TYPES,                                                                   \
+     .refuse = grouped_refuses,                                                                    \
+     .decline = grouped_declines,                                                                  \
      .threads = threads_,                                                                          \
      .shared_bytes = (shared_kib) << 10,                                                           \
      .tile = {m, n, 0},                                                                            \

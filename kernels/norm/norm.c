@@ -19,14 +19,6 @@ KN_IMAGES(norm_7_cluster);
 KN_IMAGES(norm_9_slices);
 KN_IMAGES(norm_10_behind);
 
-#define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
-
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
 #define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
@@ -150,8 +142,8 @@ static tol_status launch(struct tol_stream *stream, const struct kn_variant *var
                          const struct tol_kernel *kernel, struct tol_launch_shape shape,
                          struct norm_arguments arguments) {
     const bool is_early = variant->images == kn_images_norm_6_early;
-    const bool stays_early = variant->images == kn_images_norm_9_slices ||
-                             variant->images == kn_images_norm_10_behind;
+    const bool stays_early =
+        variant->images == kn_images_norm_9_slices || variant->images == kn_images_norm_10_behind;
     if (is_early || variant->images == kn_images_norm_5_ahead) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
     }

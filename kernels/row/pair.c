@@ -12,14 +12,16 @@
 KN_IMAGES(pair_1_pieces);
 
 /* clang-format off */
-#define PIECES(operation, type)                                                                    \
+#define PIECES(operation, type, TYPE)                                                              \
     {.name = "pieces", .entry = #operation "_" #type, .images = kn_images_pair_1_pieces,           \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = 256}
 /* clang-format on */
 
-static const struct kn_variant swiglu[] = {PIECES(swiglu, f32), PIECES(swiglu, f16),
-                                           PIECES(swiglu, bf16)};
-static const struct kn_variant add[] = {PIECES(add, f32), PIECES(add, f16), PIECES(add, bf16)};
+static const struct kn_variant swiglu[] = {PIECES(swiglu, f32, F32), PIECES(swiglu, f16, F16),
+                                           PIECES(swiglu, bf16, BF16)};
+static const struct kn_variant add[] = {PIECES(add, f32, F32), PIECES(add, f16, F16),
+                                        PIECES(add, bf16, BF16)};
 const struct kn_variants kn_swiglu_variants = {"swiglu", swiglu, sizeof swiglu / sizeof swiglu[0]};
 const struct kn_variants kn_add_variants = {"add", add, sizeof add / sizeof add[0]};
 

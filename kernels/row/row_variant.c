@@ -28,44 +28,21 @@ const char *kn_row_whole(const struct kn_rows_place *place) {
                : "a row has no multiple of 16 bytes";
 }
 
-const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
-                          size_t pieces_max) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
-    if (fit->type != type) return clauses[type];
-    if (kind == KN_ROW_WHOLE && fit->not_whole != NULL) return fit->not_whole;
-    if (pieces_max != 0 && fit->pieces > pieces_max) return "the registers do not hold a row";
+const char *kn_row_refuses(const struct kn_variant *row, const void *of) {
+    const struct kn_row_fit *fit = of;
+    if ((row->needs & KN_ROW_SLICES) != 0 && fit->no_slices != NULL) return fit->no_slices;
+    if (row->cluster != 0 && fit->rows > INT32_MAX / row->cluster) return "there are too many rows";
+    const char *why = kn_types_refuse(row->types, fit->type);
+    if (why != NULL) return why;
+    if ((row->needs & KN_ROW_WHOLE) != 0 && fit->not_whole != NULL) return fit->not_whole;
+    if (row->size != 0 && fit->pieces > row->size) return "the registers do not hold a row";
     return NULL;
-}
-
-const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                  size_t pieces) {
-    if (fit->rows > INT32_MAX / blocks) return "there are too many rows";
-    return kn_row_refuse(fit, type, KN_ROW_WHOLE, KN_ROW_CLUSTER_THREADS * blocks * pieces);
 }
 
 const char *kn_row_no_slices(const struct kn_kernels *kernels) {
     enum { CUDA_12_1 = 12010 };
     const struct tol_driver *driver = tol_context_driver(kn_kernels_context(kernels));
     return tol_driver_version(driver) < CUDA_12_1 ? "the driver is older than CUDA 12.1" : NULL;
-}
-
-const char *kn_row_refuse_slices(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                 size_t pieces) {
-    if (fit->no_slices != NULL) return fit->no_slices;
-    return kn_row_refuse_cluster(fit, type, blocks, pieces);
-}
-
-const char *kn_row_only_f32(const void *fit) {
-    return kn_row_refuse(fit, KN_F32, KN_ROW_ANY, 0);
-}
-
-const char *kn_row_only_f16(const void *fit) {
-    return kn_row_refuse(fit, KN_F16, KN_ROW_ANY, 0);
-}
-
-const char *kn_row_only_bf16(const void *fit) {
-    return kn_row_refuse(fit, KN_BF16, KN_ROW_ANY, 0);
 }
 
 /* A cluster a row; each block has its share of the pieces. */

@@ -26,82 +26,69 @@ struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *i
  * is 0) is whole: none of it is read. */
 const char *kn_row_whole(const struct kn_rows_place *place);
 
-/* As kn_variant.refuse: the type alone decides. */
-const char *kn_row_only_f32(const void *fit);
-const char *kn_row_only_f16(const void *fit);
-const char *kn_row_only_bf16(const void *fit);
+/* What a kernel needs of rows: that they are whole; a driver whose PTX has st.async. */
+enum { KN_ROW_ANY = 0, KN_ROW_WHOLE = 1, KN_ROW_SLICES = 2 };
 
-/* The rows that a kernel serves: any, or whole ones. */
-enum kn_row_kind { KN_ROW_ANY, KN_ROW_WHOLE };
-
-/* As kn_variant.refuse, for rows of a type and kind of up to pieces_max pieces (0: any length). */
-const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
-                          size_t pieces_max);
+/* As kn_variant.refuse, of a struct kn_row_fit: the row's types, needs, the most pieces of a row
+ * that it takes (size; 0: any number) and the blocks of its clusters decide. */
+const char *kn_row_refuses(const struct kn_variant *row, const void *fit);
 
 /*
- * The two readers of softmax_variants.def and norm_variants.def. A row of these tables is: name,
- * entry point, image, least compute capability, type, kind of rows, threads of a row at first and
- * at most, rows of a block while a row has that first number of threads (0: one), pieces that a
- * thread holds in registers (0: none, the kernel serves rows of any length), and blocks a
- * multiprocessor of kernels with persistent blocks (0: a block is done after its rows).
+ * The reader of softmax_variants.def and norm_variants.def. A row of these tables is: name, entry
+ * point, image, least compute capability, type, what it needs, threads of a row at first and at
+ * most, rows of a block while a row has that first number of threads (0: one), pieces that a thread
+ * holds in registers (0: none, the kernel takes rows of any length), and blocks per multiprocessor
+ * of kernels with persistent blocks (0: a block is done after its rows).
  */
-#define KN_ROW_REFUSE(name, entry, image, capability, type, kind, threads, threads_max, abreast,   \
-                      pieces, blocks)                                                              \
-    static const char *refuse_##name##_##entry##_##threads_max(const void *fit) {                  \
-        return kn_row_refuse(fit, KN_##type, KN_ROW_##kind, (size_t)(threads_max) * (pieces));     \
-    }
 #define KN_ROW_VARIANT(operation, name_, entry_, image, capability, type, kind, threads_,          \
                        threads_max, abreast, pieces, blocks)                                       \
     {.name = #name_,                                                                               \
      .entry = #operation "_" #entry_,                                                              \
      .images = kn_images_##operation##_##image,                                                    \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##name_##_##entry_##_##threads_max,                                          \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = KN_ROW_##kind,                                                                       \
+     .size = (size_t)(threads_max) * (pieces),                                                     \
+     .refuse = kn_row_refuses,                                                                     \
      .threads = threads_,                                                                          \
      .tile = {abreast, pieces, blocks}},
 
 /*
- * The two readers of their rows for kernels that spread a row over the blocks of a cluster: name,
- * entry point, image, type, blocks of a cluster, pieces a thread. They take whole rows, have up to
- * KN_ROW_CLUSTER_THREADS a block, and need compute capability 9.0.
+ * The reader of their rows for kernels that spread a row over the blocks of a cluster: name, entry
+ * point, image, type, blocks of a cluster, pieces per thread. They take whole rows, have up to
+ * KN_ROW_CLUSTER_THREADS per block, and need compute capability 9.0.
  */
 enum { KN_ROW_CLUSTER_THREADS = 512 };
-const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                  size_t pieces);
-#define KN_ROW_CLUSTER_REFUSE(name, entry, image, type, blocks, pieces)                            \
-    static const char *refuse_##name##_##entry(const void *fit) {                                  \
-        return kn_row_refuse_cluster(fit, KN_##type, blocks, pieces);                              \
-    }
 #define KN_ROW_CLUSTER_VARIANT(operation, name_, entry_, image, type, blocks, pieces)              \
     {.name = #name_,                                                                               \
      .entry = #operation "_" #entry_,                                                              \
      .images = kn_images_##operation##_##image,                                                    \
      .compute_capability_min = 90,                                                                 \
-     .refuse = refuse_##name_##_##entry_,                                                          \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = KN_ROW_WHOLE,                                                                        \
+     .size = (size_t)KN_ROW_CLUSTER_THREADS * (blocks) * (pieces),                                 \
+     .refuse = kn_row_refuses,                                                                     \
      .threads = KN_ROW_CLUSTER_THREADS,                                                            \
      .tile = {1, pieces, 0},                                                                       \
      .cluster = blocks},
 
 /*
- * The two readers of their rows for blocks that stay and have KN_ROW_SLICE_STAGES shares of a row
- * in shared memory, alone or in clusters (row_slices.cuh). They have up to KN_ROW_SLICE_BYTES of it
- * a block. What clusters refuse they refuse too, and all where fit->no_slices says why.
+ * The reader of their rows for persistent thread blocks that keep KN_ROW_SLICE_STAGES slices of
+ * rows in shared memory, alone or in clusters (row_slices.cuh). They have up to KN_ROW_SLICE_BYTES
+ * of it per block. They refuse what clusters refuse, and everything where fit->no_slices says why.
  * kn_row_no_slices says it where the driver is older than CUDA 12.1, whose PTX has st.async.
  */
 enum { KN_ROW_SLICE_STAGES = 3, KN_ROW_SLICE_BYTES = 224 << 10, KN_ROW_SLICE_BLOCKS = 8 };
 const char *kn_row_no_slices(const struct kn_kernels *kernels);
-const char *kn_row_refuse_slices(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                 size_t pieces);
-#define KN_ROW_SLICES_REFUSE(name, entry, image, type, blocks, pieces)                             \
-    static const char *refuse_##name##_##entry(const void *fit) {                                  \
-        return kn_row_refuse_slices(fit, KN_##type, blocks, pieces);                               \
-    }
 #define KN_ROW_SLICES_VARIANT(operation, name_, entry_, image, type, blocks, pieces)               \
     {.name = #name_,                                                                               \
      .entry = #operation "_" #entry_,                                                              \
      .images = kn_images_##operation##_##image,                                                    \
      .compute_capability_min = 90,                                                                 \
-     .refuse = refuse_##name_##_##entry_,                                                          \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = KN_ROW_WHOLE | KN_ROW_SLICES,                                                        \
+     .size = (size_t)KN_ROW_CLUSTER_THREADS * (blocks) * (pieces),                                 \
+     .refuse = kn_row_refuses,                                                                     \
      .threads = KN_ROW_CLUSTER_THREADS,                                                            \
      .shared_bytes = KN_ROW_SLICE_BYTES,                                                           \
      .tile = {KN_ROW_SLICE_STAGES, pieces, KN_ROW_SLICE_BLOCKS},                                   \
@@ -117,8 +104,7 @@ struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const str
 
 /* The grid of clusters that stay where so many run at once: these, or fewer that have as many rows
  * each at most. 0: it is not known, and the shape stays. */
-void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t rows,
-                     size_t at_once);
+void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t rows, size_t at_once);
 
 /* kn_row_shape, with as many clusters that stay as the driver says that run at once. */
 struct tol_launch_shape kn_row_shape_on(struct kn_kernels *kernels,

@@ -13,7 +13,7 @@
 #ifndef KN_SEAL_CHUNKS_H
 #define KN_SEAL_CHUNKS_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "seal/seal_arguments.h"
 

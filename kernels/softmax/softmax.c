@@ -18,14 +18,6 @@ KN_IMAGES(softmax_6_cluster);
 KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 
-#define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
-
 static const struct kn_variant variants[] = {
 #define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
 #define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)

@@ -1,7 +1,7 @@
 /*
  * Kernel sets: kernels out of the library, loaded once, also by several threads.
  */
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 #include "test/test_device.h"
 

@@ -1,7 +1,7 @@
 /*
  * The file of a tuning: what is written is read again, and what is damaged or of others is refused.
  */
-#include "tuning.h"
+#include "choose/tuning.h"
 
 #include "test/test_device.h"
 

@@ -1,7 +1,8 @@
 /*
- * Picks a variant, or says why none serves.
+ * Goes through a table once: can the row compute the problem, and is it expected to be the
+ * fastest? Says why none is left.
  */
-#include "variant.h"
+#include "choose/choose.h"
 
 #include "core/check.h"
 
@@ -19,14 +20,23 @@ static bool has_shared(const struct kn_variant *row, const struct tol_device *de
            row->shared_bytes <= (unsigned)device->shared_bytes_per_block_optin;
 }
 
-static bool serves(const struct kn_variant *row, const struct tol_device *device,
-                   const void *problem) {
-    return row->compute_capability_min <= device->compute_capability && has_shared(row, device) &&
-           kn_image_pick(row->images, device->compute_capability, true) != NULL &&
-           (row->refuse == NULL || row->refuse(problem) == NULL);
+/* Why a row cannot compute a problem on a device, as a clause of a sentence; NULL: it can. */
+static const char *cannot(const struct kn_variant *row, const struct tol_device *device,
+                          const void *problem) {
+    if (row->compute_capability_min > device->compute_capability) return "it needs a newer device";
+    if (kn_image_pick(row->images, device->compute_capability, true) == NULL) {
+        return "it is compiled for other devices";
+    }
+    if (!has_shared(row, device)) return "it needs more shared memory";
+    return row->refuse != NULL ? row->refuse(row, problem) : NULL;
 }
 
-/* Whether a row in front of this one has its name. */
+static const char *declines(const struct kn_variant *row, const struct tol_device *device,
+                            const void *problem) {
+    return row->decline != NULL ? row->decline(row, problem, device) : NULL;
+}
+
+/* Whether an earlier row has the name of this one. */
 static bool is_repeated(const struct kn_variants *variants, size_t row) {
     for (size_t i = 0; i < row; i++) {
         if (strcmp(variants->rows[i].name, variants->rows[row].name) == 0) return true;
@@ -46,10 +56,27 @@ TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, cons
     return status;
 }
 
+/* The clause of cannot, with numbers. */
+static void add_reason(const struct kn_variant *row, const struct tol_device *device,
+                       const char *name, const void *problem) {
+    const int capability = device->compute_capability;
+    const char *why = cannot(row, device, problem);
+    if (row->compute_capability_min > capability) {
+        tol_message_add("it needs compute capability %d.%d, and the device has %d.%d",
+                        row->compute_capability_min / 10, row->compute_capability_min % 10,
+                        capability / 10, capability % 10);
+    } else if (!has_shared(row, device)) {
+        tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
+                        row->shared_bytes, device->shared_bytes_per_block_optin);
+    } else {
+        if (why == NULL && name == NULL) why = declines(row, device, problem);
+        tol_message_add("%s", why);
+    }
+}
+
 TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
                                        const struct tol_device *device, const char *name,
                                        const void *problem) {
-    const int capability = device->compute_capability;
     tol_status status = tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED,
                                  "no variant of %s serves this problem:", variants->operation);
     const char *comma = "";
@@ -57,18 +84,7 @@ TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
         const struct kn_variant *row = &variants->rows[i];
         if (!is_named(row, name)) continue;
         tol_message_add("%s %s (%s): ", comma, row->name, row->entry);
-        if (row->compute_capability_min > capability) {
-            tol_message_add("it needs compute capability %d.%d, and the device has %d.%d",
-                            row->compute_capability_min / 10, row->compute_capability_min % 10,
-                            capability / 10, capability % 10);
-        } else if (kn_image_pick(row->images, capability, true) == NULL) {
-            tol_message_add("it is compiled for other devices");
-        } else if (!has_shared(row, device)) {
-            tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
-                            row->shared_bytes, device->shared_bytes_per_block_optin);
-        } else {
-            tol_message_add("%s", row->refuse(problem));
-        }
+        add_reason(row, device, name, problem);
         comma = ";";
     }
     return status;
@@ -82,7 +98,8 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
         const struct kn_variant *row = &variants->rows[i];
         if (!is_named(row, name)) continue;
         is_known = true;
-        if (!serves(row, device, problem)) continue;
+        if (cannot(row, device, problem) != NULL) continue;
+        if (name == NULL && declines(row, device, problem) != NULL) continue;
         *variant = row;
         return TOL_OK;
     }

@@ -1,7 +1,7 @@
 /*
  * A table of results by problem, and its file.
  */
-#include "tuning.h"
+#include "choose/tuning.h"
 
 #include "core/check.h"
 #include "fnv.h"

@@ -2,7 +2,7 @@
  * A list that only grows: readers walk it without a lock, writers hold one. Variants whose entries
  * are in one file of kernels have one module, which is unpacked once.
  */
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 #include "core/check.h"
 

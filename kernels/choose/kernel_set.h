@@ -6,8 +6,8 @@
 #ifndef KN_KERNEL_SET_H
 #define KN_KERNEL_SET_H
 
-#include "tuning.h"
-#include "variant.h"
+#include "choose/choose.h"
+#include "choose/tuning.h"
 
 struct kn_kernels;
 
