@@ -2,11 +2,13 @@
 
 # What operations share; then each operation.
 KERNELS = """
-    kernel_image choose/choose choose/tuning choose/kernel_set
+    kernel_image choose/choose choose/cost choose/plan choose/plan_map choose/tuning
+    choose/kernel_set
     operand boxes parallel number inputs deviation guarded swapped
-    gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
+    gemm/gemm_call gemm/gemm_check gemm/gemm_launch gemm/gemm_maps gemm/gemm_pack gemm/gemm_rows
     gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
-    grouped/grouped grouped/grouped_variants grouped/grouped_planted_variants grouped/grouped_trial
+    grouped/grouped_call grouped/grouped_check grouped/grouped_rows grouped/grouped_planted
+    grouped/grouped_trial
     tune/tune
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
@@ -26,7 +28,7 @@ KERNELS = """
     attention_e4m3/attention_e4m3_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
-    gemm/gemm_planted_variants
+    gemm/gemm_planted
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
@@ -95,7 +97,7 @@ KERNELS_BENCH = """
     kernel_bench bench_program bench_json bench_check bench_limits bench_peer device_state
     ggml_times cublas alike gemm_bench grouped_bench quant_bench row_bench attention_bench
     attention_backward_bench attention_packed_bench attention_paged_bench
-    attention_e4m3_bench checksum_bench
+    attention_e4m3_bench calls_bench checksum_bench
 """.split()
 
 # Of them, what tests are linked with.
@@ -124,8 +126,8 @@ KERNELS_PROGRAMS = (("bench-kernels", "bench", KERNELS_BENCH),
 
 KERNELS_TESTS = """
     kernel_scene attention/attention_scene choose/choose_test choose/tuning_test
-    choose/choice_problems choose/choice_dump choose/choice_test choose/kernel_set_test
-    tune/tune_test measure/read_words_test
+    choose/choice_problems choose/choice_dump choose/choice_test choose/plan_test
+    choose/kernel_set_test tune/tune_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test gemm/gemm_wide_test grouped/grouped_test grouped/grouped_call_test

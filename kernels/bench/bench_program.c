@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
     /* Before the driver is opened, of whose files it shall inherit none. */
     if (options.peer != NULL) TOL_TRY(kn_peer_open(options.peer, PEER_MS, &state.peer));
     TOL_TRY(tol_any_driver_open(options.library, &driver, &bench.is_small));
+    bench.library = options.library;
     if (options.library != NULL) bench.is_small = strstr(options.library, "tollens-soft") != NULL;
     TOL_TRY(tol_context_create(driver, 0, &bench.context));
     status = run(&bench, options.json);

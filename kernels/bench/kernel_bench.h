@@ -49,6 +49,7 @@ struct kn_bench {
     struct kn_kernels *kernels;
     struct tol_stream *stream;
     bool is_small;                /* the soft device: small shapes that only show that it works */
+    const char *library;          /* the driver's path; NULL: the platform's, or the soft device */
     const char *cublas;           /* a path; NULL: the loader's search */
     const char *filter;           /* rows with this in "operation shape variant"; NULL: all */
     double copy_bytes_per_us;     /* of a copy on the device, read plus written */
@@ -88,6 +89,9 @@ tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
 tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user,
                             const struct kn_bench_peer *peer);
+
+/* Prints and keeps a row whose time is the host's, and has no ceiling. */
+void kn_bench_keep(struct kn_bench *bench, const struct kn_bench_row *row);
 
 /* ggml's time of a product in the file of --ggml, for a row's ggml_us; 0: there is none. */
 double kn_bench_ggml_us(const struct kn_bench *bench, const char *type, size_t m, size_t n,

@@ -29,8 +29,10 @@ tol_status choice_dump_open(const char *library, struct choice_dump **dump);
 void choice_dump_close(struct choice_dump *dump);
 
 /* Draws problem `index` of an operation and writes what the call on the device does: its status,
- * and for each launch the kernel, its grid, threads, shared memory and attributes, and a hash of
- * the tensor maps. The same index draws the same problem for every device. */
+ * and for each launch the kernel, its grid, threads, shared memory and number of attributes, and a
+ * hash of the tensor maps. The same index draws the same problem for every device. The call is made
+ * twice, first without plans and then with those of the first; a second that differs is written
+ * too. */
 tol_status choice_dump_line(struct choice_dump *dump, int device, int operation, int index,
                             char *text, size_t bytes);
 

@@ -18,44 +18,44 @@ enum { PROBLEMS = 500 };
  * and say in the commit which problems it is. */
 static const uint64_t expected[CHOICE_OPERATIONS][CHOICE_DEVICES] = {
     /* gemm */
-    {0x534c96374bbd5b86, 0x674b547725a1b6ff, 0xe483cf774dfeff9c, 0xdbbaf484b82371d3,
-     0xc55806d0dc2a1cc5, 0xc55806d0dc2a1cc5},
+    {0x48731380781e3115, 0x43272703c8f6ceca, 0x3521269988906ac0, 0xf77b3ea25ab5f2bb,
+     0x41179183154065e7, 0x41179183154065e7},
     /* grouped */
-    {0x443780279721f5eb, 0x28e60eda8ae55c78, 0x28e60eda8ae55c78, 0xcff152692d177bb1,
-     0x7dd270c14e639a81, 0x7dd270c14e639a81},
+    {0x3efbe9dacc1a9d86, 0xaebde246f211cdcd, 0xaebde246f211cdcd, 0xef317ebad8c6adfa,
+     0x78ac6af58d0d62e8, 0x78ac6af58d0d62e8},
     /* attention */
-    {0xdd9131a1e2f37c8a, 0xb76ad7ade22693f1, 0x9102861826ce41be, 0xcee1bcfe260ca321,
-     0x03d5581e080f3acd, 0x03d5581e080f3acd},
+    {0x26b5f8e8fdf272d6, 0x146070b033e20c6b, 0x9791183ef3cdc804, 0x34272361a29584da,
+     0xc2b8a992028025b9, 0xc2b8a992028025b9},
     /* backward */
-    {0xa65813fb5ec509ce, 0xb0bb14477c9974ed, 0xb0bb14477c9974ed, 0xb607651a57ed9276,
-     0xb607651a57ed9276, 0xb607651a57ed9276},
+    {0xf829a57fa768d126, 0x8e65729b61309391, 0x8e65729b61309391, 0x215707d89087771c,
+     0x215707d89087771c, 0x215707d89087771c},
     /* packed */
-    {0xb7e3d5c9b0583ad8, 0xd68f48aca6106859, 0xd68f48aca6106859, 0x04c07738be27054c,
-     0x04c07738be27054c, 0x04c07738be27054c},
+    {0x1b0a3df8ed9016fd, 0xbe50fbfa3b522960, 0xbe50fbfa3b522960, 0x0753e9c18560550c,
+     0x0753e9c18560550c, 0x0753e9c18560550c},
     /* paged */
-    {0xaeef7ed0cc7568c6, 0x65666f1f4f83d4f1, 0x65666f1f4f83d4f1, 0xec7f878cf172187e,
-     0xec7f878cf172187e, 0xec7f878cf172187e},
+    {0xda3547441af984f7, 0xd8be69edfc7fa353, 0xd8be69edfc7fa353, 0xf1f0f2ac447e460e,
+     0xf1f0f2ac447e460e, 0xf1f0f2ac447e460e},
     /* e4m3 */
-    {0xabde2006523df873, 0xabde2006523df873, 0xabde2006523df873, 0x9527a4fcf4e07be3,
-     0x9527a4fcf4e07be3, 0x9527a4fcf4e07be3},
+    {0x23f4113454e971f0, 0x23f4113454e971f0, 0x23f4113454e971f0, 0x012dac7255fd5da7,
+     0x012dac7255fd5da7, 0x012dac7255fd5da7},
     /* softmax */
-    {0x2f0077d5339c667e, 0x2f0077d5339c667e, 0x2f0077d5339c667e, 0xf65689671585cab3,
-     0x6150a231fe2a85f3, 0x6150a231fe2a85f3},
+    {0x40fff47e6138e6a3, 0x40fff47e6138e6a3, 0x40fff47e6138e6a3, 0xfaba01e6e10575e3,
+     0x61954c6ad8b4144f, 0x61954c6ad8b4144f},
     /* norm */
-    {0xf7840bbc760c0df0, 0xbe773c75552a77ef, 0xbe773c75552a77ef, 0x65b49a4e5557cbff,
-     0xf7ae3c460c411f46, 0xf7ae3c460c411f46},
+    {0x34f2aa1f13e298d4, 0xcf30701023cf99d1, 0xcf30701023cf99d1, 0xd047cec0edd8d3f8,
+     0x873833ed649b9ddb, 0x873833ed649b9ddb},
     /* argmax */
-    {0xd685f5ec4347dfd4, 0xd685f5ec4347dfd4, 0xd685f5ec4347dfd4, 0x234264f26d4f3c16,
-     0x234264f26d4f3c16, 0x234264f26d4f3c16},
+    {0xea33e039afe42cd4, 0xea33e039afe42cd4, 0xea33e039afe42cd4, 0x4ff58d5260b0c276,
+     0x4ff58d5260b0c276, 0x4ff58d5260b0c276},
     /* top_k */
-    {0x92a9c768f00066f3, 0x92a9c768f00066f3, 0x92a9c768f00066f3, 0x719f970a659957c8,
-     0x719f970a659957c8, 0x719f970a659957c8},
+    {0x1dbc1bc8dfe365b9, 0x1dbc1bc8dfe365b9, 0x1dbc1bc8dfe365b9, 0x686a17f9da00e78f,
+     0x686a17f9da00e78f, 0x686a17f9da00e78f},
     /* quant */
-    {0x25d07cdf785683aa, 0x6ff5506983df5176, 0x6ff5506983df5176, 0xdfa173e4f9a10cc1,
-     0x4b98f8715a9a29a2, 0x4b98f8715a9a29a2},
+    {0xed7ddc817458ef60, 0x388ed46c9dd6e143, 0x388ed46c9dd6e143, 0x92d5e5b34b2f6b69,
+     0xeb9eebadf7037a42, 0xeb9eebadf7037a42},
     /* linear */
-    {0xa4d655bee9ff0587, 0x50c755800fa5dda9, 0x2c72bde5996a474e, 0xe70088fc62464e44,
-     0xb7c237dbe8c5b3dd, 0xb7c237dbe8c5b3dd},
+    {0xe15bd016eb95774a, 0x3835f1219ecf5a9b, 0x2631c53bdeeeb85d, 0xd2c2bfeab601a4a4,
+     0xe49ebb5678c623d5, 0xe49ebb5678c623d5},
 };
 
 static uint64_t hash_of(struct choice_dump *dump, int operation, int device) {
@@ -65,6 +65,7 @@ static uint64_t hash_of(struct choice_dump *dump, int operation, int device) {
         choice_dump_line(dump, device, operation, i, line, sizeof line);
         const char *after_name = strstr(line, choice_operations[operation]);
         cr_assert(after_name != NULL, "%s", line);
+        cr_assert(strstr(line, "again") == NULL, "%s", line);
         hash = kn_fnv(hash, after_name, strlen(after_name));
     }
     return hash;

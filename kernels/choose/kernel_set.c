@@ -32,6 +32,8 @@ struct kn_kernels {
     struct unpacked *modules; /* under the lock */
     _Atomic(struct loaded *) buckets[BUCKETS];
     _Atomic(const struct kn_tuning *) tuning;
+    _Atomic uint64_t tunings; /* calls of kn_kernels_use */
+    struct kn_plans *plans;
 };
 
 static _Atomic(struct loaded *) *bucket_of(struct kn_kernels *kernels,
@@ -62,11 +64,14 @@ tol_status kn_kernels_create(struct tol_context *context, struct kn_kernels **ke
                                &shared));
     made = calloc(1, sizeof *made);
     TOL_CHECK(made != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a set of kernels");
+    made->plans = kn_plans_create();
+    TOL_CHECK(made->plans != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for plans");
     pthread_mutex_init(&made->adding, NULL);
     made->context = shared;
     *kernels = made;
     return TOL_OK;
 out:
+    free(made);
     tol_context_destroy(shared);
     return status;
 }
@@ -85,6 +90,7 @@ void kn_kernels_destroy(struct kn_kernels *kernels) {
         free(module);
     }
     pthread_mutex_destroy(&kernels->adding);
+    kn_plans_destroy(kernels->plans);
     tol_context_destroy(kernels->context);
     free(kernels);
 }
@@ -95,6 +101,21 @@ struct tol_context *kn_kernels_context(const struct kn_kernels *kernels) {
 
 void kn_kernels_use(struct kn_kernels *kernels, const struct kn_tuning *tuning) {
     atomic_store_explicit(&kernels->tuning, tuning, memory_order_release);
+    atomic_fetch_add_explicit(&kernels->tunings, 1, memory_order_release);
+}
+
+bool kn_kernels_recall(struct kn_kernels *kernels, struct kn_plan_key *key, void *plan,
+                       size_t bytes) {
+    const uint64_t uses = atomic_load_explicit(&kernels->tunings, memory_order_acquire);
+    const struct kn_tuning *tuning = atomic_load_explicit(&kernels->tuning, memory_order_acquire);
+    key->numbers[KN_PLAN_NUMBERS - 2] = (int64_t)uses;
+    key->numbers[KN_PLAN_NUMBERS - 1] = tuning != NULL ? (int64_t)kn_tuning_added(tuning) : 0;
+    return kn_plans_find(kernels->plans, key, plan, bytes);
+}
+
+void kn_kernels_keep(struct kn_kernels *kernels, const struct kn_plan_key *key, const void *plan,
+                     size_t bytes) {
+    kn_plans_keep(kernels->plans, key, plan, bytes);
 }
 
 const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_tuning_key *key) {

@@ -7,6 +7,7 @@
 #define KN_KERNEL_SET_H
 
 #include "choose/choose.h"
+#include "choose/plan.h"
 #include "choose/tuning.h"
 
 struct kn_kernels;
@@ -31,6 +32,14 @@ const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_t
  * kn_image_load, tol_module_kernel and tol_kernel_allow_shared do. */
 tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *variant,
                            const struct tol_kernel **kernel);
+
+/* What calls of operations decided, kept (plan.h). A key is completed by kn_kernels_recall with
+ * which tuning is in use, before anything is decided: what is kept under it holds as long as that
+ * is so. */
+bool kn_kernels_recall(struct kn_kernels *kernels, struct kn_plan_key *key, void *plan,
+                       size_t bytes);
+void kn_kernels_keep(struct kn_kernels *kernels, const struct kn_plan_key *key, const void *plan,
+                     size_t bytes);
 
 /* How many clusters of a variant whose kernel is in the set run at once in launches of this shape,
  * by the driver; 0: it does not say. The kernel has a cluster's size. The last answer stays. */

@@ -26,7 +26,7 @@ struct tuning_entry {
 struct kn_tuning {
     struct kn_tuning_identity identity;
     struct tuning_entry *entries;
-    size_t count, room;
+    size_t count, room, added;
     size_t *slots, slot_count; /* entry + 1 by hash; 0: free */
 };
 
@@ -131,6 +131,7 @@ tol_status kn_tuning_add(struct kn_tuning *tuning, const struct kn_tuning_key *k
     memcpy(entry->operation, key->operation, strlen(key->operation) + 1);
     memcpy(entry->numbers, key->numbers, sizeof entry->numbers);
     entry->tuned = *tuned;
+    tuning->added++;
 out:
     return status;
 }
@@ -140,6 +141,10 @@ const struct kn_tuned *kn_tuning_find(const struct kn_tuning *tuning,
     if (tuning == NULL || tuning->count == 0) return NULL;
     const size_t entry = tuning->slots[slot_of(tuning, key->operation, key->numbers)];
     return entry != 0 ? &tuning->entries[entry - 1].tuned : NULL;
+}
+
+size_t kn_tuning_added(const struct kn_tuning *tuning) {
+    return tuning->added;
 }
 
 size_t kn_tuning_count(const struct kn_tuning *tuning) {

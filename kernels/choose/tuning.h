@@ -55,6 +55,9 @@ TOL_API tol_status kn_tuning_add(struct kn_tuning *tuning, const struct kn_tunin
 TOL_API const struct kn_tuned *kn_tuning_find(const struct kn_tuning *tuning,
                                               const struct kn_tuning_key *key);
 
+/* How often a result was added or replaced: what followed from the tuning before may not hold. */
+size_t kn_tuning_added(const struct kn_tuning *tuning);
+
 TOL_API size_t kn_tuning_count(const struct kn_tuning *tuning);
 TOL_API const struct kn_tuning_identity *kn_tuning_identity(const struct kn_tuning *tuning);
 

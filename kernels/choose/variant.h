@@ -29,6 +29,7 @@ struct kn_variant {
      * where it needs none. */
     unsigned types; /* a bit for each type or precision that the kernel takes: 1 << KN_F16 */
     unsigned needs; /* bits: layouts, alignment, tensor maps, a workspace, ... */
+    unsigned cost;  /* bits: models that say where the kernel is expected to be the fastest */
     size_t size;    /* of a head, a row, ...: the one that fits, or the largest */
     /* Returns NULL if the kernel can compute the problem, else why not, as a clause: "k is no
      * multiple of 8". The operation defines what a problem is. NULL: it can compute all. */

@@ -13,12 +13,11 @@ enum { MAPS = 1, COPIES = 2 };
 static const char *planted_refuses(const struct kn_variant *row, const void *problem) {
     const struct gemm_problem *p = problem;
     const struct kn_gemm *g = p->gemm;
-    const size_t room = g->workspace != NULL ? tol_buffer_bytes(g->workspace) : 0;
     if ((row->types & 1U << g->precision) == 0) return "it is for another precision";
     if ((row->needs & MAPS) == 0) return NULL;
     if (g->transpose_a || g->transpose_b) return "it is for nn";
     if ((row->needs & COPIES) != 0) {
-        if (!p->is_planned && gemm_pack_bytes(p) > room) return "copies do not fit the workspace";
+        if (gemm_pack_bytes(p) > gemm_room(p)) return "copies do not fit the workspace";
     } else if (!p->a_is_aligned || !p->b_is_aligned) {
         return "a row does not begin at a multiple of 16 bytes";
     }

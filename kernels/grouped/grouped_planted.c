@@ -1,7 +1,7 @@
 /*
  * The table of grouped's kernels with a defect. Only programs that name it link it.
  */
-#include "grouped_problem.h"
+#include "grouped_check.h"
 
 KN_IMAGES(grouped_planted);
 

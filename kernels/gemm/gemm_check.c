@@ -1,13 +1,12 @@
 /*
- * The host's side of gemm: checks a problem, picks a kernel and launches it.
+ * Locates three matrices in their buffers, and compares them with each other.
  */
-#include "gemm.h"
+#include "gemm_check.h"
 
 #include "core/check.h"
-#include "gemm_pack.h"
-#include "gemm_split.h"
 #include "operand.h"
-#include "boxes.h"
+
+#include <assert.h>
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -22,14 +21,14 @@ const char *kn_gemm_precision_name(enum kn_gemm_precision precision) {
 }
 
 /* The layout and address of a matrix. */
-struct stored {
+struct gemm_stored {
     const char *name;
     size_t rows, columns, leading, stride, batch;
     enum kn_type type;
     CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
 
-static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) {
+static tol_status stored_locate(const struct kn_matrix *matrix, struct gemm_stored *stored) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(stored->type);
     size_t first = 0, extent = 0, last = matrix->offset;
@@ -53,30 +52,31 @@ static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) 
               stored->stride, matrix->offset, bytes);
     status = kn_operand_locate(stored->name, matrix->buffer, first, extent, element, &stored->begin,
                                &stored->end);
+    assert(status != TOL_OK || stored->end - stored->begin == extent - first);
 out:
     return status;
 }
 
-static bool overlap(const struct stored *a, const struct stored *b) {
+static bool stored_overlap(const struct gemm_stored *a, const struct gemm_stored *b) {
     return a->begin < b->end && b->begin < a->end;
 }
 
-/* Whether no element is written twice: matrices one behind the other, or side by side in the gaps
+/* Whether no element is written twice: matrices one after the other, or side by side in the gaps
  * between rows. */
-static bool is_written_once(const struct stored *c) {
+static bool stored_is_written_once(const struct gemm_stored *c) {
     if (c->batch <= 1 || c->begin == c->end) return true;
     const size_t matrix = (c->rows - 1) * c->leading + c->columns;
     const size_t abreast = (c->batch - 1) * c->stride + c->columns;
     return c->stride >= matrix || (c->stride >= c->columns && abreast <= c->leading);
 }
 
-static bool is_aligned(const struct stored *stored) {
+static bool stored_is_aligned(const struct gemm_stored *stored) {
     const size_t element = kn_type_bytes(stored->type);
     return stored->begin % 16 == 0 && stored->leading * element % 16 == 0 &&
            (stored->batch <= 1 || stored->stride * element % 16 == 0);
 }
 
-static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem) {
+tol_status gemm_check(const struct kn_gemm *gemm, struct gemm_problem *problem) {
     tol_status status = TOL_OK;
     TOL_CHECK(gemm != NULL, TOL_INVALID_ARGUMENT, "gemm needs a problem");
     TOL_CHECK((unsigned)gemm->precision < KN_GEMM_PRECISIONS, TOL_INVALID_ARGUMENT,
@@ -93,28 +93,28 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
     /* Without a product A and B are not looked at. */
     const size_t k = gemm->alpha == 0 || gemm->m == 0 || gemm->n == 0 ? 0 : gemm->k;
     const size_t m = gemm->m, n = gemm->n;
-    struct stored a = {"a", m, k, 0, 0, batch, type, 0, 0};
-    struct stored b = {"b", k, n, 0, 0, batch, type, 0, 0};
-    struct stored c = {"c", m, n, 0, 0, batch, gemm->c_type, 0, 0};
+    struct gemm_stored a = {"a", m, k, 0, 0, batch, type, 0, 0};
+    struct gemm_stored b = {"b", k, n, 0, 0, batch, type, 0, 0};
+    struct gemm_stored c = {"c", m, n, 0, 0, batch, gemm->c_type, 0, 0};
     if (gemm->transpose_a) a.rows = k, a.columns = m;
     if (gemm->transpose_b) b.rows = n, b.columns = k;
-    TOL_TRY(locate(&gemm->a, &a));
-    TOL_TRY(locate(&gemm->b, &b));
-    TOL_TRY(locate(&gemm->c, &c));
-    TOL_CHECK(is_written_once(&c), TOL_INVALID_ARGUMENT,
+    TOL_TRY(stored_locate(&gemm->a, &a));
+    TOL_TRY(stored_locate(&gemm->b, &b));
+    TOL_TRY(stored_locate(&gemm->c, &c));
+    TOL_CHECK(stored_is_written_once(&c), TOL_INVALID_ARGUMENT,
               "matrices of c, %zu elements apart, overlap", c.stride);
-    TOL_CHECK(!overlap(&a, &c), TOL_INVALID_ARGUMENT, "c overlaps a");
-    TOL_CHECK(!overlap(&b, &c), TOL_INVALID_ARGUMENT, "c overlaps b");
+    TOL_CHECK(!stored_overlap(&a, &c), TOL_INVALID_ARGUMENT, "c overlaps a");
+    TOL_CHECK(!stored_overlap(&b, &c), TOL_INVALID_ARGUMENT, "c overlaps b");
     if (gemm->workspace != NULL) {
-        struct stored workspace = {.name = "workspace",
-                                   .begin = tol_buffer_address(gemm->workspace)};
+        struct gemm_stored workspace = {.name = "workspace",
+                                        .begin = tol_buffer_address(gemm->workspace)};
         workspace.end = workspace.begin + tol_buffer_bytes(gemm->workspace);
         TOL_CHECK(workspace.begin % 16 == 0, TOL_INVALID_ARGUMENT,
                   "workspace begins at %#llx, which is no multiple of 16 bytes",
                   (unsigned long long)workspace.begin);
-        const struct stored *const others[] = {&a, &b, &c};
+        const struct gemm_stored *const others[] = {&a, &b, &c};
         for (int i = 0; i < 3; i++) {
-            TOL_CHECK(!overlap(&workspace, others[i]), TOL_INVALID_ARGUMENT,
+            TOL_CHECK(!stored_overlap(&workspace, others[i]), TOL_INVALID_ARGUMENT,
                       "workspace overlaps %s", others[i]->name);
         }
     }
@@ -140,14 +140,15 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
                       .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
                       .alpha = k != 0 ? gemm->alpha : 0, /* an infinite one would make NaNs */
                       .beta = gemm->beta},
-        .a_is_aligned = is_aligned(&a),
-        .b_is_aligned = is_aligned(&b),
-        .c_is_aligned = is_aligned(&c)};
+        .a_is_aligned = stored_is_aligned(&a),
+        .b_is_aligned = stored_is_aligned(&b),
+        .c_is_aligned = stored_is_aligned(&c)};
+    assert(problem->arguments.batch >= 1 && problem->arguments.k >= 0);
 out:
     return status;
 }
 
-static struct kn_tuning_key key_of(const struct gemm_problem *problem) {
+struct kn_tuning_key gemm_key_of(const struct gemm_problem *problem) {
     const struct kn_gemm *g = problem->gemm;
     const struct gemm_arguments *x = &problem->arguments;
     const bool has_workspace = problem->is_planned || g->workspace != NULL;
@@ -157,67 +158,4 @@ static struct kn_tuning_key key_of(const struct gemm_problem *problem) {
          x->k, x->batch,
          problem->a_is_aligned + 2 * problem->b_is_aligned + 4 * problem->c_is_aligned,
          x->beta != 0, has_workspace}};
-}
-
-tol_status kn_gemm_key(const struct kn_gemm *gemm, struct kn_tuning_key *key) {
-    tol_status status = TOL_OK;
-    struct gemm_problem problem = {0};
-    TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
-    TOL_TRY(check(gemm, &problem));
-    *key = key_of(&problem);
-out:
-    return status;
-}
-
-static tol_status pick(struct kn_kernels *kernels, struct gemm_problem *problem,
-                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
-    const struct kn_gemm *gemm = problem->gemm;
-    const struct kn_tuning_key key = key_of(problem);
-    problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
-    return kn_kernels_choose(kernels, &kn_gemm_variants,
-                             (struct kn_wish){gemm->variant, gemm->variants}, &key, problem,
-                             variant, kernel);
-}
-
-tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
-                        const struct kn_variant **variant) {
-    const struct tol_kernel *kernel = NULL;
-    struct gemm_problem problem = {0};
-    tol_status status = check(gemm, &problem);
-    return status == TOL_OK ? pick(kernels, &problem, variant, &kernel) : status;
-}
-
-tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *gemm,
-                             size_t *bytes) {
-    tol_status status = TOL_OK;
-    const struct kn_variant *variant = NULL;
-    const struct tol_kernel *kernel = NULL;
-    struct gemm_problem problem = {0};
-    TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
-              "gemm's workspace needs a set of kernels and a pointer to the result");
-    TOL_TRY(check(gemm, &problem));
-    problem.is_planned = true;
-    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    *bytes = variant->packs ? gemm_pack_bytes(&problem)
-                            : gemm_split_of(&problem, variant, SIZE_MAX).bytes;
-out:
-    return status;
-}
-
-tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
-                   const struct kn_gemm *gemm) {
-    tol_status status = TOL_OK;
-    const struct kn_variant *variant = NULL;
-    const struct tol_kernel *kernel = NULL;
-    struct gemm_problem problem = {0};
-    TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
-              "gemm needs a set of kernels and a stream");
-    TOL_TRY(check(gemm, &problem));
-    if (problem.arguments.m == 0 || problem.arguments.n == 0) return TOL_OK;
-    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
-    status = gemm_launch(kernels, stream, &problem, variant, kernel,
-                         gemm_split_of(&problem, variant, room));
-out:
-    return status;
 }

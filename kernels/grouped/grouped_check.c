@@ -1,13 +1,14 @@
 /*
- * The host's side of grouped: checks a problem, picks a kernel and launches it.
+ * Locates the operands in their buffers, and compares them with C; names and definitions of types
+ * and activations.
  */
-#include "grouped.h"
+#include "grouped_check.h"
 
 #include "boxes.h"
 #include "core/check.h"
-#include "grouped_problem.h"
 #include "operand.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12), GROUPS_MAX = 65535 };
@@ -52,8 +53,8 @@ struct grouped_operand {
     CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
 
-static tol_status locate(const struct tol_buffer *buffer, size_t offset,
-                         struct grouped_operand *s) {
+static tol_status operand_find(const struct tol_buffer *buffer, size_t offset,
+                               struct grouped_operand *s) {
     tol_status status = TOL_OK;
     size_t first = 0, extent = 0, last = offset;
     TOL_CHECK(s->leading >= s->columns || s->rows <= 1, TOL_INVALID_ARGUMENT,
@@ -76,34 +77,34 @@ out:
     return status;
 }
 
-static tol_status locate_matrix(const struct kn_matrix *matrix, struct grouped_operand *s) {
+static tol_status operand_find_matrix(const struct kn_matrix *matrix, struct grouped_operand *s) {
     s->leading = matrix->leading != 0 ? matrix->leading : s->columns;
     s->stride = matrix->batch_stride;
-    return locate(matrix->buffer, matrix->offset, s);
+    return operand_find(matrix->buffer, matrix->offset, s);
 }
 
 /* Without a buffer it stays without an address. */
-static tol_status locate_vector(const struct kn_vector *vector, struct grouped_operand *s) {
+static tol_status operand_find_vector(const struct kn_vector *vector, struct grouped_operand *s) {
     s->leading = s->columns, s->rows = 1, s->element = 4;
     s->stride = vector->stride;
-    return vector->buffer == NULL ? TOL_OK : locate(vector->buffer, vector->offset, s);
+    return vector->buffer == NULL ? TOL_OK : operand_find(vector->buffer, vector->offset, s);
 }
 
-static bool overlap(const struct grouped_operand *a, const struct grouped_operand *b) {
+static bool operand_overlaps(const struct grouped_operand *a, const struct grouped_operand *b) {
     return a->begin < b->end && b->begin < a->end;
 }
 
-static bool is_aligned(const struct grouped_operand *s) {
+static bool operand_is_aligned(const struct grouped_operand *s) {
     return s->begin % 16 == 0 && s->leading * s->element % 16 == 0 &&
            (s->matrices <= 1 || s->stride * s->element % 16 == 0);
 }
 
 /* Whether four neighbours can be moved at once. */
-static bool is_whole(const struct grouped_operand *s) {
+static bool operand_is_whole(const struct grouped_operand *s) {
     return s->begin % (4 * s->element) == 0 && s->leading % 4 == 0 && s->columns % 4 == 0;
 }
 
-static tol_status check_kinds(const struct kn_grouped *g) {
+static tol_status grouped_check_kinds(const struct kn_grouped *g) {
     tol_status status = TOL_OK;
     TOL_CHECK(g != NULL, TOL_INVALID_ARGUMENT, "grouped needs a problem");
     TOL_CHECK(g->type == KN_GROUPED_F16 || g->type == KN_GROUPED_BF16 || g->type == KN_GROUPED_E4M3,
@@ -129,24 +130,26 @@ out:
 }
 
 /* C may overlap nothing, but be its own residual. */
-static tol_status check_c(const struct grouped_operand *c, const struct grouped_operand *others,
-                          size_t count, const struct grouped_operand *residual) {
+static tol_status grouped_check_c(const struct grouped_operand *c,
+                                  const struct grouped_operand *others, size_t count,
+                                  const struct grouped_operand *residual) {
     tol_status status = TOL_OK;
     for (size_t i = 0; i < count; i++) {
-        TOL_CHECK(!overlap(&others[i], c), TOL_INVALID_ARGUMENT, "c overlaps %s", others[i].name);
+        TOL_CHECK(!operand_overlaps(&others[i], c), TOL_INVALID_ARGUMENT, "c overlaps %s",
+                  others[i].name);
     }
     const bool is_same = residual->begin == c->begin && residual->leading == c->leading &&
                          residual->element == c->element;
-    TOL_CHECK(is_same || !overlap(residual, c), TOL_INVALID_ARGUMENT,
+    TOL_CHECK(is_same || !operand_overlaps(residual, c), TOL_INVALID_ARGUMENT,
               "c overlaps residual and is another matrix");
 out:
     return status;
 }
 
-static tol_status check(struct kn_kernels *kernels, const struct kn_grouped *g,
-                        struct grouped_problem *problem) {
+tol_status grouped_check(struct kn_kernels *kernels, const struct kn_grouped *g,
+                         struct grouped_problem *problem) {
     tol_status status = TOL_OK;
-    TOL_TRY(check_kinds(g));
+    TOL_TRY(grouped_check_kinds(g));
     const size_t groups = g->groups != 0 ? g->groups : 1, m = g->m, n = g->n;
     const size_t k = m == 0 || n == 0 ? 0 : g->k, element = kn_grouped_type_bytes(g->type);
     struct grouped_operand a = {
@@ -165,19 +168,19 @@ static tol_status check(struct kn_kernels *kernels, const struct kn_grouped *g,
     struct grouped_operand a_scale = {.name = "a_scale", .matrices = 1, .columns = m};
     struct grouped_operand begins = {.name = "begins", .matrices = 1, .columns = groups + 1};
     if (g->transpose_b) b.rows = n, b.columns = k;
-    TOL_TRY(locate_matrix(&g->a, &a));
-    TOL_TRY(locate_matrix(&g->b, &b));
-    TOL_TRY(locate_matrix(&g->c, &c));
+    TOL_TRY(operand_find_matrix(&g->a, &a));
+    TOL_TRY(operand_find_matrix(&g->b, &b));
+    TOL_TRY(operand_find_matrix(&g->c, &c));
     if (g->residual.buffer != NULL) {
         residual.element = kn_grouped_type_bytes(g->residual_type);
-        TOL_TRY(locate_matrix(&g->residual, &residual));
+        TOL_TRY(operand_find_matrix(&g->residual, &residual));
     }
-    TOL_TRY(locate_vector(&g->bias, &bias));
-    TOL_TRY(locate_vector(&g->b_scale, &b_scale));
-    TOL_TRY(locate_vector(&g->a_scale, &a_scale));
-    TOL_TRY(locate_vector(&g->begins, &begins));
+    TOL_TRY(operand_find_vector(&g->bias, &bias));
+    TOL_TRY(operand_find_vector(&g->b_scale, &b_scale));
+    TOL_TRY(operand_find_vector(&g->a_scale, &a_scale));
+    TOL_TRY(operand_find_vector(&g->begins, &begins));
     const struct grouped_operand others[] = {a, b, bias, b_scale, a_scale, begins};
-    TOL_TRY(check_c(&c, others, sizeof others / sizeof others[0], &residual));
+    TOL_TRY(grouped_check_c(&c, others, sizeof others / sizeof others[0], &residual));
     *problem =
         (struct grouped_problem){.grouped = g,
                                  .arguments = {.a = a.begin,
@@ -205,153 +208,22 @@ static tol_status check(struct kn_kernels *kernels, const struct kn_grouped *g,
                                                .activation = (int)g->activation,
                                                .alpha = g->alpha,
                                                .c_inverse = g->c_scale != 0 ? 1 / g->c_scale : 1,
-                                               .c_is_whole = is_whole(&c),
-                                               .residual_is_whole = is_whole(&residual)},
-                                 .is_aligned = is_aligned(&a) && is_aligned(&b),
+                                               .c_is_whole = operand_is_whole(&c),
+                                               .residual_is_whole = operand_is_whole(&residual)},
+                                 .is_aligned = operand_is_aligned(&a) && operand_is_aligned(&b),
                                  .has_maps = kn_tensor_map_has(kn_kernels_context(kernels)) &&
                                              kn_tensor_map_takes(KN_F16, (long long)a.leading) &&
                                              kn_tensor_map_takes(KN_F16, (long long)b.leading) &&
                                              kn_tensor_map_takes(KN_F16, (long long)b.stride)};
+    assert(problem->arguments.groups >= 1 && problem->arguments.k >= 0);
 out:
     return status;
 }
 
-static struct kn_tuning_key key_of(const struct grouped_problem *problem) {
+struct kn_tuning_key grouped_key_of(const struct grouped_problem *problem) {
     const struct kn_grouped *g = problem->grouped;
     const struct grouped_arguments *x = &problem->arguments;
     return (struct kn_tuning_key){"grouped",
                                   {(int64_t)g->type, (int64_t)g->c_type, x->transpose_b, x->m, x->n,
                                    x->k, x->groups, problem->is_aligned, x->activation}};
-}
-
-tol_status kn_grouped_key(struct kn_kernels *kernels, const struct kn_grouped *grouped,
-                          struct kn_tuning_key *key) {
-    tol_status status = TOL_OK;
-    struct grouped_problem problem = {0};
-    TOL_CHECK(kernels != NULL && key != NULL, TOL_INVALID_ARGUMENT,
-              "a key needs a set of kernels and a place");
-    TOL_TRY(check(kernels, grouped, &problem));
-    *key = key_of(&problem);
-out:
-    return status;
-}
-
-static tol_status pick(struct kn_kernels *kernels, const struct grouped_problem *problem,
-                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
-    const struct kn_grouped *g = problem->grouped;
-    const struct kn_tuning_key key = key_of(problem);
-    return kn_kernels_choose(kernels, &kn_grouped_variants,
-                             (struct kn_wish){g->variant, g->variants}, &key, problem, variant,
-                             kernel);
-}
-
-tol_status kn_grouped_pick(struct kn_kernels *kernels, const struct kn_grouped *grouped,
-                           const struct kn_variant **variant) {
-    tol_status status = TOL_OK;
-    const struct tol_kernel *kernel = NULL;
-    struct grouped_problem problem = {0};
-    TOL_CHECK(kernels != NULL, TOL_INVALID_ARGUMENT, "grouped needs a set of kernels");
-    TOL_TRY(check(kernels, grouped, &problem));
-    status = pick(kernels, &problem, variant, &kernel);
-out:
-    return status;
-}
-
-static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel,
-                         const struct kn_variant *variant, size_t blocks, size_t down,
-                         struct tol_arguments arguments) {
-    const struct tol_launch_shape shape = {.grid_x = (unsigned)blocks,
-                                           .grid_y = (unsigned)down,
-                                           .grid_z = 1,
-                                           .block_x = variant->threads,
-                                           .block_y = 1,
-                                           .block_z = 1,
-                                           .shared_bytes = variant->shared_bytes};
-    return tol_launch(stream, kernel, shape, arguments);
-}
-
-static int at_most(int most, int count) {
-    const int whole = (count + 7) / 8 * 8;
-    return whole < most ? whole : most;
-}
-
-/* Blocks that stay, as many as the device runs at once, walk the tiles. */
-static tol_status launch_by_maps(struct kn_kernels *kernels, struct tol_stream *stream,
-                                 struct grouped_problem *problem, const struct kn_variant *variant,
-                                 const struct tol_kernel *kernel) {
-    enum { BOX_COLUMNS_MAX = 128, BOX_STEPS = 64 };
-    tol_status status = TOL_OK;
-    struct tol_context *context = kn_kernels_context(kernels);
-    struct grouped_arguments *x = &problem->arguments;
-    const bool is_bytes = problem->grouped->type == KN_GROUPED_E4M3;
-    CUtensorMap a_map, b_map;
-    void *values[] = {&a_map, &b_map, x};
-    const unsigned bytes[] = {sizeof a_map, sizeof b_map, sizeof *x};
-    /* The blocks of a cluster share rows of a tile, and each copies a part of its columns: as one
-     * box, or two halves of it. */
-    const int blocks = (int)variant->cluster, wide = (int)variant->tile[1] / blocks;
-    x->a_rows = at_most((int)variant->tile[0] / blocks, x->m);
-    x->b_rows =
-        x->transpose_b ? at_most(wide <= BOX_COLUMNS_MAX ? wide : wide / 2, x->n) : BOX_STEPS;
-    const enum kn_type type = problem->grouped->type == KN_GROUPED_BF16 ? KN_BF16 : KN_F16;
-    const struct kn_tensor a = {.name = "grouped's a",
-                                .address = x->a,
-                                .type = type,
-                                .is_bytes = is_bytes,
-                                .columns = x->k,
-                                .rows = x->m,
-                                .matrices = 1,
-                                .leading = x->lda,
-                                .box_rows = x->a_rows};
-    const struct kn_tensor b = {.name = "grouped's b",
-                                .address = x->b,
-                                .type = type,
-                                .is_bytes = is_bytes,
-                                .columns = x->transpose_b ? x->k : x->n,
-                                .rows = x->transpose_b ? x->n : x->k,
-                                .matrices = x->group_b != 0 ? x->groups : 1,
-                                .leading = x->ldb,
-                                .stride = x->group_b,
-                                .box_rows = x->b_rows};
-    TOL_TRY(kn_tensor_map_make(context, &a, &a_map));
-    TOL_TRY(kn_tensor_map_make(context, &b, &b_map));
-    const size_t tiles = grouped_tiles_most(x, variant->tile[0], variant->tile[1]);
-    const size_t at_once = (size_t)tol_context_device(context)->multiprocessors / variant->cluster;
-    status = launch(stream, kernel, variant,
-                    (tiles < at_once ? tiles
-                     : at_once > 0   ? at_once
-                                     : 1) *
-                        variant->cluster,
-                    1, (struct tol_arguments){3, values, bytes});
-out:
-    return status;
-}
-
-tol_status kn_grouped(struct kn_kernels *kernels, struct tol_stream *stream,
-                      const struct kn_grouped *grouped) {
-    enum { GRID_Y_MAX = 65535 };
-    tol_status status = TOL_OK;
-    const struct kn_variant *variant = NULL;
-    const struct tol_kernel *kernel = NULL;
-    struct grouped_problem problem = {0};
-    TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
-              "grouped needs a set of kernels and a stream");
-    TOL_TRY(check(kernels, grouped, &problem));
-    struct grouped_arguments *x = &problem.arguments;
-    if (x->m == 0 || x->n == 0) return TOL_OK;
-    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    if (variant->cluster != 0) return launch_by_maps(kernels, stream, &problem, variant, kernel);
-    void *values[] = {x};
-    const unsigned bytes[] = {sizeof *x};
-    const struct tol_arguments arguments = {1, values, bytes};
-    if (variant->tile[0] == 1) { /* blocks walk rows */
-        const size_t across = ((size_t)x->n + variant->tile[1] - 1) / variant->tile[1];
-        status = launch(stream, kernel, variant, across,
-                        x->m < GRID_Y_MAX ? (size_t)x->m : GRID_Y_MAX, arguments);
-    } else {
-        status = launch(stream, kernel, variant,
-                        grouped_tiles_most(x, variant->tile[0], variant->tile[1]), 1, arguments);
-    }
-out:
-    return status;
 }
