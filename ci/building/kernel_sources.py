@@ -64,9 +64,9 @@ KERNEL_IMAGES = """
     attention_e4m3/attention_e4m3_1_naive attention_e4m3/attention_e4m3_2_hopper
     attention_e4m3/attention_e4m3_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
-    softmax/softmax_4_whole softmax/softmax_5_ring softmax/softmax_6_cluster
+    softmax/softmax_4_whole softmax/softmax_6_cluster
     softmax/softmax_planted
-    norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
+    norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     row/argmax_2_whole row/top_k_1_block row/top_k_2_warp row/top_k_3_pass
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags

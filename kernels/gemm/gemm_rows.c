@@ -165,7 +165,8 @@ static const char *table_declines(const struct kn_variant *row, const void *of,
     OPS(name, #entry, "", ALL_FLOATS, image, capability, ALIGNED, cost, 0, __VA_ARGS__)
 #define FLOATS(name, entry, image, threads, ...)                                                   \
     ROW(name, #entry "_f32", ALL_FLOATS, ANY_OP, image, 75, 0, ALWAYS, 0, threads, 0, __VA_ARGS__)
-#define SIXTEEN(name, entry, image, threads, ...)                                                  \
+#define EVERY(name, entry, image, threads, ...)                                                    \
+    FLOATS(name, entry, image, threads, __VA_ARGS__)                                               \
     ROW(name, #entry "_f16", F16, ANY_OP, image, 75, 0, ALWAYS, 0, threads, 0, __VA_ARGS__)        \
     ROW(name, #entry "_bf16", BF16, ANY_OP, image, 75, 0, ALWAYS, 0, threads, 0, __VA_ARGS__)
 /* clang-format on */

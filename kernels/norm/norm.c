@@ -12,7 +12,6 @@
 KN_IMAGES(norm_1_naive);
 KN_IMAGES(norm_2_registers);
 KN_IMAGES(norm_3_whole);
-KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
@@ -20,13 +19,7 @@ KN_IMAGES(norm_9_slices);
 KN_IMAGES(norm_10_behind);
 
 static const struct kn_variant variants[] = {
-#define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_VARIANT(norm, __VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
+#include "norm/norm_rows.def"
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,

@@ -113,6 +113,5 @@ NORM_BEHIND(f16, __half, 2)
 NORM_BEHIND(f16, __half, 8)
 NORM_BEHIND(bf16, __nv_bfloat16, 2)
 NORM_BEHIND(bf16, __nv_bfloat16, 8)
-NORM_BEHIND(f32, float, 2)
 NORM_BEHIND(f32, float, 8)
 #endif

@@ -51,7 +51,6 @@ NORM_CLUSTER(f16, __half, 4, 8)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 2)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 4)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 8)
-NORM_CLUSTER(f32, float, 8, 2)
 NORM_CLUSTER(f32, float, 8, 4)
 NORM_CLUSTER(f32, float, 8, 8)
 #endif

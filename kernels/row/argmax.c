@@ -15,27 +15,20 @@ KN_IMAGES(argmax_2_whole);
 enum { WARP = 32, WARP_ROWS = 4, WARP_PIECES = 4, WHOLE_PIECES = 4, WHOLE_THREADS = 512 };
 
 /* clang-format off */
-#define WHOLE(name_, type, TYPE, threads_, abreast, pieces)                                        \
+#define WHOLE(type, TYPE, name_, threads_, abreast, pieces)                                        \
     {.name = #name_, .entry = "argmax_whole_" #type, .images = kn_images_argmax_2_whole,           \
      .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE, .size = pieces, \
-     .refuse = kn_row_refuses, .threads = threads_, .tile = {abreast, 0, 0}}
-#define BLOCK(type, TYPE)                                                                          \
+     .refuse = kn_row_refuses, .threads = threads_, .tile = {abreast, 0, 0}},
+#define BLOCK(type, TYPE, threads_)                                                                \
     {.name = "block", .entry = "argmax_" #type, .images = kn_images_argmax_1_block,                \
      .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
-     .threads = 256}
-/* clang-format on */
-
+     .threads = threads_},
 static const struct kn_variant variants[] = {
-    WHOLE(warp, f32, F32, WARP, WARP_ROWS, WARP *WARP_PIECES),
-    WHOLE(warp, f16, F16, WARP, WARP_ROWS, WARP *WARP_PIECES),
-    WHOLE(warp, bf16, BF16, WARP, WARP_ROWS, WARP *WARP_PIECES),
-    WHOLE(whole, f32, F32, WHOLE_THREADS, 1, 0),
-    WHOLE(whole, f16, F16, WHOLE_THREADS, 1, 0),
-    WHOLE(whole, bf16, BF16, WHOLE_THREADS, 1, 0),
-    BLOCK(f32, F32),
-    BLOCK(f16, F16),
-    BLOCK(bf16, BF16),
+    KN_ROW_EACH(WHOLE, warp, WARP, WARP_ROWS, WARP * WARP_PIECES)
+    KN_ROW_EACH(WHOLE, whole, WHOLE_THREADS, 1, 0)
+    KN_ROW_EACH(BLOCK, 256)
 };
+/* clang-format on */
 const struct kn_variants kn_argmax_variants = {"argmax", variants,
                                                sizeof variants / sizeof variants[0]};
 

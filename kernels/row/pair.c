@@ -12,16 +12,13 @@
 KN_IMAGES(pair_1_pieces);
 
 /* clang-format off */
-#define PIECES(operation, type, TYPE)                                                              \
+#define PIECES(type, TYPE, operation)                                                              \
     {.name = "pieces", .entry = #operation "_" #type, .images = kn_images_pair_1_pieces,           \
      .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
-     .threads = 256}
+     .threads = 256},
+static const struct kn_variant swiglu[] = { KN_ROW_EACH(PIECES, swiglu) };
+static const struct kn_variant add[] = { KN_ROW_EACH(PIECES, add) };
 /* clang-format on */
-
-static const struct kn_variant swiglu[] = {PIECES(swiglu, f32, F32), PIECES(swiglu, f16, F16),
-                                           PIECES(swiglu, bf16, BF16)};
-static const struct kn_variant add[] = {PIECES(add, f32, F32), PIECES(add, f16, F16),
-                                        PIECES(add, bf16, BF16)};
 const struct kn_variants kn_swiglu_variants = {"swiglu", swiglu, sizeof swiglu / sizeof swiglu[0]};
 const struct kn_variants kn_add_variants = {"add", add, sizeof add / sizeof add[0]};
 

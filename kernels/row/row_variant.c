@@ -3,7 +3,9 @@
  */
 #include "row/row_variant.h"
 
-enum { WARP = 32, PIECE_BYTES = 16 };
+#include <assert.h>
+
+enum { WARP = 32, PIECE_BYTES = 16, THREADS_MAX = 1024 };
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in) {
     const size_t bytes = in->columns * in->element_bytes;
@@ -101,6 +103,7 @@ static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant,
     kn_row_clusters(&shape, variant->cluster, rows,
                     clusters_at_once(device, abreast, variant->cluster));
     shape.shared_bytes = (unsigned)(shares * share);
+    assert(shares > 0 && shape.grid_x > 0 && shape.shared_bytes <= variant->shared_bytes);
     return shape;
 }
 
@@ -117,9 +120,8 @@ struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const str
         abreast = 1;
     }
     if (abreast == 0) abreast = 1;
-    unsigned blocks = (unsigned)((rows + abreast - 1) / abreast);
-    const unsigned blocks_max = variant->tile[2] * (unsigned)device->multiprocessors;
-    if (blocks_max != 0 && blocks > blocks_max) blocks = blocks_max;
+    const unsigned blocks = (unsigned)((rows + abreast - 1) / abreast);
+    assert(threads % WARP == 0 && threads * abreast <= THREADS_MAX && (blocks > 0 || rows == 0));
     return (struct tol_launch_shape){.grid_x = blocks,
                                      .grid_y = 1,
                                      .grid_z = 1,

@@ -34,22 +34,24 @@ static const char *top_k_refuses(const struct kn_variant *row, const void *of) {
 #define BY_WARP(type, TYPE, pieces)                                                                \
     {.name = "warp", .entry = "top_k_warp_" #type "_" #pieces, .images = kn_images_top_k_2_warp,   \
      .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE | FEW,           \
-     .size = WARP * (pieces), .refuse = top_k_refuses, .threads = WARP, .tile = {WARP_ROWS, 0, 0}}
-#define PASS(type, TYPE)                                                                           \
+     .size = WARP * (pieces), .refuse = top_k_refuses, .threads = WARP, .tile = {WARP_ROWS, 0, 0}},
+#define BY_WARPS(floats, halves)                                                                   \
+    BY_WARP(f32, F32, floats) BY_WARP(f16, F16, halves) BY_WARP(bf16, BF16, halves)
+#define PASS(type, TYPE, threads_)                                                                 \
     {.name = "pass", .entry = "top_k_pass_" #type, .images = kn_images_top_k_3_pass,               \
      .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE | FEW,           \
-     .refuse = top_k_refuses, .threads = TOP_K_THREADS}
-#define BLOCK(type, TYPE)                                                                          \
+     .refuse = top_k_refuses, .threads = threads_},
+#define BLOCK(type, TYPE, threads_)                                                                \
     {.name = "block", .entry = "top_k_" #type, .images = kn_images_top_k_1_block,                  \
      .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = top_k_refuses,               \
-     .threads = TOP_K_THREADS}
-/* clang-format on */
-
+     .threads = threads_},
 static const struct kn_variant variants[] = {
-    BY_WARP(f32, F32, 8),   BY_WARP(f32, F32, 32),   BY_WARP(f16, F16, 4), BY_WARP(f16, F16, 16),
-    BY_WARP(bf16, BF16, 4), BY_WARP(bf16, BF16, 16), PASS(f32, F32),       PASS(f16, F16),
-    PASS(bf16, BF16),       BLOCK(f32, F32),         BLOCK(f16, F16),      BLOCK(bf16, BF16),
+    BY_WARPS(8, 4)
+    BY_WARPS(32, 16)
+    KN_ROW_EACH(PASS, TOP_K_THREADS)
+    KN_ROW_EACH(BLOCK, TOP_K_THREADS)
 };
+/* clang-format on */
 const struct kn_variants kn_top_k_variants = {"top_k", variants,
                                               sizeof variants / sizeof variants[0]};
 

@@ -13,19 +13,12 @@ KN_IMAGES(softmax_1_naive);
 KN_IMAGES(softmax_2_registers);
 KN_IMAGES(softmax_3_online);
 KN_IMAGES(softmax_4_whole);
-KN_IMAGES(softmax_5_ring);
 KN_IMAGES(softmax_6_cluster);
 KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 
 static const struct kn_variant variants[] = {
-#define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_VARIANT(softmax, __VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
+#include "softmax/softmax_rows.def"
 };
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,

@@ -22,7 +22,6 @@ SOFTMAX_CLUSTER(f16, __half, 4, 8)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 2)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 4)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 8)
-SOFTMAX_CLUSTER(f32, float, 8, 2)
 SOFTMAX_CLUSTER(f32, float, 8, 4)
 SOFTMAX_CLUSTER(f32, float, 8, 8)
 #endif
