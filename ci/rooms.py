@@ -142,7 +142,6 @@ KERNELS = Room(
            "attention_paged_maps": "attention_paged",
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
            "attention_backward_maps": "attention_backward",
-           "collective_state": "collective",
            "quant_product_wgmma": "quant_product"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
                                           "packed_scene", "pages_scene", "choice_dump",

@@ -31,7 +31,7 @@ KERNELS = """
     gemm/gemm_planted
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
-    collective/collective collective/collective_calls collective/collective_ways
+    collective/collective_create collective/collective_calls collective/collective_ways
     collective/gather_columns
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join

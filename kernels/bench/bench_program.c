@@ -32,7 +32,7 @@ static const char help[] =
     "  --filter TEXT    only rows that have it in \"operation shape variant\"\n"
     "  --json FILE      writes the rows, after each operation; \"complete\" says if it is the end\n"
     "\n"
-    "Times are medians in microseconds. Behind them are shares: of a copy; of cuBLAS and the "
+    "Times are medians in microseconds. After them are shares: of a copy; of cuBLAS and the "
     "peer,\n"
     "with the interval that holds the true median with a probability of 0.95; of ggml, which is\n"
     "another run and has none. Exit code 1: an error, a wrong result, or a figure that the device\n"
@@ -71,7 +71,7 @@ out:
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* The rows of an operation, and the device's state before and behind them. */
+/* The rows of an operation, and the device's state before and after them. */
 static tol_status run_operation(struct kn_bench *bench, const struct kn_bench_operation *o) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;

@@ -1,5 +1,5 @@
 /*
- * A soft device behind an interposer that allocates addresses, launches nothing, and writes down
+ * A soft device with an interposer that allocates addresses, launches nothing, and writes down
  * what it was to launch.
  */
 #include "choice_dump.h"

@@ -58,7 +58,7 @@ static float draw_beta(struct choice_place *place) {
     return draw_once_in(place, 3) ? 0.5f : 0;
 }
 
-/* None, one that is too small, or what is asked for. */
+/* None, one that is too small, or the size that the operation states. */
 static tol_status draw_workspace(struct choice_place *place, size_t bytes,
                                  struct tol_buffer **workspace) {
     const uint64_t kind = draw(place, 4);

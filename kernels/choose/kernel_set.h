@@ -57,7 +57,7 @@ struct kn_wish {
     const struct kn_variants *variants;
 };
 
-/* kn_kernels_pick of what is asked for. Where that is neither a name nor a table, the variant that
+/* kn_kernels_pick of what the call wants. If that is neither a name nor a table, the variant that
  * the set's tuning names for the problem's key, if it serves; else the best of the operation's
  * table. What refuses a problem must not depend on whether a variant is named. */
 tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variants *table,

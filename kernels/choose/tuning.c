@@ -246,7 +246,7 @@ out:
     return status;
 }
 
-/* The rest of the next line behind a word and a space. */
+/* The rest of the next line after a word and a space. */
 static tol_status read_field(struct tuning_reader *reader, const char *word, const char **rest) {
     tol_status status = TOL_OK;
     const size_t length = strlen(word);
@@ -334,7 +334,7 @@ static tol_status read_entries(struct tuning_reader *reader, struct kn_tuning *t
     for (;;) {
         const uint64_t hash = reader->hash;
         line = next_line(reader, true);
-        TOL_CHECK(line != NULL, TOL_INVALID_FILE, "%s is cut off behind line %zu", reader->path,
+        TOL_CHECK(line != NULL, TOL_INVALID_FILE, "%s is cut off after line %zu", reader->path,
                   reader->number);
         if (strncmp(line, "end ", 4) != 0) {
             TOL_TRY(read_entry(reader, line, tuning));
@@ -346,7 +346,7 @@ static tol_status read_entries(struct tuning_reader *reader, struct kn_tuning *t
                   expected);
         break;
     }
-    TOL_CHECK(*reader->at == 0, TOL_INVALID_FILE, "%s goes on behind its end in line %zu",
+    TOL_CHECK(*reader->at == 0, TOL_INVALID_FILE, "%s goes on after its end in line %zu",
               reader->path, reader->number);
 out:
     return status;

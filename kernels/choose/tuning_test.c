@@ -29,7 +29,7 @@ static struct kn_tuning_key key_of(int64_t number) {
     return (struct kn_tuning_key){"gemm", {3, 2, 0, 1, number, -1}};
 }
 
-/* So many results. */
+/* The number of results. */
 static void write_file(int count) {
     struct kn_tuning *tuning = NULL;
     MUST(kn_tuning_create(&here, &tuning));
@@ -182,6 +182,6 @@ Test(tuning, lines_that_make_no_sense_are_refused) {
     snprintf(text + more, 32, "gemm\n");
     write_all(text, more + 5);
     struct kn_tuning *tuning = NULL;
-    MUST_FAIL(kn_tuning_load(path, &here, &tuning), TOL_INVALID_FILE, "goes on behind its end");
+    MUST_FAIL(kn_tuning_load(path, &here, &tuning), TOL_INVALID_FILE, "goes on after its end");
     free(text);
 }

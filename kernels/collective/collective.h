@@ -4,7 +4,7 @@
  *
  * A rank is a context. A call queues the part of every rank on that rank's stream and returns
  * without waiting: the part begins when the streams of all ranks have come to it, and what is
- * queued behind it on any of them finds the result, and may reuse the inputs.
+ * queued after it on any of them finds the result, and may reuse the inputs.
  *
  * Results do not depend on times: a sum is in the order of the ranks, in fp32, rounded once (of a
  * ring, in the ring's order, and rounded at each rank), and is the same on all ranks to the bit.
@@ -113,7 +113,7 @@ TOL_API tol_status kn_collective_join(struct tol_context *context,
  * this process. Its alignment is at least 256. */
 TOL_API struct kn_place kn_collective_memory(const struct kn_collective *collective);
 
-/* Waits for work in flight, for at most TOL_DEADLINE_MS a rank, and 100 ms where the collective has
+/* Waits for work in flight, for at most TOL_DEADLINE_MS per rank, and 100 ms where the collective has
  * failed. What a kernel that has not ended may still write is not freed. NULL is a no-op. */
 TOL_API void kn_collective_destroy(struct kn_collective *collective);
 

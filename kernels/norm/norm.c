@@ -7,6 +7,7 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(norm_1_naive);
@@ -123,10 +124,11 @@ out:
     return status;
 }
 
+enum { PIECE_BYTES = 16, SHARED_BYTES_ALWAYS = 48 << 10 };
+
 /* Shared memory for the pieces of weight and bias that each thread loads ahead. */
 static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned pieces,
                             const struct norm_arguments *x) {
-    enum { PIECE_BYTES = 16 };
     const unsigned parameters = (x->weight != 0 ? 1u : 0u) + (x->bias != 0 ? 1u : 0u);
     return shape->block_x * shape->block_y * pieces * PIECE_BYTES * parameters;
 }
@@ -139,6 +141,7 @@ static tol_status launch(struct tol_stream *stream, const struct kn_variant *var
         variant->images == kn_images_norm_9_slices || variant->images == kn_images_norm_10_behind;
     if (is_early || variant->images == kn_images_norm_5_ahead) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
+        assert(shape.shared_bytes <= SHARED_BYTES_ALWAYS);
     }
     return (is_early || stays_early ? kn_rows_launch_early : kn_rows_launch)(
         stream, kernel, shape, &arguments, sizeof arguments);

@@ -1,4 +1,4 @@
-// norm, step 10: rows of many blocks that stay, whose results come behind the sums of the next row.
+// norm, step 10: rows by clusters of persistent blocks, stored after the sums of the next row.
 // Target: compute_90
 //
 // The idea: where the blocks of a row are not on neighbouring multiprocessors, a number takes

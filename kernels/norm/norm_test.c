@@ -22,9 +22,9 @@ struct trial {
 };
 
 /*
- * Sums of n terms are off by at most so many roundoffs of the sum of their sizes; the mean by that
- * of the largest element, which the deviation divides; the factor by half of the squares'. Then
- * weight, bias and the type.
+ * Sums of n terms are off by at most this number of roundoffs of the sum of their sizes; the mean
+ * by that of the largest element, which the deviation divides; the factor by half of the squares'.
+ * Then weight, bias and the type.
  */
 static void allow(const struct trial *t, const float *in, const float *weight, const float *bias,
                   double epsilon, const double *oracle, double *allowed) {

@@ -36,10 +36,11 @@ struct rope_arguments {
     ROW_ADDRESS out;
     ROW_ADDRESS positions; /* an int a row */
     long long rows, in_stride, out_stride;
-    int heads, head_size, rotated; /* of each head the first so many elements are rotated */
-    int halves;                    /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
-    float base_log2;               /* the logarithm of the base of the frequencies */
-    float scale;                   /* of the position */
+    int heads, head_size,
+        rotated;     /* `rotated`: the elements of each head that are, from the first on */
+    int halves;      /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
+    float base_log2; /* the logarithm of the base of the frequencies */
+    float scale;     /* of the position */
 };
 
 /* out = silu(in) * with, or in + with. */

@@ -1,9 +1,9 @@
 /*
- * Row variants: which kernels serve a row, how a row is spread over threads and registers, and the
- * tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
+ * Row variants: which kernels take a row, how a row is spread over threads and registers, and the
+ * lines of the tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
  * of pieces of 16 bytes; there are faster kernels for whole rows.
  * Internal to the operations: not installed. Thread-safe; pure but for kn_row_shape_on and
- * kn_row_no_slices, which ask the driver.
+ * kn_row_no_slices, which read the driver.
  */
 #ifndef KN_ROW_VARIANT_H
 #define KN_ROW_VARIANT_H
@@ -117,7 +117,7 @@ const char *kn_row_no_slices(const struct kn_kernels *kernels);
     KN_ROW_VARIANT(operation, name, f16_2, image, 75, F16, ANY, 32, 32, 4, 2)                      \
     KN_ROW_VARIANT(operation, name, bf16_1, image, 75, BF16, ANY, 32, 32, 4, 1)                    \
     KN_ROW_VARIANT(operation, name, bf16_2, image, 75, BF16, ANY, 32, 32, 4, 2)
-/* Any rows, held by a block of up to so many threads; of floats, whole rows alone. */
+/* Any rows, held by a block of up to `threads`; of floats, whole rows alone. */
 #define KN_ROW_LONG_HALVES(operation, name, image, threads)                                        \
     KN_ROW_VARIANT(operation, name, f16_4, image, 75, F16, ANY, 32, threads, 4, 4)                 \
     KN_ROW_VARIANT(operation, name, bf16_4, image, 75, BF16, ANY, 32, threads, 4, 4)

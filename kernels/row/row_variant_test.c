@@ -85,7 +85,7 @@ Test(row_variant, slices_refuse_what_clusters_refuse_and_old_drivers) {
     cr_assert(refusal(&old, KN_F32, 2, CLUSTER) == NULL);
 }
 
-/* A row of 160 KB goes by eight blocks that stay, and where the driver does not know their PTX by
+/* Eight persistent blocks take a row of 160 KB; where the driver does not know their PTX,
  * those of a cluster that do not. */
 static void expect_variants(const char *driver, const char *best, bool has_slices) {
     enum { COLUMNS = 40000 };

@@ -29,7 +29,7 @@ size_t kn_sealed_row_bytes(size_t k) {
     return (bytes + SEAL_UNIT_BYTES - 1) / SEAL_UNIT_BYTES * SEAL_UNIT_BYTES;
 }
 
-/* x as bytes and its scales, with a gap behind each 16 items of 64. */
+/* x as bytes and its scales, with a gap after each 16 items of 64. */
 static size_t shared_bytes(size_t k) {
     const size_t items = k / 64, spaced = items + items / 16;
     return 5 * 16 * spaced;

@@ -7,6 +7,7 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(softmax_1_naive);
@@ -107,6 +108,7 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .out_stride = (long long)places.out.stride,
                                                 .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
+    assert(places.fit.pieces > 0 && places.fit.rows == x->rows);
     const bool is_early = variant->images == kn_images_softmax_8_slices ||
                           variant->images == kn_images_softmax_9_behind;
     status = (is_early ? kn_rows_launch_early : kn_rows_launch)(

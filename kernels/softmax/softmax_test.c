@@ -256,7 +256,7 @@ KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 KN_IMAGES(softmax_slices_planted);
 enum { SLICES_COLUMNS = 3200, SLICES_SHARE = SLICES_COLUMNS * 2 / 4 };
-/* One block a multiprocessor, and three shares of a row. */
+/* One block per multiprocessor, and three slices of rows. */
 #define SLICES_OF(name_, entry_, image, pieces, blocks)                                            \
     {                                                                                              \
         .name = name_, .entry = "softmax_" entry_, .images = kn_images_softmax_##image,            \
@@ -300,7 +300,7 @@ static void expect_defects(const char *table, const struct kn_variant *rows, siz
     row_stage_end(&stage);
 }
 
-/* Goal: what can go wrong in blocks that stay is found, and nothing where all is right. */
+/* Goal: what can go wrong in persistent blocks is found, and nothing where all is right. */
 Test(softmax, each_planted_defect_of_slices_is_found) {
     static const struct kn_variant rows[] = {
         SLICES_OF("right", "slices_bf16_1", 8_slices, 8, 1),
@@ -312,12 +312,12 @@ Test(softmax, each_planted_defect_of_slices_is_found) {
     expect_defects("softmax, with a defect in its slices", rows, 6);
 }
 
-/* The same where results come behind the sums of the next row. */
+/* The same where results are stored after the sums of the next row. */
 Test(softmax, each_planted_defect_of_what_comes_behind_is_found) {
     static const struct kn_variant rows[] = {
         SLICES_OF("right", "behind_bf16_8", 9_behind, 8, 8),
         SLICES_OF("early before", "behind_early_before", slices_planted, 8, 8)};
-    expect_defects("softmax, with a defect behind", rows, 2);
+    expect_defects("softmax, with a defect in the pipeline", rows, 2);
 }
 
 Test(softmax, whole_rows_are_the_definition_too) {

@@ -197,8 +197,8 @@ static void run_clusters(struct sweep *sweep, enum kn_type type) {
     }
 }
 
-/* Three pieces a row; and more rounds of the blocks that stay, alone or in clusters, than they have
- * shares of a row. */
+/* Three pieces per row; and more rounds of the persistent blocks, alone or in clusters, than they
+ * have slices. */
 static void run_slices(struct sweep *sweep, enum kn_type type) {
     static const struct {
         const char *variant;

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/monotonic.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 KN_IMAGES(collective_1_direct);
@@ -195,6 +196,7 @@ tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
         options != NULL && options->patience_ms > 0 ? options->patience_ms : TOL_DEADLINE_MS;
     c->has_flags = way == KN_WAY_FLAGS ||
                    (way == KN_WAY_AUTO && !tol_driver_is_soft(tol_context_driver(context)));
+    assert(c->flags_bytes > 0 && c->patience_ms > 0);
 out:
     return status;
 }
