@@ -3,7 +3,7 @@
  *
  * The models assume KN_COST_MULTIPROCESSORS whatever the device has, so that each device of a
  * compute capability picks the same kernel and gives the same bits. A tuning file (tuning.h)
- * overrides them, and nothing else. Pure; thread-safe.
+ * overrides them, and nothing else. Internal to the operations. Pure; thread-safe.
  */
 #ifndef KN_COST_H
 #define KN_COST_H

@@ -113,7 +113,7 @@ TOL_API tol_status kn_collective_join(struct tol_context *context,
  * this process. Its alignment is at least 256. */
 TOL_API struct kn_place kn_collective_memory(const struct kn_collective *collective);
 
-/* Waits for work in flight, for at most TOL_DEADLINE_MS per rank, and 100 ms where the collective has
+/* Waits for work in flight, for at most TOL_DEADLINE_MS per rank, and 100 ms if the collective has
  * failed. What a kernel that has not ended may still write is not freed. NULL is a no-op. */
 TOL_API void kn_collective_destroy(struct kn_collective *collective);
 

@@ -6,9 +6,9 @@
  * two meetings of the streams by events. Flags are taken where the collective has them and the
  * columns are few, and for any columns in a capture.
  *
- * Capture: between kn_columns_capture_begin and _end gathers are for graphs, one per rank. A call is
- * told by its number apart from those before it, so a graph has numbers that count from a word in
- * the memory of each device: before each launch of the graphs the caller takes as many numbers as
+ * Capture: between kn_columns_capture_begin and _end gathers are for graphs, one per rank. A call
+ * differs from earlier ones by its number, so a graph has numbers that count from a word in the
+ * memory of each device: before each launch of the graphs the caller takes as many numbers as
  * the capture had, and writes the first to these words.
  *
  * Threads and errors: as of the other calls of a collective (collective.h).

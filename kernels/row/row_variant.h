@@ -1,7 +1,7 @@
 /*
- * Row variants: which kernels take a row, how a row is spread over threads and registers, and the
- * lines of the tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
- * of pieces of 16 bytes; there are faster kernels for whole rows.
+ * Row variants: which kernels take a row, how a row is spread over threads and registers, and
+ * the lines of the tables of softmax and norm. A row is *whole* if it begins at a multiple of 16
+ * bytes and consists of pieces of 16 bytes; there are faster kernels for whole rows.
  * Internal to the operations: not installed. Thread-safe; pure but for kn_row_shape_on and
  * kn_row_no_slices, which read the driver.
  */
