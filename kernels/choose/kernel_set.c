@@ -229,8 +229,7 @@ tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variant
                              struct kn_wish wish, const struct kn_tuning_key *key,
                              const void *problem, const struct kn_variant **variant,
                              const struct tol_kernel **kernel) {
-    const bool is_open = wish.name == NULL && wish.variants == NULL;
-    const char *tuned = is_open ? kn_kernels_tuned(kernels, key) : NULL;
+    const char *tuned = kn_wish_is_open(wish) ? kn_kernels_tuned(kernels, key) : NULL;
     if (tuned != NULL &&
         kn_kernels_pick(kernels, table, tuned, problem, variant, kernel) == TOL_OK) {
         return TOL_OK;

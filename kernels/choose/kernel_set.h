@@ -33,6 +33,17 @@ const char *kn_kernels_tuned(const struct kn_kernels *kernels, const struct kn_t
 tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *variant,
                            const struct tol_kernel **kernel);
 
+/* What a call wants: a variant by its name, a table of its own, or NULL for each. */
+struct kn_wish {
+    const char *name;
+    const struct kn_variants *variants;
+};
+
+/* Whether the operation's table, its models and the tuning in use decide. */
+static inline bool kn_wish_is_open(struct kn_wish wish) {
+    return wish.name == NULL && wish.variants == NULL;
+}
+
 /* What calls of operations decided, kept (plan.h). A key is completed by kn_kernels_recall with
  * which tuning is in use, before anything is decided: what is kept under it holds as long as that
  * is so. */
@@ -50,12 +61,6 @@ unsigned kn_kernels_clusters(struct kn_kernels *kernels, const struct kn_variant
 tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants *variants,
                            const char *name, const void *problem, const struct kn_variant **variant,
                            const struct tol_kernel **kernel);
-
-/* What a call asks for: a variant by its name, a table of its own, or NULL. */
-struct kn_wish {
-    const char *name;
-    const struct kn_variants *variants;
-};
 
 /* kn_kernels_pick of what the call wants. If that is neither a name nor a table, the variant that
  * the set's tuning names for the problem's key, if it serves; else the best of the operation's

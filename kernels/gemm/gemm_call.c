@@ -32,12 +32,14 @@ static struct kn_plan_key plan_key_of(const struct gemm_problem *problem) {
                                  (int64_t)g->k, x->batch, bits, (int64_t)gemm_room(problem)}};
 }
 
+static struct kn_wish plan_wish(const struct gemm_problem *problem) {
+    return (struct kn_wish){problem->gemm->variant, problem->gemm->variants};
+}
+
 static tol_status plan_make(struct kn_kernels *kernels, const struct gemm_problem *problem,
                             struct gemm_plan *plan) {
-    const struct kn_gemm *gemm = problem->gemm;
     const struct kn_tuning_key key = gemm_key_of(problem);
-    const tol_status status = kn_kernels_choose(kernels, &kn_gemm_variants,
-                                                (struct kn_wish){gemm->variant, gemm->variants},
+    const tol_status status = kn_kernels_choose(kernels, &kn_gemm_variants, plan_wish(problem),
                                                 &key, problem, &plan->variant, &plan->kernel);
     if (status == TOL_OK) plan->split = gemm_split_of(problem, plan->variant, gemm_room(problem));
     return status;
@@ -45,9 +47,8 @@ static tol_status plan_make(struct kn_kernels *kernels, const struct gemm_proble
 
 static tol_status plan_find(struct kn_kernels *kernels, struct gemm_problem *problem,
                             struct gemm_plan *plan) {
-    const struct kn_gemm *gemm = problem->gemm;
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
-    if (gemm->variant != NULL || gemm->variants != NULL) return plan_make(kernels, problem, plan);
+    if (!kn_wish_is_open(plan_wish(problem))) return plan_make(kernels, problem, plan);
     struct kn_plan_key key = plan_key_of(problem);
     if (kn_kernels_recall(kernels, &key, plan, sizeof *plan)) return TOL_OK;
     const tol_status status = plan_make(kernels, problem, plan);

@@ -38,7 +38,8 @@ static tol_status plan_find(struct kn_kernels *kernels, const struct grouped_pro
                             struct grouped_plan *plan) {
     const struct kn_grouped *g = problem->grouped;
     const struct grouped_arguments *x = &problem->arguments;
-    if (g->variant != NULL || g->variants != NULL) return plan_make(kernels, problem, plan);
+    if (!kn_wish_is_open((struct kn_wish){g->variant, g->variants}))
+        return plan_make(kernels, problem, plan);
     const int64_t bits = x->transpose_b != 0 ? 1 : 0, has_maps = problem->has_maps ? 2 : 0;
     struct kn_plan_key key = {"grouped",
                               {(int64_t)g->type, (int64_t)g->c_type, x->m, x->n, x->k, x->groups,
