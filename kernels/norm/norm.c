@@ -136,15 +136,12 @@ static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned piece
 static tol_status launch(struct tol_stream *stream, const struct kn_variant *variant,
                          const struct tol_kernel *kernel, struct tol_launch_shape shape,
                          struct norm_arguments arguments) {
-    const bool is_early = variant->images == kn_images_norm_6_early;
-    const bool stays_early =
-        variant->images == kn_images_norm_9_slices || variant->images == kn_images_norm_10_behind;
-    if (is_early || variant->images == kn_images_norm_5_ahead) {
+    if ((variant->needs & KN_ROW_AHEAD) != 0) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
         assert(shape.shared_bytes <= SHARED_BYTES_ALWAYS);
     }
-    return (is_early || stays_early ? kn_rows_launch_early : kn_rows_launch)(
-        stream, kernel, shape, &arguments, sizeof arguments);
+    return (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(stream, kernel, shape, &arguments,
+                                                                  sizeof arguments);
 }
 
 tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_norm *x) {

@@ -26,8 +26,9 @@ struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *i
  * is 0) is whole: none of it is read. */
 const char *kn_row_whole(const struct kn_rows_place *place);
 
-/* What a kernel needs of rows: that they are whole; a driver whose PTX has st.async. */
-enum { KN_ROW_ANY = 0, KN_ROW_WHOLE = 1, KN_ROW_SLICES = 2 };
+/* What a kernel needs: whole rows; a driver whose PTX has st.async; shared memory at its launch for
+ * weight and bias, which it requests before the row. */
+enum { KN_ROW_ANY = 0, KN_ROW_WHOLE = 1, KN_ROW_SLICES = 2, KN_ROW_AHEAD = 4 };
 
 /* As kn_variant.refuse, of a struct kn_row_fit: the row's types, needs, the most pieces of a row
  * that it takes (size; 0: any number) and the blocks of its clusters decide. */
@@ -86,6 +87,7 @@ const char *kn_row_no_slices(const struct kn_kernels *kernels);
      .compute_capability_min = 90,                                                                 \
      .types = 1 << KN_##type,                                                                      \
      .needs = KN_ROW_WHOLE | KN_ROW_SLICES,                                                        \
+     .pdl = true,                                                                                  \
      .size = (size_t)KN_ROW_CLUSTER_THREADS * (blocks) * (pieces),                                 \
      .refuse = kn_row_refuses,                                                                     \
      .threads = KN_ROW_CLUSTER_THREADS,                                                            \
@@ -99,14 +101,21 @@ const char *kn_row_no_slices(const struct kn_kernels *kernels);
 /* A row of a table for each type: ROW(f16, F16, ...). */
 #define KN_ROW_EACH(ROW, ...)                                                                      \
     ROW(f32, F32, __VA_ARGS__) ROW(f16, F16, __VA_ARGS__) ROW(bf16, BF16, __VA_ARGS__)
-/* Whole rows of 16 bits, held by a warp with one, two or four pieces per thread, or by a block. */
-#define KN_ROW_PIECES(operation, name, entry, image, capability)                                   \
-    KN_ROW_VARIANT(operation, name, entry##_f16_1, image, capability, F16, WHOLE, 32, 32, 4, 1)    \
-    KN_ROW_VARIANT(operation, name, entry##_f16_2, image, capability, F16, WHOLE, 32, 32, 4, 2)    \
-    KN_ROW_VARIANT(operation, name, entry##_f16_4, image, capability, F16, WHOLE, 32, 256, 4, 4)   \
-    KN_ROW_VARIANT(operation, name, entry##_bf16_1, image, capability, BF16, WHOLE, 32, 32, 4, 1)  \
-    KN_ROW_VARIANT(operation, name, entry##_bf16_2, image, capability, BF16, WHOLE, 32, 32, 4, 2)  \
-    KN_ROW_VARIANT(operation, name, entry##_bf16_4, image, capability, BF16, WHOLE, 32, 256, 4, 4)
+/* Whole rows of 16 bits, held by a warp with one, two or four pieces per thread, or by a block;
+ * what else the kernels need, and whether they are launched by PDL. */
+#define KN_ROW_PIECE(operation, name_, entry_, image, capability, type, more, is_early, pieces,    \
+                     threads_max)                                                                  \
+    {.name = #name_, .entry = #operation "_" #entry_, .images = kn_images_##operation##_##image,   \
+     .compute_capability_min = capability, .types = 1 << KN_##type,                                \
+     .needs = KN_ROW_WHOLE | (more), .size = (size_t)(threads_max) * (pieces),                     \
+     .refuse = kn_row_refuses, .threads = 32, .tile = {4, pieces, 0}, .pdl = is_early},
+#define KN_ROW_PIECES(operation, name, entry, image, capability, more, is_early)                   \
+    KN_ROW_PIECE(operation, name, entry##_f16_1, image, capability, F16, more, is_early, 1, 32)    \
+    KN_ROW_PIECE(operation, name, entry##_f16_2, image, capability, F16, more, is_early, 2, 32)    \
+    KN_ROW_PIECE(operation, name, entry##_f16_4, image, capability, F16, more, is_early, 4, 256)   \
+    KN_ROW_PIECE(operation, name, entry##_bf16_1, image, capability, BF16, more, is_early, 1, 32)  \
+    KN_ROW_PIECE(operation, name, entry##_bf16_2, image, capability, BF16, more, is_early, 2, 32)  \
+    KN_ROW_PIECE(operation, name, entry##_bf16_4, image, capability, BF16, more, is_early, 4, 256)
 /* Any rows, held by a warp, and of floats by a block. */
 #define KN_ROW_SHORT(operation, name, image)                                                       \
     KN_ROW_VARIANT(operation, name, f32_1, image, 75, F32, ANY, 32, 32, 4, 1)                      \

@@ -22,7 +22,7 @@ struct top_k_fit {
 
 enum { WARP = 32, WARP_ROWS = 4, PASS_PIECES = 4, PASS_THREADS = 256 };
 
-enum { FEW = KN_ROW_SLICES << 1 }; /* of a row's needs: k is at most TOP_K_FEW */
+enum { FEW = KN_ROW_AHEAD << 1 }; /* of a row's needs: k is at most TOP_K_FEW */
 
 static const char *top_k_refuses(const struct kn_variant *row, const void *of) {
     const struct top_k_fit *fit = of;

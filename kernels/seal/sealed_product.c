@@ -144,7 +144,7 @@ static const char *early_declines(const struct kn_variant *row, const void *shar
     }
 #define ROWS(rounds)                                                                               \
     {                                                                                              \
-        ROW(early, seal_3_early, rounds, 90, .decline = early_declines),                           \
+        ROW(early, seal_3_early, rounds, 90, .pdl = true, .decline = early_declines),              \
             ROW(product, seal_2_product, rounds, 75, .decline = NULL)                              \
     }
 
@@ -183,8 +183,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
     assert(shares.blocks >= 1 && shares.warps >= 1 && shares.warps <= WARPS_MAX);
     TOL_TRY(kn_kernels_pick(kernels, &tables[width], p->variant, &shares, &variant, &kernel));
-    status = variant == &rows_of[width][0] ? tol_launch_programmatic(stream, kernel, shape, passed)
-                                           : tol_launch(stream, kernel, shape, passed);
+    status = variant->pdl ? tol_launch_programmatic(stream, kernel, shape, passed)
+                          : tol_launch(stream, kernel, shape, passed);
 out:
     explicit_bzero(&arguments, sizeof arguments);
     return status;

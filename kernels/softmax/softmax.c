@@ -109,9 +109,7 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
     assert(places.fit.pieces > 0 && places.fit.rows == x->rows);
-    const bool is_early = variant->images == kn_images_softmax_8_slices ||
-                          variant->images == kn_images_softmax_9_behind;
-    status = (is_early ? kn_rows_launch_early : kn_rows_launch)(
+    status = (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(
         stream, kernel, kn_row_shape_on(kernels, variant, &places.fit, x->rows), &arguments,
         sizeof arguments);
 out:
