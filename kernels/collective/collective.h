@@ -12,7 +12,7 @@
  * Ways:
  *   direct  the rank that owns a chunk loads it from all ranks and stores the sum to all
  *   ring    chunks go from rank to rank, so only neighbours use each other's memory
- *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch a rank,
+ *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch per rank,
  *           which exchange data with flags beside it. What is more goes directly, and among
  *           processes or more than two ranks, up to KN_COLLECTIVE_MET_BYTES of a part, by kernels
  *           that wait for each other as well. Such kernels must run at once, so it is not chosen

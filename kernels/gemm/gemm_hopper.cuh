@@ -11,7 +11,7 @@
 // the shares.
 // Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
 // Requires: blockDim = (HOPPER_THREADS, 1, 1); SHARES of 1: any number of blocks; else clusters of
-// SHARES blocks, one a tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that
+// SHARES blocks, one per tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that
 // gemm_maps.c makes; k of at least 1; a span that is a multiple of 64 steps.
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "gemm.cuh"
 #include "gemm_boxes.h"
 
-// One defect a kernel, for gemm_hopper_planted.cu.
+// One defect per kernel, for gemm_hopper_planted.cu.
 enum hopper_defect {
     HOPPER_RIGHT,
     HOPPER_EARLY_RELEASE, // a stage is given back before it is multiplied

@@ -13,7 +13,7 @@
 #include "../gemm/gemm_hopper_words.cuh"
 #include "grouped.cuh"
 
-// One defect a kernel, for grouped_planted.cu.
+// One defect per kernel, for grouped_planted.cu.
 enum grouped_defect {
     GROUPED_RIGHT,
     GROUPED_EARLY_RELEASE, // a stage is given back before it is multiplied

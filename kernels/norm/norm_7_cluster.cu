@@ -6,7 +6,7 @@
 // RMSNorm, twice for layernorm.
 // Owner: the blocks of cluster r own row r, neighbouring pieces each. Bound by: memory.
 // Requires: compute capability 9.0; as step 3; gridDim.x = rows * BLOCKS, blockDim.x a multiple of
-// 32 up to 512, with PIECES pieces a thread for a block's share of the row.
+// 32 up to 512, with PIECES pieces per thread for a block's share of the row.
 #include "../row/row_cluster.cuh"
 #include "norm_whole.cuh"
 

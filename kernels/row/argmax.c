@@ -32,8 +32,7 @@ static const struct kn_variant variants[] = {
 const struct kn_variants kn_argmax_variants = {"argmax", variants,
                                                sizeof variants / sizeof variants[0]};
 
-/* As kn_row_shape, but a block that has a whole row has no more threads than have pieces, four each
- * while there are so many. */
+/* As kn_row_shape, but a block that has a whole row has one thread per four pieces at most. */
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_row_fit *fit, size_t rows,
                                         const struct tol_device *device) {

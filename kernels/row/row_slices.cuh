@@ -88,7 +88,7 @@ template <typename T, int BLOCKS, slice_defect DEFECT, typename ARGUMENTS> struc
     uint32_t parity;
     uint4 *stages; // of this warp
     int stage_pieces;
-    uint64_t *arrived; // barriers of this warp, one a stage
+    uint64_t *arrived; // barriers of this warp, one per stage
 
     __device__ inline row_slices(const ARGUMENTS &arguments, uint4 *shared,
                                  uint64_t (*barriers)[SLICE_STAGES])

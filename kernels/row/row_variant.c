@@ -47,7 +47,7 @@ const char *kn_row_no_slices(const struct kn_kernels *kernels) {
     return tol_driver_version(driver) < CUDA_12_1 ? "the driver is older than CUDA 12.1" : NULL;
 }
 
-/* A cluster a row; each block has its share of the pieces. */
+/* A cluster per row; each block has a part of the pieces. */
 static struct tol_launch_shape shape_of_clusters(const struct kn_variant *variant, size_t pieces,
                                                  size_t rows) {
     const size_t share = (pieces + variant->cluster - 1) / variant->cluster;
@@ -83,8 +83,8 @@ void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t ro
     shape->grid_x = (unsigned)((rows + rounds - 1) / rounds) * cluster;
 }
 
-/* As many clusters as run at once, or fewer that have as many rows each at most. As many blocks are
- * on a multiprocessor as have memory for their shares of a row. */
+/* The clusters that run at once, or fewer if no cluster then has more rows. Shared memory for slices
+ * limits the blocks of a multiprocessor. */
 static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant, size_t pieces,
                                                size_t rows, const struct tol_device *device) {
     enum { STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */

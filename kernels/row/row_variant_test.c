@@ -32,7 +32,7 @@ static void expect(struct tol_launch_shape got, unsigned clusters, unsigned bloc
     cr_assert(got.shared_bytes == shared_bytes, "%u bytes", got.shared_bytes);
 }
 
-/* 32,000 columns of bf16: as many bytes by two large blocks a multiprocessor as by eight small. */
+/* 32,000 columns of bf16: two large blocks per multiprocessor hold what eight small ones do. */
 Test(row_variant, clusters_fill_the_multiprocessors) {
     expect(shape(2, 4, 4000, 1024), 128, 2, 512, 3 * 32000);
     expect(shape(4, 4, 4000, 1024), 128, 4, 256, 3 * 16000);

@@ -58,10 +58,10 @@ const struct kn_variants kn_top_k_variants = {"top_k", variants,
 _Static_assert(2 * KN_TOP_K_MOST <= TOP_K_CANDIDATES, "a threshold must lie above some keys");
 
 /*
- * A warp a row; or a block a row, with a power of two of threads: one a piece while there are any.
- * Of a pass 256 have rows of up to eight chunks: blocks of so many are in different parts of their
- * rows and use a multiprocessor better than half as many of 512. Longer rows leave them more than
- * they keep.
+ * A warp per row; or a block per row, whose threads are a power of two, up to one per piece. "pass"
+ * has 256 threads for rows of up to eight chunks: several such blocks are in different parts of
+ * their rows, and use a multiprocessor better than half as many of 512. Longer rows leave more
+ * candidates than 256 threads keep.
  */
 static struct tol_launch_shape shape_of(const struct kn_variant *variant,
                                         const struct kn_row_fit *fit, size_t rows,

@@ -8,7 +8,7 @@
 // than TOP_K_SORTED do, the interval above it is halved further, counting elements. If too many
 // are equal for any threshold, those above it are taken, and of the equal ones the first.
 // What was taken is sorted in registers by shuffles.
-// Owner: a warp a row, blockDim.y rows a block; lane t has the pieces t, t + 32, ... of its row.
+// Owner: a warp per row, blockDim.y rows per block; lane t has pieces t, t + 32, ... of its row.
 // Bound by: reads; instructions where rows are short. Requires: blockDim.x = 32, blockDim.y up to
 // WARP_ROWS, whole rows of up to 32 PIECES pieces.
 // Source: Gaihre et al., Dr. Top-k (SC 2021); Batcher, Sorting networks and their applications

@@ -5,7 +5,7 @@
 #include "../row/row_cluster.cuh"
 #include "softmax_whole.cuh"
 
-// One defect a kernel, for softmax_planted.cu.
+// One defect per kernel, for softmax_planted.cu.
 enum cluster_defect {
     CLUSTER_RIGHT,
     CLUSTER_LOST_BLOCK, // the sum of the last block is not added

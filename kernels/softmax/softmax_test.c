@@ -118,7 +118,7 @@ Test(softmax, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
-/* Of two, four or two, and eight blocks a row each. */
+/* Two, four or two, and eight blocks per row. */
 enum { CLUSTERS = 6 };
 static const char *const clusters[CLUSTERS] = {"cluster_2", "cluster_4", "cluster_8",
                                                "behind_2",  "behind_2",  "behind_8"};

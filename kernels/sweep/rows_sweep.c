@@ -1,6 +1,6 @@
 /*
  * Cases of softmax and norm: rows held by a warp, rows held by a block, and unaligned rows. Kernels
- * with persistent blocks get more rows than their rings hold. They run one block a multiprocessor
+ * with persistent blocks get more rows than their rings hold. They run one block per multiprocessor
  * instead of eight, so that fewer rows are enough.
  */
 #include "core/check.h"
@@ -21,7 +21,7 @@ struct rows_case {
 
 enum { VARIANTS_MAX = 80 };
 
-/* A copy of the table in which persistent kernels run one block a multiprocessor. It must outlive
+/* A copy of the table in which persistent kernels run one block per multiprocessor. It must outlive
  * the kernel set, which keeps pointers into it. */
 static const struct kn_variants *with_few_blocks(const struct kn_variants *table,
                                                  struct kn_variant *rows,
@@ -153,7 +153,7 @@ static void run_case(struct sweep *sweep, const struct rows_case *s) {
     }
 }
 
-/* Unaligned rows of each number of pieces a thread, and rows too long for the registers. */
+/* Unaligned rows of each number of pieces per thread, and rows too long for the registers. */
 static void run_anywhere(struct sweep *sweep, enum kn_type type) {
     const size_t piece = 16 / kn_type_bytes(type);
     const size_t pieces[] = {9, 31, 61, 190, 1300};
