@@ -83,8 +83,8 @@ void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t ro
     shape->grid_x = (unsigned)((rows + rounds - 1) / rounds) * cluster;
 }
 
-/* The clusters that run at once, or fewer if no cluster then has more rows. Shared memory for slices
- * limits the blocks of a multiprocessor. */
+/* The clusters that run at once, or fewer if no cluster then has more rows. Shared memory for
+ * slices limits the blocks of a multiprocessor. */
 static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant, size_t pieces,
                                                size_t rows, const struct tol_device *device) {
     enum { STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
