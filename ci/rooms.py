@@ -85,7 +85,8 @@ ROOMS = (
         below=(PUBLIC, "runtime/driver/core/", "runtime/driver/health/nvml.h",
                "runtime/driver/test/"),
         floors=(
-            (".", "variants, images, inputs, comparisons"),
+            (".", "images, inputs, comparisons, tensor maps"),
+            ("choose", "which kernel computes a problem: rows, tables, tunings, loaded kernels"),
             ("row", "rows: where each lies, what softmax, norms and their kin share"),
             ("attention basics checksum collective gemm measure norm quant softmax",
              "an operation each"),

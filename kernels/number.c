@@ -27,6 +27,13 @@ size_t kn_type_bytes(enum kn_type type) {
     return type == KN_F32 ? 4 : 2;
 }
 
+const char *kn_types_refuse(unsigned types, enum kn_type type) {
+    if ((types & 1U << type) != 0) return NULL;
+    return (types & 1U << KN_F32) != 0   ? "the type is not f32"
+           : (types & 1U << KN_F16) != 0 ? "the type is not f16"
+                                         : "the type is not bf16";
+}
+
 double kn_type_roundoff(enum kn_type type) {
     return type == KN_F32 ? 0x1p-24 : type == KN_F16 ? 0x1p-11 : 0x1p-8;
 }

@@ -19,7 +19,7 @@
 #ifndef KN_ATTENTION_H
 #define KN_ATTENTION_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 
 struct kn_heads {

@@ -31,14 +31,14 @@ enum {
     MAPS = ALIGNED | 8     /* and tensor maps describe them */
 };
 
-static const char *refuse(const struct attention_problem *problem, enum kn_type type,
-                          size_t head_size, unsigned serves) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
+static const char *attention_refuses(const struct kn_variant *row, const void *of) {
+    const struct attention_problem *problem = of;
     const struct kn_attention *x = problem->attention;
-    if (x->type != type) return clauses[type];
-    if (serves == MAPS) return attention_maps_refuse(problem, head_size);
-    if (head_size != ANY && x->head_size != head_size) return "heads are of another size";
+    const unsigned serves = row->needs;
+    const char *why = kn_types_refuse(row->types, x->type);
+    if (why != NULL) return why;
+    if (serves == MAPS) return attention_maps_refuse(problem, row->size);
+    if (row->size != ANY && x->head_size != row->size) return "heads are of another size";
     if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
         return "a row does not begin at a multiple of 16 bytes";
     }
@@ -64,13 +64,6 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define TILED_ROWS(d) ((d) == 256 ? 32 : 64)
 #define TILED_BYTES(d) (TILED_ROWS(d) * (2 * ((d) + 4) + TILED_ROWS(d) + 4) * 4)
 
-#define ATTENTION(name, entry, image, capability, type, head_size, serves, ...)                    \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size, serves);                                      \
-    }
-#include "attention/attention_variants.def"
-#undef ATTENTION
-
 static const struct kn_variant variants[] = {
 #define ATTENTION(name_, entry_, image, capability, type, head_size, serves, threads_, bytes,      \
                   queries)                                                                         \
@@ -78,7 +71,10 @@ static const struct kn_variant variants[] = {
      .entry = "attention_" #entry_,                                                                \
      .images = kn_images_attention_##image,                                                        \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = serves,                                                                              \
+     .size = head_size,                                                                            \
+     .refuse = attention_refuses,                                                                  \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {queries},                                                                            \
@@ -93,8 +89,8 @@ const struct kn_variants kn_attention_variants = {"attention", variants,
 #define DEFECT(which)                                                                              \
     {                                                                                              \
         .name = #which, .entry = "attention_" #which, .images = kn_images_attention_defects,       \
-        .compute_capability_min = 80, .refuse = refuse_tensor_f16_64, .threads = 128,              \
-        .shared_bytes = TENSOR_BYTES(64), .tile = {                                                \
+        .compute_capability_min = 80, .types = 1 << KN_F16, .needs = ALIGNED, .size = 64,          \
+        .refuse = attention_refuses, .threads = 128, .shared_bytes = TENSOR_BYTES(64), .tile = {   \
             128                                                                                    \
         }                                                                                          \
     }
@@ -113,7 +109,8 @@ const struct kn_variants kn_attention_defects = {"attention's defects", defects,
     { COMBINE("combine_early", type, 8_early, 90), COMBINE("combine", type, 5_combine, 75) }
 static const struct kn_variant combines[KN_TYPES][2] = {
     [KN_F32] = COMBINES(f32), [KN_F16] = COMBINES(f16), [KN_BF16] = COMBINES(bf16)};
-#define COMBINE_TABLE(type) {"attention's merging", combines[type], 2}
+#define COMBINE_TABLE(type)                                                                        \
+    { "attention's merging", combines[type], 2 }
 const struct kn_variants kn_attention_combine[KN_TYPES] = {[KN_F32] = COMBINE_TABLE(KN_F32),
                                                            [KN_F16] = COMBINE_TABLE(KN_F16),
                                                            [KN_BF16] = COMBINE_TABLE(KN_BF16)};

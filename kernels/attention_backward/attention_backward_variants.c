@@ -13,21 +13,32 @@ KN_IMAGES(attention_backward_ordered_defects);
 
 enum { ANY = 0, TURN = ATTENTION_TURN_ROWS };
 
-static const char *refuse(const struct attention_backward_problem *problem, enum kn_type type,
-                          size_t head_size, bool takes_maps, bool keeps_sums) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
+/* What a kernel needs of a problem. */
+enum { MAPS = 1, SUMS = 2 };
+
+static const char *backward_refuses(const struct kn_variant *row, const void *of) {
+    const struct attention_backward_problem *problem = of;
     const struct kn_attention *x = &problem->backward->forward;
-    if (x->type != type) return clauses[type];
-    if (head_size == ANY) return NULL;
-    if (x->head_size != head_size) return "heads are of another size";
+    const char *why = kn_types_refuse(row->types, x->type);
+    if (why != NULL) return why;
+    if (row->size == ANY) return NULL;
+    if (x->head_size != row->size) return "heads are of another size";
     if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
-    if (takes_maps && !attention_backward_maps_serve(problem)) return "no tensor maps can be made";
-    if (keeps_sums && problem->arguments.sums == 0) return "the workspace has no room for sums";
-    if (keeps_sums && problem->backward->variant == NULL && !attention_backward_is_long(x)) {
-        return "there are few tiles of keys";
+    if ((row->needs & MAPS) != 0 && !attention_backward_maps_serve(problem)) {
+        return "no tensor maps can be made";
     }
-    return NULL;
+    return (row->needs & SUMS) != 0 && problem->arguments.sums == 0
+               ? "the workspace has no room for sums"
+               : NULL;
+}
+
+static const char *backward_declines(const struct kn_variant *row, const void *of,
+                                     const struct tol_device *device) {
+    const struct attention_backward_problem *problem = of;
+    (void)device; /* another device gives the same bits */
+    return (row->needs & SUMS) != 0 && !attention_backward_is_long(&problem->backward->forward)
+               ? "there are few tiles of keys"
+               : NULL;
 }
 
 /* Shared memory of a block of attention_backward_tensor: as gradient_shared_bytes, for tiles of 32
@@ -63,19 +74,17 @@ static const char *refuse(const struct attention_backward_problem *problem, enum
     ROW(naive, naive_f16, 1_naive, 75, F16, ANY, 32, 0, 0, 0, 0)                                   \
     ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, 32, 0, 0, 0, 0)
 
-#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows, maps, turn)  \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size, maps, (turn) != 0);                           \
-    }
-BACKWARDS(REFUSE)
-
 #define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows, maps,    \
                 turn)                                                                              \
     {.name = #name_,                                                                               \
      .entry = "attention_backward_" #entry_,                                                       \
      .images = kn_images_attention_backward_##image,                                               \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = ((maps) != 0 ? MAPS : 0) | ((turn) != 0 ? SUMS : 0),                                 \
+     .size = head_size,                                                                            \
+     .refuse = backward_refuses,                                                                   \
+     .decline = backward_declines,                                                                 \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {rows, turn},                                                                         \
@@ -85,22 +94,23 @@ static const struct kn_variant variants[] = {BACKWARDS(VARIANT)};
 const struct kn_variants kn_attention_backward_variants = {"attention's backward pass", variants,
                                                            sizeof variants / sizeof variants[0]};
 
-#define DEFECT(which, image, capability, refuses, threads_, bytes, maps, turn)                     \
+#define DEFECT(which, image, capability, type, threads_, bytes, maps, turn)                        \
     {.name = #which,                                                                               \
      .entry = "attention_backward_" #which,                                                        \
      .images = kn_images_attention_backward_##image,                                               \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##refuses,                                                                   \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = ((maps) != 0 ? MAPS : 0) | ((turn) != 0 ? SUMS : 0),                                 \
+     .size = 64,                                                                                   \
+     .refuse = backward_refuses,                                                                   \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {128, turn},                                                                          \
      .cluster = maps},
-#define TENSOR_DEFECT(which)                                                                       \
-    DEFECT(which, defects, 80, tensor_f16_64, 128, TENSOR_BYTES(64, 128), 0, 0)
-#define HOPPER_DEFECT(which)                                                                       \
-    DEFECT(which, hopper_defects, 90, wgmma_bf16_64, 384, HOPPER_BYTES(64), 1, 0)
+#define TENSOR_DEFECT(which) DEFECT(which, defects, 80, F16, 128, TENSOR_BYTES(64, 128), 0, 0)
+#define HOPPER_DEFECT(which) DEFECT(which, hopper_defects, 90, BF16, 384, HOPPER_BYTES(64), 1, 0)
 #define ORDERED_DEFECT(which)                                                                      \
-    DEFECT(which, ordered_defects, 90, ordered_bf16_64, 384, ORDERED_BYTES(64), 1, TURN)
+    DEFECT(which, ordered_defects, 90, BF16, 384, ORDERED_BYTES(64), 1, TURN)
 static const struct kn_variant defects[] = {
     TENSOR_DEFECT(no_delta) TENSOR_DEFECT(lost_head) TENSOR_DEFECT(unmasked)
         TENSOR_DEFECT(last_tile_lost) TENSOR_DEFECT(swapped_figures) TENSOR_DEFECT(unscaled)

@@ -16,14 +16,12 @@ enum { ANY = 0, NAIVE_ROWS = 4 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const char *refuse(const struct attention_problem *problem, enum kn_type type,
-                          size_t head_size) {
-    if (problem->attention->type != type) {
-        return type == KN_F16 ? "out is not f16" : "out is not bf16";
-    }
-    if (head_size == ANY) return NULL;
+static const char *e4m3_refuses(const struct kn_variant *row, const void *of) {
+    const struct attention_problem *problem = of;
+    if ((row->types & 1U << problem->attention->type) == 0) return "out has another type";
+    if (row->size == ANY) return NULL;
     if (problem->attention->head_size % 16 != 0) return "a head is no multiple of 16 bytes";
-    return attention_maps_refuse(problem, head_size);
+    return attention_maps_refuse(problem, row->size);
 }
 
 /* As E4M3_ROOM of attention_e4m3_hopper.cuh: beside what step 7 needs two tiles of values. */
@@ -46,18 +44,14 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     NAIVE(ROW, f16, F16)                                                                           \
     NAIVE(ROW, bf16, BF16)
 
-#define REFUSE(name, entry, image, capability, type, head_size, threads, bytes, rows)              \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size);                                              \
-    }
-E4M3(REFUSE)
-
 #define VARIANT(name_, entry_, image, capability, type, head_size, threads_, bytes, rows)          \
     {.name = #name_,                                                                               \
      .entry = "attention_e4m3_" #entry_,                                                           \
      .images = kn_images_attention_e4m3_##image,                                                   \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .types = 1 << KN_##type,                                                                      \
+     .size = head_size,                                                                            \
+     .refuse = e4m3_refuses,                                                                       \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {rows},                                                                               \
@@ -71,8 +65,9 @@ const struct kn_variants kn_attention_e4m3_variants = {"attention over e4m3", va
     {                                                                                              \
         .name = #which, .entry = "attention_e4m3_" #which,                                         \
         .images = kn_images_attention_e4m3_defects, .compute_capability_min = 90,                  \
-        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_E4M3_BYTES(64),   \
-        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+        .types = 1 << KN_F16, .size = 64, .refuse = e4m3_refuses, .threads = 512,                  \
+        .shared_bytes = ATTENTION_E4M3_BYTES(64), .tile = {ATTENTION_HOPPER_ROWS(64)},             \
+        .cluster = 1                                                                               \
     }
 static const struct kn_variant defects[] = {DEFECT(neighbours_scale), DEFECT(early_bytes),
                                             DEFECT(old_halves)};

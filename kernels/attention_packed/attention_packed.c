@@ -21,14 +21,13 @@ enum { GRID_YZ_MAX = 65535, NAIVE_ROWS = 4 };
  * sequences. */
 enum { ANY = 0, ALIGNED = 1, MAPS = 2 };
 
-static const char *refuse(const struct attention_problem *problem, enum kn_type type,
-                          size_t head_size, int serves) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
-    if (problem->attention->type != type) return clauses[type];
-    if (head_size == ANY) return NULL;
-    if (serves == MAPS) return attention_maps_refuse(problem, head_size);
-    if (problem->attention->head_size != head_size) return "heads are of another size";
+static const char *packed_refuses(const struct kn_variant *row, const void *of) {
+    const struct attention_problem *problem = of;
+    const char *why = kn_types_refuse(row->types, problem->attention->type);
+    if (why != NULL) return why;
+    if (row->size == ANY) return NULL;
+    if (row->needs == MAPS) return attention_maps_refuse(problem, row->size);
+    if (problem->attention->head_size != row->size) return "heads are of another size";
     return problem->is_aligned ? NULL : "a row does not begin at a multiple of 16 bytes";
 }
 
@@ -59,18 +58,15 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     ROW(naive, naive_f16, 1_naive, 75, F16, ANY, ANY, 32, 0, 0)                                    \
     ROW(naive, naive_bf16, 1_naive, 75, BF16, ANY, ANY, 32, 0, 0)
 
-#define REFUSE(name, entry, image, capability, type, head_size, serves, threads, bytes, rows)      \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size, serves);                                      \
-    }
-PACKED(REFUSE)
-
 #define VARIANT(name_, entry_, image, capability, type, head_size, serves, threads_, bytes, rows)  \
     {.name = #name_,                                                                               \
      .entry = "attention_packed_" #entry_,                                                         \
      .images = kn_images_attention_packed_##image,                                                 \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = serves,                                                                              \
+     .size = head_size,                                                                            \
+     .refuse = packed_refuses,                                                                     \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {rows},                                                                               \
@@ -84,8 +80,9 @@ const struct kn_variants kn_attention_packed_variants = {
     {                                                                                              \
         .name = #which, .entry = "attention_packed_" #which,                                       \
         .images = kn_images_attention_packed_defects, .compute_capability_min = 90,                \
-        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_HOPPER_BYTES(64), \
-        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+        .types = 1 << KN_F16, .needs = MAPS, .size = 64, .refuse = packed_refuses, .threads = 512, \
+        .shared_bytes = ATTENTION_HOPPER_BYTES(64), .tile = {ATTENTION_HOPPER_ROWS(64)},           \
+        .cluster = 1                                                                               \
     }
 static const struct kn_variant defects[] = {DEFECT(next_key_seen), DEFECT(next_values_kept),
                                             DEFECT(next_rows_written), DEFECT(next_lse_written)};

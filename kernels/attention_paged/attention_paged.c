@@ -20,14 +20,13 @@ enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, NAIVE_ROWS = 4, PIECE 
 /* What a kernel requires besides type and head size: any, aligned rows, and maps of the pool. */
 enum { ANY = 0, ALIGNED = 1, MAPS = 2 };
 
-static const char *refuse(const struct attention_paged_problem *problem, enum kn_type type,
-                          size_t head_size, int serves) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
-    if (problem->whole.type != type) return clauses[type];
-    if (serves == ANY) return NULL;
-    if (serves == MAPS) return attention_paged_maps_refuse(problem, head_size);
-    if (problem->whole.head_size != head_size) return "heads are of another size";
+static const char *paged_refuses(const struct kn_variant *row, const void *of) {
+    const struct attention_paged_problem *problem = of;
+    const char *why = kn_types_refuse(row->types, problem->whole.type);
+    if (why != NULL) return why;
+    if (row->needs == ANY) return NULL;
+    if (row->needs == MAPS) return attention_paged_maps_refuse(problem, row->size);
+    if (problem->whole.head_size != row->size) return "heads are of another size";
     return problem->rows.is_aligned && problem->is_aligned
                ? NULL
                : "a row does not begin at a multiple of 16 bytes";
@@ -61,18 +60,15 @@ static const char *refuse(const struct attention_paged_problem *problem, enum kn
     NAIVE(ROW, f16, F16)                                                                           \
     NAIVE(ROW, bf16, BF16)
 
-#define REFUSE(name, entry, image, capability, type, head_size, serves, threads, bytes, rows)      \
-    static const char *refuse_##entry(const void *problem) {                                       \
-        return refuse(problem, KN_##type, head_size, serves);                                      \
-    }
-PAGED(REFUSE)
-
 #define VARIANT(name_, entry_, image, capability, type, head_size, serves, threads_, bytes, rows)  \
     {.name = #name_,                                                                               \
      .entry = "attention_paged_" #entry_,                                                          \
      .images = kn_images_attention_paged_##image,                                                  \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .types = 1 << KN_##type,                                                                      \
+     .needs = serves,                                                                              \
+     .size = head_size,                                                                            \
+     .refuse = paged_refuses,                                                                      \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {rows},                                                                               \
@@ -86,8 +82,9 @@ const struct kn_variants kn_attention_paged_variants = {"attention over paged se
     {                                                                                              \
         .name = #which, .entry = "attention_paged_" #which,                                        \
         .images = kn_images_attention_paged_defects, .compute_capability_min = 90,                 \
-        .refuse = refuse_wgmma_f16_64, .threads = 512, .shared_bytes = ATTENTION_HOPPER_BYTES(64), \
-        .tile = {ATTENTION_HOPPER_ROWS(64)}, .cluster = 1                                          \
+        .types = 1 << KN_F16, .needs = MAPS, .size = 64, .refuse = paged_refuses, .threads = 512,  \
+        .shared_bytes = ATTENTION_HOPPER_BYTES(64), .tile = {ATTENTION_HOPPER_ROWS(64)},           \
+        .cluster = 1                                                                               \
     }
 static const struct kn_variant defects[] = {DEFECT(next_page),         DEFECT(old_page),
                                             DEFECT(position_too_many), DEFECT(values_kept),

@@ -110,7 +110,7 @@ static tol_status measure(struct heads *h) {
     TOL_TRY(make_buffers(h));
     TOL_TRY(kn_attention_pick(h->bench->kernels, x, &variant));
     snprintf(row.variant, sizeof row.variant, "%s", variant->name);
-    if (x->variant == NULL && x->window == 0) { /* what no peer is asked twice, or has not */
+    if (x->variant == NULL && x->window == 0) { /* no peer has it, or would time it twice */
         snprintf(row.problem, sizeof row.problem, "attention %s %zu %zu %zu %zu %zu %zu %d",
                  kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length,
                  x->head_size, x->causal);

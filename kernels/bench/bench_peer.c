@@ -64,7 +64,7 @@ out:
     return status;
 }
 
-/* Waits for the end of the process, and makes it come after so many milliseconds. What it started
+/* Waits for the end of the process, and enforces it after a number of milliseconds. What it started
  * ends before it is reaped, for then its group's number is nobody else's yet. */
 static int end(struct kn_peer *peer, unsigned wait_ms) {
     const uint64_t deadline = tol_now_ns() + wait_ms * 1000000ull;
@@ -82,7 +82,7 @@ static int end(struct kn_peer *peer, unsigned wait_ms) {
     return how;
 }
 
-/* The peer talks no more: how it ended, behind what it was asked. */
+/* The peer talks no more: how it ended, after what it got. */
 static bool lose(struct kn_peer *peer, const char *asked) {
     const int how = end(peer, END_MS);
     if (WIFEXITED(how)) {
@@ -157,8 +157,8 @@ static bool ask(struct kn_peer *peer, const char *asked, char answer[LINE]) {
     return true;
 }
 
-/* What stands behind the word; NULL: the line does not begin with it. */
-static const char *behind(const char *line, const char *word) {
+/* What follows the word; NULL: the line does not begin with it. */
+static const char *text_after(const char *line, const char *word) {
     const size_t length = strlen(word);
     if (strncmp(line, word, length) != 0 || line[length] != ' ') return NULL;
     return line + length + 1;
@@ -171,7 +171,7 @@ bool kn_peer_prepare(struct kn_peer *peer, const char *problem) {
     peer->problem[0] = '\0';
     snprintf(asked, sizeof asked, "prepare %s", problem);
     if (!ask(peer, asked, answer)) return false;
-    const char *name = behind(answer, "ready"), *why = behind(answer, "cannot");
+    const char *name = text_after(answer, "ready"), *why = text_after(answer, "cannot");
     if (why != NULL) {
         snprintf(peer->reason, sizeof peer->reason, "the peer cannot: %.200s", why);
         return false;
@@ -200,7 +200,7 @@ bool kn_peer_check(struct kn_peer *peer) {
     char answer[LINE];
     if (!ask(peer, "check", answer)) return false;
     if (strcmp(answer, "right") == 0) return true;
-    const char *why = behind(answer, "wrong");
+    const char *why = text_after(answer, "wrong");
     if (why == NULL) return refuse(peer, "check", answer);
     peer->problem[0] = '\0';
     snprintf(peer->reason, sizeof peer->reason, "the peer's results are wrong: %.200s", why);

@@ -32,7 +32,7 @@ static const char help[] =
     "  --filter TEXT    only rows that have it in \"operation shape variant\"\n"
     "  --json FILE      writes the rows, after each operation; \"complete\" says if it is the end\n"
     "\n"
-    "Times are medians in microseconds. Behind them are shares: of a copy; of cuBLAS and the "
+    "Times are medians in microseconds. After them are shares: of a copy; of cuBLAS and the "
     "peer,\n"
     "with the interval that holds the true median with a probability of 0.95; of ggml, which is\n"
     "another run and has none. Exit code 1: an error, a wrong result, or a figure that the device\n"
@@ -71,7 +71,7 @@ out:
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* The rows of an operation, and the device's state before and behind them. */
+/* The rows of an operation, and the device's state before and after them. */
 static tol_status run_operation(struct kn_bench *bench, const struct kn_bench_operation *o) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
     /* Before the driver is opened, of whose files it shall inherit none. */
     if (options.peer != NULL) TOL_TRY(kn_peer_open(options.peer, PEER_MS, &state.peer));
     TOL_TRY(tol_any_driver_open(options.library, &driver, &bench.is_small));
+    bench.library = options.library;
     if (options.library != NULL) bench.is_small = strstr(options.library, "tollens-soft") != NULL;
     TOL_TRY(tol_context_create(driver, 0, &bench.context));
     status = run(&bench, options.json);

@@ -3,7 +3,7 @@
  *
  *     bench-collectives [--library PATH] [--json FILE] [--max MIB] [--turns N] [--processes]
  *
- * A row is a call and a size. `us` is the time of one call among several that are queued behind
+ * A row is a call and a size. `us` is the time of one call among several that are queued after
  * each other, `alone` that of one call and its wait; GB/s are those of the bus: bytes * 2 (n - 1) /
  * n for all-reduce, (n - 1) / n for the others, in the time of a queued call. Turns of ours and of
  * NCCL's alternate, and numbers are medians. Bytes are of the larger buffer of a rank.
@@ -60,7 +60,7 @@ struct row {
 
 /* ---- one call ---- */
 
-/* The count of collective.h for so many bytes of the larger buffer. */
+/* The count of collective.h for a number of bytes of the larger buffer. */
 static size_t count_of(const struct bench *b, const struct row *row) {
     const size_t elements = row->bytes / kn_type_bytes(row->type);
     const bool is_part = row->call == KN_NCCL_REDUCE_SCATTER || row->call == KN_NCCL_ALL_GATHER;
@@ -82,7 +82,7 @@ static tol_status run_ours(struct bench *b, const struct row *row,
     }
 }
 
-/* The seconds of one of so many calls that are queued together, with the wait. */
+/* The seconds of one of `calls` that are queued together, with the wait. */
 static tol_status time_calls(struct bench *b, const struct row *row, bool is_nccl, unsigned calls,
                              double *seconds) {
     struct kn_collective_part parts[RANKS_MAX];
@@ -422,7 +422,7 @@ static bool read_options(struct bench *b, int argc, char **argv) {
 static tol_status run(struct bench *b) {
     char reason[200] = "the soft device is no device of NCCL's";
     if (!b->is_soft) b->nccl = kn_nccl_open(b->ranks, reason, sizeof reason);
-    /* NCCL makes contexts current behind the runtime's back. */
+    /* NCCL makes contexts current without the runtime's knowledge. */
     if (tol_context_bind(b->contexts[0]) != TOL_OK) return TOL_DRIVER_ERROR;
     printf("%u of %s; NCCL: ", b->ranks, tol_context_device(b->contexts[0])->name);
     if (b->nccl != NULL) {

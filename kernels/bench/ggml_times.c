@@ -32,8 +32,8 @@ static bool begins_with(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What stands behind the text, if the line has it here; NULL otherwise, and where line is NULL. */
-static const char *behind(const char *line, const char *text) {
+/* What follows the text, if the line has it here; NULL otherwise, and where line is NULL. */
+static const char *text_after(const char *line, const char *text) {
     return line != NULL && begins_with(line, text) ? line + strlen(text) : NULL;
 }
 
@@ -65,12 +65,12 @@ static double time_of(const char *line) {
 static void take_product(const char *line, struct kn_ggml_times *times) {
     char a[16], b[16];
     size_t m = 0, n = 0, k = 0;
-    line = take_word(behind(line + strspn(line, " "), "MUL_MAT(type_a="), a, sizeof a);
-    line = take_word(behind(line, ",type_b="), b, sizeof b);
-    line = take_size(behind(line, ",m="), &m);
-    line = take_size(behind(line, ",n="), &n);
-    line = take_size(behind(line, ",k="), &k);
-    line = behind(line, ",bs=[1,1],nr=[1,1]");
+    line = take_word(text_after(line + strspn(line, " "), "MUL_MAT(type_a="), a, sizeof a);
+    line = take_word(text_after(line, ",type_b="), b, sizeof b);
+    line = take_size(text_after(line, ",m="), &m);
+    line = take_size(text_after(line, ",n="), &n);
+    line = take_size(text_after(line, ",k="), &k);
+    line = text_after(line, ",bs=[1,1],nr=[1,1]");
     if (line == NULL || strcmp(b, "f32") != 0 || times->count == KN_GGML_TIMES_MAX) return;
     const double us = time_of(line);
     if (us == 0) return;
@@ -82,7 +82,7 @@ static void take_product(const char *line, struct kn_ggml_times *times) {
 
 /* The name of the backend whose lines follow; NULL: the line says none. */
 static const char *backend_of(const char *line) {
-    line = behind(line + strspn(line, " "), "Backend ");
+    line = text_after(line + strspn(line, " "), "Backend ");
     const char *colon = line != NULL ? strstr(line, ": ") : NULL;
     if (colon == NULL || strspn(line, "0123456789/") != (size_t)(colon - line)) return NULL;
     return colon + 2;

@@ -64,7 +64,7 @@ static void print_row(const struct kn_bench_row *row) {
     printf("%-8s %-34s %-18s %12.2f", row->operation, row->shape, row->variant, row->us);
     if (row->operations > 0) {
         printf(" %9.2f TFLOP/s", row->operations / row->us * 1e-6);
-    } else {
+    } else if (row->bytes > 0) {
         printf(" %9.1f GB/s   ", row->bytes / row->us * 1e-3);
     }
     if (row->of_ceiling[0] > 0) {
@@ -226,6 +226,12 @@ out:
 tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user) {
     return kn_bench_compare(bench, row, launch, user, NULL);
+}
+
+void kn_bench_keep(struct kn_bench *bench, const struct kn_bench_row *row) {
+    struct kn_bench_state *state = bench->state;
+    print_row(row);
+    if (state->count < KN_BENCH_ROWS_MAX) state->rows[state->count++] = *row;
 }
 
 double kn_bench_ggml_us(const struct kn_bench *bench, const char *type, size_t m, size_t n,

@@ -279,6 +279,10 @@ static bool thirty_two_thousand(const struct rows *r) {
     return r->columns == 32000 && r->operation <= RMSNORM;
 }
 
+static bool short_tokens(const struct rows *r) {
+    return thirty_two_thousand(r) && r->type != KN_F32;
+}
+
 static bool one_block(const struct rows *r) {
     return is_normalised(r) && (r->columns == 16384 || (r->columns == 32000 && r->type != KN_F32));
 }
@@ -289,6 +293,10 @@ static bool long_floats(const struct rows *r) {
 
 static bool long_norm_floats(const struct rows *r) {
     return long_floats(r) && r->operation != SOFTMAX;
+}
+
+static bool long_softmax_floats(const struct rows *r) {
+    return long_floats(r) && r->operation == SOFTMAX;
 }
 
 static bool longest(const struct rows *r) {
@@ -323,18 +331,16 @@ static const struct {
     {"pass", top_k, 90},
     {"block", choosing, 75},
     {"whole", short_halves, 75},
-    {"wide", short_halves, 75},
-    {"ring", short_halves, 80},
     {"ahead", norm_halves, 80},
     {"early", norm_halves, 90},
     {"registers", short_halves, 75},
     {"naive", four_thousand, 75},
-    {"cluster_2", thirty_two_thousand, 90},
+    {"cluster_2", short_tokens, 90},
     {"cluster_4", thirty_two_thousand, 90},
     {"cluster_8", vocabularies, 90},
     {"slices_1", one_block, 90},
     {"slices_2", long_norm_floats, 90},
-    {"behind_2", long_floats, 90},
+    {"behind_2", long_softmax_floats, 90},
     {"behind_8", longest, 90},
     {"online", long_softmax, 75},
 };

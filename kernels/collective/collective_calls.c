@@ -6,6 +6,7 @@
 #include "collective/collective_link.h"
 #include "core/check.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- checks ---- */
@@ -122,7 +123,7 @@ static tol_status check(struct kn_collective *c, const struct call *call,
     TOL_CHECK(!c->is_broken, TOL_POISONED,
               "%s: the collective failed before: destroy it and create another", call->name);
     TOL_CHECK(call->in_count <= SIZE_MAX / 8 && call->out_count <= SIZE_MAX / 8, TOL_OUT_OF_RANGE,
-              "%s: so many elements are no size", call->name);
+              "%s: that number of elements overflows a size", call->name);
     if (c->link != NULL) {
         TOL_TRY(check_part(c, call, c->local, &parts[0], type));
         if (count > 0) TOL_TRY(spread(c, call, &parts[0], count, type, all));
@@ -148,6 +149,7 @@ static struct kn_chunk chunk_of(unsigned owner, unsigned owners, size_t count, e
     const size_t piece = 16 / kn_type_bytes(type);
     const size_t each = ((count + owners - 1) / owners + piece - 1) / piece * piece;
     const size_t first = owner * each < count ? owner * each : count;
+    assert(owner < owners && each * owners >= count);
     return (struct kn_chunk){first, count - first < each ? count - first : each};
 }
 
@@ -273,8 +275,7 @@ static void fill_broadcast(const struct kn_collective *c, const struct kn_collec
         return;
     }
     const unsigned owner = root_owns || rank < root ? rank : rank - 1;
-    const struct kn_chunk chunk =
-        chunk_of(owner, root_owns ? c->ranks : c->ranks - 1, count, type);
+    const struct kn_chunk chunk = chunk_of(owner, root_owns ? c->ranks : c->ranks - 1, count, type);
     x->count = chunk.count;
     x->sources[0] = at(parts[root].in, chunk.first, type);
     for (unsigned i = 0; i < c->ranks; i++) {

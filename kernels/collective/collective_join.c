@@ -35,7 +35,7 @@ out:
     return status;
 }
 
-/* The memory of this rank, with inboxes that are empty behind what callers use. */
+/* The memory of this rank, with empty inboxes after what callers use. */
 static tol_status create_window(struct kn_collective *c, size_t bytes, int *file) {
     tol_status status = TOL_OK;
     struct tol_context *context = c->rank[c->local].context;

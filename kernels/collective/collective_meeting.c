@@ -49,7 +49,7 @@ static void judge(const struct kn_meeting *m, const struct kn_meeting_hello *hel
     } else if (hello->rank >= own->ranks || known[hello->rank].ranks != 0) {
         say(answer, "rank %u of the collective at %s is there already", hello->rank, m->path);
     } else if (hello->bytes != own->bytes || hello->window_bytes != own->window_bytes) {
-        say(answer, "the collective at %s has %llu bytes a rank, and rank %u asked for %llu",
+        say(answer, "the collective at %s has %llu bytes per rank, and rank %u asked for %llu",
             m->path, (unsigned long long)own->bytes, hello->rank, (unsigned long long)hello->bytes);
     } else if (hello->way != own->way) {
         say(answer, "the collective at %s goes the way %s, and rank %u was told %s", m->path,

@@ -2,11 +2,13 @@
  * The ring, and the calls by flags.
  *
  * In a ring every step of a rank uses what the rank before it made in the step before, so a stream
- * waits for one event a step. A chunk of a rank is overwritten only after the rank behind it has
+ * waits for one event per step. A chunk of a rank is overwritten only after the next rank has
  * read it: the chain of waits goes around the ring in between.
  */
 #include "collective/collective_state.h"
 #include "core/check.h"
+
+#include <assert.h>
 
 /* ---- the ring ---- */
 
@@ -96,7 +98,7 @@ out:
     return status;
 }
 
-/* Pieces go from rank to rank behind each other, so that all links are busy but at the ends. */
+/* Pieces follow each other from rank to rank, so that all links are busy but at the ends. */
 tol_status kn_ring_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
                              unsigned root, size_t count, enum kn_type type) {
     enum { PIECES = 16 };
@@ -128,6 +130,7 @@ out:
 /* The slot of a sender in the inbox of a rank, of the current epoch. */
 static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned sender) {
     const size_t index = (size_t)(c->epoch % 2) * c->ranks + sender;
+    assert(rank < c->ranks && sender < c->ranks && c->epoch > 0);
     return c->rank[rank].inbox_address + index * kn_collective_slot_bytes(c);
 }
 
@@ -135,7 +138,7 @@ size_t kn_collective_flags_bytes(unsigned ranks) {
     return KN_COLLECTIVE_FLAGS_SENT / (ranks - 1) / 256 * 256;
 }
 
-/* Behind the last number the streams empty the inboxes, where a line of 2^32 calls ago could have a
+/* After the last number the streams empty the inboxes, where a line of 2^32 calls ago could have a
  * number that comes again, between two meetings: nobody sends meanwhile. They hold 0 then. */
 tol_status kn_collective_next_number(struct kn_collective *c) {
     tol_status status = TOL_OK;

@@ -59,7 +59,7 @@ static tol_status check(struct kn_collective *c, const struct kn_columns_part *p
     TOL_CHECK(x->part_bytes % COLLECTIVE_LINE_BYTES == 0 && x->part_bytes <= SIZE_MAX / 16 &&
                   x->rows <= SIZE_MAX / 16 / x->part_bytes,
               TOL_INVALID_ARGUMENT,
-              "gather columns: %zu rows of %zu bytes a rank; in multiples of 8", x->rows,
+              "gather columns: %zu rows of %zu bytes per rank; in multiples of 8", x->rows,
               x->part_bytes);
     for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(check_part(c, i, &parts[i], x));
     for (unsigned i = 0; i < c->ranks; i++) c->rank[i].stream = parts[i].stream;

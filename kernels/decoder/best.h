@@ -7,7 +7,7 @@
 #ifndef KN_BEST_H
 #define KN_BEST_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 struct kn_best {

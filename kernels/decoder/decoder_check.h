@@ -6,7 +6,7 @@
 #ifndef KN_DECODER_CHECK_H
 #define KN_DECODER_CHECK_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 /* TOL_INVALID_ARGUMENT: the place is NULL or not aligned. TOL_OUT_OF_RANGE: count rows of length

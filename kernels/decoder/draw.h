@@ -14,7 +14,7 @@
 #define KN_DRAW_H
 
 #include "decoder/draw_arguments.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 struct kn_draw {

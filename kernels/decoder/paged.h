@@ -24,7 +24,7 @@
 #ifndef KN_PAGED_H
 #define KN_PAGED_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 enum { KN_PAGE_POSITIONS = 16, KN_PAGED_SPAN = 128, KN_PAGED_HEAD_MAX = 256 };

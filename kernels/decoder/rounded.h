@@ -14,7 +14,7 @@
 #ifndef KN_ROUNDED_H
 #define KN_ROUNDED_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 struct kn_rounded {

@@ -40,7 +40,7 @@ void kn_gemm_whole_values(struct kn_gemm_whole whole, float *values, size_t coun
 
 static const int64_t PRIME = INT64_C(0x7fffffff);
 
-/* Products with a number below PRIME are below 2^55: so many are added before they are reduced. */
+/* Products with a number below PRIME are below 2^55: this many are added, then reduced. */
 enum { AT_ONCE = 128 };
 
 static int64_t reduced(int64_t x) {

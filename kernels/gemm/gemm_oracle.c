@@ -36,7 +36,7 @@
  *                  multiply-add, SISC 42(3), 2020. Kernels without tensor cores are below this.
  *   f32_tensor     a chain, or the bound of tensor cores for 64 steps, in four, whose norms add up
  *                  to sqrt(k / 64) N at most, and C u sqrt(2 k / 64 + 4) N for what is rounded
- *                  behind them and left out.
+ *                  after them and left out.
  *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
  *
  * And in both cases:

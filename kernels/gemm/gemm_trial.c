@@ -59,7 +59,7 @@ static void make_whole(const struct kn_gemm_trial *trial, const struct side *sid
     }
 }
 
-/* A row and the gap behind it are NaN, and then the row is numbers. */
+/* A row and the gap after it are NaN; then the row is filled with numbers. */
 static void fill_row(void *user, size_t row) {
     struct filling *f = user;
     const struct side *side = f->side;

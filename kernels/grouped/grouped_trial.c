@@ -28,7 +28,7 @@ struct scene {
     const struct kn_grouped_trial *trial;
     size_t groups;
     struct trial_side sides[OPERANDS];
-    unsigned char *now; /* C behind the kernel */
+    unsigned char *now; /* C after the kernel */
     bool by_bytes;      /* Hopper's products of e4m3 */
     struct kn_deviation *rows;
     atomic_bool failed;
@@ -74,7 +74,7 @@ static float draw(const struct kn_grouped_trial *trial, enum operand operand, ui
     return (float)(sign * unit * (trial->scale != 0 ? trial->scale : 1));
 }
 
-/* Rows and the gaps behind them are NaN, and then, but in C, rows are numbers. */
+/* Rows and the gaps after them are NaN, and then, but in C, rows are numbers. */
 static tol_status make(struct scene *scene, enum operand operand, size_t rows, size_t columns,
                        enum kn_grouped_type type, struct tol_context *context) {
     tol_status status = TOL_OK;

@@ -26,17 +26,18 @@ enum {
     EMBED_BLOCKS = 64
 };
 
-static const char *tensor_refuses(const void *problem) {
+static const char *tensor_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_linear *x = problem;
     const bool fits = x->weights.address % 4 == 0 && x->gate.address % 4 == 0;
     return x->format == KN_WEIGHT_Q6_K && !fits ? "weights begin at no multiple of 4" : NULL;
 }
 
-static const char *wide_refuses(const void *problem) {
+static const char *wide_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_linear *x = problem;
     if (x->workspace.address == 0) return "there is no workspace";
     if (x->variant == NULL && x->columns < WIDE_FROM) return "there are few columns";
-    return tensor_refuses(problem);
+    return tensor_refuses(row, problem);
 }
 
 #define WIDE_SHARED(warps) (LINEAR_WIDE_BYTES + (warps)*LINEAR_WIDE_TOTALS * (int)sizeof(float))

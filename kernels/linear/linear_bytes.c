@@ -16,12 +16,14 @@ KN_IMAGES(linear_6_early);
 KN_IMAGES(linear_7_stay);
 KN_IMAGES(linear_8_many);
 
-static const char *few_columns(const void *problem) {
+static const char *few_columns(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_linear *x = problem;
     return x->columns <= ROUNDED_COLUMNS ? "there are few columns" : NULL;
 }
 
-static const char *parts_of_tiles(const void *problem) {
+static const char *parts_of_tiles(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_linear *x = problem;
     const size_t rows = x->gate.address != 0 ? 8 : 16;
     if (x->columns > ROUNDED_COLUMNS) return "there are more than 8 columns";
@@ -37,13 +39,15 @@ static const char *many_refuses(const struct kn_linear *x, size_t tiles) {
     return x->rows % rows != 0 ? "there is a tile that has not all rows" : NULL;
 }
 
-static const char *kept_refuses(const void *problem) {
+static const char *kept_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_linear *x = problem;
     const size_t most = (size_t)LINEAR_KEPT_CHUNKS * LINEAR_BYTES_WARPS * LINEAR_CHUNK;
     return x->k > most ? "columns are too long to be kept" : many_refuses(x, 1);
 }
 
-static const char *long_refuses(const void *problem) {
+static const char *long_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     return many_refuses(problem, LINEAR_LONG_TILES);
 }
 

@@ -5,7 +5,7 @@
 #define KN_LINEAR_PROBLEM_H
 
 #include "decoder/weight_format.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 
 struct kn_linear {

@@ -7,34 +7,20 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(norm_1_naive);
 KN_IMAGES(norm_2_registers);
 KN_IMAGES(norm_3_whole);
-KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
 KN_IMAGES(norm_9_slices);
 KN_IMAGES(norm_10_behind);
 
-#define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
-
 static const struct kn_variant variants[] = {
-#define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_VARIANT(norm, __VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
+#include "norm/norm_rows.def"
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,
@@ -138,10 +124,11 @@ out:
     return status;
 }
 
+enum { PIECE_BYTES = 16, SHARED_BYTES_ALWAYS = 48 << 10 };
+
 /* Shared memory for the pieces of weight and bias that each thread loads ahead. */
 static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned pieces,
                             const struct norm_arguments *x) {
-    enum { PIECE_BYTES = 16 };
     const unsigned parameters = (x->weight != 0 ? 1u : 0u) + (x->bias != 0 ? 1u : 0u);
     return shape->block_x * shape->block_y * pieces * PIECE_BYTES * parameters;
 }
@@ -149,14 +136,12 @@ static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned piece
 static tol_status launch(struct tol_stream *stream, const struct kn_variant *variant,
                          const struct tol_kernel *kernel, struct tol_launch_shape shape,
                          struct norm_arguments arguments) {
-    const bool is_early = variant->images == kn_images_norm_6_early;
-    const bool stays_early = variant->images == kn_images_norm_9_slices ||
-                             variant->images == kn_images_norm_10_behind;
-    if (is_early || variant->images == kn_images_norm_5_ahead) {
+    if ((variant->needs & KN_ROW_AHEAD) != 0) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
+        assert(shape.shared_bytes <= SHARED_BYTES_ALWAYS);
     }
-    return (is_early || stays_early ? kn_rows_launch_early : kn_rows_launch)(
-        stream, kernel, shape, &arguments, sizeof arguments);
+    return (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(stream, kernel, shape, &arguments,
+                                                                  sizeof arguments);
 }
 
 tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_norm *x) {

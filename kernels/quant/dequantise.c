@@ -12,7 +12,8 @@ KN_IMAGES(dequantise_2_wide);
 
 enum { THREADS = 256, PIECES = 4 }; /* dequantise_2_wide.cu */
 
-static const char *wide_refuses(const void *problem) {
+static const char *wide_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_dequantise *p = problem;
     if (p->values.address % 16 != 0) return "the values are not aligned to 16 bytes";
     if (p->quant == KN_Q4_K && p->blocks.address % 16 != 0) {

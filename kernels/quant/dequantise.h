@@ -8,7 +8,7 @@
 #ifndef KN_DEQUANTISE_H
 #define KN_DEQUANTISE_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "quant_block.h"
 

@@ -44,27 +44,29 @@ static bool is_aligned(const struct kn_quant_product *p) {
            (p->x_stride % 4 == 0 || p->columns == 1);
 }
 
-static const char *wide_refuses(const void *problem) {
+static const char *wide_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     return is_aligned(problem) ? NULL : "weights, x or its columns are not aligned to 16 bytes";
 }
 
-static const char *single_refuses(const void *problem) {
+static const char *single_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
     if (p->columns > 1) return "there are several columns";
-    return wide_refuses(problem);
+    return wide_refuses(row, problem);
 }
 
 /* Bytes of x are aligned in the workspace. */
-static const char *integers_refuses(const void *problem) {
+static const char *integers_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_quant_product *p = problem;
     return p->quant != KN_Q4_K || p->weights.address % 16 == 0
                ? NULL
                : "the weights are not aligned to 16 bytes";
 }
 
-static const char *integers_single_refuses(const void *problem) {
+static const char *integers_single_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
-    return p->columns > 1 ? "there are several columns" : integers_refuses(problem);
+    return p->columns > 1 ? "there are several columns" : integers_refuses(row, problem);
 }
 
 /* A block's shared memory: x as bytes, and 16 bytes for each 64 of them. */
@@ -72,40 +74,40 @@ static unsigned staged_bytes(size_t k) {
     return (unsigned)(k + k / 64 * 16);
 }
 
-static const char *staged_refuses(const void *problem) {
+static const char *staged_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
     if (p->k > SHARED_BYTES_ALWAYS || staged_bytes(p->k) > SHARED_BYTES_ALWAYS) {
         return "x as bytes does not fit 48 KiB";
     }
-    return single_refuses(problem);
+    return single_refuses(row, problem);
 }
 
-static const char *bulk_refuses(const void *problem) {
+static const char *bulk_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
     if (p->k > BULK_X_BYTES || staged_bytes(p->k) > BULK_X_BYTES) {
         return "x as bytes does not fit 46 KiB";
     }
-    return single_refuses(problem);
+    return single_refuses(row, problem);
 }
 
-static const char *few_refuses(const void *problem) {
+static const char *few_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
-    return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(problem);
+    return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(row, problem);
 }
 
-static const char *columns_refuses(const void *problem) {
+static const char *columns_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
     if (p->columns == 1) return "there is one column";
     if (p->columns > KN_QUANT_COLUMNS_MOST) return "there are more than 8 columns";
-    return integers_refuses(problem);
+    return integers_refuses(row, problem);
 }
 
 /* With 9 MB of weights and more they are the faster ones on an H100; with fewer no GPU has timed
  * them. */
-static const char *columns_are_slower(const void *problem) {
+static const char *columns_are_slower(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_product *p = problem;
     if (p->rows * p->k < 1 << 24) return "there are few weights";
-    return columns_refuses(problem);
+    return columns_refuses(row, problem);
 }
 
 /* tile: rows and columns of y. */

@@ -30,7 +30,7 @@
 #ifndef KN_QUANT_PRODUCT_H
 #define KN_QUANT_PRODUCT_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "quant_block.h"
 

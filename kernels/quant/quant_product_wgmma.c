@@ -67,7 +67,8 @@ static size_t row_bytes(const struct kn_quant_product *p) {
     return p->k / kn_quant_block_elements(p->quant) * kn_quant_block_bytes(p->quant);
 }
 
-const char *kn_quant_wgmma_refuses(const void *problem) {
+const char *kn_quant_wgmma_refuses(const struct kn_variant *row, const void *problem) {
+    (void)row;
     const struct kn_quant_problem *with = problem;
     const struct kn_quant_product *p = &with->product;
     if (!with->has_maps) return "the driver makes no tensor maps";
@@ -84,24 +85,24 @@ const char *kn_quant_wgmma_refuses(const void *problem) {
                : NULL;
 }
 
-const char *kn_quant_split_refuses(const void *problem) {
+const char *kn_quant_split_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_problem *with = problem;
     const struct kn_quant_product *p = &with->product;
     return p->workspace.bytes < kn_quant_split_workspace(p->columns, p->k)
                ? "the workspace is too small"
-               : kn_quant_wgmma_refuses(problem);
+               : kn_quant_wgmma_refuses(row, problem);
 }
 
-const char *kn_quant_split_64_refuses(const void *problem) {
+const char *kn_quant_split_64_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_problem *with = problem;
     return with->product.columns > 64 ? "there are more than 64 columns"
-                                      : kn_quant_split_refuses(problem);
+                                      : kn_quant_split_refuses(row, problem);
 }
 
-const char *kn_quant_split_32_refuses(const void *problem) {
+const char *kn_quant_split_32_refuses(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_problem *with = problem;
     return with->product.columns > 32 ? "there are more than 32 columns"
-                                      : kn_quant_split_refuses(problem);
+                                      : kn_quant_split_refuses(row, problem);
 }
 
 static const char *split_is_slower(const void *problem, const char *refusal) {
@@ -114,31 +115,31 @@ static const char *split_is_slower(const void *problem, const char *refusal) {
                                                                           : NULL;
 }
 
-const char *kn_quant_split_32_is_slower(const void *problem) {
-    return split_is_slower(problem, kn_quant_split_32_refuses(problem));
+const char *kn_quant_split_32_is_slower(const struct kn_variant *row, const void *problem) {
+    return split_is_slower(problem, kn_quant_split_32_refuses(row, problem));
 }
 
-const char *kn_quant_split_64_is_slower(const void *problem) {
-    return split_is_slower(problem, kn_quant_split_64_refuses(problem));
+const char *kn_quant_split_64_is_slower(const struct kn_variant *row, const void *problem) {
+    return split_is_slower(problem, kn_quant_split_64_refuses(row, problem));
 }
 
-const char *kn_quant_split_is_slower(const void *problem) {
-    return split_is_slower(problem, kn_quant_split_refuses(problem));
+const char *kn_quant_split_is_slower(const struct kn_variant *row, const void *problem) {
+    return split_is_slower(problem, kn_quant_split_refuses(row, problem));
 }
 
-const char *kn_quant_wgmma_is_slower(const void *problem) {
+const char *kn_quant_wgmma_is_slower(const struct kn_variant *row, const void *problem) {
     const struct kn_quant_problem *with = problem;
     return with->product.columns <= FEW_COLUMNS ? "there are at most 32 columns"
-                                                : kn_quant_wgmma_refuses(problem);
+                                                : kn_quant_wgmma_refuses(row, problem);
 }
 
-const char *kn_quant_wgmma_256_is_slower(const void *problem) {
+const char *kn_quant_wgmma_256_is_slower(const struct kn_variant *row, const void *problem) {
     enum { COLUMNS = 128, MULTIPROCESSORS = 132 };
     const struct kn_quant_problem *with = problem;
     const size_t rows = parts(with->product.rows, KN_QUANT_WGMMA_ROWS);
     const size_t columns = parts(with->product.columns, COLUMNS);
     return rows * columns <= MULTIPROCESSORS ? "all tiles of 128 columns run at once"
-                                             : kn_quant_wgmma_is_slower(problem);
+                                             : kn_quant_wgmma_is_slower(row, problem);
 }
 
 /* The bytes of a row of weights that a block loads at once, in whole units of 16. */

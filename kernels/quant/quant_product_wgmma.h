@@ -39,22 +39,22 @@ size_t kn_quant_split_workspace(size_t columns, size_t k);
 unsigned kn_quant_split_shares(size_t tiles, size_t chunks);
 
 /* As struct kn_variant.refuse, of a struct kn_quant_problem. */
-const char *kn_quant_wgmma_refuses(const void *problem);
+const char *kn_quant_wgmma_refuses(const struct kn_variant *row, const void *problem);
 
 /* So too, of step 9 with tiles of so many columns. */
-const char *kn_quant_split_32_refuses(const void *problem);
-const char *kn_quant_split_64_refuses(const void *problem);
-const char *kn_quant_split_refuses(const void *problem);
+const char *kn_quant_split_32_refuses(const struct kn_variant *row, const void *problem);
+const char *kn_quant_split_64_refuses(const struct kn_variant *row, const void *problem);
+const char *kn_quant_split_refuses(const struct kn_variant *row, const void *problem);
 
 /* So too, and refuses what another kernel made faster on an H100. Of step 9: fewer than 9 columns,
  * and k in one share. */
-const char *kn_quant_split_32_is_slower(const void *problem);
-const char *kn_quant_split_64_is_slower(const void *problem);
-const char *kn_quant_split_is_slower(const void *problem);
+const char *kn_quant_split_32_is_slower(const struct kn_variant *row, const void *problem);
+const char *kn_quant_split_64_is_slower(const struct kn_variant *row, const void *problem);
+const char *kn_quant_split_is_slower(const struct kn_variant *row, const void *problem);
 
 /* Of step 8: up to 32 columns, and by tiles of 256 columns what has at most 132 tiles of 128. */
-const char *kn_quant_wgmma_is_slower(const void *problem);
-const char *kn_quant_wgmma_256_is_slower(const void *problem);
+const char *kn_quant_wgmma_is_slower(const struct kn_variant *row, const void *problem);
+const char *kn_quant_wgmma_256_is_slower(const struct kn_variant *row, const void *problem);
 
 /* Queues the kernel that rounds x, and the product behind it, by the kernel of a variant that
  * serves. Fails as kn_tensor_map_make, kn_kernels_find and tol_launch do. */

@@ -12,12 +12,12 @@
 KN_IMAGES(rope_1_naive);
 
 /* clang-format off */
-#define NAIVE(type)                                                                                \
+#define NAIVE(type, TYPE, threads_)                                                                \
     {.name = "naive", .entry = "rope_" #type, .images = kn_images_rope_1_naive,                    \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = threads_},
+static const struct kn_variant variants[] = { KN_ROW_EACH(NAIVE, 256) };
 /* clang-format on */
-
-static const struct kn_variant variants[] = {NAIVE(f32), NAIVE(f16), NAIVE(bf16)};
 const struct kn_variants kn_rope_variants = {"rope", variants,
                                              sizeof variants / sizeof variants[0]};
 

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "seal/chacha.h"
 
+#include <assert.h>
 #include <string.h>
 
 KN_IMAGES(seal_1_chunks);
@@ -122,6 +123,7 @@ tol_status kn_seal_chunks(struct kn_kernels *kernels, struct tol_stream *stream,
     const uint64_t blocks = (kn_seal_chunk_count(p->bytes) + SEAL_WARPS - 1) / SEAL_WARPS;
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
+    assert(blocks > 0 && arguments.units > 0);
     status =
         tol_launch(stream, kernel, tol_launch_linear(blocks * 32 * SEAL_WARPS, 32 * SEAL_WARPS),
                    (struct tol_arguments){1, &value, &bytes});

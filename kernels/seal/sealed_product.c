@@ -8,6 +8,7 @@
 #include "seal/chacha.h"
 #include "seal/sealed_product_arguments.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -23,27 +24,12 @@ enum {
     SHARED_BYTES_ALWAYS = 48 << 10
 };
 
-/* The key stream: 20, 12 or 8 rounds, and a kernel that may begin before the one in front of it has
- * ended, where the device has that. */
-#define ROW(of, file, rounds, capability)                                                          \
-    {                                                                                              \
-        .name = #of, .entry = "seal_" #of "_" rounds, .images = kn_images_##file,                  \
-        .compute_capability_min = capability                                                       \
-    }
-#define ROWS(rounds)                                                                               \
-    { ROW(early, seal_3_early, rounds, 90), ROW(product, seal_2_product, rounds, 75) }
-
-static const struct kn_variant rows_of[][2] = {ROWS("20"), ROWS("12"), ROWS("8")};
-static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
-                                            {"sealed product", rows_of[1], 2},
-                                            {"sealed product", rows_of[2], 2}};
-
 size_t kn_sealed_row_bytes(size_t k) {
     const size_t bytes = k / 256 * sizeof(struct kn_block_q4_k);
     return (bytes + SEAL_UNIT_BYTES - 1) / SEAL_UNIT_BYTES * SEAL_UNIT_BYTES;
 }
 
-/* x as bytes and its scales, with a gap behind each 16 items of 64. */
+/* x as bytes and its scales, with a gap after each 16 items of 64. */
 static size_t shared_bytes(size_t k) {
     const size_t items = k / 64, spaced = items + items / 16;
     return 5 * 16 * spaced;
@@ -142,6 +128,31 @@ out:
     return status;
 }
 
+/* Blocks that leave a multiprocessor to others gained nothing by PDL on an H100. */
+static const char *early_declines(const struct kn_variant *row, const void *shares,
+                                  const struct tol_device *device) {
+    (void)row, (void)device;
+    return ((const struct shares *)shares)->warps <= WARPS_MAX / 2 ? "there are few warps" : NULL;
+}
+
+/* The key stream has 20, 12 or 8 rounds; on devices that have programmatic dependent launch (PDL)
+ * there is a kernel that may begin before the previous one has ended. */
+#define ROW(of, file, rounds, capability, ...)                                                     \
+    {                                                                                              \
+        .name = #of, .entry = "seal_" #of "_" rounds, .images = kn_images_##file,                  \
+        .compute_capability_min = capability, __VA_ARGS__                                          \
+    }
+#define ROWS(rounds)                                                                               \
+    {                                                                                              \
+        ROW(early, seal_3_early, rounds, 90, .pdl = true, .decline = early_declines),              \
+            ROW(product, seal_2_product, rounds, 75, .decline = NULL)                              \
+    }
+
+static const struct kn_variant rows_of[][2] = {ROWS("20"), ROWS("12"), ROWS("8")};
+static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
+                                            {"sealed product", rows_of[1], 2},
+                                            {"sealed product", rows_of[2], 2}};
+
 static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                          const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
@@ -170,11 +181,10 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                            (unsigned)shared};
     const struct tol_arguments passed = {1, &value, &bytes};
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
-    /* Blocks that leave room for others gained nothing by beginning early on an H100. */
-    const char *name = p->variant == NULL && shares.warps <= WARPS_MAX / 2 ? "product" : p->variant;
-    TOL_TRY(kn_kernels_pick(kernels, &tables[width], name, p, &variant, &kernel));
-    status = variant == &rows_of[width][0] ? tol_launch_programmatic(stream, kernel, shape, passed)
-                                           : tol_launch(stream, kernel, shape, passed);
+    assert(shares.blocks >= 1 && shares.warps >= 1 && shares.warps <= WARPS_MAX);
+    TOL_TRY(kn_kernels_pick(kernels, &tables[width], p->variant, &shares, &variant, &kernel));
+    status = variant->pdl ? tol_launch_programmatic(stream, kernel, shape, passed)
+                          : tol_launch(stream, kernel, shape, passed);
 out:
     explicit_bzero(&arguments, sizeof arguments);
     return status;

@@ -10,7 +10,7 @@
 #ifndef KN_SEALED_PRODUCT_H
 #define KN_SEALED_PRODUCT_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "seal/seal_arguments.h"
 

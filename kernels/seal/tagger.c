@@ -31,7 +31,7 @@ void kn_tagger_begin(const uint8_t point[16], const uint8_t key[32], struct seal
     struct seal_stream stream;
     struct seal_limbs r = limbs_of(load(point) & 0x0fffffff, load(point + 4) & 0x0ffffffc,
                                    load(point + 8) & 0x0ffffffc, load(point + 12) & 0x0ffffffc);
-    r.at[4] &= (1 << 24) - 1; /* without the one behind a block */
+    r.at[4] &= (1 << 24) - 1; /* without the one after a block */
     for (int i = 0; i < SEAL_POWERS; i++) tagger->powers[i] = power(r, exponents[i]);
     kn_chacha_begin(key, no_nonce, &stream);
     memcpy(tagger->words, stream.words, sizeof tagger->words);

@@ -7,33 +7,19 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(softmax_1_naive);
 KN_IMAGES(softmax_2_registers);
 KN_IMAGES(softmax_3_online);
 KN_IMAGES(softmax_4_whole);
-KN_IMAGES(softmax_5_ring);
 KN_IMAGES(softmax_6_cluster);
 KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 
-#define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
-
 static const struct kn_variant variants[] = {
-#define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_VARIANT(softmax, __VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
+#include "softmax/softmax_rows.def"
 };
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,
@@ -122,9 +108,8 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .out_stride = (long long)places.out.stride,
                                                 .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
-    const bool is_early = variant->images == kn_images_softmax_8_slices ||
-                          variant->images == kn_images_softmax_9_behind;
-    status = (is_early ? kn_rows_launch_early : kn_rows_launch)(
+    assert(places.fit.pieces > 0 && places.fit.rows == x->rows);
+    status = (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(
         stream, kernel, kn_row_shape_on(kernels, variant, &places.fit, x->rows), &arguments,
         sizeof arguments);
 out:

@@ -25,7 +25,7 @@ struct small {
     double *oracle;
 };
 
-/* in has this gap between its rows, and skew in front of them. */
+/* in has this gap between its rows, and skew before them. */
 static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns, size_t gap,
                            size_t skew, const int *ints, struct small *s) {
     tol_status status = TOL_OK;

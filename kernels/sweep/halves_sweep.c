@@ -102,7 +102,7 @@ out:
 
 /* Rows plus twice themselves; weights are 1. */
 static void run_norm(struct sweep *sweep, size_t columns) {
-    enum { WEIGHT = 4 }; /* where ones begin, behind a factor for each row */
+    enum { WEIGHT = 4 }; /* where ones begin, after a factor for each row */
     tol_status status = TOL_OK;
     struct parts p = {.oracle = NULL};
     struct tol_context *context = kn_kernels_context(sweep->kernels);

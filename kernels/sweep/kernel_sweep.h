@@ -13,7 +13,7 @@
 
 #include "decoder/paged.h"
 #include "deviation.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "rounds.h"
 
 #include <time.h>

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A page is rows of keys, and behind them as many of values. */
+/* A page is rows of keys, and after them as many of values. */
 enum { SEQUENCES = 5, ROWS = 150, LONGEST = 170, PAGE = 16, PAGES = 23, PAGES_MAX = 11 };
 static const int q_begins[SEQUENCES + 1] = {1, 132, 132, 133, 140, 148};
 static const int positions[SEQUENCES] = {140, 8, LONGEST, 0, 9};

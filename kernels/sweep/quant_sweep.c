@@ -116,7 +116,7 @@ void sweep_quant(struct sweep *sweep) {
         run_product(sweep, "wgmma", quant, KN_QUANT_F16, 19, 9, 2048);
         run_product(sweep, "wgmma_256", quant, KN_QUANT_F16, 130, 257, 2048);
         run_product(sweep, "wgmma", quant, KN_QUANT_F16, 130, 131, quant == KN_Q6_K ? 2048 : 512);
-        /* Three shares of k, or eight. */
+        /* k split in three parts, or eight. */
         const size_t shared_k = quant == KN_Q6_K ? 2048 : 768;
         run_product(sweep, "wgmma_split", quant, KN_QUANT_F16, 19, 9, shared_k);
         run_product(sweep, "wgmma_split", quant, KN_QUANT_F16, 130, 33, shared_k);

@@ -31,7 +31,7 @@ static float value_of(const uint8_t *tile, size_t column, size_t i, float *scale
     return (float)number * *scale;
 }
 
-/* Reads the tile of so many columns, and compares it with the oracle. */
+/* Reads the tile of this number of columns, and compares it with the oracle. */
 static tol_status judge_tile(struct sweep *sweep, struct tol_buffer *out, size_t columns,
                              const double *oracle, struct kn_deviation *deviation) {
     tol_status status = TOL_OK;

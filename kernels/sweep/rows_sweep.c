@@ -1,6 +1,6 @@
 /*
  * Cases of softmax and norm: rows held by a warp, rows held by a block, and unaligned rows. Kernels
- * with persistent blocks get more rows than their rings hold. They run one block a multiprocessor
+ * with persistent blocks get more rows than their rings hold. They run one block per multiprocessor
  * instead of eight, so that fewer rows are enough.
  */
 #include "core/check.h"
@@ -21,7 +21,7 @@ struct rows_case {
 
 enum { VARIANTS_MAX = 80 };
 
-/* A copy of the table in which persistent kernels run one block a multiprocessor. It must outlive
+/* A copy of the table in which persistent kernels run one block per multiprocessor. It must outlive
  * the kernel set, which keeps pointers into it. */
 static const struct kn_variants *with_few_blocks(const struct kn_variants *table,
                                                  struct kn_variant *rows,
@@ -136,6 +136,7 @@ static void run_case(struct sweep *sweep, const struct rows_case *s) {
         struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
         size_t touched = 0;
         if (i < 2 && strcmp(s->variant, "online") == 0) continue;
+        if (i < 2 && s->type == KN_F32 && strcmp(s->variant, "behind_2") == 0) continue;
         if (i == 2 && (strcmp(s->variant, "ahead") == 0 || strcmp(s->variant, "early") == 0 ||
                        strcmp(s->variant, "slices_2") == 0)) {
             continue;
@@ -152,7 +153,7 @@ static void run_case(struct sweep *sweep, const struct rows_case *s) {
     }
 }
 
-/* Unaligned rows of each number of pieces a thread, and rows too long for the registers. */
+/* Unaligned rows of each number of pieces per thread, and rows too long for the registers. */
 static void run_anywhere(struct sweep *sweep, enum kn_type type) {
     const size_t piece = 16 / kn_type_bytes(type);
     const size_t pieces[] = {9, 31, 61, 190, 1300};
@@ -187,7 +188,7 @@ static void run_anywhere(struct sweep *sweep, enum kn_type type) {
 static void run_clusters(struct sweep *sweep, enum kn_type type) {
     static const char *const variants[] = {"cluster_2", "cluster_4", "cluster_8"};
     static const size_t pieces[] = {3, 1001};
-    for (int i = 0; i < 6; i++) {
+    for (int i = type == KN_F32 ? 2 : 0; i < 6; i++) {
         run_case(sweep, &(struct rows_case){.variant = variants[i / 2],
                                             .type = type,
                                             .rows = 3,
@@ -196,14 +197,13 @@ static void run_clusters(struct sweep *sweep, enum kn_type type) {
     }
 }
 
-/* Three pieces a row; and more rounds of the blocks that stay, alone or in clusters, than they have
- * shares of a row. */
+/* Three pieces per row; and more rounds of the persistent blocks, alone or in clusters, than they
+ * have slices. */
 static void run_slices(struct sweep *sweep, enum kn_type type) {
     static const struct {
         const char *variant;
         size_t cluster;
-    } kinds[] = {
-        {"slices_1", 1}, {"slices_2", 2}, {"behind_2", 2}, {"behind_8", 8}};
+    } kinds[] = {{"slices_1", 1}, {"slices_2", 2}, {"behind_2", 2}, {"behind_8", 8}};
     const size_t blocks =
         (size_t)tol_context_device(kn_kernels_context(sweep->kernels))->multiprocessors;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -219,21 +219,13 @@ static void run_slices(struct sweep *sweep, enum kn_type type) {
 
 static void run_whole(struct sweep *sweep, enum kn_type type) {
     static const size_t pieces[] = {20, 61, 100, 190, 1000};
-    const size_t blocks =
-        (size_t)tol_context_device(kn_kernels_context(sweep->kernels))->multiprocessors;
     for (int i = 0; i < 5; i++) {
         struct rows_case s = {
-            .variant = "wide", .type = type, .rows = 6, .columns = pieces[i] * 8, .gap = 8};
-        run_case(sweep, &s);
-        s.variant = "whole";
+            .variant = "whole", .type = type, .rows = 6, .columns = pieces[i] * 8, .gap = 8};
         run_case(sweep, &s);
         s.variant = "ahead";
         run_case(sweep, &s);
         s.variant = "early";
-        run_case(sweep, &s);
-        /* Four rounds and part of a fifth, with four rows a block or one. */
-        if (pieces[i] > 128) continue;
-        s.variant = "ring", s.rows = (pieces[i] > 64 ? 1 : 4) * blocks * 4 + 3;
         run_case(sweep, &s);
     }
 }

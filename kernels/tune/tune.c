@@ -28,7 +28,7 @@ struct tune_candidate {
     double us[ROUNDS];
 };
 
-/* Behind launches that are not timed: between an event that is reached at once and a kernel that is
+/* After launches that are not timed: between an event that is reached at once and a kernel that is
  * still being launched lies time of the host, which is not the kernel's. */
 static tol_status time_launches(const struct tune_work *work, const char *variant, int launches,
                                 struct tol_event *begin, struct tol_event *end, double *us) {

@@ -4,7 +4,7 @@
  * The kernels are a library of their own (tollens-kernels): an operation picks the one that serves
  * the device and the problem, and refuses what does not fit before anything is queued.
  */
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "quant/quant_product.h"
 #include "quant/quantise.h"
 

@@ -10,7 +10,7 @@
 #include "collective/collective.h"
 #include "linear/linear.h"
 #include "decoder/paged.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 #include <pthread.h>
 
