@@ -104,7 +104,7 @@ def corpus(root: pathlib.Path, source: pathlib.Path) -> dict[str, Made]:
 def all_made(root: pathlib.Path) -> dict[str, Made]:
     """Each PTX file that has a source, and what it is made of."""
     made = {f"fixtures/ptx/kernels/{source.stem}.ptx": kernel(source)
-            for source in root.glob("kernels/*/*.cu")}
+            for source in root.glob("kernels/**/*.cu")}
     for source in (root / "runtime/soft/corpus").glob("*.cu"):
         made |= corpus(root, source)
     return dict(sorted(made.items()))

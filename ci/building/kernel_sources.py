@@ -14,18 +14,17 @@ KERNELS = """
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_wgmma quant/quant_product_planted
     quant/quant_product_trial
-    attention/attention attention/attention_maps attention/attention_variants
-    attention/attention_operand attention/attention_oracle
-    attention/attention_exact attention/attention_matrix attention/attention_trial
-    attention_backward/attention_backward attention_backward/attention_backward_maps
-    attention_backward/attention_backward_variants
-    attention_backward/attention_backward_oracle attention_backward/attention_backward_trial
-    attention_packed/attention_packed attention_packed/packed_stage
-    attention_packed/attention_packed_trial
-    attention_paged/attention_paged attention_paged/attention_paged_maps
-    attention_paged/attention_paged_trial
-    attention_e4m3/attention_e4m3 attention_e4m3/attention_e4m3_oracle
-    attention_e4m3/attention_e4m3_trial
+    attention/forward/attention attention/forward/attention_maps
+    attention/forward/attention_variants attention/forward/attention_operand
+    attention/forward/attention_oracle attention/forward/attention_exact
+    attention/forward/attention_matrix attention/forward/attention_trial
+    attention/backward/attention_backward attention/backward/attention_backward_maps
+    attention/backward/attention_backward_variants attention/backward/attention_backward_oracle
+    attention/backward/attention_backward_trial attention/packed/attention_packed
+    attention/packed/packed_stage attention/packed/attention_packed_trial
+    attention/paged/attention_paged attention/paged/attention_paged_maps
+    attention/paged/attention_paged_trial attention/e4m3/attention_e4m3
+    attention/e4m3/attention_e4m3_oracle attention/e4m3/attention_e4m3_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     row/top_k
     gemm/gemm_planted
@@ -49,20 +48,23 @@ KERNEL_IMAGES = """
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
-    attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
-    attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
-    attention/attention_7_hopper attention/attention_8_early attention/attention_defects
-    attention_backward/attention_backward_1_naive attention_backward/attention_backward_2_tensor
-    attention_backward/attention_backward_3_hopper attention_backward/attention_backward_defects
-    attention_backward/attention_backward_hopper_defects
-    attention_backward/attention_backward_4_ordered
-    attention_backward/attention_backward_ordered_defects
-    attention_packed/attention_packed_1_naive attention_packed/attention_packed_2_tensor
-    attention_packed/attention_packed_3_hopper attention_packed/attention_packed_defects
-    attention_paged/attention_paged_1_naive attention_paged/attention_paged_2_tensor
-    attention_paged/attention_paged_3_hopper attention_paged/attention_paged_defects
-    attention_e4m3/attention_e4m3_1_naive attention_e4m3/attention_e4m3_2_hopper
-    attention_e4m3/attention_e4m3_defects
+    attention/forward/attention_1_naive attention/forward/attention_2_tiled
+    attention/forward/attention_3_tensor attention/forward/attention_4_decode
+    attention/forward/attention_5_combine attention/forward/attention_6_grouped
+    attention/forward/attention_7_hopper attention/forward/attention_8_early
+    attention/forward/attention_defects attention/backward/attention_backward_1_naive
+    attention/backward/attention_backward_2_tensor
+    attention/backward/attention_backward_3_hopper
+    attention/backward/attention_backward_defects
+    attention/backward/attention_backward_hopper_defects
+    attention/backward/attention_backward_4_ordered
+    attention/backward/attention_backward_ordered_defects
+    attention/packed/attention_packed_1_naive attention/packed/attention_packed_2_tensor
+    attention/packed/attention_packed_3_hopper attention/packed/attention_packed_defects
+    attention/paged/attention_paged_1_naive attention/paged/attention_paged_2_tensor
+    attention/paged/attention_paged_3_hopper attention/paged/attention_paged_defects
+    attention/e4m3/attention_e4m3_1_naive attention/e4m3/attention_e4m3_2_hopper
+    attention/e4m3/attention_e4m3_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_6_cluster
     softmax/softmax_planted
@@ -125,7 +127,7 @@ KERNELS_PROGRAMS = (("bench-kernels", "bench", KERNELS_BENCH),
                     ("kernel-sweep", "sweep", KERNELS_SWEEP))
 
 KERNELS_TESTS = """
-    kernel_scene attention/attention_scene choose/choose_test choose/tuning_test
+    kernel_scene attention/forward/attention_scene choose/choose_test choose/tuning_test
     choose/choice_problems choose/choice_dump choose/choice_test choose/plan_test
     choose/kernel_set_test tune/tune_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
@@ -135,14 +137,15 @@ KERNELS_TESTS = """
     quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_wgmma_test
     quant/quant_product_call_test quant/quant_product_split_test
-    attention/attention_test attention/attention_oracle_test attention/attention_exact_test
-    attention/attention_call_test attention/attention_rows_test attention/attention_window_test
-    attention_backward/attention_backward_test attention_backward/attention_backward_call_test
-    attention_packed/packed_scene attention_packed/attention_packed_test
-    attention_packed/packed_next_test attention_paged/pages_scene
-    attention_paged/attention_paged_test attention_paged/attention_paged_call_test
-    attention_paged/attention_paged_trial_test
-    attention_e4m3/attention_e4m3_test attention_e4m3/attention_e4m3_trial_test
+    attention/forward/attention_test attention/forward/attention_oracle_test
+    attention/forward/attention_exact_test attention/forward/attention_call_test
+    attention/forward/attention_rows_test attention/forward/attention_window_test
+    attention/backward/attention_backward_test attention/backward/attention_backward_call_test
+    attention/packed/packed_scene attention/packed/attention_packed_test
+    attention/packed/packed_next_test attention/paged/pages_scene
+    attention/paged/attention_paged_test attention/paged/attention_paged_call_test
+    attention/paged/attention_paged_trial_test attention/e4m3/attention_e4m3_test
+    attention/e4m3/attention_e4m3_trial_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     row/row_variant_test row/top_k_test

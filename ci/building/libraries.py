@@ -24,7 +24,7 @@ KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {RUNTIME_ROOM}"
 ENGINE_ROOM = f"-Iruntime/worker/engine {KERNELS_ROOM}"
 SEAL_ROOM = f"-Iruntime/seal {KERNELS_ROOM}"
 # Sources of kernels/ whose loops are to become vectors: the oracles take their time.
-VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle", "seal/chacha")
+VECTORS = ("number", "gemm/gemm_oracle", "attention/forward/attention_oracle", "seal/chacha")
 # Sources that compute with rounding modes other than the nearest.
 ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
 # What nobody times: compiled in less time where the variant has flags for it ($calm).

@@ -4,8 +4,8 @@
  * many shares, so each kernel is launched by itself here, on parts that are drawn: more shares than
  * a block's threads read at once, one of them without any key, and a row without any.
  */
-#include "attention/attention_combine.h"
-#include "attention/attention_problem.h"
+#include "attention/forward/attention_combine.h"
+#include "attention/forward/attention_problem.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 
