@@ -14,15 +14,19 @@ KERNELS = """
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_wgmma quant/quant_product_planted
     quant/quant_product_trial
-    attention/forward/attention attention/forward/attention_maps
+    attention/attention_table
+    attention/forward/attention_call attention/forward/attention_launch
+    attention/forward/attention_problem attention/forward/attention_maps
     attention/forward/attention_variants attention/forward/attention_operand
     attention/forward/attention_oracle attention/forward/attention_exact
     attention/forward/attention_matrix attention/forward/attention_trial
-    attention/backward/attention_backward attention/backward/attention_backward_maps
+    attention/backward/attention_backward_call attention/backward/attention_backward_maps
+    attention/backward/attention_backward_problem
     attention/backward/attention_backward_variants attention/backward/attention_backward_oracle
     attention/backward/attention_backward_trial attention/packed/attention_packed
     attention/packed/packed_stage attention/packed/attention_packed_trial
-    attention/paged/attention_paged attention/paged/attention_paged_maps
+    attention/paged/attention_paged_call attention/paged/attention_paged_maps
+    attention/paged/attention_paged_problem
     attention/paged/attention_paged_trial attention/e4m3/attention_e4m3
     attention/e4m3/attention_e4m3_oracle attention/e4m3/attention_e4m3_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax

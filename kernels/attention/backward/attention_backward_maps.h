@@ -1,25 +1,22 @@
 /*
- * The tensor maps that steps 3 and 4 of attention's backward pass take beside their arguments.
- * Internal to the operation.
+ * The tensor maps that the Hopper kernels of attention's backward pass take before their arguments.
+ * Internal.
  */
 #ifndef KN_ATTENTION_BACKWARD_MAPS_H
 #define KN_ATTENTION_BACKWARD_MAPS_H
 
 #include "attention/backward/attention_backward_problem.h"
-#include "boxes.h"
+#include "attention/forward/attention_maps.h"
 
-/* The parameters of attention_backward_3_hopper.cu and attention_backward_4_ordered.cu; the latter
- * does not use d_q. */
-struct attention_backward_maps {
-    CUtensorMap q, k, v, d_out, d_q, d_k, d_v;
-};
+/* Of q, k, v, d_out, d_q, d_k and d_v, in the order of the kernels' parameters. */
+enum { ATTENTION_BACKWARD_MAPS = 7 };
 
-/* Whether the driver makes tensor maps and the heads can be described by them. */
+/* Whether they can be made. */
 bool attention_backward_maps_serve(const struct attention_backward_problem *problem);
 
-/* Makes the maps. Fails as the driver does. */
+/* Makes them. Fails as kn_tensor_map_make does. */
 tol_status attention_backward_maps_make(struct tol_context *context,
                                         const struct attention_backward_problem *problem,
-                                        struct attention_backward_maps *maps);
+                                        CUtensorMap maps[ATTENTION_BACKWARD_MAPS]);
 
 #endif

@@ -2,7 +2,7 @@
  * What a call of attention refuses, and what it takes.
  */
 #include "attention/forward/attention.h"
-#include "attention/forward/attention_problem.h"
+#include "attention/forward/attention_variants.h"
 
 #include "test/test_device.h"
 
@@ -172,13 +172,15 @@ Test(attention_call, variants_say_why_they_do_not_serve) {
     end(&stage);
 }
 
-/* Goal: parts are merged by a kernel that may begin early where devices have that. */
+/* Goal: the kernel that merges parts is launched by PDL where devices have that. */
 Test(attention_call, parts_are_merged_early_from_9_0_on) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         for (int capability = 75; capability <= 90; capability += 15) {
             const struct tol_device device = {.compute_capability = capability};
+            const struct kn_attention of_type = {.type = type};
+            const struct attention_problem problem = {.attention = &of_type};
             const struct kn_variant *variant = NULL;
-            MUST(kn_variant_pick(&kn_attention_combine[type], &device, NULL, NULL, &variant));
+            MUST(kn_variant_pick(&kn_attention_combine, &device, NULL, &problem, &variant));
             cr_assert_str_eq(variant->name, capability < 90 ? "combine" : "combine_early");
         }
     }

@@ -1,6 +1,6 @@
 /*
- * What the host needs for step 7: when it serves, and the tensor maps that it takes beside its
- * arguments. Internal to the operation.
+ * The tensor maps that kernels of attention take besides their arguments: when one can be made of
+ * an operand, and the four of attention_hopper.cuh. Internal.
  */
 #ifndef KN_ATTENTION_MAPS_H
 #define KN_ATTENTION_MAPS_H
@@ -8,31 +8,36 @@
 #include "attention/forward/attention_problem.h"
 #include "boxes.h"
 
-/* The parameters of attention_7_hopper.cu and attention_packed_3_hopper.cu. */
-struct attention_maps {
-    CUtensorMap q, k, v, out;
+/* What a tensor map describes: the elements of a row, rows, heads and batches of an operand. */
+struct attention_tensor {
+    const char *name; /* for messages */
+    CUdeviceptr address;
+    const struct attention_strides *by;
+    size_t heads, rows;
 };
 
-/* The rows of q and the bytes of shared memory of a block of attention_hopper.cuh for heads of up
- * to d elements, as QUERIES and ROOM there: rows of q, two tiles of keys and two of values. */
-#define ATTENTION_HOPPER_ROWS(d) ((d) == 64 ? 192 : 128)
-#define ATTENTION_HOPPER_BYTES(d)                                                                  \
-    ((ATTENTION_HOPPER_ROWS(d) + 4 * ((d) == 256 ? 64 : 128)) * 2 * (d) + 2048)
+/* Whether a map can describe it. Elements have the type's size, or are bytes. */
+bool attention_tensor_serves(const struct kn_attention *x, const struct attention_tensor *tensor);
 
-/* Why the kernel of attention_hopper.cuh for heads of up to head_size elements does not serve the
- * problem, whose type is the kernel's; NULL: it does. */
+/* Makes the map of boxes of box_rows rows. is_bytes: elements have 8 bits. Fails as
+ * kn_tensor_map_make does. */
+tol_status attention_tensor_make(struct tol_context *context, const struct kn_attention *x,
+                                 const struct attention_tensor *tensor, int box_rows, bool is_bytes,
+                                 CUtensorMap *map);
+
+/* The maps in the order of a kernel's parameters. Rows of q and out come in boxes of 64; the box of
+ * a tile of keys or values has attention_box_keys rows. */
+enum { ATTENTION_MAP_Q, ATTENTION_MAP_K, ATTENTION_MAP_V, ATTENTION_MAP_OUT, ATTENTION_MAPS };
+enum { ATTENTION_BOX_ROWS = 64 };
+int attention_box_keys(const struct kn_attention *x);
+
+/* Why the kernel of attention_hopper.cuh for heads of up to head_size elements cannot compute the
+ * problem, whose type is the kernel's; NULL: it can. */
 const char *attention_maps_refuse(const struct attention_problem *problem, size_t head_size);
 
-/* Makes the maps. is_bytes: elements of q, k and v have 8 bits. Fails as the driver does. */
+/* Makes the maps. is_bytes: elements of q, k and v have 8 bits. Fails as kn_tensor_map_make
+ * does. */
 tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,
-                               bool is_bytes, struct attention_maps *maps);
-
-/* Launches a kernel of a variant: with maps of the problem in front of its arguments where the
- * variant takes them. Fails as attention_maps_make and tol_launch do. */
-tol_status attention_maps_launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                                 const struct kn_variant *variant, const struct tol_kernel *kernel,
-                                 struct tol_launch_shape shape,
-                                 const struct attention_problem *problem, bool is_bytes,
-                                 void *arguments, unsigned size);
+                               bool is_bytes, CUtensorMap maps[ATTENTION_MAPS]);
 
 #endif

@@ -60,27 +60,28 @@ bool attention_operand_is_written_once(const struct kn_attention *x,
     return true;
 }
 
-tol_status attention_operand_is_apart(const struct attention_operand *out, const char *name,
-                                      CUdeviceptr begin, CUdeviceptr end) {
-    tol_status status = TOL_OK;
-    TOL_CHECK(out->end <= begin || end <= out->begin, TOL_INVALID_ARGUMENT, "%s overlaps %s",
-              out->name, name);
-out:
-    return status;
+struct attention_span attention_span_of(const struct attention_operand *operand) {
+    return (struct attention_span){operand->name, operand->begin, operand->end};
 }
 
-tol_status attention_operand_check_place(const char *name, struct kn_place place, size_t bytes,
-                                         size_t alignment, const struct kn_place written[2]) {
+struct attention_span attention_span_of_buffer(const char *name, const struct tol_buffer *buffer) {
+    if (buffer == NULL) return (struct attention_span){name, 0, 0};
+    const CUdeviceptr begin = tol_buffer_address(buffer);
+    return (struct attention_span){name, begin, begin + tol_buffer_bytes(buffer)};
+}
+
+static bool span_overlaps(const struct attention_span *a, const struct attention_span *b) {
+    const bool are_empty = a->begin == a->end || b->begin == b->end;
+    return !are_empty && a->begin < b->end && b->begin < a->end;
+}
+
+tol_status attention_spans_check(const struct attention_span *spans, size_t written, size_t count) {
     tol_status status = TOL_OK;
-    static const char *const names[] = {"out", "lse"};
-    TOL_CHECK(place.address != 0 && place.address % alignment == 0, TOL_INVALID_ARGUMENT,
-              "%s at %#llx is NULL or not aligned to %zu bytes", name,
-              (unsigned long long)place.address, alignment);
-    TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE, "%s needs %zu bytes, and there are %zu", name,
-              bytes, place.bytes);
-    for (int i = 0; i < 2; i++) {
-        TOL_CHECK(!kn_place_overlap(written[i], written[i].bytes, place, bytes),
-                  TOL_INVALID_ARGUMENT, "%s overlaps %s", names[i], name);
+    for (size_t i = 0; i < written; i++) {
+        for (size_t j = 0; j < count; j++) {
+            TOL_CHECK(j == i || !span_overlaps(&spans[i], &spans[j]), TOL_INVALID_ARGUMENT,
+                      "%s overlaps %s", spans[i].name, spans[j].name);
+        }
     }
 out:
     return status;

@@ -28,15 +28,18 @@ tol_status attention_operand_locate(const struct kn_attention *x, const struct k
 bool attention_operand_is_written_once(const struct kn_attention *x,
                                        const struct attention_operand *out);
 
-/* TOL_INVALID_ARGUMENT: out overlaps these addresses, of what has this name. */
-tol_status attention_operand_is_apart(const struct attention_operand *out, const char *name,
-                                      CUdeviceptr begin, CUdeviceptr end);
+/* Addresses that a call reads or writes, with their name in messages; equal if it does neither. */
+struct attention_span {
+    const char *name;
+    CUdeviceptr begin, end;
+};
 
-/* Checks another input of the call, so many bytes at a place. written: the bytes of out and of lse.
- * TOL_INVALID_ARGUMENT: it is missing or misaligned, or one of these overlaps it. TOL_OUT_OF_RANGE:
- * the place is too small. */
-tol_status attention_operand_check_place(const char *name, struct kn_place place, size_t bytes,
-                                         size_t alignment, const struct kn_place written[2]);
+struct attention_span attention_span_of(const struct attention_operand *operand);
+/* All of a buffer; of NULL the empty span. */
+struct attention_span attention_span_of_buffer(const char *name, const struct tol_buffer *buffer);
+
+/* TOL_INVALID_ARGUMENT: one of the first `written` spans overlaps another one. */
+tol_status attention_spans_check(const struct attention_span *spans, size_t written, size_t count);
 
 /* Whether each row begins at a multiple of 16 bytes. */
 bool attention_operand_is_aligned(const struct kn_attention *x,

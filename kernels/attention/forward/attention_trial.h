@@ -22,7 +22,7 @@ struct kn_attention_trial {
     bool lse, workspace;        /* whether to request one, and to give one */
     uint64_t seed;              /* of the elements */
     bool swaps_last; /* a planted fault: the last two different elements of a row are exchanged */
-    float *result;              /* receives out without gaps; may be NULL */
+    float *result;   /* receives out without gaps; may be NULL */
 };
 
 struct kn_attention_outcome {

@@ -87,7 +87,7 @@ Test(attention_packed, what_cannot_be_is_refused) {
               "kv_begins is missing");
     bad = good, bad.attention.batch = SEQUENCES + 1;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OUT_OF_RANGE,
-              "q_begins is 9 numbers, and its buffer has 32 bytes");
+              "q_begins needs 36 bytes, and there are 32");
     bad = good, bad.q_rows = PACKED_LONGEST_Q - 1;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OUT_OF_RANGE,
               "a sequence of 189 rows");

@@ -8,30 +8,8 @@
 
 #include "core/check.h"
 
-enum { BOX_ROWS = 64, UNITS_MAX = INT32_MAX };
-
-/* The bytes from the beginning of a page to the end of a part of it. */
-static size_t part_end(const struct attention_paged_problem *problem, long long at,
-                       const struct attention_strides *by) {
-    const struct kn_attention *x = &problem->whole;
-    const size_t elements = (x->kv_heads - 1) * (size_t)by->head +
-                            (problem->paged->page_positions - 1) * (size_t)by->row + x->head_size;
-    return (size_t)at + elements * kn_type_bytes(x->type);
-}
-
-long long attention_paged_units(const struct attention_paged_problem *problem) {
-    const struct attention_paged_arguments *a = &problem->arguments;
-    const struct kn_place *pool = &problem->paged->pool;
-    const size_t k = part_end(problem, a->k_at, &a->x.k_strides);
-    const size_t v = part_end(problem, a->v_at, &a->x.v_strides);
-    const size_t page = k > v ? k : v;
-    if (pool->address == 0 || pool->bytes < page) return 0;
-    const size_t units = (pool->bytes - page) / ATTENTION_PAGE_UNIT + 1;
-    return units < UNITS_MAX ? (long long)units : 0;
-}
-
-static bool takes(const struct attention_paged_problem *problem,
-                  const struct attention_strides *by) {
+static bool page_serves(const struct attention_paged_problem *problem,
+                        const struct attention_strides *by) {
     const struct kn_attention *x = &problem->whole;
     return by->row > 0 && kn_tensor_map_takes(x->type, by->row) &&
            (x->kv_heads <= 1 || (by->head > 0 && kn_tensor_map_takes(x->type, by->head)));
@@ -45,34 +23,18 @@ const char *attention_paged_maps_refuse(const struct attention_paged_problem *pr
     if (a->k_piece != 8 || a->v_piece != 8) return "keys or values are stored in pieces";
     if (!problem->is_aligned) return "a row does not begin at a multiple of 16 bytes";
     if (problem->paged->pool.address == 0) return "it is not known in which pool the pages lie";
-    if (problem->paged->pool.address % 16 != 0 || attention_paged_units(problem) == 0 ||
-        !takes(problem, &a->x.k_strides) || !takes(problem, &a->x.v_strides)) {
+    if (problem->paged->pool.address % 16 != 0 || a->units == 0 ||
+        !page_serves(problem, &a->x.k_strides) || !page_serves(problem, &a->x.v_strides)) {
         return "no tensor maps can be made of the pool";
     }
     return NULL;
-}
-
-static tol_status make_rows(struct tol_context *context, const struct kn_attention *x,
-                            const char *name, CUdeviceptr address,
-                            const struct attention_strides *by, CUtensorMap *map) {
-    const struct kn_tensor tensor = {.name = name,
-                                     .address = address,
-                                     .type = x->type,
-                                     .columns = (int)x->head_size,
-                                     .rows = (int)x->q_length,
-                                     .matrices = (int)x->heads,
-                                     .leading = x->q_length > 1 ? by->row : (long long)x->head_size,
-                                     .stride = by->head,
-                                     .groups = 1,
-                                     .box_rows = BOX_ROWS};
-    return kn_tensor_map_make(context, &tensor, map);
 }
 
 static tol_status make_pages(struct tol_context *context,
                              const struct attention_paged_problem *problem, const char *name,
                              long long at, const struct attention_strides *by, CUtensorMap *map) {
     const struct kn_attention *x = &problem->whole;
-    const size_t keys = x->head_size > 128 ? 64 : 128, rows = problem->paged->page_positions;
+    const size_t keys = (size_t)attention_box_keys(x), rows = problem->paged->page_positions;
     const struct kn_tensor tensor = {.name = name,
                                      .address = problem->paged->pool.address + (CUdeviceptr)at,
                                      .type = x->type,
@@ -90,17 +52,23 @@ static tol_status make_pages(struct tol_context *context,
 
 tol_status attention_paged_maps_make(struct tol_context *context,
                                      const struct attention_paged_problem *problem,
-                                     struct attention_maps *maps) {
+                                     CUtensorMap maps[ATTENTION_MAPS]) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &problem->whole;
     const struct attention_paged_arguments *a = &problem->arguments;
-    TOL_TRY(make_rows(context, x, "paged attention's q", a->x.q, &a->x.q_strides, &maps->q));
+    const size_t rows = x->q_length;
+    const struct attention_tensor q = {"paged attention's q", a->x.q, &a->x.q_strides, x->heads,
+                                       rows};
+    const struct attention_tensor out = {"paged attention's out", a->x.out, &a->x.out_strides,
+                                         x->heads, rows};
     TOL_TRY(
-        make_rows(context, x, "paged attention's out", a->x.out, &a->x.out_strides, &maps->out));
-    TOL_TRY(
-        make_pages(context, problem, "paged attention's k", a->k_at, &a->x.k_strides, &maps->k));
-    status =
-        make_pages(context, problem, "paged attention's v", a->v_at, &a->x.v_strides, &maps->v);
+        attention_tensor_make(context, x, &q, ATTENTION_BOX_ROWS, false, &maps[ATTENTION_MAP_Q]));
+    TOL_TRY(attention_tensor_make(context, x, &out, ATTENTION_BOX_ROWS, false,
+                                  &maps[ATTENTION_MAP_OUT]));
+    TOL_TRY(make_pages(context, problem, "paged attention's k", a->k_at, &a->x.k_strides,
+                       &maps[ATTENTION_MAP_K]));
+    status = make_pages(context, problem, "paged attention's v", a->v_at, &a->x.v_strides,
+                        &maps[ATTENTION_MAP_V]);
 out:
     return status;
 }
