@@ -6,7 +6,7 @@
 //     d_s = P (d_p - delta), with delta = the product of a row of out and of d_out
 //     d_q = scale d_s k, d_k = scale d_s^T q
 // P is computed again from the scores and the logarithm of each row's sum, so no matrix of scores
-// is in memory. The heads of q that share keys are added up in d_k and d_v.
+// is written to memory. d_k and d_v add up the heads of q that share keys.
 #pragma once
 
 #include "../forward/attention.cuh"
@@ -24,12 +24,12 @@ __device__ inline rows_that_see rows_of_keys(const attention_arguments &x, int f
     return {(int)(begin > 0 ? begin : 0), (int)(end < x.q_length ? end : x.q_length)};
 }
 
-// Blocks own tiles of keys or of rows of q (OF_KEYS), and walk over tiles of the others. Keys behind
-// the last are told from others only where they move; what is behind the end of an owned tile is
-// not stored, and rows of q behind the last have no weight.
+// Blocks own tiles of keys or of rows of q (OF_KEYS), and stream tiles of the others. Only streamed
+// keys are compared with the number of keys: what is after the end of an owned tile is not stored,
+// and rows of q after the last have no weight.
 template <bool OF_KEYS>
 __device__ inline bool pair_is_seen(const attention_arguments &x, int row, int key) {
-    // In one comparison: a key behind the row's last gives a huge distance.
+    // One comparison: as an unsigned number, the distance of a key after the row's last is huge.
     const unsigned back = row + (x.kv_length - x.q_length) - key;
     return (OF_KEYS || key < x.kv_length) && (!x.causal || back < (unsigned)x.window);
 }

@@ -2,14 +2,15 @@
 //
 // The formulas are those of attention_backward.cuh.
 //
-// The idea: attention_figures reduces what is needed of each row of q to two floats. Then no warp
-// needs what another one adds up: that of a row of q walks over the keys that it sees, and that of
-// a key over the rows that see it, of all heads that share the key. Each score is computed twice,
-// and sums have one order, so there is no atomic and the bits are always the same.
+// The idea: attention_figures, the prologue, reduces what is needed of each row of q to two
+// floats. Then no warp needs a sum of another: the warp of a row of q iterates over the keys that
+// the row sees, and the warp of a key over the rows that see it, of all heads that share the key.
+// Each score is computed twice, and sums have one order: there are no atomics, and the bits are
+// always the same.
 // Owner: attention_figures: a warp owns the figures of a row of q. attention_backward_naive: warp i
-// owns key i of all heads of k, and the warps behind them own the rows of q; lane l owns elements
+// owns key i of all heads of k, and the warps after those own the rows of q; lane l owns elements
 // l, l + 32, ...
-// Bound by: reads of rows, which every warp repeats.
+// Bound by: reads of rows, which are repeated for every warp.
 // Requires: attention_figures: blockDim = (32, rows, 1), gridDim = (figures_pitch / rows, heads,
 // batch). attention_backward_naive: blockDim = (32, rows, 1), gridDim.x = keys and rows of all
 // heads / rows, rounded up. head_size at most 256; any alignment.

@@ -1,9 +1,9 @@
 // attention's backward pass, step 2: fp16 and bf16 on tensor cores.
 // Target: compute_80
 //
-// The idea: the pipeline of attention_backward_tensor.cuh. A block of four warps fixes 128 rows for
-// heads of 64 elements, and 64 for heads of 128, as the registers hold no more accumulators; tiles
-// of 32 rows move. Two blocks share a multiprocessor.
+// The idea: the pipeline of attention_backward_tensor.cuh. A block of four warps keeps 128 rows
+// for heads of 64 elements, and 64 for heads of 128, because the registers hold no more
+// accumulators; it streams tiles of 32 rows. Two blocks fit a multiprocessor.
 // Owner, bound and requirements: as attention_backward_tensor.cuh says, with four warps.
 #include "attention_backward_tensor.cuh"
 

@@ -1,10 +1,10 @@
 // attention's backward pass, step 3: Hopper's own instructions, for fp16 and bf16.
 // Target: compute_90a
 //
-// The idea: the pipeline of attention_backward_hopper.cuh. A block fixes 128 rows, and tiles of 64
-// rows move; three stages for heads of 128 elements, four for heads of 64.
-// Registers: 168 a thread at the launch; 24 are left to those that copy, and 240 are given to those
-// that multiply. Shared memory: 100 or 164 KiB for heads of 64 or 128 elements.
+// The idea: the pipeline of attention_backward_hopper.cuh. A block keeps 128 rows and streams tiles
+// of 64 rows; three stages for heads of 128 elements, four for heads of 64.
+// Registers: 168 per thread at the launch; the producer keeps 24, and consumers get 240. Shared
+// memory: 100 or 164 KiB for heads of 64 or 128 elements.
 // Owner, bound and requirements: as attention_backward_hopper.cuh says.
 #include "attention_backward_hopper.cuh"
 

@@ -1,11 +1,11 @@
 // attention's backward pass, step 4: five products, whose sums have one order, for fp16 and bf16.
 // Target: compute_90a
 //
-// The idea: the pipeline of attention_backward_ordered.cuh. A block fixes 128 keys, and tiles of 64
-// rows of q move; three stages for heads of 128 elements, four for heads of 64. A kernel in
-// front makes figures and turns, and one behind d_q of the sums.
-// Registers: 168 a thread at the launch; 24 are left to those that copy, and 240 are given to those
-// that multiply. Shared memory: 148 or 227 KiB for heads of 64 or 128 elements.
+// The idea: the pipeline of attention_backward_ordered.cuh. A block keeps 128 keys and streams
+// tiles of 64 rows of q; three stages for heads of 128 elements, four for heads of 64. The
+// prologue computes figures and clears turns; the epilogue computes d_q from the sums.
+// Registers: 168 per thread at the launch; the producer keeps 24, and consumers get 240. Shared
+// memory: 148 or 227 KiB for heads of 64 or 128 elements.
 // Owner, bound and requirements: as attention_backward_ordered.cuh says.
 #include "attention_backward_ordered_ends.cuh"
 

@@ -1,8 +1,8 @@
-// attention's backward pass with one defect a kernel, for sabotage: tests must notice each.
+// attention's backward pass with one defect in each kernel, for sabotage: tests must find each.
 // Target: compute_80
 //
-// The idea: attention_backward_2_tensor for fp16 and heads of 64 elements, with one mistake. No
-// table offers these kernels; tests force them by name.
+// The idea: attention_backward_2_tensor for fp16 and heads of 64 elements, with one mistake. They
+// are in no table from which calls choose; tests force them by name.
 // Owner and requirements: as attention_backward_tensor.cuh says.
 #include "attention_backward_tensor.cuh"
 

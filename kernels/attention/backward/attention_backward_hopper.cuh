@@ -1,12 +1,12 @@
-// What step 3 of attention's backward pass is made of: a pipeline for compute capability 9.0
-// (compute_90a).
+// The pipeline of step 3 of attention's backward pass, for compute capability 9.0 (compute_90a).
 //
-// The idea: that of attention_backward_tensor.cuh, with Hopper's instructions. A block fixes tiles of
-// two matrices, A and B, and walks over tiles of two others, C and E: scores = A C^T and d_p = B E^T,
-// then sums += d_s C, and for keys also sums_e += P E. One thread of the first warpgroup copies tiles
-// of C and E, with the figures of their rows, into a ring of stages; two warpgroups own 64 rows of A
-// each and multiply in shared memory (wgmma). Weights and gradients of scores go from registers.
-// While one warpgroup has its exponentials, the other one multiplies. Rows leave as boxes.
+// The idea: that of attention_backward_tensor.cuh, with warp-specialised producer and consumers. A
+// block keeps tiles of two matrices, A and B, and streams tiles of two others, C and E: scores = A
+// C^T and d_p = B E^T, then sums += d_s C, and for keys also sums_e += P E. One thread of the
+// first warpgroup copies tiles of C and E by TMA, with the figures of their rows, into a ring of
+// stages. Two warpgroups own 64 rows of A each and multiply from shared memory (wgmma); weights
+// and gradients of scores are operands in registers. While one warpgroup computes exponentials,
+// the other multiplies. Rows are stored as TMA boxes.
 // Owner: as attention_backward_tensor.cuh says; each warp of a consumer owns 16 rows.
 // Bound by: wgmma.
 // Requires: blockDim = (THREADS of the shape, 1, 1), gridDim = (tiles of keys and of rows of q, of
@@ -78,7 +78,7 @@ __device__ inline void gradient_produce(const attention_backward_arguments &g,
     barrier_expect(&s->fixed_full, sizeof s->a + sizeof s->b);
 #pragma unroll
     for (int i = 0; i < CONSUMERS * SLABS; i++) {
-        // A box that would begin behind the last row is a copy of the first: nothing of it is
+        // A box that would begin after the last row is a copy of the first box: none of it is
         // stored.
         const int below = place.first + i / SLABS * BOX_ROWS;
         const int row = below < length ? below : place.first;
@@ -125,8 +125,8 @@ __device__ inline void put_sums(uint8_t (&to)[D / 64][BOX], const float *from, f
     }
 }
 
-// The 64 rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
-// 8, under index 0 and 1.
+// The 64 rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane /
+// 4 + 8, under index 0 and 1.
 template <typename T, int D, bool OF_KEYS, gradient_defect DEFECT> struct gradient_consumer {
     using shape = gradient_shape<D>;
     enum { SLABS = shape::SLABS, STAGES = shape::STAGES, MOVING = shape::MOVING };
@@ -207,8 +207,8 @@ template <typename T, int D, bool OF_KEYS, gradient_defect DEFECT> struct gradie
         }
     }
 
-    // Turns scores and products into weights and gradients of scores, rounded to the type. All are in
-    // their registers before the fence in front of the next product.
+    // Turns scores and products into weights and gradients of scores, rounded to the type. All
+    // their registers are written before the fence that precedes the next product.
     __device__ inline void weigh(int stage) {
 #pragma unroll
         for (int c = 0; c < MOVING / 8; c++) {
@@ -309,7 +309,7 @@ template <typename T, int D, gradient_defect DEFECT>
 __device__ inline void attention_backward_hopper(const attention_backward_arguments &g,
                                                  const gradient_maps &maps) {
     using shape = gradient_shape<D>;
-    static_assert(sizeof(gradient_shared<D>) + 1024 <= shape::ROOM, "it has room");
+    static_assert(sizeof(gradient_shared<D>) + 1024 <= shape::ROOM, "it fits");
     extern __shared__ uint8_t room[];
     gradient_shared<D> *s =
         reinterpret_cast<gradient_shared<D> *>(room + (1024 - shared_address(room) % 1024) % 1024);

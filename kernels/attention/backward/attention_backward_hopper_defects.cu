@@ -1,9 +1,9 @@
-// attention's backward pass by Hopper's instructions with one defect a kernel, for sabotage: tests
-// must notice each.
+// attention's backward pass by Hopper's instructions with one defect in each kernel, for sabotage:
+// tests must find each.
 // Target: compute_90a
 //
-// The idea: attention_backward_3_hopper for bf16 and heads of 64 elements, with one mistake. No
-// table offers these kernels; tests force them by name.
+// The idea: attention_backward_3_hopper for bf16 and heads of 64 elements, with one mistake. They
+// are in no table from which calls choose; tests force them by name.
 // Owner and requirements: as attention_backward_hopper.cuh says.
 #include "attention_backward_hopper.cuh"
 

@@ -1,27 +1,29 @@
-// What step 4 of attention's backward pass is made of: five products where step 3 has seven, for
-// compute capability 9.0 (compute_90a), and still the same bits each time.
+// The pipeline of step 4 of attention's backward pass, for compute capability 9.0 (compute_90a):
+// five products where step 3 has seven, and deterministic all the same.
 //
-// The idea: a block fixes 128 keys and walks over tiles of 64 rows of q, of all heads that share
-// the keys. Scores and their gradients are computed once: of them d_v and d_k stay in registers,
-// as in attention_backward_hopper.cuh, and the gradients d_s of both consumers go to shared memory
-// too, [key][row of q], from where each consumer multiplies them, turned around, by its half of the
-// columns of the keys. That is the block's part of d_q. One thread adds the parts in device memory,
-// in floats, by bulk copies that add. Blocks add to a tile in the order of their keys: a word of
-// each tile, its turn, says whose turn it is. So sums have one order.
-// A block takes its place by a ticket and waits for blocks with lower tickets alone, which have
-// begun: whatever else is resident, the lowest that has not ended waits for nobody. All walk from
-// the last rows to the first, the heads of a tile one after the other: then, with a causal mask or
-// without, a block comes to a tile at the earliest when the one in front of it does, and in the
-// steady state each is one step behind that and does not wait. Tickets go to a few heads at a time,
-// tile by tile, so that what the blocks at work read and add up stays in the L2 cache.
-// The asynchronous products overlap: weights are computed beside d_p, gradients of scores and their
-// way to shared memory beside d_v, and the part's way beside d_k.
-// Owner: a warpgroup of two owns 64 keys, and half of the columns of the block's part of d_q; each
-// of its warps 16 keys, and 16 rows of the part.
+// The idea: a block keeps 128 keys and streams tiles of 64 rows of q, of all heads that share the
+// keys. Scores and their gradients are computed once. The accumulators of d_v and d_k stay in
+// registers, as in attention_backward_hopper.cuh. The gradients of scores, d_s, of both consumers
+// are also written to shared memory, [key][row of q], from where each consumer multiplies their
+// transpose by its half of the columns of the keys: the block's part of d_q. One thread adds the
+// parts in device memory, in floats, by bulk copies that reduce (cp.reduce.async.bulk). Blocks add
+// to a tile in the order of their keys: a word per tile, its turn, says which block is next. So
+// sums have one order.
+// A block takes a ticket, which is its place, and waits only for blocks with lower tickets, which
+// have begun: whatever else is resident, the block with the lowest ticket that has not ended waits
+// for none. All blocks iterate from the last rows to the first, and over the heads of a tile in
+// turn. So a block does not reach a tile before its predecessor does, with a causal mask or
+// without; in the steady state it follows one step later and does not wait. Tickets cover a few
+// heads at a time, tile by tile, so that what the running blocks read and add up stays in the L2
+// cache.
+// The asynchronous products overlap: weights are computed during d_p, gradients of scores are
+// computed and stored during d_v, and the part is stored during d_k.
+// Owner: each of the two consumers owns 64 keys, and half of the columns of the block's part of
+// d_q; each of its warps 16 keys, and 16 rows of the part.
 // Bound by: wgmma, and its reads of shared memory.
 // Requires: blockDim = (THREADS of the shape, 1, 1), gridDim = (tiles of keys of all heads, 1, 1),
 // its ROOM bytes of dynamic shared memory; the maps that attention_backward_maps.c makes; the
-// kernels of attention_backward_ordered_ends.cuh in front and behind.
+// prologue and the epilogue of attention_backward_ordered_ends.cuh.
 // Source: Dao et al., FlashAttention-2 (arXiv 2307.08691), algorithm 2, whose atomic sums are
 // ordered here; PTX ISA 8.0, cp.reduce.async.bulk.
 #pragma once
@@ -52,7 +54,7 @@ constexpr int ORDERED_HEADS = 8;
 HOPPER_PRODUCT_32(__half, "f16")
 HOPPER_PRODUCT_32(__nv_bfloat16, "bf16")
 
-// Four matrices of 8 x 8 elements from fragments; a lane gives the address of a row.
+// Stores four matrices of 8 x 8 elements from fragments; each lane gives the address of a row.
 __device__ inline void store_matrices(void *row, const uint32_t *fragments) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                      shared_address(row)),
@@ -116,7 +118,8 @@ template <int D> struct ordered_shape {
     static constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
     static constexpr int FIGURES = ROWS * 8;  // bytes of a tile
     static constexpr int PART = ROWS * D * 4; // bytes
-    // Figures and barriers, and what is left of 1024 bytes in front, take no more than 1024 a stage.
+    // Figures, barriers and the padding to 1024 bytes before them take at most 1024 bytes per
+    // stage.
     static constexpr int ROOM =
         SLABS * BOX * (2 * CONSUMERS + 2 * STAGES) + 2 * KEYS * BOX_ROW + PART + STAGES * 1024;
     static_assert(ROWS == ATTENTION_TURN_ROWS, "a tile has one turn");
@@ -184,8 +187,8 @@ __device__ inline void ordered_produce(const attention_backward_arguments &g, or
     barrier_expect(&s->fixed_full, sizeof s->k + sizeof s->v);
 #pragma unroll
     for (int i = 0; i < shape::CONSUMERS * SLABS; i++) {
-        // A box that would begin behind the last key is a copy of the first: its keys are masked,
-        // and nothing of it is stored.
+        // A box that would begin after the last key is a copy of the first box: its keys are
+        // masked, and none of it is stored.
         const int below = place.first + i / SLABS * BOX_ROWS;
         const int key = below < g.x.kv_length ? below : place.first;
         load_box(maps.k, s->k[i / SLABS][i % SLABS], &s->fixed_full, i % SLABS * 64, key,
@@ -316,7 +319,7 @@ template <typename T, int D, order_defect DEFECT> struct ordered_consumer {
         wgmma_commit();
     }
 
-    // Keys behind the last have no weight, since d_q sums over them.
+    // Keys after the last have no weight, since d_q sums over keys.
     __device__ inline void mask(int at) {
         if (pairs_are_seen<false>(g.x, at, ROWS, first, 16)) return;
 #pragma unroll
@@ -448,7 +451,7 @@ template <typename T, int D, order_defect DEFECT>
 __device__ inline void attention_backward_ordered(const attention_backward_arguments &g,
                                                   const gradient_maps &maps) {
     using shape = ordered_shape<D>;
-    static_assert(sizeof(ordered_shared<D>) + 1024 <= shape::ROOM, "it has room");
+    static_assert(sizeof(ordered_shared<D>) + 1024 <= shape::ROOM, "it fits");
     extern __shared__ uint8_t room[];
     ordered_shared<D> *s =
         reinterpret_cast<ordered_shared<D> *>(room + (1024 - shared_address(room) % 1024) % 1024);

@@ -1,11 +1,12 @@
-// What stands in front of step 4 of attention's backward pass, and what stands behind it.
+// The prologue and the epilogue of step 4 of attention's backward pass.
 //
-// The idea: the kernel in front makes the figures of rows, as step 1's does, with loads of 16 bytes,
-// and sets the turns and the ticket to zero; the one behind turns the sums of d_q, which are pieces
-// of fragments, into rows of the type.
+// The idea: the prologue, ordered_begin, computes the figures of rows, as that of step 1 does, with
+// loads of 16 bytes, and sets the turns and the ticket to zero. The epilogue, ordered_finish, turns
+// the sums of d_q, which are pieces of fragments, into rows of the type.
 // Owner: ordered_begin: D / 8 threads own a row. ordered_finish: a warp owns 16 rows, 32 columns.
 // Bound by: what they read and write.
-// Requires: gridDim = (figures_pitch / 64, heads, batch), blockDim = (ORDERED_THREADS or 4 D, 1, 1).
+// Requires: gridDim = (figures_pitch / 64, heads, batch), blockDim = (ORDERED_THREADS or 4 D, 1,
+// 1).
 #pragma once
 
 #include "attention_backward_ordered.cuh"
@@ -14,8 +15,8 @@
 constexpr int ORDERED_THREADS = 256;
 
 #if __CUDA_ARCH__ >= 900
-// The figures of a tile of rows, and its turn; the first block also makes the tickets zero. D / 8
-// threads a row.
+// The figures of a tile of rows, and its turn; the first block also sets the ticket to zero. D / 8
+// threads per row.
 template <typename T, int D>
 __device__ inline void ordered_begin(const attention_backward_arguments &g) {
     enum { LANES = D / 8, STEP = ORDERED_THREADS / LANES, TURNS = ATTENTION_TURN_ROWS / STEP };

@@ -2,14 +2,14 @@
 // planted defects.
 //
 // The idea: the formulas of attention_backward.cuh have the same form for keys as for rows of q. A
-// block fixes tiles of two matrices, A and B, in shared memory, and walks over tiles of two others,
-// C and E: scores = A C^T and d_p = B E^T, then sums += d_s C, and for keys also sums_e += P E.
+// block keeps tiles of two matrices, A and B, in shared memory, and streams tiles of two others, C
+// and E: scores = A C^T and d_p = B E^T, then sums += d_s C, and for keys also sums_e += P E.
 //     a block of keys      A = k, B = v, C = q, E = d_out: d_k and d_v; the scores are transposed
 //     a block of q's rows  A = q, B = d_out, C = k, E = v: d_q
-// So seven products are made of the five that the formulas have, but no block adds to what another
-// one owns: no atomic, and one order of sums. As in attention_tensor.cuh cp.async fills one of two
-// stages while the other is multiplied, and the accumulators of a product are, regrouped and
-// rounded to the type, the operand of the next.
+// That takes seven products where the formulas have five, but no block adds to what another owns:
+// no atomics, and one order of sums. As in attention_tensor.cuh, cp.async fills one of two stages
+// while the other is multiplied, and the accumulators of a product are, regrouped and rounded to
+// the type, the operand of the next.
 // Owner: the first batch x kv_heads x k_tiles blocks own tiles of keys, the first ones, which more
 // rows see, first; the others own tiles of the rows of q, the last ones first. A warp owns 16 BANDS
 // rows of A.
@@ -125,7 +125,7 @@ __device__ inline void store_sums(const gradient_tile<BANDS, D> &sums, float sca
 }
 
 // Takes the weight from pairs that do not see each other: `fixed` is the warp's first row of A, and
-// `moving` the first of C. Most tiles have none. Rows of q behind the last one have no weight.
+// `moving` the first of C. Most tiles have none. Rows of q after the last one have no weight.
 template <bool OF_KEYS, int BANDS, int MOVING>
 __device__ inline void mask_pairs(gradient_tile<BANDS, MOVING> &scores,
                                   const attention_arguments &x, int fixed, int moving) {

@@ -1,8 +1,8 @@
 // attention over numbers of 8 bits, step 1: a warp for each row of q.
 //
-// The idea: attention_1_naive, with elements that become floats as they are read.
-// Owner: block (t, h, b) owns blockDim.y rows of one head of batch b, a warp each.
-// Bound by: reads of k and v, which every row of q repeats.
+// The idea: attention_1_naive, which converts elements to floats as it reads them.
+// Owner: block (t, h, b) owns blockDim.y rows of one head of batch b, one per warp.
+// Bound by: reads of k and v, which are repeated for every row of q.
 // Requires: blockDim = (32, rows, 1), gridDim = (rows of q / rows, rounded up; heads; batches);
 // head_size at most 256; any alignment.
 #include "../forward/attention_naive.cuh"

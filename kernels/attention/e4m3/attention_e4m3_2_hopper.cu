@@ -1,8 +1,8 @@
 // attention over numbers of 8 bits, step 2: Hopper's own instructions.
 // Target: compute_90a
 //
-// The idea: the pipeline of attention_hopper.cuh, with scores of 8 bits a factor and values that
-// become fp16, as attention_e4m3_hopper.cuh says.
+// The idea: the pipeline of attention_hopper.cuh; q and k are multiplied as e4m3, and values are
+// converted to fp16, as attention_e4m3_hopper.cuh says.
 // Registers: as attention_7_hopper says; ptxas 13.0 spills none.
 // Owner, bound and requirements: as attention_e4m3_hopper.cuh says.
 #include "attention_e4m3_hopper.cuh"

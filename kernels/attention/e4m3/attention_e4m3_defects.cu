@@ -1,9 +1,10 @@
-// attention over numbers of 8 bits with one defect a kernel, for sabotage: tests must notice each.
+// attention over numbers of 8 bits with one defect in each kernel, for sabotage: tests must find
+// each.
 // Target: compute_90a
 //
 // The idea: attention_e4m3_2_hopper with results in fp16 and heads of 64 elements, with one
-// mistake. The defects of the ring show where there are three tiles of keys. No table offers these
-// kernels; tests force them by name.
+// mistake. The defects of the ring show with three tiles of keys or more. They are in no table from
+// which calls choose; tests force them by name.
 // Owner and requirements: as attention_e4m3_hopper.cuh says.
 #include "attention_e4m3_hopper.cuh"
 

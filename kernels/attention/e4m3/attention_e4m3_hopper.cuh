@@ -1,10 +1,10 @@
 // attention over numbers of 8 bits by the pipeline of attention_hopper.cuh.
 //
-// The idea: q k^T multiplies e4m3 as it comes, with half of the instructions. Products with v stay
-// those of fp16, which has all numbers of e4m3: factors of 8 bits would have to be K-major, so v
-// would be turned around in shared memory, and weights rounded to 4 digits. The warpgroup that
-// copies makes halves of each tile of values, while the others multiply; keys and values are copied
-// a tile ahead of that.
+// The idea: q k^T multiplies e4m3 directly, with half of the instructions. The product with v is
+// in fp16, which represents all numbers of e4m3: operands of 8 bits would have to be K-major, so v
+// would have to be transposed in shared memory, and weights would be rounded to 4 digits. The
+// producer warpgroup converts each tile of values to fp16 while consumers multiply; it copies keys
+// and values one tile ahead of that.
 // Owner: as attention_hopper.cuh says.
 // Bound by: wgmma, and the exponentials.
 // Requires: as attention_hopper.cuh says, and E4M3_ROOM bytes of dynamic shared memory.
@@ -54,12 +54,12 @@ __device__ inline uint32_t halves_of(uint32_t two) {
     return halves;
 }
 
-// One defect a kernel, for attention_e4m3_defects.cu.
+// Planted defects, one per kernel, of attention_e4m3_defects.cu.
 enum e4m3_defect {
     E4M3_RIGHT,
     E4M3_NEIGHBOURS_SCALE, // values have the scale of the next head
-    E4M3_EARLY_BYTES,      // a stage of bytes is given back before halves are made of them
-    E4M3_OLD_HALVES        // from where the ring goes round, halves of the phase before
+    E4M3_EARLY_BYTES,      // a stage of bytes is released before they are converted
+    E4M3_OLD_HALVES        // when a stage is reused, the halves of the phase before
 };
 
 template <e4m3_defect DEFECT = E4M3_RIGHT> struct e4m3_boxes {
@@ -126,7 +126,7 @@ template <e4m3_defect DEFECT = E4M3_RIGHT> struct e4m3_boxes {
         }
     }
 
-    template <int D, attention_behind BEHIND>
+    template <int D, attention_after AFTER>
     __device__ inline void produce(const attention_arguments &x, attention_hopper_shared<D> *base,
                                    const tensor_map *q, const tensor_map *k, const tensor_map *v,
                                    const attention_place &place) const {
@@ -162,7 +162,7 @@ template <typename OUT, int D, e4m3_defect DEFECT = E4M3_RIGHT>
 __device__ inline void attention_e4m3_hopper(const attention_e4m3_arguments &p, const tensor_map *q,
                                              const tensor_map *k, const tensor_map *v,
                                              const tensor_map *out) {
-    static_assert(sizeof(e4m3_shared<D>) + 1024 <= E4M3_ROOM<D>, "it has room");
+    static_assert(sizeof(e4m3_shared<D>) + 1024 <= E4M3_ROOM<D>, "it fits");
     const attention_arguments x = scaled_for(p, blockIdx.z, blockIdx.y);
     const bool is_next = DEFECT == E4M3_NEIGHBOURS_SCALE;
     const int scaled = is_next ? (blockIdx.y + x.group) % x.heads : blockIdx.y; // as this head

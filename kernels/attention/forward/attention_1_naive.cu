@@ -1,14 +1,14 @@
 // attention, step 1: a warp for each row of q.
 //
 // out[b][h][i][d] = sum_j p[j] v[b][h / group][j][d], where p = softmax over j of s[j] and
-// s[j] = scale * sum_d q[b][h][i][d] k[b][h / group][j][d]. With causal j ends at i + kv - q,
-// and with a window it begins so many keys before its end.
+// s[j] = scale * sum_d q[b][h][i][d] k[b][h / group][j][d]. With a causal mask, j ends at
+// i + kv - q; with a window, it begins that number of keys before its end.
 //
 // The idea: the online softmax. One pass over the keys keeps the largest score so far, the sum of
-// weights and the weighted sum of values, and scales both sums when the maximum grows. The matrix
-// of scores is never in memory.
+// weights and the weighted sum of values. When the maximum grows, both sums are scaled down. The
+// matrix of scores is never written to memory.
 // Owner: a warp owns row i of out; lane l owns its elements l, l + 32, ... and the same of q.
-// Bound by: reads of k and v, which every row of q repeats.
+// Bound by: reads of k and v, which are repeated for every row of q.
 // Requires: blockDim = (32, rows, 1), gridDim.x = rows of q of all heads / rows, rounded up;
 // head_size at most 256; any alignment.
 #include "attention_naive.cuh"

@@ -1,9 +1,10 @@
 // attention, step 2: fp32 in tiles of shared memory.
 // Target: compute_80
 //
-// The idea: a block keeps QUERIES rows of q in shared memory and walks over tiles of KEYS keys, so
-// each key and value is read from device memory once for all of these rows. The products of a tile
-// are two small matrix products in registers; the online softmax of step 1 runs once a tile.
+// The idea: a block keeps QUERIES rows of q in shared memory and iterates over tiles of KEYS keys,
+// so each key and value is read from device memory once for all of these rows. The products of a
+// tile are two small matrix products in registers; the online softmax of step 1 runs once per
+// tile.
 // Owner: the threads form a square of 16 x 16. Thread (x, y) owns rows y, y + 16, ... of the tile;
 // of the scores columns x, x + 16, ...; of out elements 4 x to 4 x + 3, 4 x + 64, ... The 16
 // threads of a row are half of a warp.

@@ -2,8 +2,8 @@
 // Target: compute_80
 //
 // The idea: the pipeline of attention_tensor.cuh. A tile is 128 rows of q and 64 keys; 128 keys for
-// heads of 64 elements; 64 rows and 32 keys for heads of 256, as the registers hold no more
-// accumulators. Two blocks share a multiprocessor, and a block uses less than the 99 KiB of shared
+// heads of 64 elements; 64 rows and 32 keys for heads of 256, because the registers hold no more
+// accumulators. Two blocks fit a multiprocessor, and a block needs less than the 99 KiB of shared
 // memory of compute capability 8.6 and 8.9.
 // Owner, bound and requirements: as attention_tensor.cuh says, with four warps.
 #include "attention_tensor.cuh"

@@ -1,8 +1,8 @@
 // attention, step 4: one row of q, or a few, over many keys.
 //
-// The idea: with so few rows nothing reuses k and v, so the kernel only has to read them at full
-// width: see attention_decode.cuh. Where the caller gives a workspace, gridDim.x blocks split the
-// keys, and attention_5_combine merges their parts.
+// The idea: split-KV decoding. With few rows of q nothing reuses k and v, so the kernel only has to
+// read them at full width: see attention_decode.cuh. If the caller gives a workspace, gridDim.x
+// blocks split the keys, and attention_5_combine merges their parts.
 // Owner, bound and requirements: as attention_decode.cuh says.
 #include "attention_decode.cuh"
 

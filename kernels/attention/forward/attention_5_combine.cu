@@ -1,10 +1,10 @@
 // attention, step 5: merges the parts of blocks that split the keys.
 //
-// The idea: attention_4_decode and attention_6_grouped write rows that are right for their share,
-// with the binary logarithm of the sum of weights after each row. All threads of a block read
-// shares of its row at once: see attention_combine.cuh.
+// The idea: attention_4_decode and attention_6_grouped write each row of out over their part of
+// the keys, followed by the binary logarithm of its sum of weights. All threads of a block read
+// parts of its row at once: see attention_combine.cuh.
 // Owner: block (h, r) owns one row of out.
-// Bound by: the latency of reads, once for each 8 shares of a group.
+// Bound by: the latency of reads, once per 8 parts of a group.
 // Requires: blockDim = (KN_ATTENTION_COMBINE_THREADS, 1, 1), head_size at most that, gridDim =
 // (heads, batch * q_length, 1).
 #include "attention_combine.cuh"

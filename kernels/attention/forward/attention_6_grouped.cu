@@ -1,12 +1,12 @@
-// attention, step 6: a few rows of q whose heads share keys, as in decoding with grouped queries.
+// attention, step 6: a few rows of q whose heads share keys, as in decoding with GQA.
 // Target: compute_80
 //
 // The idea: attention_4_decode reads the keys once for each head of q; this kernel reads them once
-// for all heads that share them. The rows of these heads are the 16 rows of one mma. Each warp
-// has a ring of its own for its tiles of 16 keys, so warps need no barrier between tiles and each
-// keeps 8 KiB of copies in flight (with heads of 128 elements).
-// Owner: block (s, h, b) owns share s of the keys of head h of k and v; its warps take the tiles
-// of the share in turn. The parts of the warps are merged in shared memory, those of the blocks by
+// for all heads that share them. The rows of these heads are the 16 rows of one mma. Each warp has
+// its own ring of tiles of 16 keys, so warps need no barrier between tiles and each keeps 8 KiB of
+// copies in flight (with heads of 128 elements).
+// Owner: block (s, h, b) owns part s of the keys of head h of k and v; its warps take the tiles of
+// the part in turn. The results of the warps are merged in shared memory, those of the blocks by
 // attention_5_combine.
 // Bound by: reads of k and v.
 // Requires: blockDim = (32 GROUPED_WARPS, 1, 1), gridDim = (splits, heads of k and v, batch),

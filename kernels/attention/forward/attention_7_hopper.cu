@@ -3,9 +3,9 @@
 //
 // The idea: the pipeline of attention_hopper.cuh. A tile is 128 rows of q and 128 keys; for heads
 // of up to 64 elements, 192 rows; of more than 128, 64 keys.
-// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 24 are left to those that
-// copy, and 240 are given to those that multiply. With three warpgroups of rows it is 128, 32 and
-// 160. Shared memory: 90, 162 or 194 KiB for heads of 64, 128 or 256 elements.
+// Registers: ptxas 13.0 gives 168 per thread at the launch and spills none; the producer keeps 24,
+// and consumers get 240. With three consumers it is 128, 32 and 160. Shared memory: 90, 162 or
+// 194 KiB for heads of 64, 128 or 256 elements.
 // Owner, bound and requirements: as attention_hopper.cuh says.
 #include "attention_hopper.cuh"
 

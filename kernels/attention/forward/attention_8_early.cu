@@ -1,7 +1,9 @@
-// attention, step 8: step 5, whose blocks are there when those that split the keys end.
+// attention, step 8: step 5 by programmatic dependent launch (PDL).
 // Target: compute_90
 //
-// Idea, owner, bound and requirements: as step 5. It may be launched programmatically.
+// The idea: its blocks are resident when the kernel before it ends, and wait for its writes by
+// griddepcontrol.wait.
+// Owner, bound and requirements: as step 5.
 #include "../../bulk.cuh"
 #include "attention_combine.cuh"
 

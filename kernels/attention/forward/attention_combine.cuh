@@ -1,24 +1,24 @@
 // Merging the parts of blocks that split the keys, as attention_5_combine and attention_8_early do.
 //
-// out[b][h][i][d] = sum_s w[s] part[s][d] / sum_s w[s], where part[s] is row i of out over share s
-// alone, and w[s] = 2^part[s][head_size] is the sum of weights of that share.
+// out[b][h][i][d] = sum_s w[s] part[s][d] / sum_s w[s], where part[s] is row i of out over part s
+// of the keys alone, and w[s] = 2^part[s][head_size] is the sum of weights of that part.
 //
-// A block owns a row of out. Its threads are groups of one thread an element; group g has the
-// shares g, g + groups, ..., several at a time, and their logarithms come with them, so that a row
-// of 50 shares waits for memory twice. A group keeps the largest logarithm so far, as in an online
-// softmax. The groups' sums meet in shared memory, in their order.
+// A block owns a row of out. Its threads form groups with one thread per element. Group g reads
+// the parts g, g + groups, ..., several at a time with their logarithms, so a row of 50 parts
+// waits for memory twice. A group keeps the largest logarithm so far, as in an online softmax. The
+// sums of the groups are added in shared memory, in the order of the groups.
 #pragma once
 
 #include "attention.cuh"
 #include "attention_combine.h"
 
-enum { COMBINE_AT_ONCE = 8 }; // shares of a group
+enum { COMBINE_AT_ONCE = 8 }; // parts of a group
 
 // A group's sum for an element: of weights over 2^base, and of values times them.
 struct combine_sum {
     float base, weights, value;
 
-    // With shares of these logarithms, of which -INFINITE stands for none.
+    // Adds parts with these logarithms; -INFINITE: there is no part.
     __device__ inline void add(const float (&logs)[COMBINE_AT_ONCE],
                                const float (&values)[COMBINE_AT_ONCE]) {
         float largest = base;

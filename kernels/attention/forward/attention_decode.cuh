@@ -1,12 +1,12 @@
 // Attention of one row of q, or a few: the steps of attention_4_decode.
 //
-// The idea: nothing reuses keys and values, so they are spread over as many threads as possible. In
-// a warp, LANES lanes share a key and load 16 bytes each at a time, so a load is as wide as it can
-// be, and each group of lanes has ABREAST keys and values in flight. Each group runs an online
-// softmax of its own. The parts of the groups are merged in the warp, those of the warps in the
-// block, and those of blocks that split the keys by attention_5_combine.
-// Owner: block (s, h, r) owns share s of the keys, for head h and row r of q; its warps take the
-// keys of the share in turn.
+// The idea: nothing reuses keys and values, so they are spread over all threads. In a warp, LANES
+// lanes share a key and load 16 bytes each, the widest load there is, and each group of lanes has
+// ABREAST keys and values in flight. Each group runs its own online softmax. The parts of the
+// groups are merged in the warp, those of the warps in the block, and those of blocks that split
+// the keys by attention_5_combine.
+// Owner: block (s, h, r) owns part s of the keys, for head h and row r of q; its warps take the
+// keys of the part in turn.
 // Bound by: reads of k and v.
 // Requires: blockDim = (32 DECODE_WARPS, 1, 1), gridDim = (splits, heads, batch * q_length); the
 // head size is D; each row of q, k, v and out begins at a multiple of 16 bytes.
@@ -34,13 +34,13 @@ template <> __device__ inline float piece_element<__nv_bfloat16>(uint4 bytes, in
     return __uint_as_float((uint32_t)piece_half(bytes, i) << 16);
 }
 
-// How many lanes share a key of so many pieces.
+// The lanes that share a key of `pieces` pieces.
 __host__ __device__ constexpr int lanes_of(int pieces) {
     return pieces > 16 ? 32 : pieces > 8 ? 16 : 8;
 }
 
-// How a row of D elements is spread: N elements a piece, ALL pieces a row, LANES lanes a row,
-// PIECES pieces a lane, GROUPS rows a warp at a time, STEP rows a block at a time.
+// How a row of D elements is spread: N elements per piece, ALL pieces and LANES lanes per row,
+// PIECES pieces per lane; GROUPS rows per warp and STEP rows per block at a time.
 template <typename T, int D> struct decode_spread {
     static constexpr int N = PIECE<T>, ALL = D / N, LANES = lanes_of(ALL);
     static constexpr int PIECES = ceil_div(ALL, LANES);

@@ -1,8 +1,8 @@
-// attention with one defect a kernel, for sabotage: claims about attention must notice each.
+// attention with one defect in each kernel, for sabotage: claims about attention must find each.
 // Target: compute_80
 //
-// The idea: attention_3_tensor for fp16 and heads of 64 elements, with one mistake. No table offers
-// these kernels; saboteurs force them by name.
+// The idea: attention_3_tensor for fp16 and heads of 64 elements, with one mistake. They are in no
+// table from which calls choose; saboteurs force them by name.
 // Owner and requirements: as attention_tensor.cuh says.
 #include "attention_tensor.cuh"
 

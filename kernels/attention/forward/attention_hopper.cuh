@@ -1,11 +1,12 @@
 // What step 7 of attention is made of: a pipeline for compute capability 9.0 (compute_90a).
 //
-// The idea: one thread of the first warpgroup copies tiles of keys and values by tensor maps into
-// two stages each; two or three warpgroups own 64 rows of q each and multiply in shared memory
-// (wgmma). The scores of a tile are multiplied before the values of the tile in front of it, so that
-// the softmax of the one runs while the tensor cores add the other; weights go from registers. The
-// warpgroups take turns in issuing products: while one multiplies, the others have their softmax.
-// Rows leave as boxes. Heads of fewer than D elements are loaded with zeros behind them.
+// The idea: warp-specialised producer and consumers. One thread of the first warpgroup, the
+// producer, copies tiles of keys and values by TMA into two stages each. Two or three warpgroups,
+// the consumers, own 64 rows of q each and multiply from shared memory (wgmma); weights are
+// operands in registers. The scores of a tile are issued before the product with the values of the
+// previous tile, so the softmax of one tile runs while the tensor cores add the other. Consumers
+// take turns in issuing products: while one multiplies, the others compute their softmax. Rows of
+// out are stored as TMA boxes. If a head has fewer than D elements, TMA fills the rest with zeros.
 // The base of a row follows its maximum as attention_tensor.cuh says.
 // Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
 // first; each warp of a consumer owns 16 rows.
@@ -26,10 +27,10 @@ enum {
 };
 constexpr float HOPPER_GROWTH_MAX = 8;
 
-// What lies behind the last row and the last key in the maps: nothing, so boxes are loaded with
-// zeros there and stored without; or the next sequence (attention_packed_hopper.cuh). Then planted
-// defects of that, and of the pipeline beside it.
-enum attention_behind {
+// What follows the last row and the last key in the tensor maps. NOTHING: boxes are loaded with
+// zeros there, and stores skip it. NEXT_SEQUENCE: see attention_packed_hopper.cuh. The others are
+// planted defects of that, and of the pipeline.
+enum attention_after {
     NOTHING,
     NEXT_SEQUENCE,
     NEXT_KEY_SEEN,
@@ -77,7 +78,7 @@ __device__ inline int attention_tiles(const attention_arguments &x, int past, in
     return ceil_div(seen, attention_shape<D>::KEYS);
 }
 
-// The first tile that this row or one behind it sees.
+// The first tile that this row or a later one sees.
 template <int D>
 __device__ inline int attention_first_tile(const attention_arguments &x, int past, int row) {
     return x.causal ? max(0, row + 1 + past - x.window) / attention_shape<D>::KEYS : 0;
@@ -95,19 +96,19 @@ __device__ inline attention_place attention_place_of(const attention_arguments &
 }
 
 // Sequences are no batches of the maps.
-template <attention_behind BEHIND> __device__ inline int map_batch(const attention_place &place) {
-    return BEHIND == NOTHING ? place.batch : 0;
+template <attention_after AFTER> __device__ inline int map_batch(const attention_place &place) {
+    return AFTER == NOTHING ? place.batch : 0;
 }
 
 // Whether tile i of the block's keys ends with keys of the next sequence.
-template <int D, attention_behind BEHIND>
+template <int D, attention_after AFTER>
 __device__ inline bool attention_is_cut(const attention_arguments &x, const attention_place &place,
                                         int i) {
-    return BEHIND != NOTHING && BEHIND != NEXT_VALUES_KEPT &&
+    return AFTER != NOTHING && AFTER != NEXT_VALUES_KEPT &&
            (place.begin + i + 1) * attention_shape<D>::KEYS > x.kv_length;
 }
 
-template <int D, attention_behind BEHIND>
+template <int D, attention_after AFTER>
 __device__ inline void attention_load_rows(const attention_arguments &x,
                                            attention_hopper_shared<D> *s, const tensor_map *q,
                                            const attention_place &place) {
@@ -115,40 +116,40 @@ __device__ inline void attention_load_rows(const attention_arguments &x,
     barrier_expect(&s->q_full, sizeof s->q);
 #pragma unroll
     for (int i = 0; i < CONSUMERS * SLABS; i++) {
-        // A box that would begin behind the last row is a copy of the first: nothing of it is
+        // A box that would begin after the last row is a copy of the first box: none of it is
         // stored.
         const int below = place.first + i / SLABS * BOX_ROWS;
         load_box(q, s->q[i / SLABS][i % SLABS], &s->q_full, i % SLABS * 64,
                  place.map_row + (below < x.q_length ? below : place.first), place.head,
-                 map_batch<BEHIND>(place));
+                 map_batch<AFTER>(place));
     }
 }
 
-template <int D, attention_behind BEHIND>
+template <int D, attention_after AFTER>
 __device__ inline void
 attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
                   const tensor_map *k, const tensor_map *v, const attention_place &place) {
     using shape = attention_shape<D>;
     enum { SLABS = shape::SLABS, KEYS = shape::KEYS, SLAB = shape::SLAB };
     const int kv_head = place.head / x.group;
-    attention_load_rows<D, BEHIND>(x, s, q, place);
+    attention_load_rows<D, AFTER>(x, s, q, place);
 #pragma unroll 1
     for (int i = 0; i < place.tiles; i++) {
         const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1;
         const int key = place.map_key + (place.begin + i) * KEYS;
-        uint64_t *v_full = attention_is_cut<D, BEHIND>(x, place, i) ? &s->v_cut : &s->v_full[stage];
+        uint64_t *v_full = attention_is_cut<D, AFTER>(x, place, i) ? &s->v_cut : &s->v_full[stage];
         barrier_wait(&s->k_empty[stage], parity);
         barrier_expect(&s->k_full[stage], SLABS * SLAB);
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
             load_box(k, s->k[stage][j], &s->k_full[stage], j * 64, key, kv_head,
-                     map_batch<BEHIND>(place));
+                     map_batch<AFTER>(place));
         }
         barrier_wait(&s->v_empty[stage], parity);
         barrier_expect(v_full, SLABS * SLAB);
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
-            load_box(v, s->v[stage][j], v_full, j * 64, key, kv_head, map_batch<BEHIND>(place));
+            load_box(v, s->v[stage][j], v_full, j * 64, key, kv_head, map_batch<AFTER>(place));
         }
     }
 }
@@ -156,13 +157,13 @@ attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, c
 // Makes zeros of the values of the next sequence in the last tile, as the map does where nothing
 // follows: their weights are 0, and 0 times NaN or infinity is NaN. By the first warp, which
 // then gives the tile to the consumers.
-template <int D, attention_behind BEHIND>
+template <int D, attention_after AFTER>
 __device__ inline void attention_cut_values(const attention_arguments &x,
                                             attention_hopper_shared<D> *s,
                                             const attention_place &place) {
     using shape = attention_shape<D>;
     const int last = place.tiles - 1, stage = last % STAGES;
-    if (last < 0 || !attention_is_cut<D, BEHIND>(x, place, last)) return;
+    if (last < 0 || !attention_is_cut<D, AFTER>(x, place, last)) return;
     const int own = (x.kv_length - (place.begin + last) * shape::KEYS) * BOX_ROW; // bytes
     barrier_wait(&s->v_cut, 0);
 #pragma unroll
@@ -178,7 +179,7 @@ __device__ inline void attention_cut_values(const attention_arguments &x,
 
 // The rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
 // 8, under index 0 and 1.
-template <typename T, int D, attention_behind BEHIND, typename E, typename OUT>
+template <typename T, int D, attention_after AFTER, typename E, typename OUT>
 struct attention_consumer {
     using shape = attention_shape<D>;
     enum { SLABS = shape::SLABS, CONSUMERS = shape::CONSUMERS, KEYS = shape::KEYS };
@@ -226,11 +227,11 @@ struct attention_consumer {
     }
 
     __device__ inline int keys_end() const {
-        return BEHIND == NEXT_KEY_SEEN ? x.kv_length + 1 : x.kv_length;
+        return AFTER == NEXT_KEY_SEEN ? x.kv_length + 1 : x.kv_length;
     }
 
     // Turns the scores of the tile that begins with `key` into weights over the row's base, which
-    // follows the maximum, and adds them up. grown is what older sums are to be multiplied by.
+    // follows the maximum, and adds them up. grown: the factor of older sums.
     __device__ inline void weigh(int key) {
         const int row = first - (int)threadIdx.x % WARP / 4; // the first of the warp
         const bool is_edge = key + KEYS > row + past + 1 || key < row + 16 + past - x.window;
@@ -239,7 +240,8 @@ struct attention_consumer {
             for (int e = 0; e < KEYS / 2; e++) {
                 const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
                 const int of_row = first + e % 4 / 2 * 8;
-                // In one comparison: a key behind the row's last gives a huge distance.
+                // One comparison: as an unsigned number, the distance of a key after the row's
+                // last is huge.
                 const unsigned back = of_row + past - of_key;
                 const bool sees = of_key < keys_end() && (!x.causal || back < (unsigned)x.window);
                 if (!sees) scores[e] = -INFINITE;
@@ -276,8 +278,8 @@ struct attention_consumer {
         }
     }
 
-    // Scales the sums, and rounds the weights for the next product. Both are in their registers
-    // before the fence in front of it.
+    // Scales the sums, and rounds the weights for the next product. The registers of both are
+    // written before the fence that precedes it.
     __device__ inline void settle() {
         if (grown[0] != 1 || grown[1] != 1) {
 #pragma unroll
@@ -294,8 +296,8 @@ struct attention_consumer {
         if (threadIdx.x % WARPGROUP == 0) barrier_arrive(empty);
     }
 
-    // Consumers issue products in turn: each has a turn for each tile of keys of the block, 0 first,
-    // and 0 after the last. A named barrier belongs to the one that waits there.
+    // Consumers issue products in turn: each takes one turn per tile of keys of the block, 0 first,
+    // and 0 once more at the end. A consumer waits at its own named barrier.
     __device__ inline void begin_turns() {
         if (consumer == CONSUMERS - 1) named_barrier_arrive(ORDER, 2 * WARPGROUP);
     }
@@ -309,9 +311,10 @@ struct attention_consumer {
         if (consumer == 0) take_turn();
     }
 
-    // The tiles of the block from `from` to `tiles`, which the consumer's rows see. The wait for the values of a tile stands in front of the
-    // wait for the running products. It is a loop, so it ends the basic block: ptxas moves a wait for
-    // products to the start of its block, which would be in front of the exponentials.
+    // The tiles of the block from `from` to `tiles`, which the consumer's rows see. The wait for
+    // the values of a tile precedes the wait for the running products. It is a loop, so it ends
+    // the basic block: ptxas moves a wait for products to the start of its basic block, and
+    // without the loop that would be before the exponentials.
     __device__ inline void attend(int from, int tiles) {
         const int place = from % STAGES;
         barrier_wait(&s->k_full[place], from / STAGES % 2);
@@ -328,7 +331,7 @@ struct attention_consumer {
 #pragma unroll 1
         for (int i = from + 1; i < tiles; i++) {
             const int stage = i % STAGES, before = (i - 1) % STAGES;
-            const bool is_early = BEHIND == EARLY_VALUES && i + 1 < tiles;
+            const bool is_early = AFTER == EARLY_VALUES && i + 1 < tiles;
             barrier_wait(&s->k_full[stage], i / STAGES % 2);
             if (is_early) { // and filled again
                 release(&s->v_empty[before]);
@@ -377,7 +380,7 @@ struct attention_consumer {
             all += __shfl_xor_sync(~0u, all, 1);
             all += __shfl_xor_sync(~0u, all, 2);
             const float share = sizeof(E) == 1 ? share_of(all) * value_scale : share_of(all);
-            if (lane % 4 == 0 && (first + h * 8 < x.q_length || BEHIND == NEXT_LSE_WRITTEN)) {
+            if (lane % 4 == 0 && (first + h * 8 < x.q_length || AFTER == NEXT_LSE_WRITTEN)) {
                 store_lse(x, place.batch, place.head, first + h * 8, base[h], all);
             }
 #pragma unroll
@@ -390,8 +393,8 @@ struct attention_consumer {
         fence_copies();
         named_barrier(STORE + consumer, WARPGROUP);
         const int row = place.first + consumer * BOX_ROWS;
-        const bool is_whole = row + BOX_ROWS <= x.q_length || BEHIND == NEXT_ROWS_WRITTEN;
-        if (BEHIND != NOTHING && !is_whole) {
+        const bool is_whole = row + BOX_ROWS <= x.q_length || AFTER == NEXT_ROWS_WRITTEN;
+        if (AFTER != NOTHING && !is_whole) {
             store_part(place, row);
             return;
         }
@@ -399,7 +402,7 @@ struct attention_consumer {
 #pragma unroll
         for (int j = 0; j < SLABS; j++) {
             store_box(out, s->q[consumer][j], j * 64, place.map_row + row, place.head,
-                      map_batch<BEHIND>(place));
+                      map_batch<AFTER>(place));
         }
         wait_boxes_read<0>();
     }
@@ -426,23 +429,24 @@ struct attention_boxes_in_rows {
     static __device__ inline bool copies() { return threadIdx.x == 0; }
     template <int D> __device__ inline void make_barriers(attention_hopper_shared<D> *) const {}
     __device__ inline float value_scale() const { return 1; }
-    template <int D, attention_behind BEHIND>
+    template <int D, attention_after AFTER>
     __device__ inline void produce(const attention_arguments &x, attention_hopper_shared<D> *s,
                                    const tensor_map *q, const tensor_map *k, const tensor_map *v,
                                    const attention_place &place) const {
-        attention_produce<D, BEHIND>(x, s, q, k, v, place);
+        attention_produce<D, AFTER>(x, s, q, k, v, place);
     }
 };
 
-// boxes: which threads of the first warpgroup copy, and how. T: of weights and values; E: of q and k.
-template <typename T, int D, attention_behind BEHIND = NOTHING,
+// boxes: which threads of the first warpgroup copy, and how. T: of weights and values; E: of q and
+// k.
+template <typename T, int D, attention_after AFTER = NOTHING,
           typename BOXES = attention_boxes_in_rows, typename E = T, typename OUT = T>
 __device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
                                         const tensor_map *k, const tensor_map *v,
                                         const tensor_map *out, int map_row = 0, int map_key = 0,
                                         const BOXES &boxes = {}) {
     using shape = attention_shape<D>;
-    static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= shape::ROOM, "it has room");
+    static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= shape::ROOM, "it fits");
     extern __shared__ uint8_t room[];
     attention_hopper_shared<D> *s = reinterpret_cast<attention_hopper_shared<D> *>(
         room + (1024 - shared_address(room) % 1024) % 1024);
@@ -452,7 +456,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         prefetch_map(v);
         prefetch_map(out);
         barrier_make(&s->q_full, 1);
-        if (BEHIND != NOTHING) barrier_make(&s->v_cut, 1);
+        if (AFTER != NOTHING) barrier_make(&s->v_cut, 1);
         for (int i = 0; i < STAGES; i++) {
             barrier_make(&s->k_full[i], 1);
             barrier_make(&s->v_full[i], 1);
@@ -466,10 +470,10 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
     const attention_place place = attention_place_of<D>(x, map_row, map_key);
     if (threadIdx.x < WARPGROUP) {
         give_registers<shape::PRODUCER_REGISTERS>();
-        if (BOXES::copies()) boxes.template produce<D, BEHIND>(x, s, q, k, v, place);
-        if (BEHIND != NOTHING && threadIdx.x < WARP) {
+        if (BOXES::copies()) boxes.template produce<D, AFTER>(x, s, q, k, v, place);
+        if (AFTER != NOTHING && threadIdx.x < WARP) {
             __syncwarp();
-            attention_cut_values<D, BEHIND>(x, s, place);
+            attention_cut_values<D, AFTER>(x, s, place);
         }
     } else {
         take_registers<shape::CONSUMER_REGISTERS>();
@@ -478,7 +482,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         const int end = attention_tiles<D>(x, place.past, above + BOX_ROWS) - place.begin;
         const int tiles = max(0, min(place.tiles, end));
         const int from = min(tiles, attention_first_tile<D>(x, place.past, above) - place.begin);
-        attention_consumer<T, D, BEHIND, E, OUT> rows(
+        attention_consumer<T, D, AFTER, E, OUT> rows(
             s, x, consumer, above + thread / WARP * 16 + thread % WARP / 4, place);
         rows.value_scale = boxes.value_scale();
         barrier_wait(&s->q_full, 0);
@@ -487,7 +491,7 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         if (tiles > from) rows.attend(from, tiles);
         rows.pass(tiles, place.tiles);
         rows.end_turns();
-        if (BEHIND != LOST_CONSUMER || consumer != 1) rows.store(out, place);
+        if (AFTER != LOST_CONSUMER || consumer != 1) rows.store(out, place);
     }
 }
 #endif

@@ -1,14 +1,15 @@
 // Attention on tensor cores: the pipeline of attention_3_tensor and of its planted defects.
 //
-// The idea: a block keeps QUERIES rows of q in shared memory and walks over tiles of KEYS keys and
-// their values. Two tiles are in shared memory: cp.async fills one while the other is multiplied,
-// and one barrier a tile is enough. A warp owns 16 BANDS rows, so each fragment of keys is loaded
-// once for BANDS mma. Scores and weights stay in registers: the accumulators of q k^T are,
-// regrouped, the operand of the product with v.
+// The idea: a block keeps QUERIES rows of q in shared memory and iterates over tiles of KEYS keys
+// and their values. Two tiles are in shared memory: cp.async fills one while the other is
+// multiplied, so one barrier per tile suffices. A warp owns 16 BANDS rows, so each fragment of
+// keys is loaded once for BANDS mma. Scores and weights stay in registers: the accumulators of q
+// k^T are, regrouped, the operand of the product with v.
 //
 // The base of a row, which is subtracted from its scores, is the maximum of an earlier tile. It
-// follows the maximum only when that is GROWTH_MAX powers of two above it. So weights are at most 256, which fp16 holds as exactly as 1, and few tiles scale the
-// accumulators. The base cancels in the quotient at the end.
+// follows the maximum only when that exceeds it by GROWTH_MAX powers of two. So weights are at most
+// 256, which fp16 represents as exactly as 1, and few tiles rescale the accumulators. The base
+// cancels in the quotient at the end.
 //
 // Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
 // first; each warp owns 16 BANDS of its rows.
@@ -80,7 +81,8 @@ __device__ inline void mask_scores(attention_warp<D, BANDS, KEYS> &warp,
         for (int e = 0; e < KEYS / 2; e++) {
             const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
             const int of_row = row + b * 16 + e % 4 / 2 * 8;
-            // In one comparison: a key behind the row's last gives a huge distance.
+            // One comparison: as an unsigned number, the distance of a key after the row's last
+            // is huge.
             const unsigned back = of_row + past - of_key;
             const bool sees =
                 (DEFECT == KEYS_UNMASKED || of_key < x.kv_length) && (!x.causal || back < window);
@@ -228,7 +230,7 @@ template <typename T, int D, int KEYS, int THREADS> struct attention_tiles_in_ro
     __device__ inline void begin(int tile) {
         keys.advance(tile * KEYS), values.advance(tile * KEYS);
     }
-    // Tile i, its keys and behind them its values. Keys that do not exist become zeros.
+    // Tile i: its keys, then its values. Keys that do not exist become zeros.
     __device__ inline void copy(int i, uint32_t to) {
         constexpr int TILE_BYTES = KEYS * attention_tile<D>::ROW_BYTES;
         const int there = x.kv_length - i * KEYS;
@@ -294,10 +296,10 @@ __device__ inline void attention_tensor(const attention_arguments &x, const MORE
         }
         multiply_keys<T>(warp, of_queries, place + of_keys);
         // Only in tiles with a key that a row of the warp does not see; most tiles have none.
-        const int behind = (i + 1) * KEYS;
-        const bool is_edge = behind > first + band + past + 1 ||
+        const int next = (i + 1) * KEYS;
+        const bool is_edge = next > first + band + past + 1 ||
                              i * KEYS < first + band + 16 * BANDS + past - x.window;
-        if (behind > x.kv_length || (x.causal && is_edge)) {
+        if (next > x.kv_length || (x.causal && is_edge)) {
             mask_scores<DEFECT>(warp, x, first + band + lane / 4, i * KEYS, past);
         }
         follow_maxima<DEFECT>(warp, x.scale_log2);

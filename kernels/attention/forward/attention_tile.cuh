@@ -1,10 +1,10 @@
 // Tiles of rows of 16-bit elements in shared memory: where a piece of 16 bytes is, how rows are
 // copied there, and how pairs of floats become fragments.
 //
-// The idea: a thread copies the same piece of every STEP-th row, so between two copies it adds only
-// a constant to one address and a stride to the other. This saves a third of the time of
-// attention_tensor, which is bound by instructions: with an address computed for each copy, a warp
-// had as many of those instructions as of all others.
+// The idea: a thread copies the same piece of every STEP-th row, so between two copies it adds
+// only a constant to one address and a stride to the other: attention_tensor is bound by
+// instructions. The swizzle, or a padding of 16 bytes if a row is no multiple of 128 bytes, puts
+// eight rows of a column into different banks, so that loads of fragments have no bank conflicts.
 #pragma once
 
 #include "attention.cuh"
@@ -40,8 +40,8 @@ constexpr int attention_shared_bytes(int d, int queries, int keys) {
     return (queries + 4 * keys) * (d / 8 + (d / 8 % 8 == 0 ? 0 : 1)) * 16;
 }
 
-// A thread's share of copying ROWS rows at a time from global memory to a tile of THREADS threads:
-// a block's or a warp's.
+// A thread's part of copying ROWS rows at a time from global memory to a tile, by THREADS threads:
+// those of a block or of a warp.
 template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
     using tile_of = attention_tile<D>;
     static constexpr int STEP = THREADS / tile_of::CHUNKS; // from a thread's row to its next

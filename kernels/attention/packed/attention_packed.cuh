@@ -4,8 +4,8 @@
 #include "../forward/attention.cuh"
 #include "attention_packed_arguments.h"
 
-// The rows of a sequence. What begins below its predecessor, or behind the last row, counts as that,
-// so no row outside is read or written whatever the numbers are.
+// The rows of a sequence. A beginning below its predecessor, or after the last row, is clamped to
+// that, so no row outside is read or written, whatever the numbers are.
 struct packed_rows {
     int begin, count;
 };
@@ -24,9 +24,10 @@ __device__ inline void move_lse(attention_arguments &x, const packed_rows &rows,
     }
 }
 
-// A sequence's problem, for one of its heads: its rows and keys, and no other's. The batch of the
-// result is the sequence's number, with batch strides of 0. A single row sees the last keys, and the others are
-// left out, as attention.c does: the tiles of keys then begin at the same key.
+// The problem of one sequence, for one of its heads: its rows and keys alone. The batch of the
+// result is the number of the sequence, with batch strides of 0. A single row sees the last keys,
+// and the others are left out, as attention_call.c does: the tiles of keys then begin at the same
+// key.
 template <typename T>
 __device__ inline attention_arguments sequence_of(const attention_packed_arguments &p, int sequence,
                                                   int head) {

@@ -1,8 +1,8 @@
 // attention over packed sequences, step 1: a warp for each row of q.
 //
-// The idea: attention_1_naive, with the rows of one sequence after those of the other.
-// Owner: block (t, h, s) owns blockDim.y rows of one head of sequence s, a warp each.
-// Bound by: reads of k and v, which every row of q repeats.
+// The idea: attention_1_naive, for the rows of one sequence.
+// Owner: block (t, h, s) owns blockDim.y rows of one head of sequence s, one per warp.
+// Bound by: reads of k and v, which are repeated for every row of q.
 // Requires: blockDim = (32, rows, 1), gridDim = (rows of the longest sequence / rows, rounded up;
 // heads; sequences); head_size at most 256; any alignment.
 #include "../forward/attention_naive.cuh"

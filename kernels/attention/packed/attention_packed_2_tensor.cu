@@ -1,8 +1,8 @@
 // attention over packed sequences, step 2: fp16 and bf16 on tensor cores.
 // Target: compute_80
 //
-// The idea: attention_3_tensor with the rows of one sequence. Blocks beyond its last row end at
-// once, so sequences of different lengths cost what their own tiles cost.
+// The idea: attention_3_tensor for the rows of one sequence. Blocks after its last row end at once,
+// so a short sequence costs only its own tiles.
 // Owner: block (t, h, s) owns tile t of the rows of one head of sequence s, with causal the last
 // tile first. Bound and requirements: as attention_tensor.cuh says, with four warps, and gridDim =
 // (tiles of the longest sequence, heads, sequences).

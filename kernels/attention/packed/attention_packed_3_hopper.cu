@@ -1,8 +1,8 @@
 // attention over packed sequences, step 3: Hopper's own instructions, for fp16 and bf16.
 // Target: compute_90a
 //
-// The idea: attention_7_hopper with the rows of one sequence. Blocks beyond its last row end at
-// once, so sequences of different lengths cost what their own tiles cost.
+// The idea: attention_7_hopper for the rows of one sequence. Blocks after its last row end at once,
+// so a short sequence costs only its own tiles.
 // Registers and shared memory: as attention_7_hopper says; ptxas 13.0 spills none.
 // Owner, bound and requirements: as attention_packed_hopper.cuh says.
 #include "attention_packed_hopper.cuh"

@@ -1,8 +1,9 @@
-// attention over packed sequences with one defect a kernel, for sabotage: tests must notice each.
+// attention over packed sequences with one defect in each kernel, for sabotage: tests must find
+// each.
 // Target: compute_90a
 //
 // The idea: attention_packed_3_hopper for fp16 and heads of 64 elements, with one mistake at the
-// end of a sequence. No table offers these kernels; tests force them by name.
+// end of a sequence. They are in no table from which calls choose; tests force them by name.
 // Owner and requirements: as attention_packed_hopper.cuh says.
 #include "attention_packed_hopper.cuh"
 

@@ -1,11 +1,11 @@
-// What the kernels of attention over paged sequences share: one sequence as a problem of its own, and
+// What the kernels of attention over paged sequences share: one sequence as its own problem, and
 // where its keys and values are.
 #pragma once
 
 #include "../packed/attention_packed.cuh"
 #include "attention_paged_arguments.h"
 
-// A sequence's problem, for one of its heads: its rows of q and out, and its positions.
+// The problem of one sequence, for one of its heads: its rows of q and out, and its positions.
 template <typename T>
 __device__ inline attention_arguments paged_sequence_of(const attention_paged_arguments &p,
                                                         int sequence, int head) {

@@ -1,14 +1,14 @@
 // attention over paged sequences, step 1: a warp for each row of q.
 //
 // The idea: attention_1_naive, which looks up the page of each key.
-// Owner: block (t, h, s) owns blockDim.y rows of one head of sequence s, a warp each.
-// Bound by: reads of k and v, which every row of q repeats.
+// Owner: block (t, h, s) owns blockDim.y rows of one head of sequence s, one per warp.
+// Bound by: reads of k and v, which are repeated for every row of q.
 // Requires: blockDim = (32, rows, 1), gridDim = (rows of the longest sequence / rows, rounded up;
 // heads; sequences); head_size at most 256; any alignment.
 #include "../forward/attention_naive.cuh"
 #include "attention_paged.cuh"
 
-// A walk over the keys and values of a sequence. Pages behind its last position are not looked up.
+// Iterates over the keys and values of a sequence. Pages after its last position are not looked up.
 template <typename T> struct paged_walk {
     const attention_paged_arguments &p;
     const uint64_t *pages;

@@ -2,8 +2,8 @@
 // Target: compute_80
 //
 // The idea: attention_3_tensor, whose copies look up the page of each row.
-// Registers: ptxas 13.0 spills 36 bytes of a thread for heads of 128 elements on 9.0, and 16 for
-// those of 64.
+// Registers: on 9.0, ptxas 13.0 spills 36 bytes per thread for heads of 128 elements, and 16 for
+// heads of 64.
 // Owner: block (t, h, s) owns tile t of the rows of one head of sequence s, with causal the last
 // tile first. Bound and requirements: as attention_tensor.cuh says, with four warps, and gridDim =
 // (tiles of the longest sequence, heads, sequences); each piece of 8 elements of keys and values
@@ -12,10 +12,10 @@
 #include "attention_paged.cuh"
 
 // A thread's copies of tiles of keys and values: a piece of every STEP-th row, as those of
-// attention_copier. Rows behind the last position become zeros, and their pages are not looked up.
+// attention_copier. Rows after the last position become zeros, and their pages are not looked up.
 template <typename T, int D, int KEYS, int THREADS> struct paged_tiles {
     using tile_of = attention_tile<D>;
-    // So many lookups are on their way together.
+    // LOOKUPS look-ups are in flight together.
     static constexpr int STEP = THREADS / tile_of::CHUNKS, LOOKUPS = 4;
     static constexpr int TILE_BYTES = KEYS * tile_of::ROW_BYTES;
     const attention_paged_arguments &p;

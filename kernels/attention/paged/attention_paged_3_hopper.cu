@@ -1,8 +1,8 @@
 // attention over paged sequences, step 3: Hopper's own instructions, for fp16 and bf16.
 // Target: compute_90a
 //
-// The idea: attention_7_hopper with boxes that come from pages. Blocks beyond the last row of a
-// sequence end at once.
+// The idea: attention_7_hopper, with boxes of pages. Blocks after the last row of a sequence end at
+// once.
 // Registers and shared memory: as attention_7_hopper says; ptxas 13.0 spills none.
 // Owner, bound and requirements: as attention_paged_hopper.cuh says.
 #include "attention_paged_hopper.cuh"

@@ -1,11 +1,12 @@
-// attention over paged sequences with one defect a kernel, for sabotage: tests must notice each.
+// attention over paged sequences with one defect in each kernel, for sabotage: tests must find
+// each.
 // Target: compute_90a
 //
 // The idea: attention_paged_3_hopper for fp16 and heads of 64 elements, with one mistake in the
-// look-up of a page, behind the last position, or in the ring. No table offers these kernels; tests
-// force them by name.
-// Owner and requirements: as attention_paged_hopper.cuh says. "next_page" looks up a page more than
-// the sequence has, which its table must have room for.
+// look-up of a page, after the last position, or in the ring. They are in no table from which calls
+// choose; tests force them by name.
+// Owner and requirements: as attention_paged_hopper.cuh says. "next_page" looks up one page more
+// than the sequence has, so its table must have one more entry.
 #include "attention_paged_hopper.cuh"
 
 #if __CUDA_ARCH__ >= 900
