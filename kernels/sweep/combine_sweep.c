@@ -1,8 +1,8 @@
 /*
- * Cases of the kernels that merge the parts of blocks that split attention's keys. One that begins
- * early is the choice where devices have that, and the soft device has too few multiprocessors for
- * many shares, so each kernel is launched by itself here, on parts that are drawn: more shares than
- * a block's threads read at once, one of them without any key, and a row without any.
+ * Cases of the kernels that merge the parts of blocks that split attention's keys. Only one of them
+ * is chosen on a device, and the soft device has too few multiprocessors for many parts, so each
+ * kernel is launched alone here, on drawn parts: more than the threads of a block read at once, one
+ * of them without any key, and a row without any.
  */
 #include "attention/forward/attention_combine.h"
 #include "attention/forward/attention_variants.h"

@@ -4,18 +4,17 @@
  * With P = softmax(scale q k^T), delta the product of a row of out and of d_out, and . by element:
  *     d_v = P^T d_out        d_s = P . (d_out v^T - delta)
  *     d_q = scale d_s k      d_k = scale d_s^T q
- * head by head; heads of q that share keys are added up in d_k and d_v. Shapes, layouts and masks
- * are those of attention.h, windows included. P is computed again from lse, so no matrix of scores
- * is in memory. Sums are in float; with fp16 and bf16 P and d_s are rounded to the type before they
+ * for each head; d_k and d_v add up the heads of q that share keys. Shapes, layouts and masks are
+ * those of attention.h, windows included. P is computed again from lse, so no matrix of scores is
+ * in memory. Sums are in float. With fp16 and bf16, P and d_s are rounded to the type before they
  * are multiplied, so in fp16 an element of d_s of 65520 or more becomes an infinity.
  *
- * Blocks never add to an element in an order that is left to chance: the same problem gives the
- * same bits, run after run.
+ * It is deterministic: all sums have one order, and the same problem gives the same bits.
  *
- * A row that saw no key has the gradient zero, and a key that no row sees too. A NaN in a row of q,
- * out, d_out, or an lse of NaN or +infinity, makes NaN of that row's gradient and of those of the
- * keys that it sees; one in a key or its value makes NaN of the gradients of the rows that see it.
- * Pairs that do not see each other may take part, since 0 times NaN is NaN.
+ * The gradient of a row that saw no key is zero, and so is that of a key that no row sees. A NaN in
+ * a row of q, out or d_out, or an lse of NaN or +infinity, makes NaN of the gradient of that row
+ * and of the keys that it sees. A NaN in a key or its value makes NaN of the gradients of the rows
+ * that see it. Pairs that do not see each other may take part, since 0 times NaN is NaN.
  * Source: Dao et al., FlashAttention (arXiv 2205.14135), algorithm 4; FlashAttention-2 (arXiv
  * 2307.08691), algorithm 2. The error bound: attention_backward_oracle.c.
  */
@@ -49,21 +48,21 @@ struct kn_attention_backward {
 TOL_API tol_status kn_attention_backward(struct kn_kernels *kernels, struct tol_stream *stream,
                                          const struct kn_attention_backward *backward);
 
-/* The bytes of workspace that a problem needs at least: 8 for each row of q, rounded up to 128 rows
- * a head. Shape alone counts. SIZE_MAX if that overflows. Pure. */
+/* The bytes of workspace that a problem needs at least: 8 for each row of q, with the rows of each
+ * head rounded up to 128. Only the shape counts. SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace(const struct kn_attention *forward);
 
-/* The bytes of workspace with which a call may take the fastest kernel: "ordered" takes besides a
- * float for each element of q, with rows rounded up as above, and a word for 64 rows. That is for a
- * call by its name, and for one without a name that has at least 528 tiles of 128 keys; all others
- * take what kn_attention_backward_workspace says. Of the call the shape, variant and variants
- * count. SIZE_MAX if that overflows. Pure. */
+/* The bytes of workspace with which a call may take the fastest kernel. "ordered" needs besides a
+ * float for each element of q, with rows rounded up as above, and a word per 64 rows. This size is
+ * returned if the call names "ordered", or names no variant and has at least 528 tiles of 128 keys;
+ * else the result is that of kn_attention_backward_workspace. Only the shape, variant and variants
+ * of the call count. SIZE_MAX if that overflows. Pure. */
 TOL_API size_t kn_attention_backward_workspace_of(const struct kn_attention_backward *backward);
 
-/* "wgmma": fp16 and bf16 with heads of 64 or 128 elements in aligned rows, which tensor maps
- * describe, on compute capability 9.0; "tensor": the same without maps, from 8.0 on; "naive": all.
- * "ordered": as "wgmma", with a workspace of its own size: the first choice of problems of many
- * tiles of keys. */
+/* "ordered": as "wgmma", with a workspace of its own size; the first choice for problems with many
+ * tiles of keys. "wgmma": fp16 and bf16 with heads of 64 or 128 elements in aligned rows that
+ * tensor maps can describe, on compute capability 9.0. "tensor": the same without tensor maps, from
+ * 8.0 on. "naive": all. */
 extern const struct kn_variants kn_attention_backward_variants;
 
 /* Kernels with one planted defect each, for sabotage: heads of 64 elements, fp16 of "tensor" and

@@ -7,7 +7,7 @@
 
 #include "../forward/attention_arguments.h"
 
-/* Rows of q whose figures are made at once. Each head has room for a multiple of it. */
+/* Rows of q whose figures are computed at once. The figures of a head are padded to a multiple. */
 #define ATTENTION_FIGURES_STEP 128
 
 /* Rows of q in a tile that blocks of "ordered" add to in turn. */
@@ -20,8 +20,8 @@ struct attention_backward_arguments {
     ATTENTION_ADDRESS d_k;
     ATTENTION_ADDRESS d_v;
     /* Pairs of floats, [batch][heads][figures_pitch], of each row of q: the binary logarithm of its
-     * sum of exponentials, or infinity where that is 0 and behind the last row; and the product of
-     * out and d_out, or 0 behind the last row. Begins at a multiple of 16 bytes. */
+     * sum of exponentials, or infinity where that is 0 and after the last row; and the product of
+     * out and d_out, or 0 after the last row. Begins at a multiple of 16 bytes. */
     ATTENTION_ADDRESS figures;
     struct attention_strides d_out_strides, d_q_strides, d_k_strides, d_v_strides;
     int figures_pitch;
@@ -31,7 +31,7 @@ struct attention_backward_arguments {
      * sums has the floats of d_q before the scale, [batch][heads][tiles][head_size / 8][128][4], as
      * attention_backward_ordered.cuh says; it begins at a multiple of 16 bytes. turns has words,
      * [batch][heads][tiles]: one more than the last tile of keys that was added to the tile, or 0.
-     * The word behind them counts the blocks that have begun. */
+     * The word after them counts the blocks that have begun. */
     ATTENTION_ADDRESS sums;
     ATTENTION_ADDRESS turns;
 };

@@ -108,7 +108,7 @@ Test(attention_backward_call, ordered_needs_room_for_its_sums) {
     end();
 }
 
-/* What is chosen for so many tiles of 128 keys, with room for sums or without. */
+/* What is chosen for a number of tiles of 128 keys, with sums in the workspace or without. */
 static const char *chosen(size_t tiles, bool has_room) {
     const struct attention_strides rows = {.batch = WIDTH};
     const struct attention_strides keys = {.batch = 128 * WIDTH, .row = WIDTH};

@@ -19,7 +19,7 @@ struct backward_stage {
     struct attention_matrix matrices[KINDS];
     struct tol_buffer *lse, *workspace, *forward_workspace;
     unsigned char *bytes;        /* room for any of the matrices with its gaps */
-    double *expected[GRADIENTS]; /* the oracle's gradients, and behind them what is allowed */
+    double *expected[GRADIENTS]; /* the oracle's gradients, then what is allowed */
 };
 
 static bool is_of_keys(int kind) {

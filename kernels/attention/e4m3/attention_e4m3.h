@@ -2,13 +2,13 @@
  * attention over numbers of 8 bits: attention.h for q, k and v in e4m3 (number.h), each head with a
  * scale; out is fp16 or bf16.
  *
- * An element of a head is its number times the scale of the head. Scores and sums are in float;
- * the scales of q and k are part of that of the scores, and that of v scales the sums, which are
- * rounded once, to the type of out. The tensor cores of Hopper add products of e4m3 with 13 bits of
- * fraction: attention_e4m3_oracle.c has the bounds. Weights are rounded to fp16 there. Where scores
- * need no more digits, as of small whole numbers, and scales are powers of two, "wgmma" gives the
- * bits that "wgmma" of kn_attention gives for the same numbers in fp16. Masks, grouped heads,
- * strides, logarithms and NaN are as attention.h says. e4m3 has no infinities.
+ * The value of an element is its number times the scale of its head. Scores and sums are in float.
+ * The scales of q and k are factors of the scale of scores; the scale of v is a factor of the sums,
+ * which are rounded once, to the type of out. Hopper's tensor cores add products of e4m3 with 13
+ * bits of fraction: attention_e4m3_oracle.c has the bounds. "wgmma" rounds weights to fp16. If
+ * scores need no more digits, such as those of small whole numbers, and scales are powers of two,
+ * "wgmma" gives the bits that "wgmma" of kn_attention gives for the same numbers in fp16. Masks,
+ * GQA, strides, logarithms and NaN are as attention.h says. e4m3 has no infinities.
  * Source: Micikevicius et al., FP8 Formats for Deep Learning (arXiv 2209.05433); Shah et al.,
  * FlashAttention-3 (arXiv 2407.08608).
  */
@@ -22,8 +22,8 @@ struct kn_attention_e4m3 {
     /* type: of out, KN_F16 or KN_BF16. Elements of q, k and v are a byte. workspace, variant and
      * variants are ignored. */
     struct kn_attention attention;
-    /* Floats, [batch][heads], and of k and v [batch][kv_heads], positive and finite, which the host
-     * does not see. address 0: all are 1. */
+    /* Floats, [batch][heads], for k and v [batch][kv_heads]; positive and finite, which the host
+     * cannot check. address 0: all are 1. */
     struct kn_place q_scales, k_scales, v_scales;
     const char *variant;                /* forces the variant of this name; NULL: the best */
     const struct kn_variants *variants; /* another table; NULL: kn_attention_e4m3_variants */

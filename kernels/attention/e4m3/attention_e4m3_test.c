@@ -18,7 +18,7 @@ TestSuite(attention_e4m3, .init = kernel_scene_begin, .fini = kernel_scene_end);
 
 enum { BATCH = 2, HEADS = 4, KINDS = 3, GAP = 16, NUMBERS = BATCH * HEADS };
 
-/* Rows of q, k and v, a head behind the other in each, with gaps. */
+/* Rows of q, k and v, each with one head after the other and a gap. */
 struct scene {
     enum kn_type type; /* of out */
     size_t head_size, kv_heads, rows[KINDS], heads[KINDS];
@@ -209,7 +209,7 @@ Test(attention_e4m3, naive_is_the_definition) {
     for (int i = 0; i < 8; i++) check("naive", i % 2 == 0 ? KN_F16 : KN_BF16, 24 + (size_t)i, i);
 }
 
-/* Of each kernel heads that it was made for, and heads with zeros behind them. */
+/* For each kernel heads of its size, and smaller ones that TMA fills up with zeros. */
 static const size_t sizes[] = {64, 48, 128, 112, 256, 208};
 
 Test(attention_e4m3, wgmma_is_the_definition) {

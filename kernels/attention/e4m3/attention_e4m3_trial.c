@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { Q, K, V, OUT, KINDS, INPUTS = OUT, LSE_BEHIND = 1 };
+enum { Q, K, V, OUT, KINDS, INPUTS = OUT, LSE_AFTER = 1 };
 
 struct e4m3_stage {
     struct attention_matrix rows[KINDS]; /* on the device of OUT alone is used */
@@ -80,7 +80,7 @@ static tol_status make(struct kn_kernels *kernels, const struct kn_attention_e4m
     tol_status status = TOL_OK;
     const struct kn_attention *x = &t->e4m3.attention;
     const struct attention_layout layout = {t->heads_inside, t->gap, t->skew};
-    const size_t logarithms = rows_of(x) + LSE_BEHIND;
+    const size_t logarithms = rows_of(x) + LSE_AFTER;
     uint64_t random = t->seed;
     size_t most = 0;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -124,7 +124,7 @@ static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
                       const struct kn_attention_e4m3_trial *t, struct e4m3_stage *stage) {
     tol_status status = TOL_OK;
     struct kn_attention_e4m3 p = t->e4m3;
-    const size_t logarithms = rows_of(&p.attention) + LSE_BEHIND;
+    const size_t logarithms = rows_of(&p.attention) + LSE_AFTER;
     p.attention.q = operand_of(stage, Q), p.attention.k = operand_of(stage, K);
     p.attention.v = operand_of(stage, V), p.attention.out = stage->rows[OUT].heads;
     p.attention.lse = stage->lse;
@@ -189,8 +189,8 @@ static tol_status judge(const struct kn_attention_e4m3_trial *t, struct e4m3_sta
         outcome->out = kn_deviation_join(outcome->out, judging.rows[i][0]);
         outcome->lse = kn_deviation_join(outcome->lse, judging.rows[i][1]);
     }
-    const unsigned char *behind = (const unsigned char *)(stage->logarithms + rows);
-    for (size_t i = 0; i < LSE_BEHIND * sizeof(float); i++) outcome->touched += behind[i] != 0xff;
+    const unsigned char *after = (const unsigned char *)(stage->logarithms + rows);
+    for (size_t i = 0; i < LSE_AFTER * sizeof(float); i++) outcome->touched += after[i] != 0xff;
     TOL_TRY(kn_guarded_check(&stage->rows[OUT].guarded, &around));
     outcome->touched += around + attention_matrix_gaps_touched(&stage->rows[OUT], stage->bytes);
 out:

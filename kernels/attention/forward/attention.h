@@ -1,13 +1,13 @@
 /*
- * attention: out = softmax(scale q k^T) v, head by head, by the online softmax: the matrix of
+ * attention: out = softmax(scale q k^T) v for each head, by the online softmax: the matrix of
  * scores is never in memory.
  *
  * q and out are batch x heads x q_length rows of head_size elements, k and v batch x kv_heads x
  * kv_length. heads / kv_heads heads of q share one head of k and v (grouped-query attention).
  * Strides are free, so heads may be stored inside rows or around them. Causal attention is aligned
  * to the end: row r sees the keys 0 to r + kv_length - q_length. So the last row sees all keys, and
- * with more rows than keys the first rows see none. A window leaves of these keys the last ones:
- * row r sees keys r + kv_length - q_length - window + 1 on. Sums are in float.
+ * if there are more rows than keys, the first rows see none. A window keeps the last of these keys:
+ * row r sees the keys from r + kv_length - q_length - window + 1 on. Sums are in float.
  *
  * A row that sees no key, or only scores of -infinity, becomes zeros, and its logarithm -infinity.
  * A NaN in q, or in a key that a row sees, makes the row NaN, and so does a score of +infinity. NaN
@@ -34,13 +34,13 @@ struct kn_attention {
     size_t batch, heads, kv_heads, q_length, kv_length;
     size_t head_size; /* up to 256; 64, 80, 96, 128 and 256 are fast */
     bool causal;
-    size_t window; /* with causal: a row sees the last so many of its keys alone; 0: all */
+    size_t window; /* with causal: a row sees only the last `window` of its keys; 0: all */
     float scale;   /* of scores; positive; 0: 1 / sqrt(head_size) */
     struct kn_heads q, k, v, out;
     /* May be NULL. Receives the natural logarithm of each row's sum of exponentials, as floats from
-     * the buffer's beginning on, [batch][heads][q_length]. */
+     * the beginning of the buffer on, [batch][heads][q_length]. */
     const struct tol_buffer *lse;
-    /* May be NULL. If few rows of q have many keys, memory that lets more blocks share the keys: up
+    /* May be NULL. If few rows of q have many keys, a workspace lets more blocks split the keys: up
      * to kn_attention_workspace bytes are used. Calls that may run concurrently need one each. */
     const struct tol_buffer *workspace;
     const char *variant;                /* forces the variant of this name; NULL: the best */
@@ -71,7 +71,7 @@ TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
                                      const struct kn_attention *attention,
                                      const struct kn_variant **variant);
 
-/* What a tuning knows the problem by: type, shape, mask and alignment. Fails as kn_attention
+/* The key of the problem in a tuning: type, shape, mask and alignment. Fails as kn_attention
  * does. */
 TOL_API tol_status kn_attention_key(const struct kn_attention *attention,
                                     struct kn_tuning_key *key);

@@ -28,7 +28,7 @@ struct attention_arguments {
     int batch, heads, group; /* group heads of q share one of k and v */
     int q_length, kv_length, head_size;
     int causal;       /* row r sees keys up to r + kv_length - q_length, else all */
-    int window;       /* with causal: the last so many of these; kv_length: all */
+    int window;       /* with causal: the last `window` of these; kv_length: all */
     int splits;       /* of the keys, among blocks */
     float scale_log2; /* the scale of scores, times the binary logarithm of e */
 };

@@ -8,7 +8,7 @@
  *                        number is a power of two, the mean is exact and is rounded once, to the
  *                        type; else 1 / n and its product with the sum are rounded too. Scores are
  *                        the same to the bit, and their difference is 0, of which exp2 is 1. Not
- *                        with a workspace: shares of the keys are merged by their logarithms.
+ *                        with a workspace: parts of the keys are merged by their logarithms.
  *   KN_ATTENTION_CHOSEN  A row's score with one of the keys that it sees is 2^14 times the scale,
  *                        and smaller by 2^11 times the scale or more with the others. Their weights
  *                        are below 2^-180, which is 0 in float, so the result is one value, bit by

@@ -36,7 +36,7 @@ size_t attention_matrix_count(const struct attention_matrix *matrix); /* of elem
 /* Where a row begins in the device's middle, in bytes; rows are numbered as on the host. */
 size_t attention_matrix_place(const struct attention_matrix *matrix, size_t row);
 
-/* Rounds the values to the type, and copies them to the device. bytes has room for the middle. */
+/* Rounds the values to the type, and copies them to the device. bytes: the size of the middle. */
 tol_status attention_matrix_fill(struct attention_matrix *matrix, unsigned char *bytes);
 
 /* How many bytes between the rows are no longer 0xff; the rows themselves are made so. */

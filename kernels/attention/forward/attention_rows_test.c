@@ -43,7 +43,7 @@ static void draw(const struct rows *x) {
     MUST(tol_buffer_write(x->v, stored, KEYS * x->head * 2));
 }
 
-/* Rows first on, causal: the keys behind the last row's own are left out. */
+/* Rows first on, causal: the keys after the last row's own are left out. */
 static void run(const struct rows *x, size_t first, size_t count, uint16_t *out) {
     const size_t keys = KEYS - ROWS + first + count;
     MUST(kn_attention(x->kernels, x->stream,

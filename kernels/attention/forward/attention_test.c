@@ -64,7 +64,7 @@ Test(attention, tensor_is_the_definition_in_bf16) {
 /* Rows of one consumer and of both, rings that are gone round, and rows that see no key. */
 Test(attention, wgmma_is_the_definition) {
     static const size_t lengths[][2] = {{64, 900}, {200, 650}, {300, 20}, {300, 128}};
-    /* Of each kernel one that it was made for, and one with zeros behind it. */
+    /* For each kernel a size that fills it, and one that TMA fills up with zeros. */
     static const size_t head_sizes_of[][2] = {{64, 40}, {128, 96}, {256, 200}};
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {

@@ -41,7 +41,7 @@ struct judging {
     const struct kn_attention *problem;
     const struct stage *stage;
     enum kn_attention_data data;
-    const float *lse;               /* NULL: it was not asked for */
+    const float *lse;               /* NULL: not requested */
     struct kn_deviation (*rows)[2]; /* of a row of out, and of its logarithm */
     atomic_bool failed;
 };
@@ -163,8 +163,8 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
     if (rows == 0) goto out;
     if (trial->lse) {
         TOL_TRY(tol_buffer_read_at(stage.lse.buffer, 0, lse, (rows + 1) * sizeof *lse));
-        const unsigned char *behind = (const unsigned char *)(lse + rows);
-        for (size_t i = 0; i < sizeof *lse; i++) outcome->touched += behind[i] != 0xff;
+        const unsigned char *after = (const unsigned char *)(lse + rows);
+        for (size_t i = 0; i < sizeof *lse; i++) outcome->touched += after[i] != 0xff;
     }
     struct attention_matrix *out_rows = &stage.rows[OUT];
     size_t around = 0;

@@ -1,16 +1,15 @@
 /*
- * attention over packed sequences: sequences of different lengths, the rows of one behind those of
- * the other, without padding. Where each begins is data on the device, so a graph with this call
- * serves any lengths.
+ * attention over packed sequences: sequences of different lengths, one after the other, without
+ * padding. Where each begins is data on the device, so a graph with this call serves any lengths.
  *
  * Rows q_begins[s] to q_begins[s + 1] of q and out are those of sequence s, and keys kv_begins[s]
- * to kv_begins[s + 1] of k and v are its keys. Each sequence is a problem of attention.h by itself:
+ * to kv_begins[s + 1] of k and v are its keys. Each sequence is its own problem of attention.h:
  * causal is aligned to the end of its keys, a window counts its keys, and its results are the bits
- * that kn_attention gives for it alone with the variant of the same name; without keys they are
- * zeros and -infinity. Rows and keys of other sequences and of none have no effect, NaN and
- * infinities included, but may be read; rows of none are not written. What begins below its
- * predecessor, or behind the last row, counts as that; of a sequence with more rows or keys than
- * the longest that was named the first count.
+ * that kn_attention gives for it alone with the variant of the same name. If it has no keys, they
+ * are zeros and -infinity. Rows and keys of other sequences and of none have no effect, NaN and
+ * infinities included, but may be read; rows of no sequence are not written. A beginning below its
+ * predecessor, or after the last row, is clamped to that. If a sequence has more rows or keys than
+ * q_length or kv_length, the first ones count.
  */
 #ifndef KN_ATTENTION_PACKED_H
 #define KN_ATTENTION_PACKED_H
@@ -18,8 +17,8 @@
 #include "attention/forward/attention.h"
 
 struct kn_attention_packed {
-    /* batch: how many sequences; q_length and kv_length: the rows and keys of the longest, for
-     * which blocks are launched. Of the strides those of batches are not used; all three 0:
+    /* batch: the number of sequences; q_length and kv_length: the rows and keys of the longest, for
+     * which blocks are launched. Batch strides are not used; all three strides 0:
      * [head][row][element]. lse: [heads][q_rows]. workspace, variant and variants are ignored. */
     struct kn_attention attention;
     size_t q_rows, kv_rows;                        /* of all sequences */

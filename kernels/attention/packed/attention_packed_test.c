@@ -44,7 +44,7 @@ Test(attention_packed, tensor_gives_each_sequence_what_it_gets_alone) {
     }
 }
 
-/* Of each kernel heads that it was made for, and heads with zeros behind them. */
+/* For each kernel heads of its size, and smaller ones that TMA fills up with zeros. */
 Test(attention_packed, wgmma_gives_each_sequence_what_it_gets_alone) {
     static const size_t sizes[] = {64, 40, 128, 96, 256, 200};
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");

@@ -94,7 +94,7 @@ void packed_scene_end(struct packed_scene *s) {
     free(s->expected);
 }
 
-/* A head behind the other in each row; from row `first` on. */
+/* One head after the other in each row; from row `first` on. */
 static struct kn_heads heads_at(const struct packed_scene *s, const struct kn_guarded *guarded,
                                 int first) {
     return (struct kn_heads){.buffer = guarded->buffer,

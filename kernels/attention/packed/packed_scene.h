@@ -1,6 +1,6 @@
 /*
- * Packed scene: sequences of all kinds of lengths, the rows of one behind those of the other, and
- * what attention gives for them together and for each alone. For tests. One thread.
+ * Packed scene: sequences of all kinds of lengths, one after the other, and what attention gives
+ * for them together and for each alone. For tests. One thread.
  */
 #ifndef KN_PACKED_SCENE_H
 #define KN_PACKED_SCENE_H
@@ -55,7 +55,7 @@ void packed_scene_run(struct packed_scene *s, const struct kn_attention_packed *
 void packed_scene_solve_alone(struct packed_scene *s, const struct kn_attention_packed *wish,
                               const char *variant);
 
-/* The first byte of out that differs, or of the logarithms behind it; SIZE_MAX: none does. */
+/* The first byte of out, and then of the logarithms, that differs; SIZE_MAX: none does. */
 size_t packed_scene_differs(const struct packed_scene *s);
 
 #endif

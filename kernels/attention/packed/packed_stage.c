@@ -1,5 +1,5 @@
 /*
- * Makes rows of sequences behind each other, and judges each sequence by itself.
+ * Makes the rows of sequences, one after the other, and judges each sequence alone.
  */
 #include "attention/packed/packed_stage.h"
 
@@ -14,8 +14,8 @@
 
 enum { Q = PACKED_Q, V = PACKED_V, OUT = PACKED_OUT, KINDS = PACKED_KINDS, NO_SEQUENCE = -1 };
 
-/* Logarithms behind the last: a tile of rows, which a kernel with a defect may write. */
-enum { LSE_BEHIND = 256 };
+/* Logarithms after the last: a tile of rows, which a kernel with a defect may write. */
+enum { LSE_AFTER = 256 };
 
 static int sequence_of(const struct kn_attention_packed_trial *trial, bool is_of_q, size_t row) {
     const int *begins = is_of_q ? trial->q_begins : trial->kv_begins;
@@ -56,7 +56,7 @@ static tol_status make_numbers(struct kn_kernels *kernels,
     const struct kn_attention_packed *p = &trial->packed;
     struct tol_context *context = kn_kernels_context(kernels);
     const int *const begins[2] = {trial->q_begins, trial->kv_begins};
-    const size_t rows = p->attention.heads * p->q_rows + LSE_BEHIND;
+    const size_t rows = p->attention.heads * p->q_rows + LSE_AFTER;
     const size_t count = p->attention.batch + 1;
     TOL_TRY(tol_buffer_create(context, rows, sizeof(float), &stage->lse));
     TOL_TRY(tol_buffer_fill_at(stage->lse, 0, 0xff, 1, rows * sizeof(float)));
@@ -83,7 +83,7 @@ tol_status packed_stage_make(struct kn_kernels *kernels,
     }
     stage->bytes = malloc(most + 1);
     stage->logarithms =
-        malloc((whole.heads * whole.q_length + LSE_BEHIND) * sizeof *stage->logarithms);
+        malloc((whole.heads * whole.q_length + LSE_AFTER) * sizeof *stage->logarithms);
     TOL_CHECK(stage->bytes != NULL && stage->logarithms != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%zu bytes", most);
     for (int kind = Q; kind <= V; kind++) {
@@ -121,7 +121,7 @@ static tol_status read_results(struct tol_stream *stream,
                                const struct kn_attention_packed_trial *trial,
                                struct packed_stage *stage) {
     tol_status status = TOL_OK;
-    const size_t rows = trial->packed.attention.heads * trial->packed.q_rows + LSE_BEHIND;
+    const size_t rows = trial->packed.attention.heads * trial->packed.q_rows + LSE_AFTER;
     TOL_TRY(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     TOL_TRY(kn_guarded_read(&stage->matrices[OUT].guarded, stage->bytes));
     status = tol_buffer_read(stage->lse, stage->logarithms, rows * sizeof(float));
@@ -168,14 +168,14 @@ static void judge_row(void *user, size_t i) {
                                     &expected.lse_allowed);
 }
 
-/* Of rows of no sequence, which out and the logarithms must keep; and behind the logarithms. */
+/* Of rows of no sequence, which out and the logarithms must keep; and after the logarithms. */
 static size_t count_touched(const struct kn_attention_packed_trial *trial,
                             const struct packed_stage *stage) {
     const struct attention_matrix *out = &stage->matrices[OUT];
     const size_t rows = out->head_count * out->length;
-    const unsigned char *behind = (const unsigned char *)&stage->logarithms[rows];
+    const unsigned char *after = (const unsigned char *)&stage->logarithms[rows];
     size_t touched = 0;
-    for (size_t i = 0; i < LSE_BEHIND * sizeof(float); i++) touched += behind[i] != 0xff;
+    for (size_t i = 0; i < LSE_AFTER * sizeof(float); i++) touched += after[i] != 0xff;
     for (size_t i = 0; i < rows; i++) {
         const unsigned char *row = stage->bytes + attention_matrix_place(out, i);
         const unsigned char *lse = (const unsigned char *)&stage->logarithms[i];

@@ -14,7 +14,7 @@ enum { PACKED_Q, PACKED_K, PACKED_V, PACKED_OUT, PACKED_KINDS };
 struct packed_stage {
     struct attention_matrix matrices[PACKED_KINDS];
     struct tol_buffer *lse, *begins[2]; /* begins: of rows, and of keys */
-    unsigned char *bytes;               /* room for any of the matrices with its gaps */
+    unsigned char *bytes;               /* the size of the largest matrix with its gaps */
     float *logarithms;                  /* [head][row] */
 };
 

@@ -7,7 +7,7 @@
 
 #include "../forward/attention_arguments.h"
 
-/* A page may begin at each multiple of so many bytes of the pool. */
+/* A page may begin at each multiple of this number of bytes from the beginning of the pool. */
 enum { ATTENTION_PAGE_UNIT = 128 };
 
 struct attention_paged_arguments {

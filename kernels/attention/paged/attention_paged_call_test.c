@@ -97,7 +97,7 @@ Test(attention_paged_call, a_decoders_pages_serve_prompts) {
 }
 
 /* Whatever the device has in begins and lengths: no byte but out's rows is written, and no page is
- * looked up behind those of the longest sequence, which the soft device would refuse. */
+ * looked up after those of the longest sequence, which the soft device would refuse. */
 Test(attention_paged_call, lengths_that_make_no_sense_reach_no_further) {
     static const int begins[][SEQUENCES + 1] = {
         {-5, 40, 40, 100, 1000, INT32_MAX, 340, 341},

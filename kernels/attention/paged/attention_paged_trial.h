@@ -31,7 +31,7 @@ struct kn_attention_paged_trial {
 };
 
 /* As kn_attention_packed_try. All of the pool that is no key or value of a sequence is NaN, and so
- * is the page that each entry behind a sequence's last names. touched counts bytes around the pool
+ * is the page of each entry after a sequence's last one. touched counts bytes around the pool
  * too. */
 TOL_API tol_status kn_attention_paged_try(struct kn_kernels *kernels, struct tol_stream *stream,
                                           const struct kn_attention_paged_trial *trial,

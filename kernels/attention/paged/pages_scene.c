@@ -191,7 +191,7 @@ void pages_scene_end(struct pages_scene *s) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A head behind the other in each row; from row `first` on. */
+/* One head after the other in each row; from row `first` on. */
 static struct kn_heads heads_at(const struct pages_scene *s, const struct kn_guarded *guarded,
                                 size_t pitch, size_t first) {
     return (struct kn_heads){.buffer = guarded->buffer,

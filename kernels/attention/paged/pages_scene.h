@@ -18,7 +18,7 @@ enum {
     PAGES_LONGEST_Q = 189,
     PAGES_LONGEST = 201,
     PAGES_SHARED = 64,
-    PAGES_AT = 256, /* the bytes of a page in front of its keys; behind these are its values */
+    PAGES_AT = 256, /* the bytes of a page before its keys, which its values follow */
     PAGES_HEADS = 2,
     PAGES_LSE = PAGES_HEADS * PAGES_Q_ROWS
 };
@@ -65,7 +65,7 @@ void pages_scene_run(struct pages_scene *s, const struct kn_attention_paged *wis
  * got, since its tiles of keys begin elsewhere. */
 void pages_scene_solve_alone(struct pages_scene *s, const struct kn_attention_paged *wish);
 
-/* The first byte of out that differs, or of the logarithms behind it; SIZE_MAX: none does. */
+/* The first byte of out, and then of the logarithms, that differs; SIZE_MAX: none does. */
 size_t pages_scene_differs(const struct pages_scene *s);
 
 #endif
