@@ -141,8 +141,8 @@ KERNELS = Room(
     ],
     parts={"quant_product_wgmma": "quant_product"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
-                                          "packed_scene", "pages_scene", "choice_dump",
-                                          "choice_problems"))
+                                          "packed_scene", "pages_scene", "sequences_scene",
+                                          "choice_dump", "choice_problems"))
 
 ENGINE = Room(
     root="runtime/worker/engine",

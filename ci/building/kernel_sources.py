@@ -145,7 +145,8 @@ KERNELS_TESTS = """
     attention/forward/attention_exact_test attention/forward/attention_call_test
     attention/forward/attention_rows_test attention/forward/attention_window_test
     attention/backward/attention_backward_test attention/backward/attention_backward_call_test
-    attention/packed/packed_scene attention/packed/attention_packed_test
+    attention/packed/sequences_scene attention/packed/packed_scene
+    attention/packed/attention_packed_test
     attention/packed/packed_next_test attention/paged/pages_scene
     attention/paged/attention_paged_test attention/paged/attention_paged_call_test
     attention/paged/attention_paged_trial_test attention/e4m3/attention_e4m3_test

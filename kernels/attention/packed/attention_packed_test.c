@@ -11,7 +11,7 @@
 
 TestSuite(attention_packed, .init = kernel_scene_begin, .fini = kernel_scene_end);
 
-enum { SEQUENCES = PACKED_SEQUENCES, KV_ROWS = PACKED_KV_ROWS };
+enum { SEQUENCES = SEQUENCES_COUNT, KV_ROWS = PACKED_KV_ROWS };
 
 static void check(const char *variant, enum kn_type type, size_t head_size, size_t window) {
     struct packed_scene s;
@@ -19,10 +19,10 @@ static void check(const char *variant, enum kn_type type, size_t head_size, size
     packed_scene_begin(&s, type, head_size, PACKED_ALL_CLEAN, 10 * head_size + window);
     const struct kn_attention_packed wish = packed_scene_wish(&s, variant, window);
     packed_scene_run(&s, &wish);
-    packed_scene_solve_alone(&s, &wish, variant);
-    const size_t row = s.pitch * kn_type_bytes(type), at = packed_scene_differs(&s);
+    sequences_scene_solve_alone(&s.rows, &wish.attention, variant);
+    const size_t row = s.rows.pitch * kn_type_bytes(type), at = sequences_scene_differs(&s.rows);
     cr_assert(at == SIZE_MAX, "%s %s, heads of %zu, a window of %zu: row %zu of %d, byte %zu",
-              variant, kn_type_name(type), head_size, window, at / row, PACKED_Q_ROWS, at % row);
+              variant, kn_type_name(type), head_size, window, at / row, SEQUENCES_Q_ROWS, at % row);
     packed_scene_end(&s);
 }
 
@@ -68,7 +68,7 @@ Test(attention_packed, begins_that_make_no_sense_reach_no_further) {
         packed_scene_begin(&s, KN_F16, 64, PACKED_ALL_CLEAN, i);
         const struct kn_attention_packed wish =
             packed_scene_wish(&s, variants[i / 3], i % 2 == 0 ? 30 : 0);
-        MUST(tol_buffer_write(s.q_begins, all[i % 3], sizeof all[0]));
+        MUST(tol_buffer_write(s.rows.q_begins, all[i % 3], sizeof all[0]));
         MUST(tol_buffer_write(s.kv_begins, all[(i + 1) % 3], sizeof all[0]));
         packed_scene_run(&s, &wish);
         packed_scene_end(&s);
@@ -88,17 +88,17 @@ Test(attention_packed, what_cannot_be_is_refused) {
     bad = good, bad.attention.batch = SEQUENCES + 1;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OUT_OF_RANGE,
               "q_begins needs 36 bytes, and there are 32");
-    bad = good, bad.q_rows = PACKED_LONGEST_Q - 1;
+    bad = good, bad.q_rows = SEQUENCES_LONGEST_Q - 1;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OUT_OF_RANGE,
               "a sequence of 189 rows");
     bad = good, bad.kv_rows = KV_ROWS + 1000;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OUT_OF_RANGE, "k ");
     bad = good, bad.attention.batch = 65536;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_OVER_LIMIT, "65536 sequences");
-    bad = good, bad.q_begins = s.lse;
+    bad = good, bad.q_begins = s.rows.lse;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_INVALID_ARGUMENT,
               "lse overlaps q_begins");
-    bad = good, bad.q_begins = s.out.buffer;
+    bad = good, bad.q_begins = s.rows.out.buffer;
     MUST_FAIL(kn_attention_packed(kernels, stream, &bad), TOL_INVALID_ARGUMENT,
               "out overlaps q_begins");
     bad = good, bad.attention.window = 3;

@@ -13,12 +13,10 @@
 
 TestSuite(attention_paged_call, .init = kernel_scene_begin, .fini = kernel_scene_end);
 
-enum { SEQUENCES = PAGES_SEQUENCES };
+enum { SEQUENCES = SEQUENCES_COUNT };
 
 static struct pages_scene begin(enum kn_type type, size_t head_size, enum pages_layout layout) {
-    struct pages_scene s = {.type = type,
-                            .head_size = head_size,
-                            .kv_heads = 1,
+    struct pages_scene s = {.rows = {.type = type, .head_size = head_size, .kv_heads = 1},
                             .page_positions = 32,
                             .layout = layout};
     pages_scene_begin(&s, head_size);
@@ -27,8 +25,10 @@ static struct pages_scene begin(enum kn_type type, size_t head_size, enum pages_
 
 /* The rows of sequence 2, each at its own position, by attention over a decoder's pages. */
 static float *decode(const struct pages_scene *s, size_t rows, size_t pitch) {
-    const struct kn_paged_heads shape = {PAGES_HEADS, s->kv_heads, s->head_size, KN_CACHE_F16};
-    const size_t splits = PAGES_LONGEST / KN_PAGED_SPAN + 1, width = PAGES_HEADS * s->head_size;
+    const struct kn_paged_heads shape = {SEQUENCES_HEADS, s->rows.kv_heads, s->rows.head_size,
+                                         KN_CACHE_F16};
+    const size_t splits = PAGES_LONGEST / KN_PAGED_SPAN + 1,
+                 width = SEQUENCES_HEADS * s->rows.head_size;
     tol_auto_buffer struct tol_buffer *numbers = NULL, *q = NULL, *out = NULL, *workspace = NULL;
     int *state = malloc(2 * rows * sizeof *state);
     float *got = malloc(rows * width * sizeof *got);
@@ -39,7 +39,7 @@ static float *decode(const struct pages_scene *s, size_t rows, size_t pitch) {
     MUST(tol_buffer_create(test_context(), 2 * rows, sizeof *state, &numbers));
     MUST(tol_buffer_write(numbers, state, 2 * rows * sizeof *state));
     MUST(tol_buffer_create(test_context(), rows * pitch, sizeof(float), &q));
-    MUST(tol_buffer_write(q, s->values[0] + (size_t)pages_q_begins[2] * pitch,
+    MUST(tol_buffer_write(q, s->rows.values[0] + (size_t)sequences_q_begins[2] * pitch,
                           rows * pitch * sizeof(float)));
     MUST(tol_buffer_create(test_context(), rows * width, sizeof(float), &out));
     MUST(
@@ -69,21 +69,19 @@ static float *decode(const struct pages_scene *s, size_t rows, size_t pitch) {
 Test(attention_paged_call, a_decoders_pages_serve_prompts) {
     static const char *const variants[] = {"naive", "tensor"};
     const int capability = tol_context_device(test_context())->compute_capability;
-    struct pages_scene s = {.type = KN_F16,
-                            .head_size = 64,
-                            .kv_heads = 2,
+    struct pages_scene s = {.rows = {.type = KN_F16, .head_size = 64, .kv_heads = 2},
                             .page_positions = KN_PAGE_POSITIONS,
                             .layout = PAGES_PIECES};
     pages_scene_begin(&s, 5);
-    const size_t rows = (size_t)(pages_q_begins[3] - pages_q_begins[2]);
-    const size_t width = PAGES_HEADS * s.head_size, pitch = width + 8;
-    float *expected = decode(&s, rows, pitch), got[PAGES_HEADS * 64];
+    const size_t rows = (size_t)(sequences_q_begins[3] - sequences_q_begins[2]);
+    const size_t width = SEQUENCES_HEADS * s.rows.head_size, pitch = width + 8;
+    float *expected = decode(&s, rows, pitch), got[SEQUENCES_HEADS * 64];
     for (int i = 0; i < (capability < 80 ? 1 : 2); i++) {
         const struct kn_attention_paged wish = pages_scene_wish(&s, variants[i], PAGES_POSITIONS);
         pages_scene_run(&s, &wish);
         for (size_t row = 0; row < rows; row++) {
-            const size_t from = ((size_t)pages_q_begins[2] + row) * pitch;
-            kn_numbers_load(KN_F16, s.got + from * sizeof(uint16_t), width, got);
+            const size_t from = ((size_t)sequences_q_begins[2] + row) * pitch;
+            kn_numbers_load(KN_F16, s.rows.got + from * sizeof(uint16_t), width, got);
             for (size_t e = 0; e < width; e++) {
                 /* Weights and results are rounded to fp16, of values of up to 4. */
                 const double difference = (double)got[e] - (double)expected[row * width + e];
@@ -118,7 +116,7 @@ Test(attention_paged_call, lengths_that_make_no_sense_reach_no_further) {
             }
         }
         MUST(tol_buffer_write(s.tables, s.table, tol_buffer_bytes(s.tables)));
-        MUST(tol_buffer_write(s.q_begins, begins[i % 2], sizeof begins[0]));
+        MUST(tol_buffer_write(s.rows.q_begins, begins[i % 2], sizeof begins[0]));
         MUST(tol_buffer_write(s.positions, positions, sizeof positions));
         pages_scene_run(&s, &wish);
         pages_scene_end(&s);
@@ -138,7 +136,7 @@ Test(attention_paged_call, the_fastest_that_serves_is_chosen) {
         pages_scene_run(&s, &wish);
         wish.variant = capability == 90 ? hopper[i] : others[i];
         pages_scene_solve_alone(&s, &wish);
-        cr_assert(pages_scene_differs(&s) == SIZE_MAX, "heads of %zu", sizes[i]);
+        cr_assert(sequences_scene_differs(&s.rows) == SIZE_MAX, "heads of %zu", sizes[i]);
         pages_scene_end(&s);
     }
 }
@@ -161,7 +159,7 @@ Test(attention_paged_call, what_cannot_be_is_refused) {
     REFUSED(p.pages_max = 6, TOL_OUT_OF_RANGE, "201 positions, and 6 pages of 32");
     REFUSED(p.attention.kv_length = INT32_MAX, TOL_OVER_LIMIT, "2147483647 positions");
     REFUSED(p.attention.batch = 65536, TOL_OVER_LIMIT, "65536 sequences");
-    REFUSED(p.q_rows = PAGES_LONGEST_Q - 1, TOL_OUT_OF_RANGE, "a sequence of 189 rows");
+    REFUSED(p.q_rows = SEQUENCES_LONGEST_Q - 1, TOL_OUT_OF_RANGE, "a sequence of 189 rows");
     REFUSED(p.attention.kv_heads = 3, TOL_INVALID_ARGUMENT, "cannot share 3");
     REFUSED(p.k.at = 1, TOL_INVALID_ARGUMENT, "k at byte 1 of a page");
     REFUSED(p.v.row_stride = (size_t)1 << 40, TOL_INVALID_ARGUMENT, "v at byte");
@@ -169,8 +167,9 @@ Test(attention_paged_call, what_cannot_be_is_refused) {
     REFUSED(p.positions.address = 0, TOL_INVALID_ARGUMENT, "positions at 0 is NULL");
     REFUSED(p.slots.address += 2, TOL_INVALID_ARGUMENT, "slots at");
     REFUSED(p.tables.bytes = 63, TOL_OUT_OF_RANGE, "tables needs 64 bytes");
-    REFUSED(p.positions = kn_place_of(s.lse, 0), TOL_INVALID_ARGUMENT, "lse overlaps positions");
-    REFUSED(p.pool.address = tol_buffer_address(s.out.buffer), TOL_INVALID_ARGUMENT,
+    REFUSED(p.positions = kn_place_of(s.rows.lse, 0), TOL_INVALID_ARGUMENT,
+            "lse overlaps positions");
+    REFUSED(p.pool.address = tol_buffer_address(s.rows.out.buffer), TOL_INVALID_ARGUMENT,
             "out overlaps pool");
     REFUSED(p.attention.window = 3, TOL_INVALID_ARGUMENT, "not causal");
     REFUSED(p.variant = "cudnn", TOL_NOT_FOUND, "cudnn");
