@@ -5,9 +5,9 @@
  */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"
-#include "attention/attention_exact.h"
-#include "attention/attention_oracle.h"
-#include "attention/attention_trial.h"
+#include "attention/forward/attention_exact.h"
+#include "attention/forward/attention_oracle.h"
+#include "attention/forward/attention_trial.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
 

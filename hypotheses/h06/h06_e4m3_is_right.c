@@ -6,7 +6,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_e4m3/attention_e4m3_trial.h"
+#include "attention/e4m3/attention_e4m3_trial.h"
 
 #include <stdio.h>
 #include <string.h>

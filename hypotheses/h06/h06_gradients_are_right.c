@@ -6,7 +6,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_backward/attention_backward_trial.h"
+#include "attention/backward/attention_backward_trial.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_packed/attention_packed_trial.h"
+#include "attention/packed/attention_packed_trial.h"
 
 #include <stdio.h>
 

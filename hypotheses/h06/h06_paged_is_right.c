@@ -8,7 +8,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_paged/attention_paged_trial.h"
+#include "attention/paged/attention_paged_trial.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * What attention's backward pass costs, beside that of a peer in another process, such as cuDNN's.
  * Operations are counted as usual: five products of each row with each key that it sees.
  */
-#include "attention_backward/attention_backward.h"
+#include "attention/backward/attention_backward.h"
 #include "bench_check.h"
 
 #include "core/check.h"

@@ -1,7 +1,7 @@
 /*
  * What attention costs, beside that of a peer in another process, such as cuDNN's.
  */
-#include "attention/attention_oracle.h"
+#include "attention/forward/attention_oracle.h"
 #include "bench_check.h"
 
 #include "core/check.h"

@@ -1,7 +1,7 @@
 /*
  * What attention over numbers of 8 bits costs, beside that over fp16.
  */
-#include "attention_e4m3/attention_e4m3.h"
+#include "attention/e4m3/attention_e4m3.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"

@@ -1,7 +1,7 @@
 /*
  * What attention over packed sequences costs, beside a call for each of the sequences.
  */
-#include "attention_packed/attention_packed.h"
+#include "attention/packed/attention_packed.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"

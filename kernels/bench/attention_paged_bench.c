@@ -1,7 +1,7 @@
 /*
  * What attention over paged sequences costs, beside the call for the same keys and values in rows.
  */
-#include "attention_paged/attention_paged.h"
+#include "attention/paged/attention_paged.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"

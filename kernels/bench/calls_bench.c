@@ -2,7 +2,7 @@
  * What a call costs the host: the second and later calls of a shape, with the driver's launches
  * left out. The driver is opened once more, with an interposer that answers for them.
  */
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 #include "core/any_driver.h"
 #include "core/check.h"
 #include "core/monotonic.h"

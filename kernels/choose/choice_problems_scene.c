@@ -3,10 +3,10 @@
  */
 #include "choice_problems_scene.h"
 
-#include "attention_backward/attention_backward.h"
-#include "attention_e4m3/attention_e4m3.h"
-#include "attention_packed/attention_packed.h"
-#include "attention_paged/attention_paged.h"
+#include "attention/backward/attention_backward.h"
+#include "attention/e4m3/attention_e4m3.h"
+#include "attention/packed/attention_packed.h"
+#include "attention/paged/attention_paged.h"
 #include "core/check.h"
 #include "grouped/grouped.h"
 #include "linear/linear.h"

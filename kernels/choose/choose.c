@@ -106,3 +106,10 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
     return is_known || name == NULL ? none_serves(variants, device, name, problem)
                                     : no_such_name(variants, name);
 }
+
+const struct kn_variant *kn_variants_find(const struct kn_variants *variants, const char *name) {
+    for (size_t i = 0; name != NULL && i < variants->count; i++) {
+        if (is_named(&variants->rows[i], name)) return &variants->rows[i];
+    }
+    return NULL;
+}

@@ -16,4 +16,7 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
                            const char *name, const void *problem,
                            const struct kn_variant **variant);
 
+/* The first row of this name; NULL: there is none, or name is NULL. */
+const struct kn_variant *kn_variants_find(const struct kn_variants *variants, const char *name);
+
 #endif

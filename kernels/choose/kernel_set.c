@@ -229,7 +229,8 @@ tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variant
                              struct kn_wish wish, const struct kn_tuning_key *key,
                              const void *problem, const struct kn_variant **variant,
                              const struct tol_kernel **kernel) {
-    const char *tuned = kn_wish_is_open(wish) ? kn_kernels_tuned(kernels, key) : NULL;
+    const bool may_be_tuned = key != NULL && kn_wish_is_open(wish);
+    const char *tuned = may_be_tuned ? kn_kernels_tuned(kernels, key) : NULL;
     if (tuned != NULL &&
         kn_kernels_pick(kernels, table, tuned, problem, variant, kernel) == TOL_OK) {
         return TOL_OK;

@@ -64,7 +64,8 @@ tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants 
 
 /* kn_kernels_pick of what the call wants. If that is neither a name nor a table, the variant that
  * the set's tuning names for the problem's key, if it serves; else the best of the operation's
- * table. What refuses a problem must not depend on whether a variant is named. */
+ * table. key: NULL if the operation is not tuned. What refuses a problem must not depend on whether
+ * a variant is named. */
 tol_status kn_kernels_choose(struct kn_kernels *kernels, const struct kn_variants *table,
                              struct kn_wish wish, const struct kn_tuning_key *key,
                              const void *problem, const struct kn_variant **variant,

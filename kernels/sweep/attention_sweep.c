@@ -2,8 +2,8 @@
  * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
  * keys, causal, with a window and full, and a few rows with the keys split among blocks.
  */
-#include "attention_backward/attention_backward_trial.h"
-#include "attention/attention_trial.h"
+#include "attention/backward/attention_backward_trial.h"
+#include "attention/forward/attention_trial.h"
 #include "kernel_sweep.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  * Cases of attention over numbers of 8 bits: two heads that share one of k and v, each with its
  * scale, a tile of rows and part of another.
  */
-#include "attention_e4m3/attention_e4m3.h"
-#include "attention_e4m3/attention_e4m3_oracle.h"
+#include "attention/e4m3/attention_e4m3.h"
+#include "attention/e4m3/attention_e4m3_oracle.h"
 #include "core/check.h"
 #include "inputs.h"
 #include "sweep_matrix.h"

@@ -2,8 +2,8 @@
  * Cases of attention over packed sequences: a whole tile of rows and part of one, a single row,
  * sequences without rows or without keys, and rows of none, which must stay as they were.
  */
-#include "attention_packed/attention_packed.h"
-#include "attention/attention_oracle.h"
+#include "attention/packed/attention_packed.h"
+#include "attention/forward/attention_oracle.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 

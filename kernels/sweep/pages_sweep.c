@@ -3,8 +3,8 @@
  * sequences without rows or without positions, pages in no order, and rows of no sequence, which
  * must stay as they were.
  */
-#include "attention_paged/attention_paged.h"
-#include "attention/attention_oracle.h"
+#include "attention/paged/attention_paged.h"
+#include "attention/forward/attention_oracle.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 

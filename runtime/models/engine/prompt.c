@@ -3,7 +3,7 @@
  */
 #include "prompt.h"
 
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 #include "core/check.h"
 #include "decoder/halves.h"
 #include "gemm/gemm.h"
