@@ -1,13 +1,13 @@
 /*
- * H5's attacks on products of quantised weights (kernels/quant): in each of the three arithmetics,
- * by every kernel of each format of blocks.
+ * H5's attacks on products of quantised weights (kernels/quantised): in each of the three
+ * arithmetics, by every kernel of each format of blocks.
  */
 #include "attack/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "quant/quant_product_planted.h"
-#include "quant/quant_product_trial.h"
+#include "quantised/quant_product_planted.h"
+#include "quantised/quant_product_trial.h"
 
 #include <math.h>
 #include <stdio.h>

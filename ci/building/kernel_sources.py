@@ -10,10 +10,10 @@ KERNELS = """
     grouped/grouped_call grouped/grouped_check grouped/grouped_rows grouped/grouped_planted
     grouped/grouped_trial
     tune/tune
-    quant/quant_block quant/quant_draw quant/quantise
-    quant/dequantise quant/dequantise_planted
-    quant/quant_product quant/quant_product_wgmma quant/quant_product_planted
-    quant/quant_product_trial
+    quantised/quant_block quantised/quant_draw quantised/quantise
+    quantised/dequantise quantised/dequantise_planted
+    quantised/quant_product quantised/quant_product_wgmma quantised/quant_product_planted
+    quantised/quant_product_trial
     attention/attention attention/attention_maps attention/attention_variants
     attention/attention_operand attention/attention_oracle
     attention/attention_exact attention/attention_matrix attention/attention_trial
@@ -35,9 +35,10 @@ KERNELS = """
     collective/gather_columns
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join
-    decoder/weight_format decoder/decoder_check decoder/rounded linear/linear_bytes
-    linear/linear linear/linear_pair decoder/best decoder/draw decoder/draw_host
-    decoder/paged decoder/paged_step decoder/halves
+        place_check choose/struct_launch quantised/weight_format quantised/matrix_check
+    quantised/rounded     quantised/linear_bytes     quantised/linear quantised/linear_pair
+    decode/best decode/draw decode/draw_host     decode/embed decode/paged decode/paged_step
+    decode/halves
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -46,9 +47,11 @@ KERNEL_IMAGES = """
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async gemm/gemm_7_tf32 gemm/gemm_8_sum gemm/gemm_9_gathered
     gemm/gemm_10_hopper gemm/gemm_11_pack gemm/gemm_12_narrow gemm/gemm_13_tf32
-    quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
-    quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
-    quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
+    quantised/dequantise_1_naive quantised/dequantise_2_wide quantised/dequantise_planted
+    quantised/quant_product_1_naive quantised/quant_product_2_rows
+    quantised/quant_product_3_integers
+    quantised/quant_product_4_tensor quantised/quant_product_5_staged
+    quantised/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
     attention/attention_7_hopper attention/attention_8_early attention/attention_defects
@@ -75,21 +78,23 @@ KERNEL_IMAGES = """
     gemm/gemm_14_parts gemm/gemm_15_wide gemm/gemm_planted gemm/gemm_hopper_planted
     grouped/grouped_1_naive grouped/grouped_2_tensor grouped/grouped_3_hopper
     grouped/grouped_4_pair grouped/grouped_planted
-    quant/quant_product_7_bulk quant/quant_product_8_wgmma quant/quant_product_planted
-    quant/quant_product_9_split quant/quant_product_10_columns
+    quantised/quant_product_7_bulk quantised/quant_product_8_wgmma quantised/quant_product_planted
+    quantised/quant_product_9_split quantised/quant_product_10_columns
     seal/seal_2_product seal/seal_3_early seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early norm/norm_7_cluster
     norm/norm_9_slices norm/norm_10_behind softmax/softmax_8_slices softmax/softmax_9_behind
     softmax/softmax_slices_planted
     measure/read_words
-    linear/linear_1_warp linear/linear_2_tile linear/linear_3_tensor linear/linear_4_wide
-    linear/linear_5_bytes linear/linear_6_early linear/linear_7_stay linear/linear_8_many
-    decoder/rounded_1_warp decoder/rounded_2_early
-    decoder/best_1_parts decoder/best_2_early decoder/draw_1_parts
-    decoder/draw_2_early decoder/embed_1_element decoder/heads_1_warp
-    decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
-    decoder/paged_4_early decoder/paged_5_step
-    decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
+    quantised/linear_1_warp quantised/linear_2_tile quantised/linear_3_tensor
+    quantised/linear_4_wide
+    quantised/linear_5_bytes quantised/linear_6_early quantised/linear_7_stay
+    quantised/linear_8_many
+    quantised/rounded_1_warp quantised/rounded_2_early
+    decode/best_1_parts decode/best_2_early decode/draw_1_parts
+    decode/draw_2_early decode/embed_1_element decode/heads_1_warp
+    decode/paged_1_span decode/paged_2_merge decode/heads_2_bytes decode/paged_3_bytes
+    decode/paged_4_early decode/paged_5_step
+    decode/halves_1_weights decode/halves_2_rows decode/halves_3_heads
 """.split()
 
 # The program that shows what they cost; an operation is a file.
@@ -132,9 +137,9 @@ KERNELS_TESTS = """
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test gemm/gemm_wide_test grouped/grouped_test grouped/grouped_call_test
     kernel_image_test
-    quant/quant_block_test quant/quantise_test
-    quant/dequantise_test quant/quant_product_test quant/quant_product_wgmma_test
-    quant/quant_product_call_test quant/quant_product_split_test
+    quantised/quant_block_test quantised/quantise_test
+    quantised/dequantise_test quantised/quant_product_test quantised/quant_product_wgmma_test
+    quantised/quant_product_call_test quantised/quant_product_split_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test attention/attention_rows_test attention/attention_window_test
     attention_backward/attention_backward_test attention_backward/attention_backward_call_test
@@ -148,9 +153,9 @@ KERNELS_TESTS = """
     row/row_variant_test row/top_k_test
     bench/cublas_test bench/bench_check_test bench/bench_limits_test bench/bench_peer_test
     bench/bench_program_test bench/device_state_test bench/ggml_times_test
-    linear/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test decoder/rounded_test decoder/draw_test
-    linear/linear_rounded_test
+    quantised/linear_test decode/paged_test decode/paged_bytes_test
+    decode/halves_test decode/rounded_test decode/draw_test
+    quantised/linear_rounded_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

@@ -1,13 +1,13 @@
 /*
  * The faults. Kernels are known by the names that the runtime asked the driver for; their one
- * argument is a struct of decoder_arguments.h or halves_arguments.h, of which a changed copy is
- * passed on.
+ * argument is a struct of a file *_arguments.h, of which a changed copy is passed on.
  */
 #include "worker_faults.h"
 
-#include "decoder/decoder_arguments.h"
-#include "decoder/draw_arguments.h"
-#include "decoder/halves_arguments.h"
+#include "decode/decode_arguments.h"
+#include "decode/draw_arguments.h"
+#include "decode/halves_arguments.h"
+#include "quantised/linear_arguments.h"
 
 #include <pthread.h>
 #include <stdio.h>

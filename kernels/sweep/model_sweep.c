@@ -3,9 +3,10 @@
  * and as many heads that share a key as each kernel takes.
  */
 #include "core/check.h"
-#include "linear/linear.h"
-#include "decoder/paged.h"
+#include "decode/embed.h"
+#include "decode/paged.h"
 #include "inputs.h"
+#include "quantised/linear.h"
 #include "sweep_matrix.h"
 
 #include <math.h>

@@ -4,9 +4,9 @@
  */
 #include "core/check.h"
 #include "guarded.h"
-#include "quant/dequantise.h"
-#include "quant/quant_product_trial.h"
 #include "kernel_sweep.h"
+#include "quantised/dequantise.h"
+#include "quantised/quant_product_trial.h"
 
 #include <stdlib.h>
 #include <string.h>
