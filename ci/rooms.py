@@ -140,8 +140,7 @@ KERNELS = Room(
     parts={"attention_problem": "attention", "attention_maps": "attention",
            "attention_paged_maps": "attention_paged",
            "attention_operand": "attention", "attention_backward_problem": "attention_backward",
-           "attention_backward_maps": "attention_backward",
-           "quant_product_wgmma": "quant_product"},
+           "attention_backward_maps": "attention_backward"},
     above=("bench", "sweep"), for_tests=("collective_stage", "kernel_scene", "attention_scene",
                                           "packed_scene", "pages_scene", "choice_dump",
                                           "choice_problems"))

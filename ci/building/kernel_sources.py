@@ -12,7 +12,9 @@ KERNELS = """
     tune/tune
     quantised/quant_block quantised/quant_draw quantised/quantise
     quantised/dequantise quantised/dequantise_planted
-    quantised/quant_product quantised/quant_product_wgmma quantised/quant_product_planted
+    quantised/product_table quantised/product_check quantised/product_split
+    quantised/product_launch quantised/product quantised/quant_product
+    quantised/quant_product_planted
     quantised/quant_product_trial
     attention/attention attention/attention_maps attention/attention_variants
     attention/attention_operand attention/attention_oracle
@@ -36,9 +38,9 @@ KERNELS = """
     collective/collective_socket collective/collective_meeting collective/collective_window
     collective/collective_link collective/collective_join
         place_check choose/struct_launch quantised/weight_format quantised/matrix_check
-    quantised/rounded     quantised/linear_bytes     quantised/linear quantised/linear_pair
-    decode/best decode/draw decode/draw_host     decode/embed decode/paged decode/paged_step
-    decode/halves
+    quantised/rounded quantised/linear_problem quantised/linear_product quantised/linear
+    quantised/linear_pair decode/best decode/draw decode/draw_host decode/embed decode/paged
+    decode/paged_step decode/halves
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.

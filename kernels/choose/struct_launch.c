@@ -5,11 +5,9 @@
 
 #include "core/check.h"
 
-#include <string.h>
-
-static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_variant *variant, struct tol_launch_shape shape,
-                         const void *argument, size_t bytes, bool is_pdl) {
+tol_status kn_struct_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                            const struct kn_variant *variant, struct tol_launch_shape shape,
+                            const void *argument, size_t bytes) {
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
     union {
@@ -19,25 +17,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const unsigned sizes = (unsigned)bytes;
     const struct tol_arguments arguments = {1, &value.out, &sizes};
     TOL_TRY(kn_kernels_find(kernels, variant, &kernel));
-    status = is_pdl ? tol_launch_programmatic(stream, kernel, shape, arguments)
-                    : tol_launch(stream, kernel, shape, arguments);
+    status = variant->pdl ? tol_launch_programmatic(stream, kernel, shape, arguments)
+                          : tol_launch(stream, kernel, shape, arguments);
 out:
     return status;
-}
-
-tol_status kn_struct_launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                            const struct kn_variant *variant, struct tol_launch_shape shape,
-                            const void *argument, size_t bytes) {
-    return launch(kernels, stream, variant, shape, argument, bytes, false);
-}
-
-tol_status kn_struct_launch_pdl(struct kn_kernels *kernels, struct tol_stream *stream,
-                                const struct kn_variant *variant, struct tol_launch_shape shape,
-                                const void *argument, size_t bytes) {
-    static const char *const pdl[] = {"early", "stay", "kept", "long"};
-    bool is_pdl = false;
-    for (size_t i = 0; i < sizeof pdl / sizeof *pdl && !is_pdl; i++) {
-        is_pdl = strcmp(variant->name, pdl[i]) == 0;
-    }
-    return launch(kernels, stream, variant, shape, argument, bytes, is_pdl);
 }

@@ -7,16 +7,10 @@
 
 #include "choose/kernel_set.h"
 
-/* Finds the variant's kernel and queues it, by tol_launch. Fails as kn_kernels_find and tol_launch
- * do. */
+/* Finds the variant's kernel and queues it, with programmatic dependent launch if the row says so.
+ * Fails as kn_kernels_find, tol_launch and tol_launch_programmatic do. */
 tol_status kn_struct_launch(struct kn_kernels *kernels, struct tol_stream *stream,
                             const struct kn_variant *variant, struct tol_launch_shape shape,
                             const void *argument, size_t bytes);
-
-/* The same with programmatic dependent launch (PDL) if the variant is named "early", "stay", "kept"
- * or "long", whose kernels wait for their predecessor themselves. */
-tol_status kn_struct_launch_pdl(struct kn_kernels *kernels, struct tol_stream *stream,
-                                const struct kn_variant *variant, struct tol_launch_shape shape,
-                                const void *argument, size_t bytes);
 
 #endif

@@ -43,6 +43,7 @@ struct kn_variant {
     unsigned tile[3];      /* what a block computes, in the operation's own dimensions */
     unsigned cluster;      /* blocks of a cluster; 1 if the kernel takes tensor maps; else 0 */
     bool packs;            /* the operation copies operands for it, so that tensor maps serve */
+    bool pdl;              /* launched by PDL: the kernel waits for its predecessor itself */
 };
 
 struct kn_variants {

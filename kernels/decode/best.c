@@ -18,7 +18,7 @@ enum { ROWS_MAX = 1 << 16, MERGE_THREADS = 32 };
 #define BEST(name_, entry_, file, capability, threads_)                                            \
     {                                                                                              \
         .name = name_, .entry = entry_, .images = kn_images_best_##file,                           \
-        .compute_capability_min = capability, .threads = threads_                                  \
+        .compute_capability_min = capability, .threads = threads_, .pdl = (capability) >= 90       \
     }
 static const struct kn_variant parts[] = {
     BEST("early", "best_parts_early", 2_early, 90, BEST_THREADS),
@@ -61,7 +61,7 @@ tol_status kn_best(struct kn_kernels *kernels, struct tol_stream *stream, const 
     for (int i = 0; i < 2; i++) {
         const struct kn_variant *variant = NULL;
         TOL_TRY(kn_variant_pick(&both[i], device, x->variant, x, &variant));
-        TOL_TRY(kn_struct_launch_pdl(
+        TOL_TRY(kn_struct_launch(
             kernels, stream, variant,
             (struct tol_launch_shape){grids[i][0], grids[i][1], 1, variant->threads, 1, 1, 0},
             &arguments, sizeof arguments));

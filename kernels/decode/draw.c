@@ -17,7 +17,7 @@ enum { ROWS_MAX = 1 << 16, STEPS = 5, WARP = 32 };
 #define DRAW(name_, entry_, file, capability, threads_)                                            \
     {                                                                                              \
         .name = name_, .entry = entry_, .images = kn_images_draw_##file,                           \
-        .compute_capability_min = capability, .threads = threads_                                  \
+        .compute_capability_min = capability, .threads = threads_, .pdl = (capability) >= 90       \
     }
 #define STEP(entry, threads)                                                                       \
     {                                                                                              \
@@ -79,8 +79,7 @@ tol_status kn_draw(struct kn_kernels *kernels, struct tol_stream *stream, const 
         TOL_TRY(kn_variant_pick(&both, device, x->variant, x, &variant));
         const struct tol_launch_shape shape = {
             has_parts[i] ? parts : 1, rows, 1, variant->threads, 1, 1, 0};
-        TOL_TRY(
-            kn_struct_launch_pdl(kernels, stream, variant, shape, &arguments, sizeof arguments));
+        TOL_TRY(kn_struct_launch(kernels, stream, variant, shape, &arguments, sizeof arguments));
     }
 out:
     return status;

@@ -31,7 +31,7 @@ tol_status kn_embed(struct kn_kernels *kernels, struct tol_stream *stream,
     if (x->rows == 0) return TOL_OK;
     TOL_CHECK(x->table_rows > 0, TOL_INVALID_ARGUMENT, "embed: a table of no rows");
     TOL_CHECK(x->rows <= INT_MAX, TOL_OVER_LIMIT, "embed: %zu rows", x->rows);
-    TOL_TRY(kn_matrix_check("the table", x->format, x->table, x->table_rows, x->columns));
+    TOL_TRY(kn_matrix_check("the table", x->format, x->table, x->table_rows, x->columns, 0));
     TOL_TRY(
         kn_place_check_rows("out", x->out, x->rows, x->out_stride, x->columns, sizeof(float), 4));
     TOL_TRY(kn_place_check("tokens", x->tokens, x->rows * sizeof(int), sizeof(int)));

@@ -26,7 +26,8 @@ enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED 
 #define ONE(name_, entry_, file, capability, threads_, heads)                                      \
     {                                                                                              \
         .name = name_, .entry = entry_, .images = kn_images_##file,                                \
-        .compute_capability_min = capability, .threads = threads_, .tile = {                       \
+        .compute_capability_min = capability, .threads = threads_, .pdl = (capability) >= 90,      \
+        .tile = {                                                                                  \
             heads                                                                                  \
         }                                                                                          \
     }
@@ -167,11 +168,11 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     const struct kn_variant *variant = NULL;
     TOL_TRY(pick(kernels, heads_rows[x->shape.cache], x->variant, &variant));
-    status = kn_struct_launch_pdl(kernels, stream, variant,
-                                  (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
-                                                            (unsigned)x->batch.rows, 1,
-                                                            variant->threads, 1, 1, 0},
-                                  &arguments, sizeof arguments);
+    status = kn_struct_launch(kernels, stream, variant,
+                              (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
+                                                        (unsigned)x->batch.rows, 1,
+                                                        variant->threads, 1, 1, 0},
+                              &arguments, sizeof arguments);
 out:
     return status;
 }
@@ -241,11 +242,10 @@ tol_status kn_paged_merge(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(pick(kernels, merge_rows[is_rounded], x->variant, &merge));
     const size_t width = x->shape.heads * x->shape.head_size;
     const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
-    status =
-        kn_struct_launch_pdl(kernels, stream, merge,
-                             (struct tol_launch_shape){(unsigned)blocks, (unsigned)x->batch.rows, 1,
-                                                       merge->threads, 1, 1, 0},
-                             arguments, sizeof *arguments);
+    status = kn_struct_launch(kernels, stream, merge,
+                              (struct tol_launch_shape){(unsigned)blocks, (unsigned)x->batch.rows,
+                                                        1, merge->threads, 1, 1, 0},
+                              arguments, sizeof *arguments);
 out:
     return status;
 }
@@ -262,7 +262,7 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
     TOL_TRY(pick(kernels, span_for(&x->shape), x->variant, &span));
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const size_t times = (group + span->tile[0] - 1) / span->tile[0];
-    TOL_TRY(kn_struct_launch_pdl(
+    TOL_TRY(kn_struct_launch(
         kernels, stream, span,
         (struct tol_launch_shape){(unsigned)x->splits, (unsigned)(x->shape.kv_heads * times),
                                   (unsigned)x->batch.rows, span->threads, 1, 1, 0},

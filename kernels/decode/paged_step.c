@@ -16,7 +16,7 @@ enum { LOG2_GROUPS = 4, CAPABILITY = 90 };
 #define STEP(cache, group)                                                                         \
     {                                                                                              \
         .name = "early", .entry = "paged_step_" #cache "_" #group,                                 \
-        .images = kn_images_paged_5_step, .compute_capability_min = CAPABILITY,                    \
+        .images = kn_images_paged_5_step, .compute_capability_min = CAPABILITY, .pdl = true,       \
         .threads = PAGED_SPAN_THREADS, .tile = {                                                   \
             group                                                                                  \
         }                                                                                          \
@@ -66,7 +66,7 @@ tol_status kn_paged_step(struct kn_kernels *kernels, struct tol_stream *stream,
         TOL_TRY(kn_heads(kernels, stream, heads));
         return kn_paged_attention(kernels, stream, paged);
     }
-    TOL_TRY(kn_struct_launch_pdl(
+    TOL_TRY(kn_struct_launch(
         kernels, stream, step,
         (struct tol_launch_shape){(unsigned)paged->splits, (unsigned)paged->shape.kv_heads,
                                   (unsigned)paged->batch.rows, step->threads, 1, 1, 0},

@@ -22,10 +22,8 @@
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H
 
-#include "quantised/linear_bytes.h"
-
-/* The bytes of workspace that "wide" needs for a product of so many columns and elements of k. */
-TOL_API size_t kn_linear_workspace(size_t columns, size_t k);
+#include "choose/kernel_set.h"
+#include "quantised/linear_problem.h"
 
 /*
  * Without rows or columns it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned,
@@ -36,10 +34,5 @@ TOL_API size_t kn_linear_workspace(size_t columns, size_t k);
  */
 TOL_API tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_linear *linear);
-
-/* For linear pair, and not for programs: checks a problem of rounded columns, and writes the
- * arguments of its kernels. */
-tol_status kn_linear_prepare(const struct kn_linear *linear,
-                             struct linear_bytes_arguments *arguments);
 
 #endif

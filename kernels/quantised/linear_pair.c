@@ -5,8 +5,10 @@
 
 #include "choose/struct_launch.h"
 #include "core/check.h"
-#include "place_check.h"
 #include "quantised/linear_arguments.h"
+#include "quantised/linear_product.h"
+#include "quantised/product_check.h"
+#include "quantised/product_launch.h"
 
 enum { TILE = 16, BLOCKS_OF_ONE = 2, CAPABILITY = 90 };
 
@@ -15,7 +17,7 @@ KN_IMAGES(linear_7_stay);
 #define PAIR(entry_, stride, other)                                                                \
     {                                                                                              \
         .name = "stay", .entry = entry_, .images = kn_images_linear_7_stay,                        \
-        .compute_capability_min = CAPABILITY, .threads = 32 * LINEAR_BYTES_WARPS,                  \
+        .compute_capability_min = CAPABILITY, .pdl = true, .threads = 32 * LINEAR_BYTES_WARPS,     \
         .shared_bytes = LINEAR_STAY_SHARED(stride) > LINEAR_STAY_SHARED(other)                     \
                             ? LINEAR_STAY_SHARED(stride)                                           \
                             : LINEAR_STAY_SHARED(other)                                            \
@@ -24,7 +26,7 @@ static const struct kn_variant pairs[KN_WEIGHT_FORMATS] = {
     [KN_WEIGHT_Q4_K] = PAIR("linear_pair_q4_k_q6_k", LINEAR_STRIDE_Q4_K, LINEAR_STRIDE_Q6_K),
     [KN_WEIGHT_Q5_K] = PAIR("linear_pair_q5_k_q6_k", LINEAR_STRIDE_Q5_K, LINEAR_STRIDE_Q6_K)};
 
-static bool is_plain(const struct kn_linear *x) {
+static bool pair_is_plain(const struct kn_linear *x) {
     return x->variant == NULL && x->gate.address == 0 && x->is_rounded && x->rows > 0 &&
            x->rows % TILE == 0;
 }
@@ -32,7 +34,7 @@ static bool is_plain(const struct kn_linear *x) {
 static bool serves(const struct tol_device *device, const struct kn_linear *first,
                    const struct kn_linear *second) {
     return device->compute_capability >= CAPABILITY && first->columns > 0 &&
-           first->columns <= LINEAR_STAY_COLUMNS && is_plain(first) && is_plain(second) &&
+           first->columns <= LINEAR_STAY_COLUMNS && pair_is_plain(first) && pair_is_plain(second) &&
            pairs[first->format].name != NULL && second->format == KN_WEIGHT_Q6_K;
 }
 
@@ -49,6 +51,17 @@ static size_t share(const struct kn_linear *first, const struct kn_linear *secon
         if ((a > b ? a : b) < least) least = a > b ? a : b, best = own;
     }
     return best;
+}
+
+static tol_status linear_pair_prepare(const struct kn_linear *x,
+                                      struct linear_bytes_arguments *arguments) {
+    tol_status status = TOL_OK;
+    struct kn_product product;
+    TOL_TRY(kn_linear_product(x, &product));
+    TOL_TRY(kn_product_check(&product));
+    status = kn_product_bytes_arguments(&product, arguments);
+out:
+    return status;
 }
 
 tol_status kn_linear_pair(struct kn_kernels *kernels, struct tol_stream *stream,
@@ -69,18 +82,17 @@ tol_status kn_linear_pair(struct kn_kernels *kernels, struct tol_stream *stream,
         return kn_linear(kernels, stream, second);
     }
     struct linear_pair_arguments arguments = {0};
-    TOL_TRY(kn_linear_prepare(first, &arguments.of[0]));
-    TOL_TRY(kn_linear_prepare(second, &arguments.of[1]));
+    TOL_TRY(linear_pair_prepare(first, &arguments.of[0]));
+    TOL_TRY(linear_pair_prepare(second, &arguments.of[1]));
     const size_t tiles = (first->rows + second->rows) / TILE;
     size_t blocks = BLOCKS_OF_ONE * (size_t)device->multiprocessors;
     if (blocks > tiles) blocks = tiles;
     arguments.first_blocks = (uint32_t)share(first, second, blocks);
     const struct kn_variant *variant = &pairs[first->format];
-    status =
-        kn_struct_launch_pdl(kernels, stream, variant,
-                             (struct tol_launch_shape){(unsigned)blocks, 1, 1, variant->threads, 1,
-                                                       1, variant->shared_bytes},
-                             &arguments, sizeof arguments);
+    status = kn_struct_launch(kernels, stream, variant,
+                              (struct tol_launch_shape){(unsigned)blocks, 1, 1, variant->threads, 1,
+                                                        1, variant->shared_bytes},
+                              &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -9,7 +9,7 @@
 #include <limits.h>
 
 tol_status kn_matrix_check(const char *name, enum kn_weight_format format, struct kn_place place,
-                           size_t rows, size_t k) {
+                           size_t rows, size_t k, size_t alignment) {
     tol_status status = TOL_OK;
     TOL_CHECK((unsigned)format < KN_WEIGHT_FORMATS, TOL_INVALID_ARGUMENT,
               "there is no format %d of weights", (int)format);
@@ -18,7 +18,7 @@ tol_status kn_matrix_check(const char *name, enum kn_weight_format format, struc
     TOL_CHECK(rows <= INT_MAX && k <= INT_MAX, TOL_OVER_LIMIT,
               "%s has %zu rows of %zu elements; each must be below 2^31", name, rows, k);
     TOL_TRY(kn_place_check(name, place, rows * kn_weight_row_bytes(format, k),
-                           kn_weight_alignment(format)));
+                           alignment > 0 ? alignment : kn_weight_alignment(format)));
 out:
     return status;
 }

@@ -20,19 +20,11 @@ __device__ inline void ask_for(const kn_quant_product_arguments &a, const staged
     }
 }
 
-template <int ROWS, int DEPTH> __device__ inline void early(const kn_quant_product_arguments &a) {
-    const staged_rows<ROWS> rows(a);
+extern "C" __global__ void __launch_bounds__(STAGED_THREADS, 2)
+    quant_product_early_1(kn_quant_product_arguments a) {
+    const staged_rows<1> rows(a);
     ask_for(a, rows);
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    staged_product<ROWS, DEPTH>(a, rows);
+    staged_product<1, 2>(a, rows);
 }
-
-#define EARLY(name, rows, depth, blocks)                                                           \
-    extern "C" __global__ void __launch_bounds__(STAGED_THREADS, blocks)                           \
-        quant_product_##name(kn_quant_product_arguments a) {                                       \
-        early<rows, depth>(a);                                                                     \
-    }
-
-EARLY(early_1, 1, 2, 2)
-EARLY(early_2, 2, 3, 1)

@@ -1,8 +1,9 @@
 /*
  * What a call of the product refuses, and what it does with nothing.
  */
-#include "quant_product_wgmma.h"
 #include "kernel_scene.h"
+#include "quantised/product_problem.h"
+#include "quantised/quant_product.h"
 
 #include "test/test_device.h"
 
@@ -32,10 +33,11 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     kernel_scene_begin();
     REFUSED(p.quant = KN_QUANTS, TOL_INVALID_ARGUMENT, "no quantisation 3");
     REFUSED(p.arithmetic = KN_QUANT_ARITHMETICS, TOL_INVALID_ARGUMENT, "arithmetic 3");
-    REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "k is 500, no whole blocks of q4_k, which have 256");
-    REFUSED((p.quant = KN_Q8_0, p.k = 500), TOL_INVALID_ARGUMENT, "of q8_0, which have 32");
-    REFUSED(p.x_stride = 511, TOL_INVALID_ARGUMENT, "columns of x have 512 elements");
-    REFUSED(p.y_stride = 4, TOL_INVALID_ARGUMENT, "columns of y have 5 elements");
+    REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "500 elements, no multiple of 256");
+    REFUSED((p.quant = KN_Q8_0, p.k = 500), TOL_INVALID_ARGUMENT,
+            "500 elements, no multiple of 32");
+    REFUSED(p.x_stride = 511, TOL_INVALID_ARGUMENT, "rows of x have 512 elements");
+    REFUSED(p.y_stride = 4, TOL_INVALID_ARGUMENT, "rows of y have 5 elements");
     REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
     REFUSED(p.columns = SIZE_MAX, TOL_OVER_LIMIT, "below 2^31");
     REFUSED(p.k = (size_t)1 << 31, TOL_OVER_LIMIT, "below 2^31");
@@ -43,14 +45,14 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED((p.quant = KN_Q6_K, p.weights.bytes *= 2, p.variant = "early_1"), TOL_NOT_FOUND,
             "there are integers");
     REFUSED(p.variant = "staged_1", TOL_UNSUPPORTED, "there are several columns");
-    REFUSED((p.variant = "staged_2", p.columns = 1, p.rows = 1, p.k = 39424,
+    REFUSED((p.variant = "staged_1", p.columns = 1, p.rows = 1, p.k = 39424,
              p.weights.bytes = 22176, p.x = (struct kn_place){0x100000, 157696},
              p.workspace = (struct kn_place){0x200000, 49280}),
-            TOL_UNSUPPORTED, "x as bytes does not fit 48 KiB");
-    REFUSED((p.variant = "bulk", p.columns = 1, p.rows = 1, p.k = 37888, p.weights.bytes = 21312,
-             p.x = (struct kn_place){0x100000, 151552},
+            TOL_UNSUPPORTED, "x as bytes does not fit");
+    REFUSED((p.variant = "bulk_early", p.columns = 1, p.rows = 1, p.k = 37888,
+             p.weights.bytes = 21312, p.x = (struct kn_place){0x100000, 151552},
              p.workspace = (struct kn_place){0x200000, 47360}),
-            TOL_UNSUPPORTED, "x as bytes does not fit 46 KiB");
+            TOL_UNSUPPORTED, "x as bytes does not fit");
     REFUSED((p.variant = "columns", p.columns = 1), TOL_UNSUPPORTED, "there is one column");
     REFUSED((p.variant = "columns", p.columns = 9, p.x.bytes *= 3, p.y.bytes *= 3,
              p.y.address = 0x50000, p.workspace.bytes *= 3),
@@ -89,15 +91,15 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
 
 Test(quant_product_call, short_and_misaligned_places_are_refused) {
     kernel_scene_begin();
-    REFUSED(p.weights.bytes--, TOL_OUT_OF_RANGE, "5 rows of 288 bytes do not fit 1439");
-    REFUSED(p.x.bytes--, TOL_OUT_OF_RANGE, "3 columns of x of 512 elements");
+    REFUSED(p.weights.bytes--, TOL_OUT_OF_RANGE, "the matrix needs 1440 bytes, and there are 1439");
+    REFUSED(p.x.bytes--, TOL_OUT_OF_RANGE, "3 rows of x of 512 elements");
     REFUSED(p.x_stride = 513, TOL_OUT_OF_RANGE, "513 apart, do not fit 6144 bytes");
-    REFUSED(p.x_stride = SIZE_MAX, TOL_OUT_OF_RANGE, "columns of x");
-    REFUSED(p.y.bytes--, TOL_OUT_OF_RANGE, "3 columns of y of 5 elements");
-    REFUSED(p.workspace.bytes--, TOL_OUT_OF_RANGE, "a workspace of 1920 bytes is needed");
-    REFUSED(p.weights.address = 0, TOL_INVALID_ARGUMENT, "the weights at 0");
-    REFUSED(p.x.address = 0, TOL_INVALID_ARGUMENT, "x is NULL");
-    REFUSED(p.y.address = 0, TOL_INVALID_ARGUMENT, "y is NULL");
+    REFUSED(p.x_stride = SIZE_MAX, TOL_OUT_OF_RANGE, "rows of x");
+    REFUSED(p.y.bytes--, TOL_OUT_OF_RANGE, "3 rows of y of 5 elements");
+    REFUSED(p.workspace.bytes--, TOL_OUT_OF_RANGE, "the workspace needs 1920 bytes");
+    REFUSED(p.weights.address = 0, TOL_INVALID_ARGUMENT, "the matrix at 0");
+    REFUSED(p.x.address = 0, TOL_INVALID_ARGUMENT, "x at 0 is NULL");
+    REFUSED(p.y.address = 0, TOL_INVALID_ARGUMENT, "y at 0 is NULL");
     REFUSED(p.workspace.address = 0, TOL_INVALID_ARGUMENT, "the workspace at 0");
     REFUSED(p.weights.address++, TOL_INVALID_ARGUMENT, "not aligned to 2 bytes");
     REFUSED(p.x.address++, TOL_INVALID_ARGUMENT, "not aligned to 4 bytes");
@@ -159,11 +161,11 @@ Test(quant_product_call, the_kernel_of_bytes_goes_by_columns_and_weights) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct tol_device device = {.compute_capability = cases[i].capability,
                                           .shared_bytes_per_block_optin = 227 << 10};
-        const struct kn_quant_problem problem = {.product = {.quant = KN_Q4_K,
-                                                             .arithmetic = KN_QUANT_Q8_1,
-                                                             .rows = cases[i].rows,
-                                                             .columns = cases[i].columns,
-                                                             .k = cases[i].k}};
+        const struct kn_product problem = {.way = KN_PRODUCT_Q8_1,
+                                           .format = KN_WEIGHT_Q4_K,
+                                           .rows = cases[i].rows,
+                                           .columns = cases[i].columns,
+                                           .k = cases[i].k};
         const struct kn_variant *variant = NULL;
         MUST(kn_variant_pick(kn_quant_product_variants(KN_Q4_K, KN_QUANT_Q8_1), &device, NULL,
                              &problem, &variant));

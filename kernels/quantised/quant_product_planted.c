@@ -3,17 +3,20 @@
  */
 #include "quant_product_planted.h"
 
-#include "quant_product_wgmma.h"
+#include "quantised/product_table.h"
 
 KN_IMAGES(quant_product_planted);
 
-#define ROW(mistake, ...)                                                                          \
-    KN_QUANT_WGMMA_ROW(#mistake, "quant_product_planted_" #mistake,                                \
-                       kn_images_quant_product_planted, kn_quant_split_refuses, __VA_ARGS__)
+#define ROW(mistake, columns, kind)                                                                \
+    {                                                                                              \
+        KN_PRODUCT_MAPS_ROW(#mistake, "quant_product_planted_" #mistake,                           \
+                            kn_images_quant_product_planted, KN_PRODUCT_SHARES, 0, columns,        \
+                            KN_PRODUCT_##kind)                                                     \
+    }
 
-static const struct kn_variant rows[] = {ROW(early_stage, 128), ROW(lost_chunk, 128),
-                                         ROW(stale_fragments, 128), ROW(lost_consumer, 128),
-                                         ROW(lost_share, 32, KN_QUANT_WGMMA_SPLIT)};
+static const struct kn_variant rows[] = {
+    ROW(early_stage, 128, WGMMA), ROW(lost_chunk, 128, WGMMA), ROW(stale_fragments, 128, WGMMA),
+    ROW(lost_consumer, 128, WGMMA), ROW(lost_share, 32, SPLIT)};
 
 const struct kn_variants kn_quant_product_planted = {"quant product, with a defect", rows,
                                                      sizeof rows / sizeof rows[0]};

@@ -3,7 +3,8 @@
  * calls give equal bits. quant_product_wgmma_test.c has what it shares with step 8.
  */
 #include "quant_product_trial.h"
-#include "quant_product_wgmma.h"
+#include "quantised/product_split.h"
+#include "quantised/quant_product_arguments.h"
 #include "kernel_scene.h"
 
 #include "test/test_device.h"

@@ -2,7 +2,8 @@
  * Products by steps 8 and 9: shapes around the tiles and rings of step 8, the rounding of each
  * weight, NaN and infinities, and planted defects, which the same trials must find.
  */
-#include "quant_product_wgmma.h"
+#include "quantised/product_problem.h"
+#include "quantised/quant_product_arguments.h"
 #include "quant_product_planted.h"
 #include "quant_product_trial.h"
 #include "kernel_scene.h"
@@ -89,14 +90,14 @@ Test(quant_product_wgmma, the_fastest_is_chosen) {
     const struct tol_device device = {.compute_capability = 90,
                                       .shared_bytes_per_block_optin = 227 << 10};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct kn_quant_problem problem = {.product = {.quant = KN_Q4_K,
-                                                             .arithmetic = KN_QUANT_F16,
-                                                             .rows = cases[i].rows,
-                                                             .columns = cases[i].columns,
-                                                             .k = cases[i].k,
-                                                             .x_stride = cases[i].k,
-                                                             .workspace.bytes = cases[i].workspace},
-                                                 .has_maps = true};
+        const struct kn_product problem = {.way = KN_PRODUCT_F16,
+                                           .format = KN_WEIGHT_Q4_K,
+                                           .rows = cases[i].rows,
+                                           .columns = cases[i].columns,
+                                           .k = cases[i].k,
+                                           .x_stride = cases[i].k,
+                                           .workspace.bytes = cases[i].workspace,
+                                           .has_maps = true};
         const struct kn_variant *variant = NULL;
         MUST(kn_variant_pick(kn_quant_product_variants(KN_Q4_K, KN_QUANT_F16), &device, NULL,
                              &problem, &variant));

@@ -22,7 +22,8 @@ enum { COLUMNS_MAX = 1 << 16, WARPS = ROUNDED_THREADS / 32 };
 #define ROUNDED(name_, entry_, file, capability)                                                   \
     {                                                                                              \
         .name = name_, .entry = entry_, .images = kn_images_rounded_##file,                        \
-        .compute_capability_min = capability, .threads = ROUNDED_THREADS                           \
+        .compute_capability_min = capability, .threads = ROUNDED_THREADS,                          \
+        .pdl = (capability) >= 90                                                                  \
     }
 static const struct kn_variant rows[2][2] = {
     {ROUNDED("early", "rounded_early", 2_early, 90), ROUNDED("warp", "rounded", 1_warp, 75)},
@@ -75,11 +76,11 @@ tol_status kn_rounded(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .epsilon = x->epsilon};
     const unsigned columns = (unsigned)x->columns;
     const unsigned parts = (unsigned)((x->k / LINEAR_CHUNK + WARPS - 1) / WARPS);
-    status = kn_struct_launch_pdl(kernels, stream, variant,
-                                  (struct tol_launch_shape){has_norm ? columns : parts,
-                                                            has_norm ? 1 : columns, 1,
-                                                            variant->threads, 1, 1, 0},
-                                  &arguments, sizeof arguments);
+    status = kn_struct_launch(kernels, stream, variant,
+                              (struct tol_launch_shape){has_norm ? columns : parts,
+                                                        has_norm ? 1 : columns, 1, variant->threads,
+                                                        1, 1, 0},
+                              &arguments, sizeof arguments);
 out:
     return status;
 }
