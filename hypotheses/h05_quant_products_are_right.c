@@ -22,7 +22,7 @@ struct quant_subject {
     const char *variant; /* NULL: the library chooses */
     enum kn_quant_arithmetic arithmetic;
     int capability;
-    size_t fewest, most; /* columns of Q4_K alone; 0: as many of any weights as there are */
+    size_t fewest, most; /* columns, of Q4_K only; 0: any columns of any weights */
 };
 
 static const struct quant_subject subjects[] = {

@@ -9,7 +9,7 @@
 
 enum { BEST_THREADS = 256, BEST_PARTS = 96 };
 struct best_arguments {
-    uint64_t in, keys, out; /* floats; BEST_PARTS keys a row; an int32 a row */
+    uint64_t in, keys, out; /* floats; BEST_PARTS keys per row; one int32 per row */
     uint64_t in_stride;     /* in elements */
     uint32_t columns;
 };
@@ -25,9 +25,9 @@ struct embed_arguments {
  * [head][position % 16][element], both fp16, or bytes whose scales, one for 32 elements, are fp16
  * in [head][position % 16][element / 32]. */
 struct paged_cache {
-    uint64_t tables;    /* addresses of pages, 64 bits each, pages_max a slot */
-    uint64_t positions; /* an int32 a row */
-    uint64_t slots;     /* an int32 a row */
+    uint64_t tables;    /* addresses of pages, 64 bits each, pages_max per slot */
+    uint64_t positions; /* one int32 per row */
+    uint64_t slots;     /* one int32 per row */
     uint64_t keys_at;   /* of the layer, in bytes from the page's beginning */
     uint64_t values_at;
     uint64_t key_scales_at, value_scales_at; /* for bytes */
@@ -39,7 +39,7 @@ struct heads_arguments {
     uint64_t rows_at; /* floats: a row holds the heads of q, then of k, then of v */
     uint64_t row_stride;
     uint64_t q_norm, k_norm;  /* floats, head_size; 0: none */
-    uint64_t frequencies;     /* floats, rotated / 2: radians a position */
+    uint64_t frequencies;     /* floats, rotated / 2: radians per position */
     float epsilon, magnitude; /* of the norms; by which sines and cosines are multiplied */
     int32_t heads, kv_heads, head_size, rotated;
     int32_t halves; /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
@@ -49,12 +49,12 @@ enum { PAGED_SPAN = 128, PAGED_SPAN_THREADS = 256 }; /* positions of a block */
 
 struct paged_arguments {
     struct paged_cache cache;
-    uint64_t q, out; /* floats; q scaled by nobody yet. Or out as rounded.cuh has it */
+    uint64_t q, out; /* floats; q is not scaled yet. Or out as rounded.cuh has it */
     uint64_t q_stride, out_stride;
     uint64_t parts; /* of blocks: head_size sums, the largest score, the sum of weights */
     float scale_log2;
     int32_t heads, kv_heads, head_size;
-    int32_t window; /* a row sees so many positions, with its own; 0: all */
+    int32_t window; /* positions that a row sees, with its own; 0: all */
     int32_t splits;
 };
 

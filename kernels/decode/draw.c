@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "place_check.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 KN_IMAGES(draw_1_parts);
@@ -35,13 +36,15 @@ size_t kn_draw_workspace(size_t rows) {
 }
 
 /* Tokens of a part: whole warps, and no more than DRAW_PARTS of them. */
-static uint32_t part_of(size_t columns) {
+static uint32_t draw_part(size_t columns) {
     const size_t least = (columns + DRAW_PARTS - 1) / DRAW_PARTS;
     const size_t part = (least + WARP - 1) / WARP * WARP;
-    return (uint32_t)(part > DRAW_PART_LEAST ? part : DRAW_PART_LEAST);
+    const size_t tokens = part > DRAW_PART_LEAST ? part : DRAW_PART_LEAST;
+    assert(tokens % WARP == 0 && tokens * DRAW_PARTS >= columns);
+    return (uint32_t)tokens;
 }
 
-static tol_status check(const struct kn_draw *x) {
+static tol_status draw_check(const struct kn_draw *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(x->columns > 0, TOL_INVALID_ARGUMENT, "draw: rows of no elements");
     TOL_CHECK(x->columns <= DRAW_COLUMNS && x->rows < ROWS_MAX, TOL_OVER_LIMIT,
@@ -59,9 +62,9 @@ tol_status kn_draw(struct kn_kernels *kernels, struct tol_stream *stream, const 
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "draw needs kernels, a stream and a problem");
     if (x->rows == 0) return TOL_OK;
-    TOL_TRY(check(x));
+    TOL_TRY(draw_check(x));
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    const uint32_t part = part_of(x->columns);
+    const uint32_t part = draw_part(x->columns);
     const struct draw_arguments arguments = {.logits = x->in.address,
                                              .rows = x->by.address,
                                              .tokens = x->by.address +

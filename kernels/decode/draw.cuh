@@ -1,5 +1,5 @@
 // A token of each row of logits, in five kernels: the largest, a histogram of weights, the least
-// that stays, sums of what stays, and the token.
+// that is kept, sums of what is kept, and the token.
 #pragma once
 
 #include "../row/argmax_key.cuh"
@@ -22,7 +22,7 @@ struct drawn_row {
           work((draw_work *)a.work + blockIdx.y), columns(a.columns), part(a.part),
           parts((a.columns + a.part - 1) / a.part) {}
 
-    // The key of the largest logit, by each warp; behind the first kernel.
+    // The key of the largest logit, by each warp; after the first kernel.
     __device__ unsigned long long largest() const {
         unsigned long long best = 0; // below all keys
         for (uint32_t i = threadIdx.x % WARP; i < parts; i += WARP) {
@@ -127,7 +127,7 @@ __device__ inline void draw_cut_row(const draw_arguments &a) {
     if (threadIdx.x == 0) row.work->threshold = threshold;
 }
 
-// The weight of a token if it stays; else 0.
+// The weight of a token if it is kept; else 0.
 __device__ inline uint64_t draw_kept(const drawn_row &row, float most, uint32_t token) {
     const float value = row.logits[token];
     const uint64_t distance = row.distance(value, most);
@@ -136,7 +136,7 @@ __device__ inline uint64_t draw_kept(const drawn_row &row, float most, uint32_t 
     return weight < row.by->least ? 0 : weight;
 }
 
-// Block (i, r) adds what stays of part i of row r.
+// Block (i, r) adds what is kept of part i of row r.
 __device__ inline void draw_sum_part(const draw_arguments &a) {
     const drawn_row row(a);
     const uint32_t first = blockIdx.x * row.part, end = min(first + row.part, row.columns);

@@ -6,7 +6,7 @@
  * penalty is one float division or product, rounded to nearest. How far it is below the largest is
  * one double subtraction, one product, and a conversion that cuts, none of which can be fused. What
  * follows is whole numbers: 2 to minus the distance is a polynomial in 64-bit fixed point, and a
- * weight is that with 40 bits behind the point. Sums of weights are exact, so their order does not
+ * weight is that with 40 fractional bits. Sums of weights are exact, so their order does not
  * matter.
  */
 #ifndef KN_DRAW_ARGUMENTS_H
@@ -22,13 +22,13 @@
 
 enum {
     DRAW_TOKENS = 256,      /* tokens that a row on a device can penalise */
-    DRAW_OCTAVES = 40,      /* below 2 to minus so many of the largest a token is never drawn */
-    DRAW_COLUMNS = 1 << 23, /* at most: sums of as many weights fit 64 bits */
+    DRAW_OCTAVES = 40,      /* at more octaves below the largest a token is never drawn */
+    DRAW_COLUMNS = 1 << 23, /* at most: their sum of weights fits 64 bits */
     DRAW_THREADS = 256,
     DRAW_CUT_THREADS = 1024,
     DRAW_PARTS = 96,        /* of a row, at most */
     DRAW_PART_LEAST = 1024, /* tokens of a part */
-    DRAW_BIN_BITS = 27,     /* of a distance, in a bin of the histogram: 32 bins an octave */
+    DRAW_BIN_BITS = 27,     /* of a distance, in a bin of the histogram: 32 bins per octave */
     DRAW_BINS = 1312,       /* 41 for each lane of a warp */
     DRAW_LIST = 2048        /* tokens of a bin that are sorted out in shared memory */
 };
@@ -40,7 +40,7 @@ struct draw_row {
     uint64_t share;     /* 2^64 top_p; 0: all */
     uint64_t least;     /* 2^40 min_p: the least weight; 0: any */
     uint32_t top_k;     /* 0: all; 1: the largest, whatever the rest is */
-    uint32_t penalised; /* how many tokens are; different ones */
+    uint32_t penalised; /* the number of penalised tokens, all different */
     float penalty;      /* a logit above 0 is divided by it, another one multiplied */
     uint32_t unused;
 };
@@ -51,18 +51,18 @@ struct draw_device_row {
     uint32_t tokens[DRAW_TOKENS];
 };
 
-/* A row's place for what kernels hand on. */
+/* What a kernel leaves for the next, per row. */
 struct draw_work {
     uint64_t keys[DRAW_PARTS]; /* row/argmax_key.cuh */
-    uint64_t sums[DRAW_PARTS]; /* of the weights that stay */
+    uint64_t sums[DRAW_PARTS]; /* of the weights that are kept */
     uint64_t weights[DRAW_BINS];
-    uint64_t threshold; /* the least key that stays */
+    uint64_t threshold; /* the least key that is kept */
     uint32_t counts[DRAW_BINS];
 };
 
 struct draw_arguments {
     uint64_t logits, rows, tokens, work, out; /* floats; draw_row; the first row's tokens;
-                                               * draw_work; an int32 a row */
+                                               * draw_work; one int32 per row */
     uint64_t stride;                          /* of logits, in elements */
     uint64_t row_stride;                      /* of rows and their tokens, in bytes */
     uint32_t columns, part;                   /* tokens of a part */
@@ -85,7 +85,7 @@ DRAW_INLINE uint64_t draw_high(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* How far a logit is below the largest, in octaves with 32 bits behind the point; DRAW_FAR: so far
+/* How far a logit is below the largest, in octaves with 32 fractional bits; DRAW_FAR: so far
  * that it has no weight. */
 DRAW_INLINE uint64_t draw_distance(float value, float largest, double scale) {
     const double distance = ((double)largest - (double)value) * scale;
@@ -115,7 +115,7 @@ DRAW_INLINE uint64_t draw_weight(uint64_t distance) {
     return sum >> (23 + (distance >> 32));
 }
 
-/* The sum that top-p leaves of a sum of weights: the fewest that come to it stay. */
+/* The sum that top-p leaves of a sum of weights: the fewest that reach it are kept. */
 DRAW_INLINE uint64_t draw_share(uint64_t total, uint64_t share) {
     return draw_high(total, share) + (total * share != 0);
 }

@@ -45,7 +45,7 @@ struct draw_candidates {
 
 enum { DRAW_BY_COUNT, DRAW_BY_WEIGHT, DRAW_DIGITS = 256 };
 
-// In shared memory, one a block of DRAW_CUT_THREADS.
+// In shared memory, one per block of DRAW_CUT_THREADS.
 struct draw_cutter {
     unsigned long long bins[2][DRAW_BINS]; // counts and weights
     unsigned long long digits[DRAW_DIGITS];
@@ -71,8 +71,8 @@ struct draw_cutter {
         __syncthreads(); // bins and totals are there
     }
 
-    // Sets `at` to the first of `count` numbers, COUNT / 32 a lane, with which the sum comes to
-    // `wanted`, and `before` to the sum of those in front of it. From the last on if `backwards`.
+    // Sets `at` to the first of `count` numbers, COUNT / 32 per lane, with which the sum reaches
+    // `wanted`, and `before` to the sum of those before it. From the last on if `backwards`.
     template <int COUNT>
     __device__ void cross(const unsigned long long *numbers, uint64_t wanted, bool backwards) {
         const int each = COUNT / WARP, lane = threadIdx.x;
@@ -117,7 +117,7 @@ struct draw_cutter {
         return true;
     }
 
-    // The least key that stays if the largest ones, counted or weighed, are to come to `wanted`.
+    // The least key that is kept if the largest ones, counted or weighed, are to reach `wanted`.
     __device__ unsigned long long find(const draw_candidates &all, int by, uint64_t wanted) {
         cross<DRAW_BINS>(bins[by], wanted, false);
         const uint32_t bin = at;

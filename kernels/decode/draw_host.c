@@ -1,5 +1,5 @@
 /*
- * A draw on the host. Candidates are a heap, so that only as many are sorted as may stay.
+ * A draw on the host. Candidates are a heap, so that only those that may be kept are sorted.
  */
 #include "decode/draw.h"
 
@@ -57,7 +57,7 @@ static void sift(struct candidate *heap, size_t count, size_t at) {
     }
 }
 
-/* Takes the largest off the heap and puts it behind: the sorted ones grow from the end. */
+/* Moves the largest from the heap to its end: the sorted ones grow from there. */
 static const struct candidate *pop(struct candidate *heap, size_t *count) {
     const struct candidate first = heap[0];
     heap[0] = heap[--*count];

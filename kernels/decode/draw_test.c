@@ -181,7 +181,7 @@ Test(draw, weights_are_powers_of_two_in_40_bits) {
     cr_assert(draw_distance(-41, 0, 0x1p32) == DRAW_FAR);
 }
 
-/* A model of what draw.h says in loops that sort nothing: whether a token stays is counted. */
+/* A model of what draw.h says, in loops that sort nothing: counts decide which tokens are kept. */
 static int draw_slowly(const struct draw_row *row, const float *values, size_t n) {
     static uint64_t weight[64], before[64];
     size_t ahead[64];

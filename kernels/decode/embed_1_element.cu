@@ -1,6 +1,6 @@
 // embed, step 1: row r of out is row tokens[r] of a table of weights, as floats.
 //
-// The idea: none; a thread an element. A token outside the table gives a row of NaN.
+// The idea: none; one thread per element. A token outside the table gives a row of NaN.
 // Owner: block (r, i) owns elements i blockDim.x on of row r. Bound by: latency; a decoder embeds a
 // few rows.
 // Requires: gridDim.x = rows; the alignment of linear.

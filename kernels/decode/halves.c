@@ -8,6 +8,7 @@
 #include "decode/halves_arguments.h"
 #include "place_check.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(halves_1_weights);
@@ -30,7 +31,7 @@ static const struct kn_variant weights_rows[KN_WEIGHT_FORMATS][2] = {
     OF_WEIGHTS(f32),  OF_WEIGHTS(f16),  OF_WEIGHTS(bf16), OF_WEIGHTS(q8_0),
     OF_WEIGHTS(q4_k), OF_WEIGHTS(q5_k), OF_WEIGHTS(q6_k)};
 
-/* By how many groups of four elements a thread has. */
+/* By the groups of four elements of a thread. */
 enum { NORM, GATED, KINDS, SIZES = 3 };
 static const size_t groups_of[SIZES] = {2, 8, 16};
 #define OF_ROWS(kind, groups) VARIANT("halves_" #kind "_" #groups, 2_rows, HALVES_ROW_THREADS)
@@ -58,8 +59,8 @@ int kn_halves_exponent(double most) {
 
 /* ---- weights ---- */
 
-static tol_status check_weights(const struct kn_halves_weights *x, size_t out_bytes,
-                                size_t alignment) {
+static tol_status halves_check_weights(const struct kn_halves_weights *x, size_t out_bytes,
+                                       size_t alignment) {
     tol_status status = TOL_OK;
     TOL_CHECK((unsigned)x->format < KN_WEIGHT_FORMATS, TOL_INVALID_ARGUMENT,
               "there is no format %d of weights", (int)x->format);
@@ -78,8 +79,8 @@ out:
     return status;
 }
 
-static tol_status launch_weights(struct kn_kernels *kernels, struct tol_stream *stream,
-                                 const struct kn_halves_weights *x, bool is_peak) {
+static tol_status halves_launch_weights(struct kn_kernels *kernels, struct tol_stream *stream,
+                                        const struct kn_halves_weights *x, bool is_peak) {
     const size_t block = (size_t)HALVES_BLOCK_CHUNKS * CHUNK;
     const struct halves_weights_arguments arguments = {.weights = x->weights.address,
                                                        .out = x->out.address,
@@ -97,8 +98,8 @@ tol_status kn_halves_weights(struct kn_kernels *kernels, struct tol_stream *stre
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "halves need kernels, a stream and weights");
     if (x->count == 0) return TOL_OK;
-    TOL_TRY(check_weights(x, x->count * sizeof(uint16_t), 16));
-    status = launch_weights(kernels, stream, x, false);
+    TOL_TRY(halves_check_weights(x, x->count * sizeof(uint16_t), 16));
+    status = halves_launch_weights(kernels, stream, x, false);
 out:
     return status;
 }
@@ -109,17 +110,17 @@ tol_status kn_halves_peak(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "a peak needs kernels, a stream and weights");
     if (x->count == 0) return TOL_OK;
-    TOL_TRY(check_weights(x, sizeof(float), sizeof(float)));
-    status = launch_weights(kernels, stream, x, true);
+    TOL_TRY(halves_check_weights(x, sizeof(float), sizeof(float)));
+    status = halves_launch_weights(kernels, stream, x, true);
 out:
     return status;
 }
 
 /* ---- rows ---- */
 
-/* The kernel for rows of so many columns. */
-static tol_status pick_rows(int kind, size_t rows, size_t columns,
-                            const struct kn_variant **variant) {
+/* The kernel for rows of this length. */
+static tol_status halves_pick_rows(int kind, size_t rows, size_t columns,
+                                   const struct kn_variant **variant) {
     tol_status status = TOL_OK;
     int size = 0;
     TOL_CHECK(columns > 0 && columns % 4 == 0 && columns <= KN_HALVES_COLUMNS_MAX,
@@ -127,14 +128,15 @@ static tol_status pick_rows(int kind, size_t rows, size_t columns,
               columns, KN_HALVES_COLUMNS_MAX);
     TOL_CHECK(rows <= INT32_MAX, TOL_OVER_LIMIT, "halves of %zu rows", rows);
     while (groups_of[size] * HALVES_ROW_THREADS * 4 < columns) size++;
+    assert(size < SIZES && groups_of[size] * HALVES_ROW_THREADS * 4 >= columns);
     *variant = &rows_rows[kind][size];
 out:
     return status;
 }
 
-static tol_status launch_rows(struct kn_kernels *kernels, struct tol_stream *stream,
-                              const struct kn_variant *variant,
-                              const struct halves_rows_arguments *arguments) {
+static tol_status halves_launch_rows(struct kn_kernels *kernels, struct tol_stream *stream,
+                                     const struct kn_variant *variant,
+                                     const struct halves_rows_arguments *arguments) {
     return kn_struct_launch(
         kernels, stream, variant,
         (struct tol_launch_shape){arguments->rows, 1, 1, HALVES_ROW_THREADS, 1, 1, 0}, arguments,
@@ -148,7 +150,7 @@ tol_status kn_halves_norm(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "halves of a norm need kernels, a stream and rows");
     if (x->rows == 0) return TOL_OK;
-    TOL_TRY(pick_rows(NORM, x->rows, x->columns, &variant));
+    TOL_TRY(halves_pick_rows(NORM, x->rows, x->columns, &variant));
     const size_t elements = x->rows * x->columns;
     TOL_CHECK(x->exponent >= -EXPONENT_MAX && x->exponent <= EXPONENT_MAX, TOL_INVALID_ARGUMENT,
               "halves times 2^%d", x->exponent);
@@ -163,16 +165,16 @@ tol_status kn_halves_norm(struct kn_kernels *kernels, struct tol_stream *stream,
         TOL_TRY(kn_place_check("weight", x->weight, x->columns * sizeof(float), 16));
         TOL_TRY(kn_place_check("out", x->out, elements * sizeof(uint16_t), 8));
     }
-    status = launch_rows(kernels, stream, variant,
-                         &(struct halves_rows_arguments){.x = x->x.address,
-                                                         .sums = x->sums.address,
-                                                         .scales = x->scales.address,
-                                                         .weight = x->weight.address,
-                                                         .out = x->out.address,
-                                                         .epsilon = x->epsilon,
-                                                         .scale = ldexpf(1, x->exponent),
-                                                         .rows = (uint32_t)x->rows,
-                                                         .columns = (uint32_t)x->columns});
+    status = halves_launch_rows(kernels, stream, variant,
+                                &(struct halves_rows_arguments){.x = x->x.address,
+                                                                .sums = x->sums.address,
+                                                                .scales = x->scales.address,
+                                                                .weight = x->weight.address,
+                                                                .out = x->out.address,
+                                                                .epsilon = x->epsilon,
+                                                                .scale = ldexpf(1, x->exponent),
+                                                                .rows = (uint32_t)x->rows,
+                                                                .columns = (uint32_t)x->columns});
 out:
     return status;
 }
@@ -184,33 +186,33 @@ tol_status kn_halves_gated(struct kn_kernels *kernels, struct tol_stream *stream
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "halves of a gate need kernels, a stream and rows");
     if (x->rows == 0) return TOL_OK;
-    TOL_TRY(pick_rows(GATED, x->rows, x->columns, &variant));
+    TOL_TRY(halves_pick_rows(GATED, x->rows, x->columns, &variant));
     const size_t elements = x->rows * x->columns;
     TOL_TRY(kn_place_check("x", x->x, 2 * elements * sizeof(float), 16));
     TOL_TRY(kn_place_check("out", x->out, elements * sizeof(uint16_t), 8));
     TOL_TRY(kn_place_check("scales", x->scales, x->rows * sizeof(float), sizeof(float)));
-    status = launch_rows(kernels, stream, variant,
-                         &(struct halves_rows_arguments){.x = x->x.address,
-                                                         .scales = x->scales.address,
-                                                         .out = x->out.address,
-                                                         .rows = (uint32_t)x->rows,
-                                                         .columns = (uint32_t)x->columns});
+    status = halves_launch_rows(kernels, stream, variant,
+                                &(struct halves_rows_arguments){.x = x->x.address,
+                                                                .scales = x->scales.address,
+                                                                .out = x->out.address,
+                                                                .rows = (uint32_t)x->rows,
+                                                                .columns = (uint32_t)x->columns});
 out:
     return status;
 }
 
 /* ---- q, biases, keys and values ---- */
 
-static tol_status launch_some(struct kn_kernels *kernels, struct tol_stream *stream,
-                              const struct kn_variant *variant, size_t columns_of_block,
-                              const struct halves_some_arguments *x) {
+static tol_status halves_launch_some(struct kn_kernels *kernels, struct tol_stream *stream,
+                                     const struct kn_variant *variant, size_t columns_of_block,
+                                     const struct halves_some_arguments *x) {
     const size_t blocks = (x->columns + columns_of_block - 1) / columns_of_block;
     return kn_struct_launch(
         kernels, stream, variant,
         (struct tol_launch_shape){(unsigned)blocks, x->rows, 1, THREADS, 1, 1, 0}, x, sizeof *x);
 }
 
-static tol_status check_some(size_t rows, size_t columns) {
+static tol_status halves_check_some(size_t rows, size_t columns) {
     tol_status status = TOL_OK;
     TOL_CHECK(rows <= GRID_YZ_MAX && columns <= INT32_MAX, TOL_OVER_LIMIT,
               "halves: %zu rows of %zu elements", rows, columns);
@@ -224,16 +226,16 @@ tol_status kn_halves_rows(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "halves need kernels, a stream and rows");
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    TOL_TRY(check_some(x->rows, x->columns));
+    TOL_TRY(halves_check_some(x->rows, x->columns));
     TOL_CHECK(x->columns % 4 == 0, TOL_INVALID_ARGUMENT, "halves of %zu columns", x->columns);
     TOL_TRY(kn_place_check_rows("x", x->x, x->rows, x->x_stride, x->columns, sizeof(float), 16));
     TOL_TRY(kn_place_check("out", x->out, x->rows * x->columns * sizeof(uint16_t), 8));
-    status = launch_some(kernels, stream, &some_rows, (size_t)THREADS * 4,
-                         &(struct halves_some_arguments){.x = x->x.address,
-                                                         .out = x->out.address,
-                                                         .x_stride = x->x_stride,
-                                                         .rows = (uint32_t)x->rows,
-                                                         .columns = (uint32_t)x->columns});
+    status = halves_launch_some(kernels, stream, &some_rows, (size_t)THREADS * 4,
+                                &(struct halves_some_arguments){.x = x->x.address,
+                                                                .out = x->out.address,
+                                                                .x_stride = x->x_stride,
+                                                                .rows = (uint32_t)x->rows,
+                                                                .columns = (uint32_t)x->columns});
 out:
     return status;
 }
@@ -244,15 +246,15 @@ tol_status kn_halves_bias(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "a bias needs kernels, a stream and rows");
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    TOL_TRY(check_some(x->rows, x->columns));
+    TOL_TRY(halves_check_some(x->rows, x->columns));
     TOL_TRY(kn_place_check_rows("x", x->x, x->rows, x->x_stride, x->columns, sizeof(float), 4));
     TOL_TRY(kn_place_check("bias", x->bias, x->columns * sizeof(float), 4));
-    status = launch_some(kernels, stream, &bias_row, THREADS,
-                         &(struct halves_some_arguments){.x = x->x.address,
-                                                         .bias = x->bias.address,
-                                                         .x_stride = x->x_stride,
-                                                         .rows = (uint32_t)x->rows,
-                                                         .columns = (uint32_t)x->columns});
+    status = halves_launch_some(kernels, stream, &bias_row, THREADS,
+                                &(struct halves_some_arguments){.x = x->x.address,
+                                                                .bias = x->bias.address,
+                                                                .x_stride = x->x_stride,
+                                                                .rows = (uint32_t)x->rows,
+                                                                .columns = (uint32_t)x->columns});
 out:
     return status;
 }

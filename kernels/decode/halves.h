@@ -2,11 +2,11 @@
  * halves: what a prompt's products are made of on tensor cores: weights and rows as fp16 numbers,
  * each times a power of two, so that none is infinite and few lose bits.
  *
- * fp16 has 11 bits, where bf16 has 8; its range is short, so weights have one power of two a
- * matrix, chosen by the largest (kn_halves_exponent), rows that a norm made one that follows from
- * its weights, and rows that a gate made one each. A product is multiplied by the inverse powers,
- * which is exact. Each function computes a row from that row alone, always in the same way: the
- * bits do not depend on how many rows there are, or on the others.
+ * fp16 has 11 bits where bf16 has 8, but a short range. Therefore a matrix of weights has one
+ * power of two, chosen by the largest weight (kn_halves_exponent); all rows of a norm have one that
+ * follows from its weights; and each row of a gate has its own. A product is multiplied by the
+ * inverse powers, which is exact. Each function computes a row from that row alone, always in the
+ * same way: the bits do not depend on the number of rows, or on the others.
  *
  * All queue one kernel and wait for nothing; without rows they do nothing. All fail so:
  * TOL_INVALID_ARGUMENT: an argument is NULL or misaligned, or a size makes no sense.
@@ -33,13 +33,13 @@ struct kn_halves_weights {
 TOL_API tol_status kn_halves_weights(struct kn_kernels *kernels, struct tol_stream *stream,
                                      const struct kn_halves_weights *weights);
 
-/* Raises the float at `out` to the largest size of a weight, or to NaN if one is NaN. exponent is
- * not used. */
+/* Raises the float at `out` to the largest magnitude of a weight, or to NaN if one is NaN. exponent
+ * is not used. */
 TOL_API tol_status kn_halves_peak(struct kn_kernels *kernels, struct tol_stream *stream,
                                   const struct kn_halves_weights *weights);
 
-/* The power of two that brings this size to 2^14 or more, and below 2^15; from -40 to 40, and 0 for
- * what is no positive number. Pure. */
+/* The power of two that brings this magnitude to 2^14 or more, and below 2^15; from -40 to 40, and
+ * 0 for what is no positive number. Pure. */
 TOL_API int kn_halves_exponent(double most);
 
 /*
@@ -50,7 +50,7 @@ struct kn_halves_norm {
     size_t rows, columns;   /* columns in fours, up to KN_HALVES_COLUMNS_MAX */
     struct kn_place x;      /* floats */
     struct kn_place sums;   /* floats; address 0: none */
-    struct kn_place scales; /* a float a row; address 0: ones */
+    struct kn_place scales; /* one float per row; address 0: ones */
     struct kn_place weight; /* columns floats; address 0: no halves are made */
     struct kn_place out;    /* halves */
     float epsilon;
@@ -60,14 +60,14 @@ TOL_API tol_status kn_halves_norm(struct kn_kernels *kernels, struct tol_stream 
                                   const struct kn_halves_norm *norm);
 
 /*
- * out = silu(g) u * 2^e, where a row of x is `columns` gates g and then as many factors u, and e is
- * the row's own; scales[row] = 2^-e.
+ * out = silu(g) u * 2^e, where a row of x is `columns` gates g and then `columns` factors u, and e
+ * is the row's own; scales[row] = 2^-e.
  */
 struct kn_halves_gated {
     size_t rows, columns;   /* as of kn_halves_norm */
     struct kn_place x;      /* floats, rows of 2 columns */
     struct kn_place out;    /* halves */
-    struct kn_place scales; /* a float a row */
+    struct kn_place scales; /* one float per row */
 };
 TOL_API tol_status kn_halves_gated(struct kn_kernels *kernels, struct tol_stream *stream,
                                    const struct kn_halves_gated *gated);

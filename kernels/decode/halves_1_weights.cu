@@ -3,8 +3,8 @@
 // The idea: rows lie one after the other, so a matrix is one row of all its elements. A warp takes
 // CHUNKS neighbouring chunks of 256, and a lane the eight elements of each that weights.cuh gives
 // it; they leave as two stores of eight bytes, and those of eight lanes are 64 neighbouring bytes.
-// The peak, the largest size of a weight, is how a power of two is chosen, once a model: sizes of
-// floats order as their bits do, and a NaN is above all of them.
+// The peak, the largest magnitude of a weight, decides the power of two, once per model: magnitudes
+// of floats order as their bits do, and a NaN is above all of them.
 // Owner: warp w of block b owns chunks CHUNKS (WARPS b + w) on.
 // Bound by: writes, and reads of the weights.
 // Requires: blockDim = (256, 1, 1); count in whole grains; the alignment of linear; out at a
@@ -21,7 +21,7 @@ __device__ inline uint2 four_halves(const float *values, float scale) {
     return {*(const uint32_t *)&low, *(const uint32_t *)&high};
 }
 
-// The weights of a lane in the chunks of its warp; of those behind the last, zeros.
+// The weights of a lane in the chunks of its warp; beyond the last chunk, zeros.
 struct own_weights {
     uint32_t first; // chunk
     bool is_there[CHUNKS];

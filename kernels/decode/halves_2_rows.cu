@@ -1,9 +1,9 @@
 // halves, step 2: rows of floats as halves, between the products of a prompt.
 //
-// The idea: whatever is to be done with a row between two products is done in one pass over it, and
-// the row stays in registers: norm adds the sums of the product in front, stores the row, and makes
-// the halves of its norm; gated makes silu(g) u, finds the largest, and scales the row by a power
-// of two so that no half is infinite, however large the row.
+// The idea: one pass does all that a row needs between two products, and the row stays in
+// registers. norm adds the sums of the preceding product, stores the row, and makes the halves of
+// its norm; gated makes silu(g) u, finds the largest, and scales the row by a power of two so that
+// no half is infinite, however large the row.
 // Owner: block r owns row r; thread t the groups of four elements t, t + THREADS, ...
 // Bound by: reads and writes of the rows.
 // Requires: blockDim = (512, 1, 1), gridDim.x = rows; columns in fours, up to 2048 GROUPS; rows at

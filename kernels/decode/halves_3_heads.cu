@@ -1,8 +1,8 @@
 // halves, step 3: what the attention of a prompt reads: q as halves, and the keys and values of one
 // session, gathered from its pages.
 //
-// The idea: the fast kernels of attention read rows that lie side by side. Gathering them moves
-// each key once a layer and piece of a prompt, which is little beside what their products cost.
+// The idea: the fast kernels of attention read rows that lie side by side. Gathering moves each key
+// once per layer and piece of a prompt, which is cheap compared with the products.
 // Owner: thread (x, y) of gathering owns eight elements of one position of a head; of q, four; of
 // biases, one element of a row.
 // Bound by: reads and writes.

@@ -1,5 +1,5 @@
 /*
- * The parameters of the kernels of halves, one struct a kernel: the same on host and device.
+ * The parameters of the kernels of halves, one struct per kernel: the same on host and device.
  * Addresses are of device memory. Internal to the operation.
  */
 #ifndef KN_HALVES_ARGUMENTS_H

@@ -6,7 +6,7 @@
 
 enum { HEADS = 4, HEAD_ELEMENTS = 256 }; // warps that store heads
 
-// The elements that a lane has: pair i is two elements that are rotated, or two neighbours behind.
+// The elements of a lane: pair i is two elements that are rotated, or two neighbours after these.
 __device__ inline int2 pair_of(const heads_arguments &x, int i) {
     const int pairs = x.rotated / 2;
     if (i >= pairs || !x.halves) return {2 * i, 2 * i + 1};
@@ -63,7 +63,8 @@ struct stored_bytes {
     }
 };
 
-// Makes head `head` of a row ready: its lanes call take(i, value) for each element. A warp calls it.
+// Makes head `head` of a row ready: its lanes call take(i, value) for each element. A warp calls
+// it.
 template <class TAKE>
 __device__ inline void make_ready(const heads_arguments &x, int head, int position,
                                   const float *own, TAKE take) {

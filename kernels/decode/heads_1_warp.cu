@@ -1,8 +1,8 @@
 // heads, step 1: makes the heads of q, k and v of each row ready for attention.
 //
 // Heads of q and k are divided by their root mean square and weighted, if the model does that, and
-// rotated by the row's position; those of q stay where they are, those of k and v go to the cache
-// as halves.
+// rotated by the row's position. Heads of q are changed in place; heads of k and v are stored in
+// the cache as halves.
 //
 // The idea: one kernel for what would be five small ones. A warp owns a head; a lane keeps a pair
 // of elements that are rotated together.

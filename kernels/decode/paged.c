@@ -10,6 +10,7 @@
 #include "quantised/linear_arguments.h"
 #include "quantised/rounded.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(heads_1_warp);
@@ -21,7 +22,7 @@ KN_IMAGES(paged_4_early);
 
 enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED = 32 };
 
-/* The kernels of a table: early ones for compute capability 9.0, and the others. tile: the heads of
+/* The kernels of a table: by PDL from compute capability 9.0 on, and the others. tile: the heads of
  * q of a block. */
 #define ONE(name_, entry_, file, capability, threads_, heads)                                      \
     {                                                                                              \
@@ -51,34 +52,34 @@ static const struct kn_variant merge_rows[2][PAIR_ROWS] = {
     PAIR("paged_merge", paged_2_merge, MERGE_THREADS, 1),
     PAIR("paged_merge_rounded", paged_2_merge, LINEAR_CHUNK, 0)};
 
-static tol_status pick(struct kn_kernels *kernels, const struct kn_variant rows[PAIR_ROWS],
-                       const char *name, const struct kn_variant **variant) {
+static tol_status paged_pick(struct kn_kernels *kernels, const struct kn_variant rows[PAIR_ROWS],
+                             const char *name, const struct kn_variant **variant) {
     const struct kn_variants variants = {"paged", rows, PAIR_ROWS};
     return kn_variant_pick(&variants, tol_context_device(kn_kernels_context(kernels)), name, NULL,
                            variant);
 }
 
-/* Of the keys of a layer's part of a page, without scales; the values have as many. */
-static size_t element_bytes(const struct kn_paged_heads *heads) {
+/* Of the keys of a layer's part of a page, without scales, and of its values. */
+static size_t paged_element_bytes(const struct kn_paged_heads *heads) {
     const size_t elements = heads->kv_heads * KN_PAGE_POSITIONS * heads->head_size;
     return heads->cache == KN_CACHE_Q8_0 ? elements : elements * sizeof(uint16_t);
 }
 
-static size_t scale_bytes(const struct kn_paged_heads *heads) {
+static size_t paged_scale_bytes(const struct kn_paged_heads *heads) {
     const size_t blocks = heads->kv_heads * KN_PAGE_POSITIONS * (heads->head_size / SCALED);
     return heads->cache == KN_CACHE_Q8_0 ? blocks * sizeof(uint16_t) : 0;
 }
 
 size_t kn_paged_layer_bytes(const struct kn_paged_heads *heads) {
-    return 2 * (element_bytes(heads) + scale_bytes(heads));
+    return 2 * (paged_element_bytes(heads) + paged_scale_bytes(heads));
 }
 
 size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits) {
     return rows * shape->heads * splits * (shape->head_size + 2) * sizeof(float);
 }
 
-static tol_status check_batch(const struct kn_paged_rows *batch,
-                              const struct kn_paged_heads *shape) {
+static tol_status paged_check_batch(const struct kn_paged_rows *batch,
+                                    const struct kn_paged_heads *shape) {
     tol_status status = TOL_OK;
     TOL_CHECK(shape->kv_heads > 0 && shape->heads > 0 && shape->heads % shape->kv_heads == 0,
               TOL_INVALID_ARGUMENT, "%zu heads of q cannot share %zu heads of k and v",
@@ -105,24 +106,25 @@ out:
     return status;
 }
 
-static struct paged_cache cache_of(const struct kn_paged_rows *batch,
-                                   const struct kn_paged_heads *shape) {
+static struct paged_cache paged_cache_from(const struct kn_paged_rows *batch,
+                                           const struct kn_paged_heads *shape) {
     return (struct paged_cache){.tables = batch->tables.address,
                                 .positions = batch->positions.address,
                                 .slots = batch->slots.address,
                                 .keys_at = batch->layer_at,
-                                .values_at = batch->layer_at + element_bytes(shape),
-                                .key_scales_at = batch->layer_at + 2 * element_bytes(shape),
-                                .value_scales_at =
-                                    batch->layer_at + 2 * element_bytes(shape) + scale_bytes(shape),
+                                .values_at = batch->layer_at + paged_element_bytes(shape),
+                                .key_scales_at = batch->layer_at + 2 * paged_element_bytes(shape),
+                                .value_scales_at = batch->layer_at +
+                                                   2 * paged_element_bytes(shape) +
+                                                   paged_scale_bytes(shape),
                                 .pages_max = (uint32_t)batch->pages_max};
 }
 
-static tol_status check_heads(const struct kn_heads_ready *x) {
+static tol_status paged_check_heads(const struct kn_heads_ready *x) {
     tol_status status = TOL_OK;
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     const size_t head_bytes = x->shape.head_size * sizeof(float);
-    TOL_TRY(check_batch(&x->batch, &x->shape));
+    TOL_TRY(paged_check_batch(&x->batch, &x->shape));
     TOL_TRY(kn_place_check_rows("qkv", x->qkv, x->batch.rows, x->qkv_stride,
                                 all * x->shape.head_size, sizeof(float), 4));
     TOL_CHECK(x->rotated % 2 == 0 && x->rotated <= x->shape.head_size, TOL_INVALID_ARGUMENT,
@@ -139,8 +141,8 @@ out:
 
 tol_status kn_heads_prepare(const struct kn_heads_ready *x, struct heads_arguments *arguments) {
     tol_status status = TOL_OK;
-    TOL_TRY(check_heads(x));
-    *arguments = (struct heads_arguments){.cache = cache_of(&x->batch, &x->shape),
+    TOL_TRY(paged_check_heads(x));
+    *arguments = (struct heads_arguments){.cache = paged_cache_from(&x->batch, &x->shape),
                                           .rows_at = x->qkv.address,
                                           .row_stride = x->qkv_stride,
                                           .q_norm = x->q_norm.address,
@@ -153,6 +155,7 @@ tol_status kn_heads_prepare(const struct kn_heads_ready *x, struct heads_argumen
                                           .head_size = (int32_t)x->shape.head_size,
                                           .rotated = (int32_t)x->rotated,
                                           .halves = x->halves};
+    assert(arguments->rotated <= arguments->head_size && arguments->cache.values_at % 16 == 0);
 out:
     return status;
 }
@@ -167,7 +170,7 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_heads_prepare(x, &arguments));
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     const struct kn_variant *variant = NULL;
-    TOL_TRY(pick(kernels, heads_rows[x->shape.cache], x->variant, &variant));
+    TOL_TRY(paged_pick(kernels, heads_rows[x->shape.cache], x->variant, &variant));
     status = kn_struct_launch(kernels, stream, variant,
                               (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
                                                         (unsigned)x->batch.rows, 1,
@@ -177,10 +180,10 @@ out:
     return status;
 }
 
-static tol_status check_paged(const struct kn_paged *x) {
+static tol_status paged_check_attention(const struct kn_paged *x) {
     tol_status status = TOL_OK;
     const size_t width = x->shape.heads * x->shape.head_size;
-    TOL_TRY(check_batch(&x->batch, &x->shape));
+    TOL_TRY(paged_check_batch(&x->batch, &x->shape));
     TOL_CHECK(x->splits > 0 && x->splits <= INT32_MAX / KN_PAGED_SPAN && x->window <= INT32_MAX,
               TOL_INVALID_ARGUMENT, "%zu spans and a window of %zu", x->splits, x->window);
     TOL_CHECK(!(x->scale < 0) && isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g",
@@ -202,10 +205,11 @@ out:
 }
 
 /* The smallest kernel whose blocks take all heads that share a key, or the largest. */
-static const struct kn_variant *span_for(const struct kn_paged_heads *shape) {
+static const struct kn_variant *paged_span_for(const struct kn_paged_heads *shape) {
     int at = 0;
     const struct kn_variant(*rows)[PAIR_ROWS] = span_rows[shape->cache];
     while (at < LOG2_GROUPS - 1 && rows[at][0].tile[0] < shape->heads / shape->kv_heads) at++;
+    assert(at == LOG2_GROUPS - 1 || rows[at][0].tile[0] * shape->kv_heads >= shape->heads);
     return rows[at];
 }
 
@@ -215,9 +219,9 @@ bool kn_paged_can_round(const struct kn_paged_heads *shape) {
 
 tol_status kn_paged_prepare(const struct kn_paged *x, struct paged_arguments *arguments) {
     tol_status status = TOL_OK;
-    TOL_TRY(check_paged(x));
+    TOL_TRY(paged_check_attention(x));
     const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
-    *arguments = (struct paged_arguments){.cache = cache_of(&x->batch, &x->shape),
+    *arguments = (struct paged_arguments){.cache = paged_cache_from(&x->batch, &x->shape),
                                           .q = x->q.address,
                                           .out = x->rounded.address != 0 ? x->rounded.address
                                                                          : x->out.address,
@@ -230,6 +234,7 @@ tol_status kn_paged_prepare(const struct kn_paged *x, struct paged_arguments *ar
                                           .head_size = (int32_t)x->shape.head_size,
                                           .window = (int32_t)x->window,
                                           .splits = (int32_t)x->splits};
+    assert(arguments->scale_log2 >= 0 && arguments->splits > 0 && arguments->out != 0);
 out:
     return status;
 }
@@ -239,7 +244,7 @@ tol_status kn_paged_merge(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     const bool is_rounded = x->rounded.address != 0;
     const struct kn_variant *merge = NULL;
-    TOL_TRY(pick(kernels, merge_rows[is_rounded], x->variant, &merge));
+    TOL_TRY(paged_pick(kernels, merge_rows[is_rounded], x->variant, &merge));
     const size_t width = x->shape.heads * x->shape.head_size;
     const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
     status = kn_struct_launch(kernels, stream, merge,
@@ -259,7 +264,7 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
     struct paged_arguments arguments;
     TOL_TRY(kn_paged_prepare(x, &arguments));
     const struct kn_variant *span = NULL;
-    TOL_TRY(pick(kernels, span_for(&x->shape), x->variant, &span));
+    TOL_TRY(paged_pick(kernels, paged_span_for(&x->shape), x->variant, &span));
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const size_t times = (group + span->tile[0] - 1) / span->tile[0];
     TOL_TRY(kn_struct_launch(
@@ -274,9 +279,9 @@ out:
 
 void kn_paged_cache_of(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape,
                        struct paged_cache *cache) {
-    *cache = cache_of(batch, shape);
+    *cache = paged_cache_from(batch, shape);
 }
 
 tol_status kn_paged_check(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape) {
-    return check_batch(batch, shape);
+    return paged_check_batch(batch, shape);
 }

@@ -1,12 +1,11 @@
 /*
- * paged: attention over keys and values that lie in pages of 16 positions, and what brings them
- * there.
+ * paged: attention over keys and values in pages of 16 positions, and what stores them there.
  *
  * A batch is rows; each row is one position of one session. A session's slot in the tables says
  * where its pages are, so rows of several sessions, and several positions of one, may be in a
  * batch. A page holds 16 positions of all layers; a layer's part of it is keys, [kv_head][element /
  * 8][position % 16][element % 8], and values, [kv_head][position % 16][element], both fp16; or
- * both bytes, as Q8_0 has them, and behind them a scale in fp16 for each 32 elements, of keys and
+ * both bytes, as Q8_0 has them, and after them one scale in fp16 per 32 elements, of keys and
  * then of values, [kv_head][position % 16][element / 32].
  *
  * kn_heads makes the heads of q, k and v of each row ready: q and k are, if there are weights,
@@ -33,8 +32,8 @@ enum { KN_PAGE_POSITIONS = 16, KN_PAGED_SPAN = 128, KN_PAGED_HEAD_MAX = 256 };
  * without a page, or a slot outside the tables, is a read from anywhere. */
 struct kn_paged_rows {
     size_t rows;
-    struct kn_place positions; /* an int32 a row, from 0 on */
-    struct kn_place slots;     /* an int32 a row */
+    struct kn_place positions; /* one int32 per row, from 0 on */
+    struct kn_place slots;     /* one int32 per row */
     struct kn_place tables;    /* for each slot pages_max addresses of 64 bits */
     size_t pages_max;
     size_t layer_at; /* of the layer's part, in bytes from the beginning of a page */
@@ -62,7 +61,7 @@ struct kn_heads_ready {
     float epsilon;
     size_t rotated;              /* even, up to head_size */
     bool halves;                 /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
-    struct kn_place frequencies; /* rotated / 2 floats, radians a position */
+    struct kn_place frequencies; /* rotated / 2 floats, radians per position */
     float magnitude;             /* 1 for most models */
     const char *variant;         /* "early" or "plain"; NULL: the best */
 };
@@ -94,7 +93,7 @@ TOL_API bool kn_paged_can_round(const struct kn_paged_heads *shape);
 
 TOL_API size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits);
 
-/* For the operations beside it, not for programs: the addresses of keys and values, the checks of
+/* For paged_step and halves, not for programs: the addresses of keys and values, the checks of
  * both, the kernels' arguments for a checked problem, and the second kernel of attention. */
 struct paged_cache; /* decode_arguments.h */
 struct heads_arguments;

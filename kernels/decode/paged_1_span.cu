@@ -3,9 +3,9 @@
 // The idea: a row of q sees the keys of its session, up to its own position, in pages. A block
 // takes a span of positions and all heads of q that share its keys. First two threads share a key:
 // pieces of eight elements of 16 keys are stored together, so a warp's loads are of whole lines,
-// and many are on their way. Then the weights of the span are in shared memory, and a thread owns
-// four elements of the values. Spans begin at multiples of 128, so the parts of a row, and their
-// bits, depend neither on other rows nor on how many spans the grid has.
+// and many are in flight. Then the weights of the span are in shared memory, and a thread owns four
+// elements of the values. Spans begin at multiples of 128, so the parts of a row, and their bits,
+// depend neither on other rows nor on the number of spans in the grid.
 // Owner: block (s, g, r) owns span s of row r, for heads GROUP g on. It ends at once if the row
 // sees nothing of its span.
 // Bound by: reads of keys and values.

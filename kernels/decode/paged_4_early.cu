@@ -1,9 +1,9 @@
-// paged attention, step 4: heads and steps 1 to 3, which begin while the kernel in front ends.
+// paged attention, step 4: heads and steps 1 to 3 by PDL.
 // Target: compute_90
 //
 // Idea, owner, bound and requirements: as heads_1_warp, heads_2_bytes, and steps 1 to 3. Positions,
-// slots and tables of pages are read before the kernel in front has ended. So what writes them is
-// followed by a launch that is not programmatic, in front of these.
+// slots and tables of pages are read before the preceding kernel has ended. So at least one kernel
+// that is not launched by PDL must lie between their writer and these.
 #define EARLY
 #include "heads.cuh"
 #include "paged_merge.cuh"

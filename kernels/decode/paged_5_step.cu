@@ -1,4 +1,4 @@
-// paged attention, step 5: heads and a span in one kernel, for rows of as many sessions.
+// paged attention, step 5: heads and a span in one kernel, for rows of different sessions.
 // Target: compute_90
 //
 // The idea: a block that attends with heads of q makes them ready itself, in shared memory, and the
@@ -7,7 +7,7 @@
 // Owner: as step 1; the block of the row's own position owns the stores of its head of k and v too.
 // Bound by: latency.
 // Requires: as step 1, with all heads of q of a key in one block; no two rows of one session; rows
-// that are rounded have whole chunks of 256 elements a block, if splits is 1.
+// that are rounded have whole chunks of 256 elements per block, if splits is 1.
 #define EARLY
 #include "paged_step.cuh"
 

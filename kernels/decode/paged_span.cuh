@@ -26,8 +26,8 @@ template <int GROUP> struct span_shared {
     uint64_t pages[SPAN_PAGES];
 };
 
-// What a cache of halves, or of bytes, has of eight elements of a key and of four of a value: loads,
-// many of which are on their way together, and what they become.
+// What a cache of halves, or of bytes, has of eight elements of a key and of four of a value:
+// loads, many of which are on their way together, and what they become.
 struct cached_halves {
     using some_key = uint4;
     using some_value = uint2;

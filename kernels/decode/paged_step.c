@@ -9,6 +9,8 @@
 #include "place_check.h"
 #include "quantised/linear_arguments.h"
 
+#include <assert.h>
+
 KN_IMAGES(paged_5_step);
 
 enum { LOG2_GROUPS = 4, CAPABILITY = 90 };
@@ -27,17 +29,18 @@ static const struct kn_variant steps[KN_CACHES][LOG2_GROUPS] = {STEPS(halves), S
 
 /* The kernel whose blocks have all heads of q that share a key. NULL: none does, or a row that is
  * rounded has chunks of several blocks. */
-static const struct kn_variant *step_for(const struct kn_paged *x) {
+static const struct kn_variant *step_for_group(const struct kn_paged *x) {
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const bool is_whole = group * x->shape.head_size % LINEAR_CHUNK == 0;
     if (x->rounded.address != 0 && x->splits == 1 && !is_whole) return NULL;
+    assert(group > 0);
     for (int i = 0; i < LOG2_GROUPS; i++) {
         if (steps[x->shape.cache][i].tile[0] >= group) return &steps[x->shape.cache][i];
     }
     return NULL;
 }
 
-static bool are_one_batch(const struct kn_heads_ready *h, const struct kn_paged *p) {
+static bool step_is_one_batch(const struct kn_heads_ready *h, const struct kn_paged *p) {
     return h->batch.rows == p->batch.rows && h->batch.layer_at == p->batch.layer_at &&
            h->batch.positions.address == p->batch.positions.address &&
            h->batch.slots.address == p->batch.slots.address &&
@@ -53,14 +56,14 @@ tol_status kn_paged_step(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL && stream != NULL && heads != NULL && paged != NULL,
               TOL_INVALID_ARGUMENT, "a step needs kernels, a stream and two problems");
-    TOL_CHECK(are_one_batch(heads, paged), TOL_INVALID_ARGUMENT,
+    TOL_CHECK(step_is_one_batch(heads, paged), TOL_INVALID_ARGUMENT,
               "a step's heads and attention are of different rows");
     if (paged->batch.rows == 0) return TOL_OK;
     struct paged_step_arguments arguments = {.rounds = paged->rounded.address != 0};
     TOL_TRY(kn_heads_prepare(heads, &arguments.heads));
     TOL_TRY(kn_paged_prepare(paged, &arguments.paged));
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    const struct kn_variant *step = step_for(paged);
+    const struct kn_variant *step = step_for_group(paged);
     if (step == NULL || device->compute_capability < CAPABILITY || heads->variant != NULL ||
         paged->variant != NULL) {
         TOL_TRY(kn_heads(kernels, stream, heads));

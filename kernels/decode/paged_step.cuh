@@ -36,7 +36,7 @@ __device__ inline void put_alone(const paged_step_arguments &a, const span_place
         }
         return;
     }
-    float *const row = &s.q[0][0]; // as many floats as GROUP heads have
+    float *const row = &s.q[0][0]; // the floats of GROUP heads
     __syncthreads();               // the sums have been read
 #pragma unroll
     for (int n = 0; n < EACH; n++) {

@@ -1,6 +1,6 @@
-// What a warp makes of a chunk of each format of weights, for linear_bytes.cuh: quants become bytes,
-// mma multiplies them by x, and scales and minimums multiply the sums. A format is a struct that
-// says how long its chunks are, and adds one to the totals of a tile of 16 rows.
+// What a warp makes of a chunk of each format of weights, for linear_bytes.cuh: quants become
+// bytes, mma multiplies them by x, and scales and minimums multiply the sums. A format is a struct
+// that says how long its chunks are, and adds one to the totals of a tile of 16 rows.
 #pragma once
 
 #include "rounded.cuh"

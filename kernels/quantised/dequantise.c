@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 
+#include <assert.h>
 #include <limits.h>
 
 KN_IMAGES(dequantise_1_naive);
@@ -59,7 +60,7 @@ const struct kn_variants *kn_dequantise_variants(enum kn_quant quant, enum kn_ty
     return &variants[quant][type == KN_F16];
 }
 
-static tol_status check(const struct kn_dequantise *p) {
+static tol_status dequantise_check(const struct kn_dequantise *p) {
     tol_status status = TOL_OK;
     TOL_CHECK((unsigned)p->quant < KN_QUANTS, TOL_INVALID_ARGUMENT,
               "dequantise: there is no quantisation %d", (int)p->quant);
@@ -77,8 +78,8 @@ static tol_status check(const struct kn_dequantise *p) {
               "dequantise reads %zu blocks of %zu bytes, and there are %zu bytes", blocks,
               block_bytes, p->blocks.bytes);
     TOL_CHECK(p->count <= p->values.bytes / size, TOL_OUT_OF_RANGE,
-              "dequantise writes %zu values of %zu bytes, and there is room for %zu bytes",
-              p->count, size, p->values.bytes);
+              "dequantise writes %zu values of %zu bytes, and there are %zu bytes", p->count, size,
+              p->values.bytes);
     TOL_CHECK(p->blocks.address % 2 == 0 && p->values.address % size == 0, TOL_INVALID_ARGUMENT,
               "dequantise: the blocks at %#llx must be aligned to 2 bytes and the values at %#llx "
               "to %zu",
@@ -96,12 +97,13 @@ tol_status kn_dequantise(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_kernel *kernel = NULL;
     TOL_CHECK(kernels != NULL && stream != NULL && problem != NULL, TOL_INVALID_ARGUMENT,
               "dequantise needs kernels, a stream and a problem");
-    TOL_TRY(check(problem));
+    TOL_TRY(dequantise_check(problem));
     const struct kn_variants *table = problem->variants;
     if (table == NULL) table = kn_dequantise_variants(problem->quant, problem->type);
     TOL_TRY(kn_kernels_pick(kernels, table, problem->variant, problem, &variant, &kernel));
     if (problem->count == 0) return TOL_OK;
     const size_t grid = (problem->count - 1) / variant->tile[0] + 1;
+    assert(grid > 0 && grid * variant->tile[0] >= problem->count);
     TOL_CHECK(grid <= INT_MAX, TOL_OVER_LIMIT, "dequantise: %zu elements are too many",
               problem->count);
     status = tol_launch(

@@ -1,4 +1,4 @@
-// dequantise, step 1: a thread for each element.
+// dequantise, step 1: one thread per element.
 //
 // values[i] = element i of the blocks, as quant_block.h defines it, rounded to the type.
 //

@@ -1,8 +1,8 @@
-// dequantise, step 2: a thread for each piece of a block.
+// dequantise, step 2: one thread per piece of a block.
 //
-// The idea: a piece is as many bytes of quants as give stores of 16 bytes. A thread loads PIECES
-// pieces before it stores the first, which keeps enough loads in flight. Neighbouring threads have
-// neighbouring pieces, so the stores of a warp fill whole lines without shared memory.
+// The idea: the quants of a piece give stores of 16 bytes. A thread loads PIECES pieces before it
+// stores the first, which keeps enough loads in flight. Neighbouring threads have neighbouring
+// pieces, so the stores of a warp fill whole lines without shared memory.
 // Owner: a block owns PIECES * THREADS consecutive pieces; thread t owns pieces t, t + THREADS, ...
 // of these.
 // Bound by: writes, and reads of the blocks.

@@ -1,5 +1,5 @@
-// dequantise of Q4_K to floats with one defect a kernel, for sabotage: claims about dequantise must
-// notice each.
+// dequantise of Q4_K to floats with one defect per kernel, for sabotage: claims about dequantise
+// must notice each.
 //
 // The idea: step 1 with a mistake that is easily made. No table offers these kernels; saboteurs
 // force them by name.

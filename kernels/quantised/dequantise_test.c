@@ -138,7 +138,7 @@ Test(dequantise, places_may_be_less_aligned) {
     }
 }
 
-/* A problem that would do, with room for two blocks at addresses that nobody reads. */
+/* A valid problem with two blocks, at addresses that nobody reads. */
 static struct kn_dequantise good(void) {
     return (struct kn_dequantise){.quant = KN_Q4_K,
                                   .type = KN_F32,
@@ -162,7 +162,7 @@ Test(dequantise, what_cannot_be_done_is_refused) {
     REFUSED(p.blocks.address = 0, TOL_INVALID_ARGUMENT, "the blocks are NULL");
     REFUSED(p.values.address = 0, TOL_INVALID_ARGUMENT, "the values are NULL");
     REFUSED(p.blocks.bytes = 287, TOL_OUT_OF_RANGE, "there are 287 bytes");
-    REFUSED(p.values.bytes = 2047, TOL_OUT_OF_RANGE, "room for 2047 bytes");
+    REFUSED(p.values.bytes = 2047, TOL_OUT_OF_RANGE, "there are 2047 bytes");
     REFUSED(p.count = SIZE_MAX / 256 * 256, TOL_OUT_OF_RANGE, "there are 288 bytes");
     REFUSED(p.blocks.address++, TOL_INVALID_ARGUMENT, "aligned to 2 bytes");
     REFUSED(p.values.address += 2, TOL_INVALID_ARGUMENT, "to 4");

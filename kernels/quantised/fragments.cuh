@@ -3,10 +3,10 @@
 // A lane has g = lane / 4 and t = lane % 4. It loads its part of rows g and g + 8 of a chunk of 256
 // elements. Of each sub-block of 32 elements it has eight, in two runs of four: element i of run r
 // is in step r of the two steps of 16 that a sub-block takes. Which elements that are differs by
-// format (run), and the other operand is brought in the same order. Quants are whole numbers of at
-// most eight bits, which bfloat16 holds exactly; scales multiply the sums of a sub-block, or of a
-// step for Q6_K. Minimums are whole numbers as well: those of the eight sub-blocks of a chunk are
-// one fragment, which multiplies the sums of x.
+// format (run), and the other operand has the same order. Quants are whole numbers of at most eight
+// bits, which bfloat16 holds exactly; scales multiply the sums of a sub-block, or of a step for
+// Q6_K. Minimums are whole numbers as well: those of the eight sub-blocks of a chunk are one
+// fragment, which multiplies the sums of x.
 #pragma once
 
 #include "weights.cuh"
@@ -105,7 +105,7 @@ struct fragments_q6_k {
     static constexpr bool HAS_LEAST = false, BY_STEP = true;
     uint32_t words[2][WORDS + 1];
     float d[2];
-    bool is_odd[2]; // begins two bytes behind a multiple of 4
+    bool is_odd[2]; // begins two bytes after a multiple of 4
 
     static __device__ inline int run(int t, int r) { return 16 * r + RUN * t; }
     __device__ inline void load(const uint8_t *const (&rows)[2], uint32_t chunk, uint32_t, int t) {
@@ -128,8 +128,8 @@ struct fragments_q6_k {
 #pragma unroll
             for (int i = 0; i < WORDS; i++) {
                 const uint32_t mine = t == 0 ? words[r][i + 1] : words[r][i];
-                const uint32_t behind = __shfl_sync(~0u, mine, next);
-                words[r][i] = __funnelshift_r(words[r][i], behind, is_odd[r] ? 16 : 0);
+                const uint32_t after = __shfl_sync(~0u, mine, next);
+                words[r][i] = __funnelshift_r(words[r][i], after, is_odd[r] ? 16 : 0);
             }
         }
     }

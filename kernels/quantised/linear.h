@@ -2,22 +2,27 @@
  * linear: a product of a decoder, y = W x (+ bias) (+ y), or y = silu(G x) * (W x), for columns x.
  *
  * W and G have rows of k elements in one format; x and y are floats, column after column: y[c *
- * y_stride + r] is the sum over i of W[r][i] x[c * x_stride + i]. With u = 2^-24 and P the sum of
- * |W| |x|, the error of an element is at most (k / 32 + 16) u P for "fma", which adds products by
- * fused multiply-adds in fp32. "tensor", for quantised weights and compute capability 8.0 on, has
- * whole quants, and x as the sum of two bfloat16 numbers: with S the sum of (|d sc q| + |dmin m|)
- * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S; an infinite x makes its column NaN,
- * and one of 2^122 or more can. "wide" gives the bits of "tensor" and is for many columns, which it
- * splits into a workspace first. "bytes" and "early", for blocks of 256 and with a workspace,
- * round x to bytes there (rounded.h) and multiply whole numbers; beside the product with x so
- * rounded the error is at most (k / 256 + 16) 2^-22 S. "early" is "bytes" for compute capability
- * 9.0: it begins while the kernel in front ends, with the same bits. Each has one more rounding for
- * the bias and one for the sum with y. An element is the same bits whatever the number of columns
- * and whatever is in the others, so what is computed for one session does not depend on those
- * beside it. A NaN stays in its column.
+ * y_stride + r] is the sum over i of W[r][i] x[c * x_stride + i]. Let u = 2^-24, P the sum of
+ * |W| |x|, and S the sum of (|d sc q| + |dmin m|) |x|. The variants, with their largest errors:
  *
- * Queues one kernel, or two where x is split or rounded first, and waits for nothing. Thread-safe,
- * as tol_launch is.
+ *     "fma"     adds products by fused multiply-adds in fp32: (k / 32 + 16) u P
+ *     "tensor"  multiplies quants by x as the sum of two bfloat16 numbers, for quantised weights
+ *               from compute capability 8.0 on: (2^-17 + (k / 32 + 16) 2^-22) S. An infinite x
+ *               makes its column NaN, and one of 2^122 or more can
+ *     "wide"    gives the bits of "tensor" for many columns; its prologue splits x into a workspace
+ *     "bytes"   rounds x to bytes in a workspace (rounded.h) and multiplies whole numbers, for
+ *               blocks of 256: compared with the product by x so rounded, (k / 256 + 16) 2^-22 S
+ *     "early"   is "bytes" by programmatic dependent launch, from compute capability 9.0 on, as are
+ *               the next three. All five give the same bits
+ *     "stay"    up to eight columns and rows in whole tiles, by persistent thread blocks
+ *     "kept"    more columns, so too, with x in registers; "long", so too, for a k above 4096
+ *
+ * A bias and a sum with y round once more each. An element is the same bits whatever the number of
+ * columns and whatever the others contain, so the result for one session does not depend on the
+ * sessions in the same call. A NaN affects only its column.
+ *
+ * Queues one kernel, and one more if x has to be split or rounded first, or if "kept" and "long"
+ * round y; waits for nothing. Thread-safe, as tol_launch is.
  */
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H

@@ -1,4 +1,4 @@
-// linear, step 2: four columns a warp, so that a weight is converted once for four products.
+// linear, step 2: four columns per warp, so that a weight is converted once for four products.
 //
 // An element of y is the same bits as in step 1. linear.cuh has the idea, and what it requires.
 #include "linear.cuh"

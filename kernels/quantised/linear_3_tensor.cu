@@ -1,11 +1,11 @@
 // linear, step 3: quantised weights on tensor cores, for one column or several.
 // Target: compute_80
 //
-// The idea: mma.m16n8k16 multiplies quants, which bfloat16 holds exactly, by x as two bfloat16
-// numbers, the second of which is what the first leaves over. So x has 17 bits, a sub-block of 32
-// elements costs four instructions for 16 rows and eight columns, and its scale multiplies four
-// sums instead of 32 weights. Few warps would not keep the memory busy: the eight warps of a block
-// share k, chunk by chunk, and each has the next chunk in flight while it multiplies one. An
+// The idea: mma.m16n8k16 multiplies quants, which bfloat16 holds exactly, by x as the sum of two
+// bfloat16 numbers. So x has 17 bits, a sub-block of 32 elements takes four instructions for 16
+// rows and eight columns, and its scale multiplies four sums instead of 32 weights. One or two
+// warps per tile would leave the memory idle. Therefore the eight warps of a block split k by
+// chunks (split-K within the block), and each prefetches its next chunk while it multiplies one. An
 // element of y is the same bits in any tile and beside any other column.
 // Owner: block (i, j) owns rows 16 i on, and columns 8 j on. Warp w takes chunks w, w + 8, ... of
 // 256 elements; gated: warps 0 to 3 take W, 4 to 7 take G. Their sums are added in order.
@@ -18,7 +18,7 @@
 enum { TENSOR_WARPS = LINEAR_TENSOR_THREADS / WARP, TILE_ROWS = 16, TILE_COLUMNS = 8 };
 
 // x of a pass: sub-block by sub-block, the first numbers of all columns and then the second ones,
-// 16 bytes for each t; behind them the sums of sub-blocks, chunk by chunk and column by column.
+// 16 bytes for each t; after them the sums of sub-blocks, chunk by chunk and column by column.
 struct staged_columns {
     char *numbers;
     uint16_t *sums;

@@ -2,19 +2,19 @@
 // Target: compute_80
 //
 // The idea: step 3 converts a weight for eight columns, and x once for 16 rows. Here a warp has 32
-// rows and 64 columns, so a converted weight meets 64 columns, and what it loads of x two
-// fragments of weights. A kernel of its own splits x into two bfloat16 numbers; copies bring that
-// to shared memory, a quarter of a chunk at a time, three quarters ahead. Chunks come in the order
-// in which step 3 shares them among its warps, and the sums of a share are added as there: an
-// element of y is the same bits as of step 3.
-// Owner: with W warps a block, block (i, j) owns rows 32 W i on (gated: 16 W i on, of both
+// rows and 64 columns, so it uses a converted weight for 64 columns and a loaded x for two
+// fragments of weights. A prologue kernel splits x into two bfloat16 numbers; cp.async brings them
+// to shared memory, a quarter of a chunk at a time, three quarters ahead. A warp takes the chunks
+// in the order in which step 3 gives them to its warps, and adds the same partial sums: an element
+// of y is the same bits as of step 3.
+// Owner: with W warps per block, block (i, j) owns rows 32 W i on (gated: 16 W i on, of both
 // matrices) and columns 64 j on; warp w owns 32 (or 16) of the rows. linear_split: block (i, j)
 // splits chunk i of columns 64 j on; what is beyond the last column or k is 0.
 // Bound by: tensor cores, which multiply twice, and the conversion of weights.
-// Requires: blockDim = (32 W, 1, 1) with W up to 8, gridDim = (rows / 32 W, or 16 W gated,
-// columns / 64), rounded up; dynamic shared memory of LINEAR_WIDE_BYTES + 4 W LINEAR_WIDE_TOTALS;
-// at a.split, aligned to 16 bytes, what linear_split of the same format made. linear_split:
-// blockDim = (256, 1, 1), gridDim = (k / 256, columns / 64), rounded up. Alignment as in step 3.
+// Requires: blockDim = (32 W, 1, 1) with W up to 8, gridDim = (rows / 32 W, or 16 W gated, columns
+// / 64), rounded up; dynamic shared memory of LINEAR_WIDE_BYTES + 4 W LINEAR_WIDE_TOTALS; at
+// a.split, aligned to 16 bytes, what linear_split of the same format made. linear_split: blockDim =
+// (256, 1, 1), gridDim = (k / 256, columns / 64), rounded up. Alignment as in step 3.
 #include "split.cuh"
 
 enum {

@@ -1,8 +1,8 @@
-// linear, step 6: step 5, which requests its weights while the kernel in front ends.
+// linear, step 6: step 5 by PDL: it requests its weights before the preceding kernel has ended.
 // Target: compute_90
 //
-// The idea: weights are constant, so the first chunks of each ring are copied before x is there.
-// Owner, bound and requirements: as step 5. It may be launched programmatically.
+// The idea: weights are constant, so the first chunks of each ring are copied before x is written.
+// Owner, bound and requirements: as step 5. It may be launched by PDL.
 #define EARLY
 #include "linear_bytes.cuh"
 

@@ -1,10 +1,11 @@
-// linear, step 7: step 6 for up to eight columns, by blocks that stay.
+// linear, step 7: step 6 for up to eight columns, with persistent thread blocks.
 // Target: compute_90
 //
-// The idea: a warp of step 6 has two chunks where k is 4096; then its block ends, and the memory
-// waits for the next one. Here as many blocks as fit take one tile of 16 rows after the other, and
-// the rings are filled with the next tile's chunks while the last ones are multiplied. A gated tile
-// has eight rows of each matrix, which balances better. The same bits as step 5.
+// The idea: if k is 4096, a warp of step 6 has two chunks; then its block ends, and the memory
+// idles until the next block starts. Here the grid has only the blocks that run at once. Each takes
+// one tile of 16 rows after the other and fills its rings with chunks of the next tile while it
+// multiplies the last ones. A gated tile has eight rows of each matrix, which balances better. The
+// same bits as step 5.
 // Owner: block (i, j) owns tiles i, i + gridDim.x, ... of 16 rows (8 with a gate), and the columns
 // from 8 j on.
 // Bound by: reads of W.

@@ -1,10 +1,11 @@
 // linear, step 8: step 7 for up to 32 columns.
 // Target: compute_90
 //
-// The idea: beside 32 columns a block of step 6 reads 1.8 bytes of x for each of weights, and ends
-// after two chunks a warp. Here a block stays on each multiprocessor. Up to a k of 4096 a warp has
-// all of its x in registers, so that nothing but weights is read; beyond, x of the next chunk is
-// loaded in place of what was used, and serves 32 rows. The same bits as step 5.
+// The idea: with 32 columns a block of step 6 reads 1.8 bytes of x per byte of weights, and ends
+// after two chunks per warp. Here each multiprocessor runs one persistent thread block. Up to a k
+// of 4096 a warp keeps all of its x in registers, so the loop reads only weights; beyond, a warp
+// loads x of the next chunk over what it has used, and uses it for 32 rows. The same bits as step
+// 5.
 // Owner: block (i, j) owns tiles i, i + gridDim.x, ... of 16 rows, or 32 of a long k, half of them
 // with a gate; and the columns from 32 j on.
 // Bound by: reads of W.

@@ -29,7 +29,7 @@ enum {
     LINEAR_TENSOR_BYTES = LINEAR_TENSOR_NUMBERS + LINEAR_TENSOR_SUMS
 };
 
-/* The wide kernels read it from device memory, where a kernel of its own has put it: of a tile of
+/* The wide kernels read it from device memory, where a prologue has stored it: of a tile of
  * columns, chunk by chunk, the numbers and then the sums. They have four quarters of chunks in
  * shared memory, the sums of two chunks, and the totals of each warp. */
 enum {
@@ -46,7 +46,7 @@ enum {
 };
 
 /* x as bytes, for the bytes kernels: of a tile of eight columns, chunk by chunk, the numbers as
- * fragments of mma.m16n8k32, two sub-blocks in the 16 bytes of a lane; and a unit of 16 bytes a
+ * fragments of mma.m16n8k32, two sub-blocks in the 16 bytes of a lane; and one unit of 16 bytes per
  * lane: the lower bytes of the sums of four times 16 neighbours, the upper ones, and the column's
  * scale. */
 enum {
@@ -58,18 +58,18 @@ enum {
     LINEAR_BYTES_WARPS = 8
 };
 
-/* A warp's ring in shared memory: of so many chunks of tiles of 16 rows, STRIDE bytes a row, and of
- * as many of the numbers of x where there are several tiles of columns. */
+/* A warp's ring in shared memory: each stage has a chunk of tiles of 16 rows, STRIDE bytes per row
+ * and, if there are several tiles of columns, a chunk of the numbers of x. */
 enum { LINEAR_STRIDE_Q4_K = 144, LINEAR_STRIDE_Q5_K = 176, LINEAR_STRIDE_Q6_K = 240 };
 #define LINEAR_BYTES_STAGES(stride) ((stride) > 200 ? 3 : 4)
-#define LINEAR_BYTES_TILES(stride) ((stride) > 200 ? 1 : 2) /* beside four tiles of columns */
+#define LINEAR_BYTES_TILES(stride) ((stride) > 200 ? 1 : 2) /* with four tiles of columns */
 #define LINEAR_BYTES_SHARED(stride, tiles, columns, stages)                                        \
     (LINEAR_BYTES_WARPS * (stages) *                                                               \
      ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_UNITS_AT : 0)))
 
 enum { LINEAR_STAY_COLUMNS = 4 }; /* at most, unless the variant is named */
 
-/* The same of a block that stays, which has the totals of two tiles beside its rings. */
+/* The same for a persistent thread block, which also has the totals of two tiles. */
 #define LINEAR_STAY_SHARED(stride)                                                                 \
     (LINEAR_BYTES_SHARED(stride, 1, 1, LINEAR_BYTES_STAGES(stride)) +                              \
      2 * LINEAR_BYTES_WARPS * (int)ROUNDED_COLUMNS * 16 * 4)
@@ -81,7 +81,8 @@ struct linear_bytes_arguments {
     uint64_t rounded, tickets;
 };
 
-/* Of two products of the same x by blocks that stay; the first have the first one. */
+/* Of two products of the same x by persistent thread blocks; the first blocks have the first
+ * product. */
 struct linear_pair_arguments {
     struct linear_bytes_arguments of[2];
     uint32_t first_blocks;

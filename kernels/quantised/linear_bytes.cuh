@@ -1,14 +1,14 @@
-// The products of bytes: quants as they are, by x rounded to bytes, on tensor cores.
+// The products of bytes (int8 mma): quants as they are stored, by x rounded to bytes.
 //
 // The idea: mma.m16n8k32 multiplies 16 rows of 32 quants by eight columns of bytes, and its sums
 // are whole numbers, so they are exact in any tile. A sub-block's sum is multiplied by its scale,
 // also a whole number; only the sum of a chunk of 256 elements becomes a float. Minimums multiply
-// the sums of x in the same way. Few instructions a byte are left, and copies to a ring in shared
-// memory, chunks ahead, need no registers. Rows and columns that do not exist are the last ones
-// again, and are not written.
+// the sums of x in the same way. That leaves few instructions per byte, and cp.async fills a ring
+// in shared memory, chunks ahead, without registers. Rows and columns beyond the last repeat the
+// last ones, and are not written.
 // An element of y: of chunk c let s be the sum of scales by products and m that of minimums by sums
 // of x, as floats; v = fma(d, s, -(dmin m)); the chunk adds fma(scale of x, v, sum) to the sum of
-// share c % 8, from the first chunk on. Shares are added in order.
+// share c % 8 of k, from the first chunk on. Shares are added in order.
 // Owner: block (i, j) owns TILES x 16 rows from there on (16 of each matrix for the gated ones) and
 // 8 NT columns; warp w has share w.
 // Bound by: reads of W.
@@ -55,7 +55,7 @@ template <typename Q, bool GATED, int TILES> struct bytes_rows {
             }
         }
     }
-    // What surrounds a block of Q6_K is copied too, but nothing behind the matrix: CLIPS.
+    // What surrounds a block of Q6_K is copied too, but nothing after the matrix: CLIPS.
     template <bool CLIPS> __device__ inline void copy_tiles(uint32_t slot, uint32_t chunk) const {
         const uint32_t lane = threadIdx.x % WARP;
 #pragma unroll
@@ -125,7 +125,7 @@ struct x_in_registers {
     }
 };
 
-// x of several tiles: the numbers in shared memory behind the weights of the slot.
+// x of several tiles: the numbers in shared memory after the weights of the slot.
 template <int NT> struct x_in_shared {
     const uint8_t *tiles;
     uint4 own[NT];
@@ -228,7 +228,7 @@ __device__ inline void linear_bytes(const linear_bytes_arguments &all) {
     float totals[TILES][NT][4] = {};
 #pragma unroll
     for (int n = 0; n < NT; n++) x_at[n] = x_of_lane(a, column, n);
-    // Only the last block of the last row has no other one behind it.
+    // Only the last block of the last row has no other one after it.
     const uint32_t clips = row + (GATED ? 16 : TILES * 16) >= a.rows ? chunks - 1 : chunks;
     pdl_release();
 #pragma unroll 1

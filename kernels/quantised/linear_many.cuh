@@ -1,4 +1,4 @@
-// Products of bytes beside four tiles of columns, by blocks that stay.
+// Products of bytes for four tiles of columns, by persistent thread blocks.
 #pragma once
 
 #include "linear_stay.cuh"
@@ -7,7 +7,7 @@
 #if __CUDA_ARCH__ >= 800
 enum { MANY_NT = LINEAR_MANY_COLUMNS / ROUNDED_COLUMNS };
 
-// x of the chunks of a warp, all in registers for as long as the block stays; the units in shared
+// x of the chunks of a warp, all in registers for the whole kernel; the units in shared
 // memory, where a lane reads what it wrote.
 struct x_kept {
     uint4 all[LINEAR_KEPT_CHUNKS][MANY_NT][4];
@@ -117,7 +117,7 @@ template <bool GATED, int M> struct many_totals {
     }
 };
 
-// k of at most LINEAR_KEPT_CHUNKS chunks a warp: x is read once a block.
+// k of at most LINEAR_KEPT_CHUNKS chunks per warp: a block reads x once.
 template <typename Q, bool GATED>
 __device__ inline void linear_kept(const linear_arguments &a, const stayers &blocks) {
     enum {
@@ -174,7 +174,7 @@ __device__ inline void linear_kept(const linear_arguments &a, const stayers &blo
     copy_async_wait_all();
 }
 
-// Any k: tiles of twice as many rows, since x is read again for each.
+// Any k: tiles of twice the rows, since x is read again for each tile.
 template <typename Q, bool GATED>
 __device__ inline void linear_long(const linear_arguments &a, const stayers &blocks) {
     enum {

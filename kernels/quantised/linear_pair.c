@@ -10,6 +10,8 @@
 #include "quantised/product_check.h"
 #include "quantised/product_launch.h"
 
+#include <assert.h>
+
 enum { TILE = 16, BLOCKS_OF_ONE = 2, CAPABILITY = 90 };
 
 KN_IMAGES(linear_7_stay);
@@ -31,15 +33,16 @@ static bool pair_is_plain(const struct kn_linear *x) {
            x->rows % TILE == 0;
 }
 
-static bool serves(const struct tol_device *device, const struct kn_linear *first,
-                   const struct kn_linear *second) {
+static bool pair_serves(const struct tol_device *device, const struct kn_linear *first,
+                        const struct kn_linear *second) {
     return device->compute_capability >= CAPABILITY && first->columns > 0 &&
            first->columns <= LINEAR_STAY_COLUMNS && pair_is_plain(first) && pair_is_plain(second) &&
            pairs[first->format].name != NULL && second->format == KN_WEIGHT_Q6_K;
 }
 
-/* How many of the blocks the first product gets, so that the block that reads most reads least. */
-static size_t share(const struct kn_linear *first, const struct kn_linear *second, size_t blocks) {
+/* The blocks of the first product, so that the block that reads most reads least. */
+static size_t pair_share(const struct kn_linear *first, const struct kn_linear *second,
+                         size_t blocks) {
     const size_t tiles[2] = {first->rows / TILE, second->rows / TILE};
     const size_t bytes[2] = {kn_weight_row_bytes(first->format, first->k),
                              kn_weight_row_bytes(second->format, second->k)};
@@ -50,6 +53,7 @@ static size_t share(const struct kn_linear *first, const struct kn_linear *secon
         const size_t b = (tiles[1] + rest - 1) / rest * bytes[1];
         if ((a > b ? a : b) < least) least = a > b ? a : b, best = own;
     }
+    assert(best > 0 && best < blocks); /* either product has a block */
     return best;
 }
 
@@ -77,7 +81,7 @@ tol_status kn_linear_pair(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     TOL_CHECK((unsigned)first->format < KN_WEIGHT_FORMATS, TOL_INVALID_ARGUMENT,
               "there is no format %d of weights", (int)first->format);
-    if (!serves(device, first, second)) {
+    if (!pair_serves(device, first, second)) {
         TOL_TRY(kn_linear(kernels, stream, first));
         return kn_linear(kernels, stream, second);
     }
@@ -87,7 +91,7 @@ tol_status kn_linear_pair(struct kn_kernels *kernels, struct tol_stream *stream,
     const size_t tiles = (first->rows + second->rows) / TILE;
     size_t blocks = BLOCKS_OF_ONE * (size_t)device->multiprocessors;
     if (blocks > tiles) blocks = tiles;
-    arguments.first_blocks = (uint32_t)share(first, second, blocks);
+    arguments.first_blocks = (uint32_t)pair_share(first, second, blocks);
     const struct kn_variant *variant = &pairs[first->format];
     status = kn_struct_launch(kernels, stream, variant,
                               (struct tol_launch_shape){(unsigned)blocks, 1, 1, variant->threads, 1,

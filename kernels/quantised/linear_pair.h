@@ -1,9 +1,9 @@
 /*
  * linear pair: two products of the same x, as of q and k, and of v, whose weights have two formats.
  *
- * The bits of kn_linear for each. Where the device has compute capability 9.0, x is rounded, there
- * are at most four columns and neither names a variant, Q4_K or Q5_K with Q6_K are one kernel whose
- * blocks are shared out between the two; else they are two.
+ * The bits of kn_linear for each. If the device has compute capability 9.0, x is rounded, there are
+ * at most four columns and neither names a variant, Q4_K or Q5_K with Q6_K take one kernel, whose
+ * persistent thread blocks are divided between the two; else each takes its own.
  */
 #ifndef KN_LINEAR_PAIR_H
 #define KN_LINEAR_PAIR_H

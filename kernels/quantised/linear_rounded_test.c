@@ -114,7 +114,7 @@ static void draw_blocks(enum kn_weight_format format, uint64_t *state, uint8_t *
     }
 }
 
-/* Blocks that stay, with more tiles than there are blocks, against step 5: the same bits. */
+/* Persistent thread blocks, with more tiles than blocks, against step 5: the same bits. */
 static void try_stay(const char *variant, enum kn_weight_format format, size_t columns, size_t k,
                      bool gated) {
     const size_t own = columns > 8 ? 32 : 16; /* rows of a tile at most */

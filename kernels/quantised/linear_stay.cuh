@@ -1,4 +1,4 @@
-// Products of bytes by blocks that stay: a block takes tile after tile, and its rings go on.
+// Products of bytes by persistent thread blocks: the rings continue from one tile to the next.
 #pragma once
 
 #include "linear_bytes.cuh"
@@ -43,18 +43,18 @@ template <typename Q, bool GATED, int M = 1> struct stay_copies {
             to[j] = i / Q::PIECES * Q::STRIDE + i % Q::PIECES * 16;
         }
     }
-    // Nothing behind the matrix is read: only its last rows end there.
+    // Nothing after the matrix is read: only its last rows end there.
     template <bool CLIPS>
     __device__ inline void copy_pieces(const linear_arguments &a, uint32_t slot,
                                        uint32_t row_bytes) const {
 #pragma unroll
         for (uint32_t m = 0; m < M; m++) {
-            const uint32_t behind = m * tile_rows<GATED>::OWN * row_bytes + chunk * Q::BYTES;
+            const uint32_t offset = m * tile_rows<GATED>::OWN * row_bytes + chunk * Q::BYTES;
 #pragma unroll
             for (uint32_t j = 0; j < COPIES; j++) {
                 const uint32_t i = threadIdx.x % WARP + j * WARP;
                 if (ALL % WARP != 0 && j == COPIES - 1 && i >= ALL) continue;
-                uint64_t from = piece[j] + behind;
+                uint64_t from = piece[j] + offset;
                 int bytes = 16;
                 if (!Q::IS_EVEN) from &= ~15ull;
                 if (CLIPS) {
@@ -119,8 +119,8 @@ __device__ inline void put_tile(const linear_arguments &a, uint32_t tile, const 
     put_element<GATED>(a, tile * OWN_ROWS + r, column + c, sums[0], sums[1]);
 }
 
-// Rounds the chunks of 256 rows of y whose last tile was this block's. Once a block, since it waits
-// for what was written.
+// Rounds the chunks of 256 rows of y whose last tile was this block's. Once per block, since it
+// waits for what was written.
 __device__ inline void round_chunks(const linear_bytes_arguments &all, const stayers &blocks,
                                     uint32_t tiles) {
     enum { OF_CHUNK = CHUNK / tile_rows<true>::OWN };

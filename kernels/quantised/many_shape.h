@@ -7,7 +7,8 @@
 
 #include "linear_arguments.h"
 
-/* Blocks that stay beside up to 32 columns: of rings, totals, and where x is kept its units. */
+/* Persistent thread blocks for up to 32 columns: rings, totals, and the units of an x that is kept
+ * in registers. */
 enum { LINEAR_MANY_COLUMNS = 32, LINEAR_KEPT_CHUNKS = 2, LINEAR_LONG_TILES = 2 };
 #define LINEAR_KEPT_STAGES(stride) ((stride) > 200 ? 4 : 5)
 #define LINEAR_LONG_STAGES(stride) ((stride) > 200 ? 3 : 4)

@@ -114,14 +114,12 @@ static const char *product_refuse_rows(const struct kn_variant *row, const struc
 }
 
 const char *kn_product_refuse(const struct kn_variant *row, const void *product) {
-    static const char *(*const refusals[])(const struct kn_variant *, const struct kn_product *) = {
-        product_refuse_columns, product_refuse_weights, product_refuse_x, product_refuse_rows,
-        product_refuse_workspace};
-    const char *why = NULL;
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals && why == NULL; i++) {
-        why = refusals[i](row, product);
-    }
-    return why;
+    const struct kn_product *p = product;
+    const char *why = product_refuse_columns(row, p);
+    if (why == NULL) why = product_refuse_weights(row, p);
+    if (why == NULL) why = product_refuse_x(row, p);
+    if (why == NULL) why = product_refuse_rows(row, p);
+    return why != NULL ? why : product_refuse_workspace(row, p);
 }
 
 /* ---- what a row declines --------------------------------------------------------------------- */

@@ -30,8 +30,8 @@ const char *kn_quant_arithmetic_name(enum kn_quant_arithmetic arithmetic) {
     return (unsigned)arithmetic < KN_QUANT_ARITHMETICS ? names[arithmetic] : "?";
 }
 
-/* KN_QUANT_Q8_1: k bytes per column of x; from a multiple of 16 on their scales, and as many bytes
- * for the sums of "columns", which has all of them in another order. */
+/* KN_QUANT_Q8_1: k bytes per column of x; from a multiple of 16 on one scale and one sum, of
+ * "columns", per 32 of them. "columns" has all of them in another order. */
 size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
     if (arithmetic == KN_QUANT_F16) return kn_quant_split_workspace(columns, k);
     if (arithmetic != KN_QUANT_Q8_1) return 0;

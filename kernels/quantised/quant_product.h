@@ -19,13 +19,15 @@
  * KN_QUANT_Q8_1 is what llama.cpp's CUDA kernels do, except that they round the scale of x to a
  * half. Its error is some 10^-2 for weights of some 0.02 and x of some 1 (k = 4096). It is the
  * fastest for few columns. A NaN or an infinity in a column of x gives NaN or infinities in all of
- * its y, and in no other column. The call queues one kernel, or two for KN_QUANT_Q8_1 and those by
- * wgmma, of which the first rounds x. It waits for nothing. "tensor" and those by wgmma round W and
- * x to the same halves, each number once. "wgmma_split" adds shares of k in an order that rows,
- * columns and k alone decide, so equal calls give equal bits. "columns" (KN_QUANT_Q8_1, Q4_K, 2 to
- * 8 columns, from compute capability 9.0 on) multiplies bytes on tensor cores, and is chosen from
- * 2^24 weights on. On devices of compute capability 9.0 the "early" variants may begin while the
- * previous kernel on the stream ends; they wait for its end before they read or write. Thread-safe.
+ * its y, and in no other column. The call queues one kernel; for KN_QUANT_Q8_1 and wgmma it may
+ * queue a prologue before it, which rounds x. It waits for nothing. "tensor" and the variants by
+ * wgmma round W and x to the same halves, each number once. "wgmma_split" is split-K: it adds the
+ * shares of k in an order that depends only on rows, columns and k, so equal calls give equal bits.
+ * "columns" (KN_QUANT_Q8_1, Q4_K, 2 to 8 columns, from compute capability 9.0 on) multiplies bytes
+ * on tensor cores, and is chosen from 2^24 weights on. From compute capability 9.0 on, "early_1",
+ * "bulk_early" and the products after a prologue use programmatic dependent launch: they may start
+ * before the preceding kernel on the stream has ended, and wait for its end before they read what
+ * it may write. Thread-safe.
  */
 #ifndef KN_QUANT_PRODUCT_H
 #define KN_QUANT_PRODUCT_H

@@ -2,32 +2,32 @@
 // Target: compute_90
 //
 // The idea: mma.m16n8k32 multiplies 16 rows of 32 quants, which are one sub-block with one scale,
-// by eight columns of bytes. Four warps of a persistent block fill a ring with weights and x; 16
-// others own a group of 64 elements of two blocks of each slot and share k, and their sums meet
-// once a tile. A row of a slot is one copy of 1,152 bytes, and the two blocks hide each other's
-// waits. Twice as many slots of half the size, with x requested before any weights, were rejected:
-// 8 columns with k = 14336 and 4096 rows took 22.7 us cold and 19.3 hot on an H100, and take 21.9
-// and 16.4.
-// The order of 32 steps is free, so a lane takes eight neighbours of a row as they are stored, and
-// the kernel in front, which rounds x, stores x in this order. The high halves of bytes of weights
-// are not shifted down: their sums are 16 times too large, and so is 1 / scale.
-// Sums begin at the bits of 1.5 * 2^23 as a float, so they are floats without a conversion. For the
-// minimums that kernel also stores the sums of x.
-// All of x in shared memory was rejected: 8 columns with k = 14336 leave too little to weights, and
-// k would be limited. A block has some 31 of 4096 rows, so x passes through it once, from L2.
-// Owner: a block owns tiles of up to 32 rows, of one height, so that all blocks read alike; a warp
-// of quant_product_columns_x owns some 32 neighbours of a column of x, one after the other.
-// Registers: ptxas 13.0 gives 95 a thread, and 640 threads may have 96; it spills none. Shared
-// memory: 187 KiB. A warp has 274 instructions for a slot, 32 rows of two times 64 weights, 2.1 a
-// weight of a lane: 176 multiply, 61 read and make scales, 37 do the rest.
+// by eight columns of bytes. A persistent thread block has four producer warps, which fill a ring
+// with weights and x, and 16 consumer warps, which split k: each owns a group of 64 elements of two
+// blocks of each slot, and their sums meet once per tile. A row of a slot is one copy of 1,152
+// bytes, and the products of one of its two blocks hide the latency of the other. Twice the number
+// of slots of half the size, with x requested before any weights, was slower on an H100. The order
+// of the 32 elements of a step is free, so a lane takes eight neighbours of a row as they are
+// stored, and the prologue, which rounds x, stores x in this order. The high halves of bytes of
+// weights are not shifted down: their sums are 16 times too large, and so is 1 / scale. Sums begin
+// at the bits of 1.5 * 2^23 as a float, so they are floats without a conversion. For the minimums
+// the prologue also stores the sums of x. All of x in shared memory would leave too little for
+// weights (8 columns with k = 14336), and would limit k. A block has some 31 of 4096 rows, so it
+// reads x once, from L2.
+// Owner: a block owns tiles of up to 32 rows. Tiles have one height, so that all blocks read the
+// same number of bytes. A warp of quant_product_columns_x owns some 32 neighbours of a column of x,
+// one after the other.
+// Registers: ptxas 13.0 gives 95 per thread, and 640 threads may have 96; it spills none. Shared
+// memory: 187 KiB. A warp has 274 instructions per slot, which is 32 rows of two times 64 weights:
+// 2.1 per weight of a lane. 176 multiply, 61 read and make scales, 37 do the rest.
 // Bound by: reads of the weights.
 // Requires: blockDim = (KN_QUANT_COLUMNS_THREADS, 1, 1), gridDim.x at most the multiprocessors and
 // at most the rows, KN_QUANT_COLUMNS_BYTES of dynamic shared memory, 1 to 8 columns, weights at a
-// multiple of 16 bytes, and 320 bytes of workspace for each 256 elements of x. It may be launched
-// programmatically behind quant_product_columns_x alone, before which all other kernels have ended:
-// it does not wait before it reads weights. quant_product_columns_x: blockDim.x =
-// KN_QUANT_COLUMNS_X_THREADS, gridDim.y = columns. If its blocks are at most the multiprocessors,
-// its 32 registers a thread leave room for a block of the other, which copies weights meanwhile.
+// multiple of 16 bytes, and 320 bytes of workspace per 256 elements of x. It may be launched by PDL
+// only after quant_product_columns_x, which itself is not: the kernel does not wait before it reads
+// weights. quant_product_columns_x: blockDim.x = KN_QUANT_COLUMNS_X_THREADS, gridDim.y = columns.
+// If its blocks are at most the multiprocessors, its 32 registers per thread allow a block of the
+// product beside each, which copies weights meanwhile.
 #include "../hopper.cuh"
 #include "quant_product_rounded.cuh"
 #include "quant_product_staged.cuh"
@@ -44,7 +44,7 @@ enum {
     STEP = 2 * APART,       // blocks of a slot
     X_BYTES = 320,          // of a block of x in one column: scales and sums, then quants
     TOGETHER = 1,           // the named barrier of the warps that multiply
-    SLOT_FULL = SLOT_BYTES - 16, // the barriers of a slot, behind its x
+    SLOT_FULL = SLOT_BYTES - 16, // the barriers of a slot, after its x
     SLOT_EMPTY = SLOT_BYTES - 8
 };
 
@@ -96,7 +96,7 @@ __device__ inline void keep(uint32_t &x) {
 
 // A slot of the ring, and the parity of the phase that is waited for.
 struct columns_slot {
-    uint32_t at, end, parity; // addresses of it and of what is behind the ring
+    uint32_t at, end, parity; // addresses of it and of the end of the ring
 
     __device__ inline explicit columns_slot(uint32_t ring)
         : at(ring), end(ring + SLOTS * SLOT_BYTES), parity(0) {
@@ -223,8 +223,8 @@ __device__ inline void columns_clear(uint8_t *slots, uint32_t height) {
     const uint32_t pieces = (row_at(ROWS) - row_at(height)) / 16;
 #pragma unroll 1
     for (int slot = 0; slot < SLOTS; slot++) {
-        uint4 *behind = (uint4 *)(slots + slot * SLOT_BYTES + row_at(height));
-        for (uint32_t i = threadIdx.x; i < pieces; i += blockDim.x) behind[i] = {0, 0, 0, 0};
+        uint4 *rest = (uint4 *)(slots + slot * SLOT_BYTES + row_at(height));
+        for (uint32_t i = threadIdx.x; i < pieces; i += blockDim.x) rest[i] = {0, 0, 0, 0};
     }
 }
 
@@ -334,7 +334,7 @@ struct columns_consumer {
     __device__ inline void store(const kn_quant_product_arguments &a, uint32_t row,
                                  uint32_t height) const {
         const uint32_t i = threadIdx.x / WARP;
-        float *of_lane = at_shared<float>(own - lane * 12); // 4 bytes a lane, where scales have 16
+        float *of_lane = at_shared<float>(own - lane * 12); // a lane has 4 bytes, not 16
         __syncwarp();                                       // all lanes have read the scales
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++) of_lane[k * WARP] = sums[k / 4][k % 4];

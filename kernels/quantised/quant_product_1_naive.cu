@@ -1,4 +1,4 @@
-// quant product, step 1: a thread for each element of y.
+// quant product, step 1: one thread per element of y.
 //
 // y[n][m] = sum_k W[m][k] x[n][k], where W is of quantised blocks and x and y are floats.
 //

@@ -1,4 +1,4 @@
-// quant product, step 2: floats, and rows that share what is read of x.
+// quant product, step 2: floats; several rows use each load of x.
 //
 // The idea: a block owns a few rows and columns and its threads own pieces of the rows, so each
 // load of x serves several rows. Weights are read by 16 bytes where blocks are aligned (Q4_K). A

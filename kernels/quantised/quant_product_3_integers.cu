@@ -1,11 +1,11 @@
-// quant product, step 3: x rounded to bytes, multiplied as integers.
+// quant product, step 3: x rounded to bytes, multiplied by dp4a.
 //
 // The idea: 32 neighbours of x become bytes with one scale, as in q8_1, except that the scale stays
 // a float. dp4a then multiplies four quants at once, and only the sums of 16 or 32 products become
 // floats. Two kernels: one rounds x, the other multiplies.
 // Owner: a warp of quant_product_quantise owns 32 neighbours of a column of x; the product as
 // quant_product.cuh says.
-// Bound by: reads of the weights, and the launch of the first kernel.
+// Bound by: reads of the weights, and the launch of the prologue.
 // Requires: as quant_product.cuh; Q4_K weights at a multiple of 16 bytes; k bytes and k / 32 floats
 // of workspace for each column. quant_product_quantise: blockDim.x a multiple of 32, gridDim = (k /
 // blockDim.x rounded up, columns).

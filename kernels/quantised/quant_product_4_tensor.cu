@@ -3,8 +3,8 @@
 //
 // The idea: a block dequantises a tile of W to halves in shared memory, once for all of its
 // columns, rounds x to halves beside it, and multiplies with mma.sync; sums are floats. The loads
-// of the next tile are in flight meanwhile. Few columns: 16 rows a block, and its warps split k.
-// Many columns: 64 rows and 64 columns a block.
+// of the next tile are in flight meanwhile. Few columns: 16 rows per block, and its warps split k.
+// Many columns: 64 rows and 64 columns per block.
 // Owner: block (i, j) owns tile i of rows and tile j of columns of y.
 // Requires: blockDim = (128, 1, 1), gridDim = (rows / 16, columns / 8) or (rows / 64, columns /
 // 64), rounded up; x and its columns at multiples of 16 bytes, Q4_K weights too.
@@ -91,7 +91,7 @@ template <typename Q, int BM, int BN, int BK, int WARPS_M, int WARPS_N, int WARP
 __device__ inline void product(const kn_quant_product_arguments &a) {
     enum {
         PITCH = BK + 8,                   // in halves: rows begin in different banks
-        PARTS_W = BM * BK / 16 / THREADS, // of sixteen weights a thread
+        PARTS_W = BM * BK / 16 / THREADS, // of sixteen weights per thread
         PARTS_X = BN * BK / 4 / THREADS,  // of four x
         WARP_M = BM / WARPS_M,
         WARP_N = BN / WARPS_N,

@@ -1,10 +1,11 @@
-// quant product, step 6: step 5, beginning while the previous kernel ends.
+// quant product, step 6: step 5 by PDL.
 // Target: compute_90
 //
-// The idea: until the previous kernel has ended nothing it may still write can be read, but weights
-// can be prefetched to the L2 cache, which stays coherent. So memory has work between two kernels.
+// The idea: before the preceding kernel has ended, nothing that it may still write can be read, but
+// weights can be prefetched to the L2 cache, which stays coherent. So the memory is busy between
+// two kernels.
 // Owner and bound: as quant_product_staged.cuh says.
-// Requires: the same, and a programmatic launch.
+// Requires: the same, and a launch by PDL.
 #include "quant_product_staged.cuh"
 
 // Prefetches the first 4 KiB of each row. More might evict what the previous kernel has yet to

@@ -1,16 +1,16 @@
-// quant product, step 7: one column of Q4_K with persistent blocks and bulk copies.
+// quant product, step 7: one column of Q4_K with persistent thread blocks and bulk copies.
 // Target: compute_90
 //
 // The idea: each warp has a ring of weights in shared memory. As soon as the warp has read a slot,
 // one lane issues the bulk copy that refills it. So a multiprocessor has most of its weights in
 // flight before x has been rounded, and no registers hold them. x is requested before the weights,
 // since memory serves requests in their order.
-// Owner: a warp owns two neighbouring rows at a time, which share what is read of x, and then the
+// Owner: a warp owns two neighbouring rows at a time, which use the same loads of x, and then the
 // rows that follow by 2 * warps of the grid.
 // Bound by: reads of the weights.
 // Requires: blockDim = (STAGED_THREADS, 1, 1), gridDim.x at most the multiprocessors,
 // KN_QUANT_BULK_RING_BYTES and the bytes of x of dynamic shared memory; weights and x at multiples
-// of 16 bytes. It may be launched programmatically.
+// of 16 bytes. It may be launched by PDL.
 #include "../bulk.cuh"
 #include "quant_product_staged.cuh"
 

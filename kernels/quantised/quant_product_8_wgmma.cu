@@ -1,14 +1,14 @@
-// quant product, step 8: many columns by Hopper's own instructions.
+// quant product, step 8: many columns by wgmma and TMA.
 // Target: compute_90a
 //
-// The idea: the pipeline of quant_product_wgmma.cuh, and the kernel in front of it, which rounds x
-// to halves and stores them in the order of its fragments: a group of 64 is four products s of 16
-// steps, each the two halves h of a fragment, each four lanes t, each two neighbours.
+// The idea: the pipeline of quant_product_wgmma.cuh, and its prologue, which rounds x to halves and
+// stores them in the order of its fragments: a group of 64 is four products s of 16 steps, each the
+// two halves h of a fragment, each four lanes t, each two neighbours.
 // Owner, of quant_product_halves: a thread owns eight halves that are stored as one word of 16
 // bytes; of the others as quant_product_wgmma.cuh says.
-// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those that
-// copy, and 232 are given to those that multiply, 64 or 128 of which are sums. Shared memory: 198
-// to 214 KiB, and what aligning it takes.
+// Registers: ptxas 13.0 gives 168 per thread at the launch and spills none; the producer keeps 40,
+// and a consumer gets 232, 64 or 128 of which are sums. Shared memory: 198 to 214 KiB, and what
+// aligning it takes.
 // Bound by: wgmma, and the conversion of weights under it; quant_product_halves by memory.
 // Requires, of quant_product_halves: blockDim = (128, 1, 1), gridDim = (k / 1024 rounded up,
 // columns), k a multiple of 64, x and its columns at multiples of 8 bytes; of the others as

@@ -1,14 +1,13 @@
-// quant product, step 9: few columns by Hopper's own instructions, k in shares.
+// quant product, step 9: few columns by wgmma and TMA, with split-K.
 // Target: compute_90a
 //
-// The idea: the pipeline of quant_product_split.cuh, and the kernel in front of it, which rounds x
-// as that of step 8 does and sets the tickets to 0.
+// The idea: the pipeline of quant_product_split.cuh, and its prologue, which rounds x as that of
+// step 8 does and sets the tickets to 0.
 // Owner: as quant_product_wgmma.cuh and quant_product_split.cuh say.
-// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those that
-// copy, and 232 are given to those that multiply, 16, 32 or 64 of which are sums. Shared memory:
-// 226 KiB at most.
-// Bound by: weights from memory, x from the L2 cache, and the conversion of weights, about alike.
-// Requires, of quant_product_halves_split: as quant_product_halves, and room for the tickets; of
+// Registers: ptxas 13.0 gives 168 per thread at the launch and spills none; a producer keeps 40,
+// and a consumer gets 232, 16, 32 or 64 of which are sums. Shared memory: 226 KiB at most.
+// Bound by: weights from memory, x from the L2 cache, and the conversion of weights, about equally.
+// Requires, of quant_product_halves_split: as quant_product_halves, and memory for the tickets; of
 // the others as quant_product_split.cuh says.
 #include "quant_product_split.cuh"
 

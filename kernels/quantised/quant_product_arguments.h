@@ -61,8 +61,8 @@ enum {
     KN_QUANT_WGMMA_BYTES = 226 << 10
 };
 
-/* quant_product_split: the most blocks of a product whose k is in shares, which so run at once; the
- * most shares, since one block adds them up; tickets, one for 64 rows of a tile, in front of the
+/* quant_product_split: the most blocks of a product with split-K, which therefore run at once; the
+ * most shares, since one block adds them up; tickets, one per 64 rows of a tile, before the
  * sums. */
 enum { KN_QUANT_SPLIT_BLOCKS = 132, KN_QUANT_SPLIT_SHARES = 16, KN_QUANT_SPLIT_TICKETS = 512 };
 

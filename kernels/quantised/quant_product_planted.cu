@@ -1,4 +1,4 @@
-// quant product of Q4_K by step 8 or 9 with one defect a kernel: tests must notice each.
+// quant product of Q4_K by step 8 or 9 with one defect per kernel: tests must notice each.
 // Target: compute_90a
 //
 // The idea: the pipeline of quant_product_wgmma.cuh or quant_product_split.cuh with a mistake that

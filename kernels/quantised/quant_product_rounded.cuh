@@ -1,4 +1,4 @@
-// What the kernels that round x to bytes in front of steps 3 and 10 of the quant product share.
+// What the prologues of steps 3 and 10 of the quant product share, which round x to bytes.
 #pragma once
 
 #include "../tile.cuh"

@@ -1,28 +1,25 @@
-// What step 9 of the quant product is made of: few columns by Hopper's own instructions, k in
-// shares (compute_90a).
+// What step 9 of the quant product is made of: few columns by wgmma and TMA, with split-K
+// (compute_90a).
 //
-// The idea: 4096 rows are 32 tiles, which leave 100 of 132 multiprocessors idle, so blockIdx.z
-// counts shares of k, in whole chunks, as many as run at once. A block multiplies its share as step
-// 8 does, and each of its warpgroups writes its sums to the workspace. The last of those that have
-// the same rows, which takes the last ticket, adds the sums of all in the order of the shares: the
-// same bits, whichever comes last.
-// A cluster could add them from the shared memory of its blocks, without a workspace; but an H200
-// does not run 32 clusters of four at once, so the last would begin when the first has ended
-// (reports/notes/2026-11-23-hopper-on-an-h200.md), and shares would be as many for any rows. A
-// kernel behind could add them too, and would wait for registers, which these blocks have all.
-// Few columns are bound by weights, so x, whose stages are small, leaves room to them: some 140 KB
-// are on their way to a multiprocessor. Two threads copy, and weights wait neither for a stage of x
-// nor for the kernel in front. A box of x has no more columns than there are, since copies fill up
-// what is missing more slowly than they copy it; threads clear it once.
-// Tiles of 256 rows with four warpgroups, so that a scheduler has four warps that make halves and x
-// is read half as often, were tried: on an H100 4096 rows of Q4_K with k = 14336 and 16, 32, 64, 128
-// and 256 columns took 35.2, 35.8, 44.1, 58.2 and 97.8 us where these tiles take 34.3, 35.0, 40.0,
-// 50.3 and 78.5.
+// The idea: 4096 rows are 32 tiles, which leave 100 of 132 multiprocessors idle. Therefore
+// blockIdx.z counts shares of k, in whole chunks; all blocks run at once. A block multiplies its
+// share as step 8 does, and each of its warpgroups writes its sums to the workspace. Of the
+// warpgroups with the same rows, the one that takes the last ticket adds the sums of all in the
+// order of the shares: the same bits, whichever is last. A cluster could add them from the shared
+// memory of its blocks, without a workspace. But an H200 does not run 32 clusters of four at once,
+// so the last would begin when the first has ended, and the number of shares would not depend on
+// the rows. A second kernel could add them too; it would wait for registers, all of which these
+// blocks have. Few columns are bound by reads of weights. x has small stages, so most of the shared
+// memory is a ring of weights: some 140 KB are on their way to a multiprocessor. Two threads copy,
+// so weights wait neither for a stage of x nor for the prologue. A TMA box of x has no more columns
+// than x, since TMA fills missing ones more slowly than it copies; threads clear them once. Tiles
+// of 256 rows with four warpgroups, so that a scheduler has four warps that make halves and x is
+// read half as often, were slower on an H100 for 16 to 256 columns.
 // Owner: a block owns a share of a tile of 128 rows and N columns of y. A thread's sums lie beside
 // those of its neighbours, 16 bytes each, and the same thread of another block reads them.
 // Requires: as quant_product_wgmma.cuh says, but gridDim.z shares of k, none of which is empty;
-// above one, tickets for each 64 rows of gridDim.x * gridDim.y tiles, which the kernel in front sets
-// to 0, and room for the sums of all blocks behind them.
+// above one, tickets for each 64 rows of gridDim.x * gridDim.y tiles, which the prologue sets to 0,
+// and after them memory for the sums of all blocks.
 #pragma once
 
 #include "quant_product_wgmma.cuh"
@@ -40,7 +37,7 @@ enum {
 HOPPER_PRODUCT(__half, "f16", 32, SPLIT_SUMS_16, SPLIT_ALL_16, "%16", "%17", "%18", "%19", "%20",
                "%21")
 
-// A format with a ring of so many slots.
+// A format, and the slots of its ring.
 template <typename Q, int COUNT> struct deep : Q {
     enum { SLOTS = COUNT };
 };
@@ -70,7 +67,7 @@ __device__ inline void split_produce_weights(const kn_quant_product_arguments &a
                                              const tensor_map *weights) {
     const wgmma_tile<N> tile;
     const split_share share(a.k);
-    wgmma_ring<Q::SLOTS> ring = {0, 1}; // a new barrier is behind its phase 1
+    wgmma_ring<Q::SLOTS> ring = {0, 1}; // a new barrier has completed phase 1
 #pragma unroll 1
     for (int chunk = share.begin; chunk < share.end; chunk++) {
         uint64_t *full = &s->weights_full[ring.at];
@@ -88,7 +85,7 @@ __device__ inline void split_produce_x(const kn_quant_product_arguments &a,
     const wgmma_tile<N> tile;
     const split_share share(a.k);
     wgmma_ring<wgmma_shared<Q, N>::STAGES> ring = {0, 1};
-    // Only x and the tickets come from the kernel in front, before which all others have ended;
+    // Only x and the tickets come from the prologue, before which all other kernels have ended;
     // multiplied x comes before a ticket is taken.
     wait_for_kernel_in_front();
 #pragma unroll 1
@@ -108,17 +105,17 @@ __device__ inline void split_clear(const kn_quant_product_arguments &a,
     const uint32_t columns = split_columns<N>(a), pieces = (N - columns) * (BOX_ROW / 16);
 #pragma unroll 1
     for (int stage = 0; stage < wgmma_shared<Q, N>::STAGES; stage++) {
-        uint4 *behind = (uint4 *)(s->x[stage] + columns * BOX_ROW);
+        uint4 *rest = (uint4 *)(s->x[stage] + columns * BOX_ROW);
         for (uint32_t i = threadIdx.x - WARPGROUP; i < pieces; i += MULTIPLIERS) {
-            behind[i] = {0, 0, 0, 0};
+            rest[i] = {0, 0, 0, 0};
         }
     }
     fence_copies();
     named_barrier(TOGETHER, MULTIPLIERS);
 }
 
-// Writes the sums of one of the warpgroups that multiply. If it is the last of its rows, adds up those of all shares and
-// returns true.
+// Writes the sums of one of the warpgroups that multiply. If it is the last of its rows, adds up
+// those of all shares and returns true.
 template <int WARPGROUPS, wgmma_defect DEFECT, int COUNT>
 __device__ inline bool split_add(const kn_quant_product_arguments &a, int consumer,
                                  float (&sums)[COUNT]) {

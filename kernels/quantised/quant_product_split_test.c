@@ -47,9 +47,9 @@ Test(quant_product_split, k_is_shared_among_blocks_that_run_at_once) {
 }
 
 /* Rows and columns around tiles of 32, 64 and 128 columns; shares that are as long and those of
- * which the last is shorter; k beyond the rings of 4 to 8 slots and 5 to 20 stages, which so go
- * round; more than 66 tiles, whose k is not shared. Rows of Q6_K begin at multiples of 16 bytes if
- * k is one of 2048. */
+ * which the last is shorter; k beyond the rings of 4 to 8 slots and 5 to 20 stages, whose slots
+ * are so filled again; more than 66 tiles, whose k is not shared. Rows of Q6_K begin at multiples
+ * of 16 bytes if k is one of 2048. */
 Test(quant_product_split, it_stays_within_its_bound) {
     static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
                                       {1, 1, 1},    {1, 2, 2},    {128, 8, 3},  {129, 9, 5},

@@ -233,7 +233,7 @@ Test(quant_product, what_is_no_number_stays_in_its_column) {
     }
 }
 
-/* Where wide loads cannot be made another variant is taken, and gaps stay as they are. */
+/* If wide loads are impossible, another variant is chosen; gaps are never written. */
 Test(quant_product, columns_may_be_apart_and_odd) {
     static const size_t skews[][3] = {{0, 0, 4}, {0, 4, 0}, {2, 0, 12}, {6, 8, 8}};
     kernel_scene_begin();

@@ -1,24 +1,23 @@
-// What step 8 of the quant product is made of: many columns by Hopper's own instructions
-// (compute_90a).
+// What step 8 of the quant product is made of: many columns by wgmma and TMA (compute_90a).
 //
-// The idea: weights stand nowhere dequantised, not even in shared memory. One thread of the first
-// warpgroup copies boxes by tensor maps into two rings: weights as they are stored, 256 of each row
-// a slot, and x as halves, 64 of each column a stage. Two warpgroups own 64 rows each; a thread
-// makes halves of the weights that its fragment of A has, in registers, and multiplies them with x
-// in shared memory (wgmma). While the products of 64 steps run, it makes the fragments of the next.
-// A thread's fragment takes four elements of each 16 steps of a row. Which four is free if x has
-// the same order, so the kernel in front stores x in that order: of each 64 elements, lane t of the
-// four of a row has those from 8 t on and from 32 + 8 t on, eight each, which are two words of
-// quants in any of the formats.
-// A weight is one float that is rounded once, as in step 4. With its scale as a half it would be
-// off by 2^-11 of the minimum that is subtracted, which the declared bound does not allow.
+// The idea: no memory holds dequantised weights, not even shared memory. One producer thread of the
+// first warpgroup copies TMA boxes into two rings: weights as they are stored, 256 of each row per
+// slot, and x as halves, 64 of each column per stage. Two consumer warpgroups own 64 rows each. A
+// thread makes halves of the weights that its fragment of A has, in registers, and multiplies them
+// by x in shared memory. While the products of 64 steps run, it makes the fragments of the next. A
+// thread's fragment takes four elements of each 16 steps of a row. Which four is free if x has the
+// same order, so the prologue stores x in that order: of each 64 elements, lane t of the four of a
+// row has those from 8 t on and from 32 + 8 t on, eight each, which are two words of quants in any
+// of the formats. A weight is one float that is rounded once, as in step 4. With its scale as a
+// half it would be off by 2^-11 of the minimum that is subtracted, which the declared bound does
+// not allow.
 // Owner: a block owns a tile of 128 rows and N columns of y, wgmma_tile; a thread the sums that
-// wgmma gives it. With N of 256 a weight is made half as often for as many products, and with 128
-// there are twice as many tiles.
+// wgmma gives it. With N of 256 a weight is made once for twice the products, and with 128 the grid
+// has twice the tiles.
 // Requires: blockDim = (KN_QUANT_WGMMA_THREADS, 1, 1), gridDim = (rows / 128, columns / N) rounded
-// up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the maps that
-// quant_product_wgmma.c makes. It may be launched programmatically behind a kernel that writes x
-// alone and was not.
+// up, KN_QUANT_WGMMA_BYTES of dynamic shared memory, k a multiple of 256 and above 0, the tensor
+// maps that product_launch.c makes. It may be launched by PDL after a kernel that writes only x and
+// was itself not launched by PDL.
 #pragma once
 
 #include "../hopper.cuh"
@@ -116,7 +115,7 @@ __device__ inline void load_even(const uint8_t *from, uint32_t (&words)[COUNT]) 
     }
 }
 
-// A box begins at the multiple of 16 at or before its block of 210 bytes, and ends at one behind
+// A box begins at the multiple of 16 at or before its block of 210 bytes, and ends at one after
 // it. Quarters 0 and 1 of half h of a block are group 2 h, and quarters 2 and 3 group 2 h + 1.
 struct chunk_q6_k {
     enum { BYTES = Q6_K_BYTES + 14, APART = Q6_K_BYTES, SLOTS = 3 };
@@ -216,7 +215,7 @@ __device__ inline void round_x(const kn_quant_product_arguments &a) {
 
 // ---- the pipeline ------------------------------------------------------------------------------
 
-// N: the columns of a tile. There are as many stages of x as fit.
+// N: the columns of a tile. STAGES: the stages of x that fit.
 template <typename Q, int N> struct wgmma_shared {
     static constexpr int SLOTS = Q::SLOTS, STAGE = N * BOX_ROW, SLOT = TILE_ROWS * Q::BYTES;
     static constexpr int STAGES = (ROOM - 2048 - SLOTS * SLOT) / STAGE;
@@ -267,7 +266,7 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
                                      const tensor_map *weights, const tensor_map *x) {
     const wgmma_tile<N> tile;
     const int chunks = a.k / CHUNK;
-    wgmma_ring<wgmma_shared<Q, N>::STAGES> of_x = {0, 1}; // a new barrier is behind its phase 1
+    wgmma_ring<wgmma_shared<Q, N>::STAGES> of_x = {0, 1}; // a new barrier has completed phase 1
     wgmma_ring<Q::SLOTS> of_weights = {0, 1};
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; chunk++) {
@@ -277,7 +276,7 @@ __device__ inline void wgmma_produce(const kn_quant_product_arguments &a, wgmma_
         load_box(weights, s->weights[of_weights.at], full, (uint32_t)chunk * Q::APART / 16 * 8,
                  tile.row, 0);
         of_weights.next();
-        // Only x comes from the kernel in front, before which all others have ended.
+        // Only x comes from the prologue, before which all other kernels have ended.
         if (chunk == 0) wait_for_kernel_in_front();
 #pragma unroll 1
         for (int g = 0; g < GROUPS; g++) {
@@ -333,7 +332,7 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
             fragments[g % 2][i / 2][i % 2 * 2] = upper[i];
             fragments[g % 2][i / 2][i % 2 * 2 + 1] = lower[i];
         }
-        // In their registers before the fence in front of the products.
+        // In their registers before the fence that precedes the products.
 #pragma unroll
         for (int i = 0; i < 4 * STEPS; i++) {
             asm volatile("" : "+r"(fragments[g % 2][i / 4][i % 4])::"memory");
@@ -373,7 +372,7 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
                 }
                 const bool is_stale = DEFECT == WGMMA_STALE_FRAGMENTS && g == GROUPS - 1;
                 multiply(fragments[is_stale ? 0 : g % 2]);
-                // The products in front of these are done, and with them their fragments.
+                // The products before these are done, and their fragments are free.
                 wgmma_wait<1>();
                 if (DEFECT != WGMMA_EARLY_STAGE && (chunk > begin || g > 0)) {
                     release(&s->x_empty[before]);
@@ -405,7 +404,7 @@ template <typename Q, int N, wgmma_defect DEFECT> struct wgmma_consumer {
 template <typename Q, int N>
 __device__ inline wgmma_shared<Q, N> *wgmma_begin(const tensor_map *weights, const tensor_map *x) {
     using shared = wgmma_shared<Q, N>;
-    static_assert(sizeof(shared) + 1024 <= ROOM, "the launch has room for it");
+    static_assert(sizeof(shared) + 1024 <= ROOM, "it fits the shared memory of the launch");
     extern __shared__ uint8_t room[];
     shared *s = reinterpret_cast<shared *>(room + (1024 - shared_address(room) % 1024) % 1024);
     if (threadIdx.x == 0) {

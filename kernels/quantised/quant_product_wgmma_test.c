@@ -47,7 +47,8 @@ static void check(const struct kn_quant_trial *t) {
 
 /* As an H100 timed them: shares of k from 9 columns on, as long as there are two; where there is
  * one, "tensor" up to 32 columns, and tiles of 256 where those of 128 are more than its
- * multiprocessors. Without room for sums none is split; without a workspace "tensor" alone. */
+ * multiprocessors. If the workspace does not fit the sums, none is split; without a workspace only
+ * "tensor" is left. */
 Test(quant_product_wgmma, the_fastest_is_chosen) {
 #define SUMS(columns) (512 * 4 + (size_t)132 * 128 * 4 * (columns))
     enum { K = 14336 };
@@ -109,8 +110,8 @@ Test(quant_product_wgmma, the_fastest_is_chosen) {
 }
 
 /* Rows and columns around tiles and bands of 1024 columns; k below and beyond the rings of 768
- * weights and of 192 to 640 x, which so go round. Rows of Q6_K begin at multiples of 16 bytes if k
- * is one of 2048. */
+ * weights and of 192 to 640 x, whose slots are so filled again. Rows of Q6_K begin at multiples of
+ * 16 bytes if k is one of 2048. */
 Test(quant_product_wgmma, it_stays_within_its_bound) {
     static const size_t sizes[][3] = {/* rows, columns, blocks of 256 */
                                       {1, 1, 1},    {5, 130, 2},  {128, 128, 3},

@@ -67,7 +67,7 @@ Test(quantise, little_is_lost) {
     }
 }
 
-/* What can be told exactly comes back exactly: whole multiples of a scale that fits fp16. */
+/* What the format can represent comes back exactly: whole multiples of a scale that fits fp16. */
 Test(quantise, what_fits_comes_back) {
     for (int i = 0; i < COUNT; i++) values[i] = 0.25f * (float)(i * 7 % 16);
     for (int i = 0; i < COUNT; i += 32) values[i] = 3.75f, values[i + 1] = 0;

@@ -32,10 +32,11 @@ static const struct kn_variant rows[2][2] = {
 
 size_t kn_rounded_bytes(size_t columns, size_t k) {
     const size_t tiles = (columns + ROUNDED_COLUMNS - 1) / ROUNDED_COLUMNS;
+    _Static_assert(ROUNDED_CHUNK % 16 == 0, "a chunk is whole units of 16 bytes");
     return tiles * (k / LINEAR_CHUNK) * ROUNDED_CHUNK;
 }
 
-static tol_status check(const struct kn_rounded *x) {
+static tol_status rounded_check(const struct kn_rounded *x) {
     tol_status status = TOL_OK;
     const size_t bytes = kn_rounded_bytes(x->columns, x->k);
     TOL_CHECK(x->k > 0 && x->k % LINEAR_CHUNK == 0, TOL_INVALID_ARGUMENT,
@@ -62,7 +63,7 @@ tol_status kn_rounded(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "rounded needs kernels, a stream and a problem");
     if (x->columns == 0) return TOL_OK;
-    TOL_TRY(check(x));
+    TOL_TRY(rounded_check(x));
     const bool has_norm = x->norm.address != 0;
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     const struct kn_variants variants = {"rounded", rows[has_norm], 2};

@@ -1,7 +1,7 @@
-// rounded, step 2: step 1, which begins while the kernel in front ends.
+// rounded, step 2: step 1 by PDL.
 // Target: compute_90
 //
-// Idea, owner, bound and requirements: as step 1. It may be launched programmatically.
+// Idea, owner, bound and requirements: as step 1. It may be launched by PDL.
 #define EARLY
 #include "rounded_row.cuh"
 

@@ -1,4 +1,4 @@
-// Rows rounded to bytes as rounded.cuh says: as they are, and behind a norm.
+// Rows rounded to bytes as rounded.cuh says: as they are, and after a norm.
 #pragma once
 
 #include "../pdl.cuh"

@@ -80,9 +80,9 @@ __device__ inline void add_scaled(float (&sums)[4], const float (&scales)[2],
     for (int i = 0; i < 4; i++) sums[i] = fmaf(scales[i / 2], products[i], sums[i]);
 }
 
-// Adds a sub-block's products to the sums of N x M fragments: rows g and g + 8 of each of M tiles of
-// weights, columns 2 t and 2 t + 1 of each of N tiles of x. Four instructions of a fragment depend
-// on each other, so fragments take turns.
+// Adds a sub-block's products to the sums of N x M fragments: rows g and g + 8 of each of M tiles
+// of weights, columns 2 t and 2 t + 1 of each of N tiles of x. Four instructions of a fragment
+// depend on each other, so fragments take turns.
 template <typename Q, int N, int M>
 __device__ inline void add_subs(float (*sums)[M][4], const uint32_t (&a)[M][2][4],
                                 const float (&scales)[M][2][2], const uint4 (&first)[N],

@@ -1,6 +1,6 @@
 /*
  * Cases of linear, embed, heads and paged attention: every format with one column and several,
- * and as many heads that share a key as each kernel takes.
+ * and for each kernel its number of heads that share a key.
  */
 #include "core/check.h"
 #include "decode/embed.h"
