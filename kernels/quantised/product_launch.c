@@ -3,7 +3,7 @@
  */
 #include "quantised/product_launch.h"
 
-#include "boxes.h"
+#include "choose/plan_map.h"
 #include "choose/struct_launch.h"
 #include "core/check.h"
 #include "place_check.h"
@@ -188,29 +188,28 @@ static tol_status make_maps(struct kn_kernels *kernels, const struct kn_variant 
     tol_status status = TOL_OK;
     const bool is_cut = row->tile[2] == KN_PRODUCT_SPLIT && p->columns < row->tile[1];
     const int length = (int)(kn_weight_row_bytes(p->format, p->k) / HALF_BYTES);
-    struct tol_context *context = kn_kernels_context(kernels);
-    TOL_TRY(kn_tensor_map_make(context,
-                               &(struct kn_tensor){.name = "quant product's weights",
-                                                   .address = p->weights.address,
-                                                   .type = KN_F16,
-                                                   .columns = length,
-                                                   .rows = (int)p->rows,
-                                                   .matrices = 1,
-                                                   .leading = length,
-                                                   .box_rows = (int)row->tile[0],
-                                                   .plain_bytes = chunk_bytes(p->format)},
-                               &parameters->weights));
-    status = kn_tensor_map_make(
-        context,
-        &(struct kn_tensor){.name = "quant product's x",
-                            .address = p->workspace.address,
-                            .type = KN_F16,
-                            .columns = (int)p->k,
-                            .rows = (int)p->columns,
-                            .matrices = 1,
-                            .leading = (long long)p->k,
-                            .box_rows = (int)(is_cut ? p->columns : row->tile[1])},
-        &parameters->x);
+    TOL_TRY(kn_kernels_map(kernels,
+                           &(struct kn_tensor){.name = "quant product's weights",
+                                               .address = p->weights.address,
+                                               .type = KN_F16,
+                                               .columns = length,
+                                               .rows = (int)p->rows,
+                                               .matrices = 1,
+                                               .leading = length,
+                                               .box_rows = (int)row->tile[0],
+                                               .plain_bytes = chunk_bytes(p->format)},
+                           &parameters->weights));
+    status =
+        kn_kernels_map(kernels,
+                       &(struct kn_tensor){.name = "quant product's x",
+                                           .address = p->workspace.address,
+                                           .type = KN_F16,
+                                           .columns = (int)p->k,
+                                           .rows = (int)p->columns,
+                                           .matrices = 1,
+                                           .leading = (long long)p->k,
+                                           .box_rows = (int)(is_cut ? p->columns : row->tile[1])},
+                       &parameters->x);
 out:
     return status;
 }

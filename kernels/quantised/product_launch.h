@@ -19,7 +19,7 @@ tol_status kn_product_bytes_arguments(const struct kn_product *product,
                                       struct linear_bytes_arguments *arguments);
 
 /* Queues a checked product by the kernel of a row that the chooser picked. TOL_OVER_LIMIT: more
- * columns than a grid can have. Else fails as kn_product_bytes_arguments, kn_tensor_map_make,
+ * columns than a grid can have. Else fails as kn_product_bytes_arguments, kn_kernels_map,
  * kn_kernels_find, kn_rounded and tol_launch do. */
 tol_status kn_product_launch(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_variant *row, const struct tol_kernel *kernel,
