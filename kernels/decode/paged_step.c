@@ -64,8 +64,9 @@ tol_status kn_paged_step(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_paged_prepare(paged, &arguments.paged));
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     const struct kn_variant *step = step_for_group(paged);
-    if (step == NULL || device->compute_capability < CAPABILITY || heads->variant != NULL ||
-        paged->variant != NULL) {
+    const bool is_open = kn_wish_is_open((struct kn_wish){.name = heads->variant}) &&
+                         kn_wish_is_open((struct kn_wish){.name = paged->variant});
+    if (step == NULL || device->compute_capability < CAPABILITY || !is_open) {
         TOL_TRY(kn_heads(kernels, stream, heads));
         return kn_paged_attention(kernels, stream, paged);
     }

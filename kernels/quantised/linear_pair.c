@@ -29,8 +29,8 @@ static const struct kn_variant pairs[KN_WEIGHT_FORMATS] = {
     [KN_WEIGHT_Q5_K] = PAIR("linear_pair_q5_k_q6_k", LINEAR_STRIDE_Q5_K, LINEAR_STRIDE_Q6_K)};
 
 static bool pair_is_plain(const struct kn_linear *x) {
-    return x->variant == NULL && x->gate.address == 0 && x->is_rounded && x->rows > 0 &&
-           x->rows % TILE == 0;
+    return kn_wish_is_open((struct kn_wish){.name = x->variant}) && x->gate.address == 0 &&
+           x->is_rounded && x->rows > 0 && x->rows % TILE == 0;
 }
 
 static bool pair_serves(const struct tol_device *device, const struct kn_linear *first,
