@@ -3,15 +3,15 @@
  *
  * `tollens explain H7` prints the text below.
  */
-#include "harness/attack.h"
-#include "harness/claim.h"
 #include "files/atomic_file.h"
 #include "guarded.h"
-#include "swapped.h"
-#include "quant/dequantise_planted.h"
-#include "quant/quant_draw.h"
-#include "record/record.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
 #include "harness/sabotage.h"
+#include "quantised/dequantise_planted.h"
+#include "quantised/quant_draw.h"
+#include "record/record.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stdio.h>

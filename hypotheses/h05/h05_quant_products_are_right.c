@@ -1,13 +1,13 @@
 /*
- * H5's attacks on products of quantised weights (kernels/quant): in each of the three arithmetics,
- * by every kernel of each format of blocks.
+ * H5's attacks on products of quantised weights (kernels/quantised): in each of the three
+ * arithmetics, by every kernel of each format of blocks.
  */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "quant/quant_product_planted.h"
-#include "quant/quant_product_trial.h"
+#include "quantised/quant_product_planted.h"
+#include "quantised/quant_product_trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,15 +26,13 @@ struct quant_subject {
 };
 
 static const struct quant_subject subjects[] = {
-    {NULL, KN_QUANT_F32, 0, 0, 0},         {"naive", KN_QUANT_F32, 0, 0, 0},
-    {"rows", KN_QUANT_F32, 0, 0, 0},       {NULL, KN_QUANT_F16, 80, 0, 0},
-    {"tensor", KN_QUANT_F16, 80, 0, 0},    {"wgmma", KN_QUANT_F16, 90, 0, 0},
-    {"wgmma_256", KN_QUANT_F16, 90, 0, 0}, {"wgmma_split", KN_QUANT_F16, 90, 0, 0},
-    {NULL, KN_QUANT_Q8_1, 0, 0, 0},        {"integers", KN_QUANT_Q8_1, 0, 0, 0},
-    {"staged_1", KN_QUANT_Q8_1, 0, 1, 1},  {"staged_2", KN_QUANT_Q8_1, 0, 1, 1},
-    {"early_1", KN_QUANT_Q8_1, 90, 1, 1},  {"early_2", KN_QUANT_Q8_1, 90, 1, 1},
-    {"bulk", KN_QUANT_Q8_1, 90, 1, 1},     {"bulk_early", KN_QUANT_Q8_1, 90, 1, 1},
-    {"columns", KN_QUANT_Q8_1, 90, 2, 8}};
+    {NULL, KN_QUANT_F32, 0, 0, 0},           {"naive", KN_QUANT_F32, 0, 0, 0},
+    {"rows", KN_QUANT_F32, 0, 0, 0},         {NULL, KN_QUANT_F16, 80, 0, 0},
+    {"tensor", KN_QUANT_F16, 80, 0, 0},      {"wgmma", KN_QUANT_F16, 90, 0, 0},
+    {"wgmma_256", KN_QUANT_F16, 90, 0, 0},   {"wgmma_split", KN_QUANT_F16, 90, 0, 0},
+    {NULL, KN_QUANT_Q8_1, 0, 0, 0},          {"integers", KN_QUANT_Q8_1, 0, 0, 0},
+    {"staged_1", KN_QUANT_Q8_1, 0, 1, 1},    {"early_1", KN_QUANT_Q8_1, 90, 1, 1},
+    {"bulk_early", KN_QUANT_Q8_1, 90, 1, 1}, {"columns", KN_QUANT_Q8_1, 90, 2, 8}};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static int capability_of(const struct hyp_attack *attack) {

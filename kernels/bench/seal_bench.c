@@ -6,11 +6,11 @@
 #include "alike.h"
 #include "core/check.h"
 #include "inputs.h"
-#include "quant/quant_draw.h"
-#include "quant/quant_product.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_draw.h"
+#include "quantised/quant_product.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 
 #include <stdio.h>

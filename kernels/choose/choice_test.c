@@ -54,8 +54,8 @@ static const uint64_t expected[CHOICE_OPERATIONS][CHOICE_DEVICES] = {
     {0xed7ddc817458ef60, 0x388ed46c9dd6e143, 0x388ed46c9dd6e143, 0x92d5e5b34b2f6b69,
      0xeb9eebadf7037a42, 0xeb9eebadf7037a42},
     /* linear */
-    {0xe15bd016eb95774a, 0x3835f1219ecf5a9b, 0x2631c53bdeeeb85d, 0xd2c2bfeab601a4a4,
-     0xe49ebb5678c623d5, 0xe49ebb5678c623d5},
+    {0xfe7e58ac4a73bb35, 0x21f739c77a0ac81e, 0x3bc8e1a8d6139b7d, 0x7b09aee4c09caea1,
+     0xb917b2ee5a966088, 0xb917b2ee5a966088},
 };
 
 static uint64_t hash_of(struct choice_dump *dump, int operation, int device) {

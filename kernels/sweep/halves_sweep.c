@@ -3,7 +3,7 @@
  * keys and values of both caches.
  */
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/halves.h"
 #include "inputs.h"
 #include "sweep_matrix.h"
 

@@ -1,11 +1,12 @@
 /*
  * Cases of linear, embed, heads and paged attention: every format with one column and several,
- * and as many heads that share a key as each kernel takes.
+ * and for each kernel its number of heads that share a key.
  */
 #include "core/check.h"
-#include "linear/linear.h"
-#include "decoder/paged.h"
+#include "decode/embed.h"
+#include "decode/paged.h"
 #include "inputs.h"
+#include "quantised/linear.h"
 #include "sweep_matrix.h"
 
 #include <math.h>

@@ -3,11 +3,11 @@
  * elements is read back and its numbers are multiplied by their scales again.
  */
 #include "core/check.h"
-#include "decoder/best.h"
-#include "decoder/decoder_arguments.h"
-#include "linear/linear_pair.h"
-#include "decoder/paged_step.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/paged_step.h"
+#include "quantised/linear_arguments.h"
+#include "quantised/linear_pair.h"
+#include "quantised/rounded.h"
 #include "row/argmax.h"
 #include "sweep_matrix.h"
 
@@ -22,7 +22,7 @@ static struct kn_place place_of(const struct sweep_matrix *matrix) {
     return (struct kn_place){tol_buffer_address(guarded->buffer) + guarded->offset, guarded->bytes};
 }
 
-/* Element i of a column of a tile: where decoder_arguments.h says that it is, times its scale. */
+/* Element i of a column of a tile: where linear_arguments.h says that it is, times its scale. */
 static float value_of(const uint8_t *tile, size_t column, size_t i, float *scale) {
     const size_t sub = i / 32, at = i % 32;
     const int number = (int8_t)

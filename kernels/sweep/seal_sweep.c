@@ -6,10 +6,10 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "kernel_sweep.h"
-#include "quant/quant_draw.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_draw.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 
 #include <math.h>

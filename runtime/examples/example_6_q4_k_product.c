@@ -5,8 +5,8 @@
  * the device and the problem, and refuses what does not fit before anything is queued.
  */
 #include "choose/kernel_set.h"
-#include "quant/quant_product.h"
-#include "quant/quantise.h"
+#include "quantised/quant_product.h"
+#include "quantised/quantise.h"
 
 #include <math.h>
 #include <stdio.h>

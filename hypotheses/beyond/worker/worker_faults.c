@@ -1,12 +1,13 @@
 /*
  * The faults. Kernels are known by the names that the runtime looked up; their one argument is a
- * struct of decoder_arguments.h or halves_arguments.h, and the launch gets a changed copy of it.
+ * struct of a file *_arguments.h, and the launch gets a changed copy of it.
  */
 #include "worker_faults.h"
 
-#include "decoder/decoder_arguments.h"
-#include "decoder/draw_arguments.h"
-#include "decoder/halves_arguments.h"
+#include "decode/decode_arguments.h"
+#include "decode/draw_arguments.h"
+#include "decode/halves_arguments.h"
+#include "quantised/linear_arguments.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * attention over paged sequences: rows of q of sequences of different lengths, such as prompts, and
- * a paged KV cache, as a decoder has it (decoder/paged.h). Lengths, tables and pages are data on
+ * a paged KV cache, as a decoder has it (decode/paged.h). Lengths, tables and pages are data on
  * the device, so a graph with this call serves any of them.
  *
  * Rows q_begins[s] to q_begins[s + 1] of q and out are those of sequence s. It has positions[s]
@@ -14,7 +14,7 @@
  * after the last position are not looked up. Rows of q of no sequence are not written. Begins and
  * lengths out of range are clamped as attention_packed.h says.
  *
- * Keys may be in pieces of 8 elements, as those of decoder/paged.h do: [kv_head][element / 8]
+ * Keys may be in pieces of 8 elements, as those of decode/paged.h do: [kv_head][element / 8]
  * [position][element % 8].
  * Source: Kwon et al., PagedAttention (arXiv 2309.06180).
  */

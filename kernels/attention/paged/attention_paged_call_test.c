@@ -4,7 +4,7 @@
  */
 #include "attention/paged/pages_scene.h"
 
-#include "decoder/paged.h"
+#include "decode/paged.h"
 #include "kernel_scene.h"
 #include "test/test_device.h"
 
@@ -65,7 +65,7 @@ static float *decode(const struct pages_scene *s, size_t rows, size_t pitch) {
     return got;
 }
 
-/* The same pages and the same tables as decoder/paged.h takes. */
+/* The same pages and the same tables as decode/paged.h takes. */
 Test(attention_paged_call, a_decoders_pages_serve_prompts) {
     static const char *const variants[] = {"naive", "tensor"};
     const int capability = tol_context_device(test_context())->compute_capability;

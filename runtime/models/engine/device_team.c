@@ -5,7 +5,7 @@
 
 #include "collective/gather_columns.h"
 #include "core/check.h"
-#include "decoder/best.h"
+#include "decode/best.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,14 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
-#include "decoder/best.h"
-#include "decoder/draw.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/draw.h"
 #include "pass.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
 #include "prompt.h"
+#include "quantised/rounded.h"
 #include "share.h"
-#include "device_team.h"
 
 #include <stdlib.h>
 

@@ -4,15 +4,16 @@
 #include "pass.h"
 
 #include "core/check.h"
-#include "decoder/best.h"
-#include "linear/linear_pair.h"
-#include "decoder/paged_step.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/embed.h"
+#include "decode/paged_step.h"
+#include "device_team.h"
 #include "norm/norm.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
+#include "quantised/linear_pair.h"
+#include "quantised/rounded.h"
 #include "share.h"
-#include "device_team.h"
 
 enum { INPUTS = 3 };
 

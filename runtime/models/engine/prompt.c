@@ -5,10 +5,11 @@
 
 #include "attention/forward/attention.h"
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/embed.h"
+#include "decode/halves.h"
+#include "device_team.h"
 #include "gemm/gemm.h"
 #include "share.h"
-#include "device_team.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 
 #include "attention/forward/attention.h"
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/halves.h"
 #include "gemm/gemm.h"
 #include "share.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
-#include "decoder/draw_arguments.h"
+#include "decode/draw_arguments.h"
 #include "loaded_state.h"
 #include "pass.h"
 #include "pass_draw.h"
@@ -280,7 +280,7 @@ out:
     return status;
 }
 
-/* The largest logit's token, as decoder/best.h has it, of what a draw left of a greedy row. */
+/* The largest logit's token, as decode/best.h has it, of what a draw left of a greedy row. */
 static int largest_of(int drawn) {
     if (drawn >= 0) return drawn;
     return drawn == DRAW_NONE ? 0 : DRAW_BAD - drawn;

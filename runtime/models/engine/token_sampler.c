@@ -1,10 +1,10 @@
 /*
- * A sampler's parameters, history and generator; decoder/draw.h has the chain.
+ * A sampler's parameters, history and generator; decode/draw.h has the chain.
  */
 #include "token_sampler.h"
 
 #include "core/check.h"
-#include "decoder/draw.h"
+#include "decode/draw.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "sealed_state.h"
 
 #include "core/check.h"
-#include "quant/quant_block.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_block.h"
 #include "seal/chacha.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 #include "seal_rows.h"
 
