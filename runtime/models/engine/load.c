@@ -7,6 +7,7 @@
 #include "core/monotonic.h"
 #include "decode/best.h"
 #include "decode/draw.h"
+#include "device_team.h"
 #include "pass.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
