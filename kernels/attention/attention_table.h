@@ -24,10 +24,10 @@ enum {
                                the keys of a head */
     ATTENTION_BY_MAPS = 16, /* tensor maps can describe the operands */
     ATTENTION_TO_SUMS = 32, /* the workspace has sums, to which blocks add gradients in turn */
-    ATTENTION_EARLY = 64    /* nothing: it is launched by programmatic dependent launch */
+    ATTENTION_PDL = 64      /* nothing of the problem: it is launched by PDL */
 };
 #define ATTENTION_NEEDS_NOTHING 0
-#define ATTENTION_NEEDS_PDL ATTENTION_EARLY
+#define ATTENTION_NEEDS_PDL ATTENTION_PDL
 #define ATTENTION_NEEDS_SIZE ATTENTION_OF_SIZE
 #define ATTENTION_NEEDS_ALIGNED (ATTENTION_OF_SIZE | ATTENTION_OF_16)
 #define ATTENTION_NEEDS_FEW_ROWS (ATTENTION_NEEDS_ALIGNED | ATTENTION_BY_ROW)
@@ -92,6 +92,7 @@ const char *attention_row_refuse(const struct kn_variant *row, enum kn_type type
      .refuse = refuse_,                                                                            \
      .decline = decline_,                                                                          \
      ATTENTION_SHAPE_##shape(d),                                                                   \
-     .cluster = (ATTENTION_NEEDS_##needs_ & ATTENTION_BY_MAPS) != 0 ? 1 : 0},
+     .cluster = (ATTENTION_NEEDS_##needs_ & ATTENTION_BY_MAPS) != 0 ? 1 : 0,                       \
+     .pdl = (ATTENTION_NEEDS_##needs_ & ATTENTION_PDL) != 0},
 
 #endif

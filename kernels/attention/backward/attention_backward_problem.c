@@ -59,7 +59,8 @@ static bool names_sums(const struct kn_attention_backward *b) {
 
 /* Whether a call that names no variant may take one. */
 static bool may_take_sums(const struct kn_attention_backward *b) {
-    return b->variant == NULL && attention_backward_is_long(&b->forward);
+    return kn_wish_is_open((struct kn_wish){b->variant, NULL}) &&
+           attention_backward_is_long(&b->forward);
 }
 
 static size_t workspace_bytes(const struct kn_attention *x, bool has_sums) {

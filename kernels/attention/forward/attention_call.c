@@ -155,7 +155,7 @@ static tol_status launch_splits(struct kn_kernels *kernels, struct tol_stream *s
                   .shared_bytes = variant->shared_bytes}};
     TOL_TRY(attention_launch(stream, &launch, a, sizeof *a));
     if (splits == 1) return TOL_OK;
-    launch.kernel = combining, launch.is_programmatic = (combine->needs & ATTENTION_EARLY) != 0;
+    launch.kernel = combining, launch.is_programmatic = combine->pdl;
     launch.shape.grid_x = (unsigned)x->heads, launch.shape.grid_y = (unsigned)rows;
     launch.shape.grid_z = 1, launch.shape.shared_bytes = combine->shared_bytes;
     launch.shape.block_x = combine->threads;
