@@ -1,4 +1,4 @@
-"""Archives and sums that depend only on contents: the same files give the same bytes at any time and
+"""Archives and sums that depend only on contents: the same files give the same bytes at any time,
 in any place."""
 
 import hashlib
@@ -17,8 +17,8 @@ def sha256(path: pathlib.Path) -> str:
 
 
 def pack(folder: pathlib.Path, top: str, when: int, target: pathlib.Path) -> None:
-    """Writes a folder as TARGET, a .tar.xz in which it is called top. The archive has no owner, time
-    or mode of this machine."""
+    """Writes a folder as TARGET, a .tar.xz in which it is called top. The archive has no owner,
+    time or mode of this machine."""
     content = subprocess.run(
         ["tar", "-C", str(folder), "-c", "--format=gnu", "--sort=name", f"--mtime=@{when}",
          "--owner=root:0", "--group=root:0", "--mode=u=rwX,go=rX",
