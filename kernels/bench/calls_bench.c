@@ -122,14 +122,14 @@ out:
     return status;
 }
 
-static int compare(const void *left, const void *right) {
+static int calls_bench_compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
 /* The median over batches, in microseconds; the first call, which loads kernels, is not timed. */
-static tol_status time_calls(const struct calls *c, tol_status (*call)(const struct calls *c),
-                             double *us) {
+static tol_status calls_bench_time_calls(const struct calls *c,
+                                         tol_status (*call)(const struct calls *c), double *us) {
     tol_status status = TOL_OK;
     double batches[BATCHES];
     TOL_TRY(call(c));
@@ -138,13 +138,13 @@ static tol_status time_calls(const struct calls *c, tol_status (*call)(const str
         for (int j = 0; j < CALLS; j++) TOL_TRY(call(c));
         batches[i] = (double)(tol_now_ns() - begin) * 1e-3 / CALLS;
     }
-    qsort(batches, BATCHES, sizeof *batches, compare);
+    qsort(batches, BATCHES, sizeof *batches, calls_bench_compare);
     *us = batches[BATCHES / 2];
 out:
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status calls_bench_run(struct kn_bench *bench) {
     static const struct {
         const char *operation, *shape;
         tol_status (*call)(const struct calls *c);
@@ -165,7 +165,7 @@ static tol_status run(struct kn_bench *bench) {
         snprintf(row.shape, sizeof row.shape, "%s %s", rows[i].operation, rows[i].shape);
         snprintf(row.variant, sizeof row.variant, "host");
         if (!kn_bench_wants(bench, &row)) continue;
-        TOL_TRY(time_calls(&c, rows[i].call, &row.us));
+        TOL_TRY(calls_bench_time_calls(&c, rows[i].call, &row.us));
         kn_bench_keep(bench, &row);
     }
 out:
@@ -179,4 +179,4 @@ out:
     return status;
 }
 
-KN_BENCH(calls, run)
+KN_BENCH(calls, calls_bench_run)

@@ -11,7 +11,7 @@
 
 enum { SHARED_BYTES_ALWAYS = 48 << 10 }; /* what every kernel may have */
 
-static bool is_named(const struct kn_variant *row, const char *name) {
+static bool choose_is_named(const struct kn_variant *row, const char *name) {
     return name == NULL || strcmp(row->name, name) == 0;
 }
 
@@ -21,8 +21,8 @@ static bool has_shared(const struct kn_variant *row, const struct tol_device *de
 }
 
 /* Why a row cannot compute a problem on a device, as a clause of a sentence; NULL: it can. */
-static const char *cannot(const struct kn_variant *row, const struct tol_device *device,
-                          const void *problem) {
+static const char *choose_cannot(const struct kn_variant *row, const struct tol_device *device,
+                                 const void *problem) {
     if (row->compute_capability_min > device->compute_capability) return "it needs a newer device";
     if (kn_image_pick(row->images, device->compute_capability, true) == NULL) {
         return "it is compiled for other devices";
@@ -31,8 +31,8 @@ static const char *cannot(const struct kn_variant *row, const struct tol_device 
     return row->refuse != NULL ? row->refuse(row, problem) : NULL;
 }
 
-static const char *declines(const struct kn_variant *row, const struct tol_device *device,
-                            const void *problem) {
+static const char *choose_declines(const struct kn_variant *row, const struct tol_device *device,
+                                   const void *problem) {
     return row->decline != NULL ? row->decline(row, problem, device) : NULL;
 }
 
@@ -60,7 +60,7 @@ TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, cons
 static void add_reason(const struct kn_variant *row, const struct tol_device *device,
                        const char *name, const void *problem) {
     const int capability = device->compute_capability;
-    const char *why = cannot(row, device, problem);
+    const char *why = choose_cannot(row, device, problem);
     if (row->compute_capability_min > capability) {
         tol_message_add("it needs compute capability %d.%d, and the device has %d.%d",
                         row->compute_capability_min / 10, row->compute_capability_min % 10,
@@ -69,7 +69,7 @@ static void add_reason(const struct kn_variant *row, const struct tol_device *de
         tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
                         row->shared_bytes, device->shared_bytes_per_block_optin);
     } else {
-        if (why == NULL && name == NULL) why = declines(row, device, problem);
+        if (why == NULL && name == NULL) why = choose_declines(row, device, problem);
         tol_message_add("%s", why);
     }
 }
@@ -82,7 +82,7 @@ TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
     const char *comma = "";
     for (size_t i = 0; i < variants->count; i++) {
         const struct kn_variant *row = &variants->rows[i];
-        if (!is_named(row, name)) continue;
+        if (!choose_is_named(row, name)) continue;
         tol_message_add("%s %s (%s): ", comma, row->name, row->entry);
         add_reason(row, device, name, problem);
         comma = ";";
@@ -96,10 +96,10 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
     bool is_known = false;
     for (size_t i = 0; i < variants->count; i++) {
         const struct kn_variant *row = &variants->rows[i];
-        if (!is_named(row, name)) continue;
+        if (!choose_is_named(row, name)) continue;
         is_known = true;
-        if (cannot(row, device, problem) != NULL) continue;
-        if (name == NULL && declines(row, device, problem) != NULL) continue;
+        if (choose_cannot(row, device, problem) != NULL) continue;
+        if (name == NULL && choose_declines(row, device, problem) != NULL) continue;
         *variant = row;
         return TOL_OK;
     }
@@ -109,7 +109,7 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
 
 const struct kn_variant *kn_variants_find(const struct kn_variants *variants, const char *name) {
     for (size_t i = 0; name != NULL && i < variants->count; i++) {
-        if (is_named(&variants->rows[i], name)) return &variants->rows[i];
+        if (choose_is_named(&variants->rows[i], name)) return &variants->rows[i];
     }
     return NULL;
 }

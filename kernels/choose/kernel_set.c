@@ -47,8 +47,8 @@ static struct loaded *look_up_loaded(struct kn_kernels *kernels, const struct kn
     return loaded;
 }
 
-static const struct tol_kernel *look_up(struct kn_kernels *kernels,
-                                        const struct kn_variant *variant) {
+static const struct tol_kernel *kernel_set_look_up(struct kn_kernels *kernels,
+                                                   const struct kn_variant *variant) {
     const struct loaded *loaded = look_up_loaded(kernels, variant);
     return loaded != NULL ? loaded->kernel : NULL;
 }
@@ -147,8 +147,8 @@ out:
     return status;
 }
 
-static tol_status load(struct kn_kernels *kernels, const struct kn_variant *variant,
-                       struct loaded **result) {
+static tol_status kernel_set_load(struct kn_kernels *kernels, const struct kn_variant *variant,
+                                  struct loaded **result) {
     enum { SHARED_BYTES_ALWAYS = 48 << 10 };
     tol_status status = TOL_OK;
     struct tol_module *module = NULL;
@@ -172,11 +172,11 @@ tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *
                            const struct tol_kernel **kernel) {
     tol_status status = TOL_OK;
     struct loaded *loaded = NULL;
-    const struct tol_kernel *found = look_up(kernels, variant);
+    const struct tol_kernel *found = kernel_set_look_up(kernels, variant);
     if (found == NULL) {
         pthread_mutex_lock(&kernels->adding);
-        found = look_up(kernels, variant); /* another thread may have been faster */
-        if (found == NULL && (status = load(kernels, variant, &loaded)) == TOL_OK) {
+        found = kernel_set_look_up(kernels, variant); /* another thread may have been faster */
+        if (found == NULL && (status = kernel_set_load(kernels, variant, &loaded)) == TOL_OK) {
             _Atomic(struct loaded *) *bucket = bucket_of(kernels, variant);
             found = loaded->kernel;
             loaded->next = atomic_load_explicit(bucket, memory_order_relaxed);

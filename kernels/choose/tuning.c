@@ -30,8 +30,8 @@ struct kn_tuning {
     size_t *slots, slot_count; /* entry + 1 by hash; 0: free */
 };
 
-static size_t slot_of(const struct kn_tuning *tuning, const char *operation,
-                      const int64_t *numbers) {
+static size_t tuning_slot_of(const struct kn_tuning *tuning, const char *operation,
+                             const int64_t *numbers) {
     const size_t bytes = KN_TUNING_NUMBERS * sizeof *numbers;
     uint64_t hash = kn_fnv(KN_FNV_BEGIN, numbers, bytes);
     size_t slot = (size_t)(kn_fnv(hash, operation, strlen(operation)) % tuning->slot_count);
@@ -47,7 +47,7 @@ static size_t slot_of(const struct kn_tuning *tuning, const char *operation,
 }
 
 /* Letters, digits and _: a word of the file. */
-static bool is_name(const char *text, size_t most) {
+static bool tuning_is_name(const char *text, size_t most) {
     const size_t length = strnlen(text, most + 1);
     for (size_t i = 0; i < length; i++) {
         if (!isalnum((unsigned char)text[i]) && text[i] != '_') return false;
@@ -63,7 +63,7 @@ static bool is_line(const char text[KN_TUNING_TEXT]) {
     return length > 0 && length < KN_TUNING_TEXT;
 }
 
-static bool is_time(double us) {
+static bool tuning_is_time(double us) {
     return isfinite(us) && us > 0 && us < 1e12;
 }
 
@@ -90,7 +90,7 @@ void kn_tuning_destroy(struct kn_tuning *tuning) {
     free(tuning);
 }
 
-static tol_status grow(struct kn_tuning *tuning) {
+static tol_status tuning_grow(struct kn_tuning *tuning) {
     tol_status status = TOL_OK;
     const size_t room = tuning->room == 0 ? 32 : 2 * tuning->room;
     struct tuning_entry *entries = NULL;
@@ -104,7 +104,7 @@ static tol_status grow(struct kn_tuning *tuning) {
     tuning->slots = slots, tuning->slot_count = 2 * room, tuning->room = room;
     for (size_t i = 0; i < tuning->count; i++) {
         const struct tuning_entry *entry = &tuning->entries[i];
-        slots[slot_of(tuning, entry->operation, entry->numbers)] = i + 1;
+        slots[tuning_slot_of(tuning, entry->operation, entry->numbers)] = i + 1;
     }
     return TOL_OK;
 out:
@@ -117,13 +117,14 @@ tol_status kn_tuning_add(struct kn_tuning *tuning, const struct kn_tuning_key *k
     tol_status status = TOL_OK;
     TOL_CHECK(tuning != NULL && key != NULL && tuned != NULL && key->operation != NULL,
               TOL_INVALID_ARGUMENT, "a result needs a tuning, a problem and a variant");
-    TOL_CHECK(is_name(key->operation, NAME_MAX_) && is_name(tuned->variant, NAME_MAX_),
+    TOL_CHECK(tuning_is_name(key->operation, NAME_MAX_) &&
+                  tuning_is_name(tuned->variant, NAME_MAX_),
               TOL_INVALID_ARGUMENT,
               "an operation and a variant have names of up to %d letters, digits and _", NAME_MAX_);
-    TOL_CHECK(is_time(tuned->us) && is_time(tuned->table_us), TOL_INVALID_ARGUMENT,
+    TOL_CHECK(tuning_is_time(tuned->us) && tuning_is_time(tuned->table_us), TOL_INVALID_ARGUMENT,
               "times of %g and %g us", tuned->us, tuned->table_us);
-    TOL_TRY(grow(tuning));
-    const size_t slot = slot_of(tuning, key->operation, key->numbers);
+    TOL_TRY(tuning_grow(tuning));
+    const size_t slot = tuning_slot_of(tuning, key->operation, key->numbers);
     const bool is_new = tuning->slots[slot] == 0;
     if (is_new) tuning->slots[slot] = ++tuning->count;
     struct tuning_entry *entry = &tuning->entries[tuning->slots[slot] - 1];
@@ -139,7 +140,7 @@ out:
 const struct kn_tuned *kn_tuning_find(const struct kn_tuning *tuning,
                                       const struct kn_tuning_key *key) {
     if (tuning == NULL || tuning->count == 0) return NULL;
-    const size_t entry = tuning->slots[slot_of(tuning, key->operation, key->numbers)];
+    const size_t entry = tuning->slots[tuning_slot_of(tuning, key->operation, key->numbers)];
     return entry != 0 ? &tuning->entries[entry - 1].tuned : NULL;
 }
 
@@ -157,7 +158,7 @@ const struct kn_tuning_identity *kn_tuning_identity(const struct kn_tuning *tuni
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_line(FILE *file, uint64_t *hash, const char *line) {
+static void tuning_write_line(FILE *file, uint64_t *hash, const char *line) {
     *hash = kn_fnv(*hash, line, strlen(line));
     fputs(line, file);
 }
@@ -170,7 +171,7 @@ static void write_entry(FILE *file, uint64_t *hash, const struct tuning_entry *e
     }
     snprintf(line + at, sizeof line - (size_t)at, " %s %.9g %.9g %d\n", entry->tuned.variant,
              entry->tuned.us, entry->tuned.table_us, entry->tuned.candidates);
-    write_line(file, hash, line);
+    tuning_write_line(file, hash, line);
 }
 
 tol_status kn_tuning_save(const struct kn_tuning *tuning, const char *path) {
@@ -189,9 +190,9 @@ tol_status kn_tuning_save(const struct kn_tuning *tuning, const char *path) {
     TOL_CHECK(file != NULL, TOL_UNWRITABLE, "%s cannot be written", beside);
     snprintf(line, sizeof line, "%s\ndevice %s\nmultiprocessors %d\ndriver %d\n", format_line,
              is->device, is->multiprocessors, is->driver);
-    write_line(file, &hash, line);
+    tuning_write_line(file, &hash, line);
     snprintf(line, sizeof line, "kernels %016" PRIx64 "\ncommit %s\n", is->kernels, is->commit);
-    write_line(file, &hash, line);
+    tuning_write_line(file, &hash, line);
     for (size_t i = 0; i < tuning->count; i++) write_entry(file, &hash, &tuning->entries[i]);
     fprintf(file, "end %zu %016" PRIx64 "\n", tuning->count, hash);
     const bool is_written = fflush(file) == 0 && ferror(file) == 0;
@@ -226,7 +227,7 @@ static char *next_line(struct tuning_reader *reader, bool is_hashed) {
     return line;
 }
 
-static tol_status read_file(const char *path, char **text) {
+static tol_status tuning_read_file(const char *path, char **text) {
     tol_status status = TOL_OK;
     char *bytes = NULL;
     FILE *file = fopen(path, "r");
@@ -263,7 +264,7 @@ out:
 }
 
 /* A decimal number that is all of a text, or of its next word, which is cut off. */
-static bool read_number(char **text, int64_t *number) {
+static bool tuning_read_number(char **text, int64_t *number) {
     char *end = NULL, *word = strsep(text, " ");
     if (word == NULL || (!isdigit((unsigned char)word[0]) && word[0] != '-')) return false;
     *number = strtoll(word, &end, 10);
@@ -274,7 +275,7 @@ static bool read_time(char **text, double *us) {
     char *end = NULL, *word = strsep(text, " ");
     if (word == NULL || !isdigit((unsigned char)word[0])) return false;
     *us = strtod(word, &end);
-    return *end == 0 && is_time(*us);
+    return *end == 0 && tuning_is_time(*us);
 }
 
 static tol_status read_identity(struct tuning_reader *reader, struct kn_tuning_identity *is) {
@@ -308,14 +309,14 @@ static tol_status read_entry(struct tuning_reader *reader, char *line, struct kn
     struct kn_tuning_key key = {.operation = strsep(&line, " ")};
     struct kn_tuned tuned = {0};
     int64_t candidates = 0;
-    bool is_right = is_name(key.operation, NAME_MAX_);
+    bool is_right = tuning_is_name(key.operation, NAME_MAX_);
     for (int i = 0; i < KN_TUNING_NUMBERS && is_right; i++) {
-        is_right = read_number(&line, &key.numbers[i]);
+        is_right = tuning_read_number(&line, &key.numbers[i]);
     }
     const char *variant = is_right ? strsep(&line, " ") : NULL;
-    is_right = variant != NULL && is_name(variant, NAME_MAX_);
+    is_right = variant != NULL && tuning_is_name(variant, NAME_MAX_);
     is_right = is_right && read_time(&line, &tuned.us) && read_time(&line, &tuned.table_us) &&
-               read_number(&line, &candidates) && line == NULL && candidates > 0 &&
+               tuning_read_number(&line, &candidates) && line == NULL && candidates > 0 &&
                candidates <= INT32_MAX;
     TOL_CHECK(is_right, TOL_INVALID_FILE, "%s, line %zu is no result of a problem", reader->path,
               reader->number);
@@ -360,7 +361,7 @@ tol_status kn_tuning_load(const char *path, const struct kn_tuning_identity *her
     struct tuning_reader reader = {.path = path, .hash = KN_FNV_BEGIN};
     TOL_CHECK(path != NULL && here != NULL && tuning != NULL, TOL_INVALID_ARGUMENT,
               "loading a tuning needs a path, an identity and a place for the result");
-    TOL_TRY(read_file(path, &reader.text));
+    TOL_TRY(tuning_read_file(path, &reader.text));
     reader.at = reader.text;
     TOL_TRY(read_identity(&reader, &is));
     TOL_CHECK(is_line(is.device) && is_line(is.commit), TOL_INVALID_FILE,

@@ -91,7 +91,7 @@ size_t kn_collective_inbox_bytes(const struct kn_collective *c) {
     return 2 * c->ranks * kn_collective_slot_bytes(c) + sizeof(struct collective_words);
 }
 
-static tol_status enable(struct kn_collective *c, unsigned user, unsigned owner) {
+static tol_status collective_create_enable(struct kn_collective *c, unsigned user, unsigned owner) {
     tol_status status = TOL_OK;
     struct tol_context *context = c->rank[user].context, *other = c->rank[owner].context;
     const struct tol_driver_table *driver = tol_context_functions(context);
@@ -217,7 +217,7 @@ tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ra
     *c = chosen;
     for (unsigned i = 0; i < ranks; i++) TOL_TRY(kn_collective_create_rank(c, i, contexts[i]));
     for (unsigned i = 0; i < ranks * ranks; i++) {
-        if (i / ranks != i % ranks) TOL_TRY(enable(c, i / ranks, i % ranks));
+        if (i / ranks != i % ranks) TOL_TRY(collective_create_enable(c, i / ranks, i % ranks));
     }
     *collective = c;
     c = NULL;
@@ -227,7 +227,7 @@ out:
 }
 
 /* Whether no kernel of any rank can still use the memory of another. */
-static bool is_idle(const struct kn_collective *c) {
+static bool collective_create_is_idle(const struct kn_collective *c) {
     enum { BROKEN_MS = 100 };
     bool is_done = true;
     for (unsigned i = 0; i < c->ranks; i++) {
@@ -254,9 +254,9 @@ static void destroy_rank(struct kn_collective_rank *rank, bool is_done) {
 
 void kn_collective_destroy(struct kn_collective *c) {
     if (c == NULL) return;
-    bool is_done = is_idle(c);
+    bool is_done = collective_create_is_idle(c);
     if (c->link != NULL) {
-        if (!is_done && kn_link_release(c, c->local)) is_done = is_idle(c);
+        if (!is_done && kn_link_release(c, c->local)) is_done = collective_create_is_idle(c);
         kn_link_close(c, is_done);
     }
     for (unsigned i = 0; i < c->ranks; i++) {

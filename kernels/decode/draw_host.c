@@ -23,8 +23,8 @@ size_t kn_draw_host_bytes(size_t columns) {
     return columns * (sizeof(float) + sizeof(struct candidate)) + sizeof(struct candidate);
 }
 
-static void penalise(const struct draw_row *row, const uint32_t *tokens, float *values,
-                     size_t columns) {
+static void draw_host_penalise(const struct draw_row *row, const uint32_t *tokens, float *values,
+                               size_t columns) {
     for (uint32_t i = 0; i < row->penalised; i++) {
         if (tokens[i] >= columns) continue;
         float *value = &values[tokens[i]];
@@ -33,7 +33,7 @@ static void penalise(const struct draw_row *row, const uint32_t *tokens, float *
 }
 
 /* The first of the largest; or DRAW_NONE, or DRAW_BAD. */
-static int largest_of(const float *values, size_t columns) {
+static int draw_host_largest_of(const float *values, size_t columns) {
     size_t best = 0;
     for (size_t i = 0; i < columns; i++) {
         if (isnan(values[i])) return DRAW_BAD - (int)i;
@@ -43,14 +43,14 @@ static int largest_of(const float *values, size_t columns) {
     return values[best] == -INFINITY ? DRAW_NONE : (int)best;
 }
 
-static bool is_before(const struct candidate *a, const struct candidate *b) {
+static bool draw_host_is_before(const struct candidate *a, const struct candidate *b) {
     return a->value > b->value || (a->value == b->value && a->token < b->token);
 }
 
-static void sift(struct candidate *heap, size_t count, size_t at) {
+static void draw_host_sift(struct candidate *heap, size_t count, size_t at) {
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && is_before(&heap[child + 1], &heap[child])) child++;
-        if (!is_before(&heap[child], &heap[at])) return;
+        if (child + 1 < count && draw_host_is_before(&heap[child + 1], &heap[child])) child++;
+        if (!draw_host_is_before(&heap[child], &heap[at])) return;
         const struct candidate swapped = heap[at];
         heap[at] = heap[child];
         heap[child] = swapped;
@@ -58,11 +58,11 @@ static void sift(struct candidate *heap, size_t count, size_t at) {
 }
 
 /* Moves the largest from the heap to its end: the sorted ones grow from there. */
-static const struct candidate *pop(struct candidate *heap, size_t *count) {
+static const struct candidate *draw_host_pop(struct candidate *heap, size_t *count) {
     const struct candidate first = heap[0];
     heap[0] = heap[--*count];
     heap[*count] = first;
-    sift(heap, *count, 0);
+    draw_host_sift(heap, *count, 0);
     return &heap[*count];
 }
 
@@ -73,7 +73,7 @@ static uint64_t weight_of(const struct host_draw *d, float value) {
 }
 
 /* The last that top-k and top-p leave. */
-static struct candidate last_of(const struct host_draw *d) {
+static struct candidate draw_host_last_of(const struct host_draw *d) {
     struct candidate *heap = d->heap;
     size_t all = 0, left = 0;
     uint64_t total = 0, sum = 0;
@@ -82,18 +82,19 @@ static struct candidate last_of(const struct host_draw *d) {
         heap[all++] = (struct candidate){d->values[i], (uint32_t)i};
     }
     left = all;
-    for (size_t i = all / 2; i-- > 0;) sift(heap, all, i);
+    for (size_t i = all / 2; i-- > 0;) draw_host_sift(heap, all, i);
     const bool is_cut = d->row->top_k > 0 && d->row->top_k < all;
     const size_t most = is_cut ? d->row->top_k : all;
     /* top-p is a share of what top-k leaves */
-    for (size_t i = 0; is_cut && i < most; i++) total += weight_of(d, pop(heap, &left)->value);
+    for (size_t i = 0; is_cut && i < most; i++)
+        total += weight_of(d, draw_host_pop(heap, &left)->value);
     for (size_t i = 0; !is_cut && i < all; i++) total += weight_of(d, heap[i].value);
     if (d->row->share == 0 || total == 0) {
         return is_cut ? heap[left] : (struct candidate){-INFINITY, UINT32_MAX};
     }
     const uint64_t wanted = draw_share(total, d->row->share);
     for (size_t kept = 1;; kept++) {
-        if (all - left < kept) (void)pop(heap, &left);
+        if (all - left < kept) (void)draw_host_pop(heap, &left);
         const struct candidate *next = &heap[all - kept];
         sum += weight_of(d, next->value);
         if (sum >= wanted || kept == most) return *next;
@@ -103,7 +104,7 @@ static struct candidate last_of(const struct host_draw *d) {
 static uint64_t kept_weight(const struct host_draw *d, const struct candidate *last, size_t token) {
     const struct candidate own = {d->values[token], (uint32_t)token};
     const uint64_t weight = weight_of(d, own.value);
-    return is_before(last, &own) || weight < d->row->least ? 0 : weight;
+    return draw_host_is_before(last, &own) || weight < d->row->least ? 0 : weight;
 }
 
 int kn_draw_on_host(const struct draw_row *row, const uint32_t *tokens, const float *logits,
@@ -112,12 +113,13 @@ int kn_draw_on_host(const struct draw_row *row, const uint32_t *tokens, const fl
     float *values = (float *)(void *)(heap + columns);
     uint64_t total = 0, sum = 0;
     memcpy(values, logits, columns * sizeof *values);
-    penalise(row, tokens, values, columns);
-    const int best = largest_of(values, columns);
+    draw_host_penalise(row, tokens, values, columns);
+    const int best = draw_host_largest_of(values, columns);
     if (best < 0 || row->top_k == 1) return best;
     const struct host_draw d = {row, columns, values[best], values, heap};
     const bool cuts = row->top_k > 0 || row->share > 0;
-    const struct candidate last = cuts ? last_of(&d) : (struct candidate){-INFINITY, UINT32_MAX};
+    const struct candidate last =
+        cuts ? draw_host_last_of(&d) : (struct candidate){-INFINITY, UINT32_MAX};
     for (size_t i = 0; i < columns; i++) total += kept_weight(&d, &last, i);
     const uint64_t point = draw_high(row->random, total);
     for (size_t i = 0; i < columns; i++) {

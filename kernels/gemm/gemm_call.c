@@ -36,8 +36,8 @@ static struct kn_wish plan_wish(const struct gemm_problem *problem) {
     return (struct kn_wish){problem->gemm->variant, problem->gemm->variants};
 }
 
-static tol_status plan_make(struct kn_kernels *kernels, const struct gemm_problem *problem,
-                            struct gemm_plan *plan) {
+static tol_status gemm_call_plan_make(struct kn_kernels *kernels,
+                                      const struct gemm_problem *problem, struct gemm_plan *plan) {
     const struct kn_tuning_key key = gemm_key_of(problem);
     const tol_status status = kn_kernels_choose(kernels, &kn_gemm_variants, plan_wish(problem),
                                                 &key, problem, &plan->variant, &plan->kernel);
@@ -45,13 +45,13 @@ static tol_status plan_make(struct kn_kernels *kernels, const struct gemm_proble
     return status;
 }
 
-static tol_status plan_find(struct kn_kernels *kernels, struct gemm_problem *problem,
-                            struct gemm_plan *plan) {
+static tol_status gemm_call_plan_find(struct kn_kernels *kernels, struct gemm_problem *problem,
+                                      struct gemm_plan *plan) {
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
-    if (!kn_wish_is_open(plan_wish(problem))) return plan_make(kernels, problem, plan);
+    if (!kn_wish_is_open(plan_wish(problem))) return gemm_call_plan_make(kernels, problem, plan);
     struct kn_plan_key key = plan_key_of(problem);
     if (kn_kernels_recall(kernels, &key, plan, sizeof *plan)) return TOL_OK;
-    const tol_status status = plan_make(kernels, problem, plan);
+    const tol_status status = gemm_call_plan_make(kernels, problem, plan);
     if (status == TOL_OK) kn_kernels_keep(kernels, &key, plan, sizeof *plan);
     return status;
 }
@@ -72,7 +72,7 @@ tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
     struct gemm_plan plan = {0};
     struct gemm_problem problem = {0};
     TOL_TRY(gemm_check(gemm, &problem));
-    TOL_TRY(plan_find(kernels, &problem, &plan));
+    TOL_TRY(gemm_call_plan_find(kernels, &problem, &plan));
     *variant = plan.variant;
 out:
     return status;
@@ -87,7 +87,7 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
               "gemm's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(gemm_check(gemm, &problem));
     problem.is_planned = true;
-    TOL_TRY(plan_find(kernels, &problem, &plan));
+    TOL_TRY(gemm_call_plan_find(kernels, &problem, &plan));
     *bytes = plan.variant->packs ? gemm_pack_bytes(&problem) : plan.split.bytes;
 out:
     return status;
@@ -102,7 +102,7 @@ tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
               "gemm needs a set of kernels and a stream");
     TOL_TRY(gemm_check(gemm, &problem));
     if (problem.arguments.m == 0 || problem.arguments.n == 0) return TOL_OK;
-    TOL_TRY(plan_find(kernels, &problem, &plan));
+    TOL_TRY(gemm_call_plan_find(kernels, &problem, &plan));
     assert(plan.split.bytes <= gemm_room(&problem) && plan.split.splits >= 1);
     status = gemm_launch(kernels, stream, &problem, plan.variant, plan.kernel, plan.split);
 out:

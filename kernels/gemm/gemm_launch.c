@@ -24,7 +24,7 @@ static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-static size_t smaller(size_t a, size_t b) {
+static size_t gemm_launch_smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -52,9 +52,9 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
     const size_t leading = ceil_div(n, 4) * 4, sum_bytes = batch * m * leading * sizeof(float);
     const size_t element = kn_type_bytes(kn_gemm_input_type(problem->gemm->precision));
     const size_t inputs = batch * (m + n) * k * element;
-    size_t splits = smaller(BLOCKS / (tiles * batch), k / SPAN_MIN);
-    splits = smaller(splits, inputs / (4 * sum_bytes));
-    splits = smaller(splits, smaller(room / sum_bytes, SPLITS_MAX));
+    size_t splits = gemm_launch_smaller(BLOCKS / (tiles * batch), k / SPAN_MIN);
+    splits = gemm_launch_smaller(splits, inputs / (4 * sum_bytes));
+    splits = gemm_launch_smaller(splits, gemm_launch_smaller(room / sum_bytes, SPLITS_MAX));
     if (splits < 2) return split;
     const size_t span = ceil_div(ceil_div(k, splits), SPAN_STEP) * SPAN_STEP;
     splits = ceil_div(k, span);
@@ -97,7 +97,7 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
     if (parts == 1) *x = mapped;
     const size_t tiles = gemm_tiles_of(x, variant);
     const size_t at_once = (size_t)tol_context_device(context)->multiprocessors;
-    const size_t clusters = variant->cluster > 1 ? tiles : smaller(tiles, at_once);
+    const size_t clusters = variant->cluster > 1 ? tiles : gemm_launch_smaller(tiles, at_once);
     const struct tol_launch_shape shape = {.grid_x = variant->cluster * (unsigned)clusters,
                                            .grid_y = 1,
                                            .grid_z = 1,
@@ -118,7 +118,8 @@ static tol_status launch_tiles(struct tol_stream *stream, const struct tol_kerne
                                size_t blocks, size_t parts, const struct kn_variant *variant,
                                struct gemm_arguments *arguments) {
     const struct tol_launch_shape shape = {.grid_x = (unsigned)blocks,
-                                           .grid_y = (unsigned)smaller(parts, GRID_Y_MAX),
+                                           .grid_y =
+                                               (unsigned)gemm_launch_smaller(parts, GRID_Y_MAX),
                                            .grid_z = 1,
                                            .block_x = variant->threads,
                                            .block_y = 1,

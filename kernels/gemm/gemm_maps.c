@@ -16,7 +16,7 @@ bool gemm_maps_serve(const struct gemm_problem *problem) {
            kn_tensor_map_takes(type, x->batch_b);
 }
 
-static int box_at_most(int most, int count) {
+static int gemm_maps_box_at_most(int most, int count) {
     const int unit = 8;
     const int whole = count / unit * unit + (count % unit != 0 ? unit : 0);
     return whole < most ? whole : most;
@@ -26,8 +26,9 @@ struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, enum kn_type typ
                                 unsigned columns) {
     const int steps = BOX_BYTES / (int)kn_type_bytes(type);
     const int wide = (int)(columns <= BOX_COLUMNS_MAX ? columns : columns / 2);
-    return (struct gemm_boxes){.a_rows = x->transpose_a ? steps : box_at_most(TILE_ROWS, x->m),
-                               .b_rows = x->transpose_b ? box_at_most(wide, x->n) : steps};
+    return (struct gemm_boxes){
+        .a_rows = x->transpose_a ? steps : gemm_maps_box_at_most(TILE_ROWS, x->m),
+        .b_rows = x->transpose_b ? gemm_maps_box_at_most(wide, x->n) : steps};
 }
 
 tol_status gemm_maps_make(struct kn_kernels *kernels, const struct gemm_arguments *x,

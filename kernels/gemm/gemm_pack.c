@@ -25,13 +25,13 @@ struct gemm_copy {
     size_t rows, columns, leading, matrices, parts, at;
 };
 
-static size_t element_of(const struct gemm_problem *problem) {
+static size_t gemm_pack_element_of(const struct gemm_problem *problem) {
     const enum kn_gemm_precision precision = problem->gemm->precision;
     return kn_type_bytes(precision == KN_GEMM_F32_TENSOR ? KN_BF16 : kn_gemm_input_type(precision));
 }
 
-static struct gemm_copy copy_of(bool is_needed, int rows, int columns, long long stride, int batch,
-                                size_t piece) {
+static struct gemm_copy gemm_pack_copy_of(bool is_needed, int rows, int columns, long long stride,
+                                          int batch, size_t piece) {
     const size_t wide = (size_t)columns + piece - 1;
     return (struct gemm_copy){.is_needed = is_needed,
                               .rows = (size_t)rows,
@@ -53,15 +53,16 @@ static bool copies_plan(const struct gemm_problem *problem, struct gemm_copy *a,
                         struct gemm_copy *b, size_t *elements) {
     const struct gemm_arguments *x = &problem->arguments;
     size_t end = 0;
-    const size_t piece = PIECE_BYTES / element_of(problem);
+    const size_t piece = PIECE_BYTES / gemm_pack_element_of(problem);
     const size_t parts = (size_t)gemm_pack_parts(problem->gemm);
     const bool turns_b = gemm_pack_turns_b(problem->gemm),
                a_is_needed = parts > 1 || !problem->a_is_aligned,
                b_is_needed = parts > 1 || turns_b || !problem->b_is_aligned;
-    *a = x->transpose_a ? copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
-                        : copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
-    *b = x->transpose_b || turns_b ? copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
-                                   : copy_of(b_is_needed, x->k, x->n, x->batch_b, x->batch, piece);
+    *a = x->transpose_a ? gemm_pack_copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
+                        : gemm_pack_copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
+    *b = x->transpose_b || turns_b
+             ? gemm_pack_copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
+             : gemm_pack_copy_of(b_is_needed, x->k, x->n, x->batch_b, x->batch, piece);
     b->is_turned = turns_b;
     struct gemm_copy *const both[] = {a, b};
     for (int i = 0; i < 2; i++) {
@@ -73,13 +74,14 @@ static bool copies_plan(const struct gemm_problem *problem, struct gemm_copy *a,
         if (!kn_add_product(&end, copy->rows * copy->leading, copy->matrices * parts)) return false;
     }
     *elements = end;
-    return end <= SIZE_MAX / element_of(problem);
+    return end <= SIZE_MAX / gemm_pack_element_of(problem);
 }
 
 size_t gemm_pack_bytes(const struct gemm_problem *problem) {
     struct gemm_copy a, b;
     size_t elements = 0;
-    return copies_plan(problem, &a, &b, &elements) ? elements * element_of(problem) : SIZE_MAX;
+    return copies_plan(problem, &a, &b, &elements) ? elements * gemm_pack_element_of(problem)
+                                                   : SIZE_MAX;
 }
 
 static tol_status copy_queue(struct kn_kernels *kernels, struct tol_stream *stream,
@@ -129,10 +131,10 @@ tol_status gemm_pack(struct kn_kernels *kernels, struct tol_stream *stream,
     if (problem->gemm->workspace != NULL) workspace = tol_buffer_address(problem->gemm->workspace);
     TOL_CHECK(copies_plan(problem, &a, &b, &elements), TOL_OVER_LIMIT,
               "copies of a and b overflow");
-    TOL_TRY(copy_queue(kernels, stream, &a, element_of(problem), workspace, &x->a, &x->lda,
-                       &x->batch_a));
-    TOL_TRY(copy_queue(kernels, stream, &b, element_of(problem), workspace, &x->b, &x->ldb,
-                       &x->batch_b));
+    TOL_TRY(copy_queue(kernels, stream, &a, gemm_pack_element_of(problem), workspace, &x->a,
+                       &x->lda, &x->batch_a));
+    TOL_TRY(copy_queue(kernels, stream, &b, gemm_pack_element_of(problem), workspace, &x->b,
+                       &x->ldb, &x->batch_b));
     if (b.is_turned) x->transpose_b = true;
 out:
     return status;

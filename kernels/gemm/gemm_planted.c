@@ -10,7 +10,7 @@ KN_IMAGES(gemm_hopper_planted);
 /* What a kernel requires besides its precision. */
 enum { MAPS = 1, COPIES = 2 };
 
-static const char *planted_refuses(const struct kn_variant *row, const void *problem) {
+static const char *gemm_planted_planted_refuses(const struct kn_variant *row, const void *problem) {
     const struct gemm_problem *p = problem;
     const struct kn_gemm *g = p->gemm;
     if ((row->types & 1U << g->precision) == 0) return "it is for another precision";
@@ -33,8 +33,8 @@ enum {
 #define ROW(which, type, takes)                                                                    \
     {                                                                                              \
         .name = #which, .entry = "gemm_" #which "_" #type, .images = kn_images_gemm_planted,       \
-        .compute_capability_min = 75, .types = takes, .refuse = planted_refuses, .threads = 256,   \
-        .tile = {                                                                                  \
+        .compute_capability_min = 75, .types = takes, .refuse = gemm_planted_planted_refuses,      \
+        .threads = 256, .tile = {                                                                  \
             16,                                                                                    \
             16,                                                                                    \
             1                                                                                      \
@@ -46,8 +46,9 @@ enum {
     {                                                                                              \
         .name = #which, .entry = "gemm_" #which "_" #type,                                         \
         .images = kn_images_gemm_hopper_planted, .compute_capability_min = 90, .types = takes,     \
-        .needs = MAPS | ((has_parts) ? COPIES : 0), .refuse = planted_refuses, .threads = 384,     \
-        .shared_bytes = 226 << 10, .tile = {128, 128, 64}, .cluster = (blocks), .packs = has_parts \
+        .needs = MAPS | ((has_parts) ? COPIES : 0), .refuse = gemm_planted_planted_refuses,        \
+        .threads = 384, .shared_bytes = 226 << 10, .tile = {128, 128, 64}, .cluster = (blocks),    \
+        .packs = has_parts                                                                         \
     }
 #define HOPPER(which, blocks) PIPELINE(which, bf16, BF16, blocks, false)
 

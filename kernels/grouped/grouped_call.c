@@ -25,8 +25,9 @@ out:
     return status;
 }
 
-static tol_status plan_make(struct kn_kernels *kernels, const struct grouped_problem *problem,
-                            struct grouped_plan *plan) {
+static tol_status grouped_call_plan_make(struct kn_kernels *kernels,
+                                         const struct grouped_problem *problem,
+                                         struct grouped_plan *plan) {
     const struct kn_grouped *g = problem->grouped;
     const struct kn_tuning_key key = grouped_key_of(problem);
     return kn_kernels_choose(kernels, &kn_grouped_variants,
@@ -34,18 +35,19 @@ static tol_status plan_make(struct kn_kernels *kernels, const struct grouped_pro
                              &plan->variant, &plan->kernel);
 }
 
-static tol_status plan_find(struct kn_kernels *kernels, const struct grouped_problem *problem,
-                            struct grouped_plan *plan) {
+static tol_status grouped_call_plan_find(struct kn_kernels *kernels,
+                                         const struct grouped_problem *problem,
+                                         struct grouped_plan *plan) {
     const struct kn_grouped *g = problem->grouped;
     const struct grouped_arguments *x = &problem->arguments;
     if (!kn_wish_is_open((struct kn_wish){g->variant, g->variants}))
-        return plan_make(kernels, problem, plan);
+        return grouped_call_plan_make(kernels, problem, plan);
     const int64_t bits = x->transpose_b != 0 ? 1 : 0, has_maps = problem->has_maps ? 2 : 0;
     struct kn_plan_key key = {"grouped",
                               {(int64_t)g->type, (int64_t)g->c_type, x->m, x->n, x->k, x->groups,
                                bits | has_maps | (problem->is_aligned ? 4 : 0), x->activation}};
     if (kn_kernels_recall(kernels, &key, plan, sizeof *plan)) return TOL_OK;
-    const tol_status status = plan_make(kernels, problem, plan);
+    const tol_status status = grouped_call_plan_make(kernels, problem, plan);
     if (status == TOL_OK) kn_kernels_keep(kernels, &key, plan, sizeof *plan);
     return status;
 }
@@ -57,7 +59,7 @@ tol_status kn_grouped_pick(struct kn_kernels *kernels, const struct kn_grouped *
     struct grouped_problem problem = {0};
     TOL_CHECK(kernels != NULL, TOL_INVALID_ARGUMENT, "grouped needs a set of kernels");
     TOL_TRY(grouped_check(kernels, grouped, &problem));
-    TOL_TRY(plan_find(kernels, &problem, &plan));
+    TOL_TRY(grouped_call_plan_find(kernels, &problem, &plan));
     *variant = plan.variant;
 out:
     return status;
@@ -76,7 +78,7 @@ static tol_status launch_grid(struct tol_stream *stream, const struct tol_kernel
     return tol_launch(stream, kernel, shape, arguments);
 }
 
-static int box_at_most(int most, int count) {
+static int grouped_call_box_at_most(int most, int count) {
     const int whole = (count + 7) / 8 * 8;
     return whole < most ? whole : most;
 }
@@ -96,9 +98,10 @@ static tol_status launch_by_maps(struct kn_kernels *kernels, struct tol_stream *
     /* The blocks of a cluster share rows of a tile, and each copies a part of its columns: as one
      * box, or two halves of it. */
     const int blocks = (int)variant->cluster, wide = (int)variant->tile[1] / blocks;
-    x->a_rows = box_at_most((int)variant->tile[0] / blocks, x->m);
-    x->b_rows =
-        x->transpose_b ? box_at_most(wide <= BOX_COLUMNS_MAX ? wide : wide / 2, x->n) : BOX_STEPS;
+    x->a_rows = grouped_call_box_at_most((int)variant->tile[0] / blocks, x->m);
+    x->b_rows = x->transpose_b
+                    ? grouped_call_box_at_most(wide <= BOX_COLUMNS_MAX ? wide : wide / 2, x->n)
+                    : BOX_STEPS;
     const enum kn_type type = problem->grouped->type == KN_GROUPED_BF16 ? KN_BF16 : KN_F16;
     const struct kn_tensor a = {.name = "grouped's a",
                                 .address = x->a,
@@ -142,7 +145,7 @@ tol_status kn_grouped(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(grouped_check(kernels, grouped, &problem));
     struct grouped_arguments *x = &problem.arguments;
     if (x->m == 0 || x->n == 0) return TOL_OK;
-    TOL_TRY(plan_find(kernels, &problem, &plan));
+    TOL_TRY(grouped_call_plan_find(kernels, &problem, &plan));
     const struct kn_variant *variant = plan.variant;
     const struct tol_kernel *kernel = plan.kernel;
     if (variant->cluster != 0) return launch_by_maps(kernels, stream, &problem, variant, kernel);

@@ -5,7 +5,7 @@
 
 KN_IMAGES(grouped_planted);
 
-static const char *planted_refuses(const struct kn_variant *row, const void *of) {
+static const char *grouped_planted_planted_refuses(const struct kn_variant *row, const void *of) {
     const struct grouped_problem *problem = of;
     if ((row->types & 1U << problem->grouped->type) == 0 || !problem->grouped->transpose_b) {
         return "it is for another type or order of b";
@@ -17,8 +17,8 @@ static const char *planted_refuses(const struct kn_variant *row, const void *of)
 #define ROW(which, type, TYPE, blocks)                                                             \
     {                                                                                              \
         .name = #which, .entry = "grouped_" #which "_" #type, .images = kn_images_grouped_planted, \
-        .compute_capability_min = 90, .types = 1 << KN_GROUPED_##TYPE, .refuse = planted_refuses,  \
-        .threads = 384, .shared_bytes = 226 << 10,                                                 \
+        .compute_capability_min = 90, .types = 1 << KN_GROUPED_##TYPE,                             \
+        .refuse = grouped_planted_planted_refuses, .threads = 384, .shared_bytes = 226 << 10,      \
         .tile = {128 * (blocks), (blocks) == 2 ? 192 : 128, 0}, .cluster = blocks                  \
     }
 

@@ -53,7 +53,7 @@ static const struct kn_variant to_parts[KN_WEIGHT_FORMATS] = {
     [KN_WEIGHT_Q5_K] = PROLOGUE("linear_split_q5_k", linear_4_wide, 80),
     [KN_WEIGHT_Q6_K] = PROLOGUE("linear_split_q6_k", linear_4_wide, 80)};
 
-static unsigned product_parts(size_t count, size_t of_one) {
+static unsigned product_launch_product_parts(size_t count, size_t of_one) {
     return (unsigned)((count - 1) / of_one + 1);
 }
 
@@ -61,7 +61,7 @@ static unsigned product_parts(size_t count, size_t of_one) {
 static struct tol_launch_shape columns_x_shape(const struct kn_product *p,
                                                const struct tol_device *device) {
     const unsigned columns = (unsigned)p->columns, threads = KN_QUANT_COLUMNS_X_THREADS;
-    const unsigned whole = product_parts(p->k, threads);
+    const unsigned whole = product_launch_product_parts(p->k, threads);
     const unsigned most = (unsigned)device->multiprocessors / columns;
     return (struct tol_launch_shape){whole <= most ? whole : most > 0 ? most : 1,
                                      columns,
@@ -94,24 +94,25 @@ static tol_status launch_prologue(struct kn_kernels *kernels, struct tol_stream 
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     const struct kn_variant *row = &to_bytes;
     struct tol_launch_shape shape = {
-        product_parts(p->k, THREADS), (unsigned)p->columns, 1, THREADS, 1, 1, 0};
+        product_launch_product_parts(p->k, THREADS), (unsigned)p->columns, 1, THREADS, 1, 1, 0};
     if (kind >= KN_PRODUCT_BYTES) {
         return round_columns(kernels, stream, p->x, p->x_stride, p->columns, p->k, p->workspace);
     }
     if (kind == KN_PRODUCT_COLUMNS) row = &to_columns, shape = columns_x_shape(p, device);
     if (kind == KN_PRODUCT_WGMMA || kind == KN_PRODUCT_SPLIT) {
         row = kind == KN_PRODUCT_SPLIT ? &to_halves_and_tickets : &to_halves;
-        shape.grid_x = product_parts(p->k, (size_t)THREADS * HALVES_OF_A_THREAD);
+        shape.grid_x = product_launch_product_parts(p->k, (size_t)THREADS * HALVES_OF_A_THREAD);
     }
     if (kind == KN_PRODUCT_WIDE) {
         row = &to_parts[p->format];
-        shape = (struct tol_launch_shape){product_parts(p->k, LINEAR_CHUNK),
-                                          product_parts(p->columns, LINEAR_WIDE_COLUMNS),
-                                          1,
-                                          LINEAR_SPLIT_THREADS,
-                                          1,
-                                          1,
-                                          0};
+        shape =
+            (struct tol_launch_shape){product_launch_product_parts(p->k, LINEAR_CHUNK),
+                                      product_launch_product_parts(p->columns, LINEAR_WIDE_COLUMNS),
+                                      1,
+                                      LINEAR_SPLIT_THREADS,
+                                      1,
+                                      1,
+                                      0};
     }
     return kn_struct_launch(kernels, stream, row, shape, &parameters->is, parameters->bytes);
 }
@@ -161,7 +162,7 @@ tol_status kn_product_bytes_arguments(const struct kn_product *p,
     tol_status status = TOL_OK;
     *arguments = (struct linear_bytes_arguments){.linear = linear_arguments_of(p)};
     if (p->rounded.address == 0) return TOL_OK;
-    const size_t tiles = product_parts(p->columns, ROUNDED_COLUMNS);
+    const size_t tiles = product_launch_product_parts(p->columns, ROUNDED_COLUMNS);
     TOL_CHECK(p->gate.address != 0 && p->rows % LINEAR_CHUNK == 0, TOL_INVALID_ARGUMENT,
               "linear: %zu rows %s gate cannot be rounded", p->rows,
               p->gate.address != 0 ? "with a" : "without a");
@@ -176,7 +177,7 @@ out:
 }
 
 /* The bytes of a row of weights that a block loads at once, in whole units. */
-static int chunk_bytes(enum kn_weight_format format) {
+static int product_launch_chunk_bytes(enum kn_weight_format format) {
     const size_t bytes = kn_weight_row_bytes(format, KN_QUANT_WGMMA_CHUNK);
     return (int)((bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES);
 }
@@ -188,17 +189,18 @@ static tol_status make_maps(struct kn_kernels *kernels, const struct kn_variant 
     tol_status status = TOL_OK;
     const bool is_cut = row->tile[2] == KN_PRODUCT_SPLIT && p->columns < row->tile[1];
     const int length = (int)(kn_weight_row_bytes(p->format, p->k) / HALF_BYTES);
-    TOL_TRY(kn_kernels_map(kernels,
-                           &(struct kn_tensor){.name = "quant product's weights",
-                                               .address = p->weights.address,
-                                               .type = KN_F16,
-                                               .columns = length,
-                                               .rows = (int)p->rows,
-                                               .matrices = 1,
-                                               .leading = length,
-                                               .box_rows = (int)row->tile[0],
-                                               .plain_bytes = chunk_bytes(p->format)},
-                           &parameters->weights));
+    TOL_TRY(
+        kn_kernels_map(kernels,
+                       &(struct kn_tensor){.name = "quant product's weights",
+                                           .address = p->weights.address,
+                                           .type = KN_F16,
+                                           .columns = length,
+                                           .rows = (int)p->rows,
+                                           .matrices = 1,
+                                           .leading = length,
+                                           .box_rows = (int)row->tile[0],
+                                           .plain_bytes = product_launch_chunk_bytes(p->format)},
+                       &parameters->weights));
     status =
         kn_kernels_map(kernels,
                        &(struct kn_tensor){.name = "quant product's x",
@@ -247,22 +249,23 @@ static unsigned persistent_blocks(unsigned kind) {
 static void shape_wide(struct tol_launch_shape *shape, size_t multiprocessors) {
     unsigned warps = LINEAR_WIDE_WARPS;
     const size_t tiles = shape->grid_x;
-    while (warps > 1 &&
-           product_parts(tiles, warps) * (size_t)shape->grid_y * 4 < multiprocessors * 3) {
+    while (warps > 1 && product_launch_product_parts(tiles, warps) * (size_t)shape->grid_y * 4 <
+                            multiprocessors * 3) {
         warps /= 2;
     }
-    shape->grid_x = product_parts(tiles, warps);
+    shape->grid_x = product_launch_product_parts(tiles, warps);
     shape->block_x = 32 * warps;
     shape->shared_bytes =
         (unsigned)(LINEAR_WIDE_BYTES + warps * LINEAR_WIDE_TOTALS * sizeof(float));
 }
 
-static struct tol_launch_shape shape_of(const struct kn_variant *row, const struct kn_product *p,
-                                        const struct tol_device *device) {
+static struct tol_launch_shape product_launch_shape_of(const struct kn_variant *row,
+                                                       const struct kn_product *p,
+                                                       const struct tol_device *device) {
     const unsigned kind = row->tile[2], multiprocessors = (unsigned)device->multiprocessors;
     const unsigned most = persistent_blocks(kind) * multiprocessors;
-    struct tol_launch_shape shape = {product_parts(p->rows, row->tile[0]),
-                                     product_parts(p->columns, row->tile[1]),
+    struct tol_launch_shape shape = {product_launch_product_parts(p->rows, row->tile[0]),
+                                     product_launch_product_parts(p->columns, row->tile[1]),
                                      1,
                                      row->threads,
                                      1,
@@ -284,9 +287,11 @@ static struct tol_launch_shape shape_of(const struct kn_variant *row, const stru
 
 /* ---- the launch ------------------------------------------------------------------------------ */
 
-static tol_status launch_product(struct tol_stream *stream, const struct tol_kernel *kernel,
-                                 struct tol_launch_shape shape, bool is_pdl, bool takes_maps,
-                                 struct product_parameters *parameters) {
+static tol_status product_launch_launch_product(struct tol_stream *stream,
+                                                const struct tol_kernel *kernel,
+                                                struct tol_launch_shape shape, bool is_pdl,
+                                                bool takes_maps,
+                                                struct product_parameters *parameters) {
     void *values[] = {&parameters->weights, &parameters->x, &parameters->is};
     const unsigned bytes[] = {sizeof(CUtensorMap), sizeof(CUtensorMap), parameters->bytes};
     const struct tol_arguments arguments = {takes_maps ? 3 : 1, values + (takes_maps ? 0 : 2),
@@ -301,7 +306,7 @@ tol_status kn_product_launch(struct kn_kernels *kernels, struct tol_stream *stre
     tol_status status = TOL_OK;
     const unsigned kind = row->tile[2];
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    const struct tol_launch_shape shape = shape_of(row, p, device);
+    const struct tol_launch_shape shape = product_launch_shape_of(row, p, device);
     const bool is_preceded = has_prologue(kind, p);
     struct product_parameters parameters;
     TOL_CHECK(shape.grid_y <= GRID_Y_MAX &&
@@ -312,7 +317,8 @@ tol_status kn_product_launch(struct kn_kernels *kernels, struct tol_stream *stre
     if (is_preceded) TOL_TRY(launch_prologue(kernels, stream, kind, p, &parameters));
     /* "columns" reads weights without waiting, which is safe only after its prologue. */
     const bool is_pdl = row->pdl && (kind != KN_PRODUCT_COLUMNS || is_preceded);
-    TOL_TRY(launch_product(stream, kernel, shape, is_pdl, row->cluster != 0, &parameters));
+    TOL_TRY(product_launch_launch_product(stream, kernel, shape, is_pdl, row->cluster != 0,
+                                          &parameters));
     if (kind == KN_PRODUCT_MANY && p->rounded.address != 0) {
         /* Persistent thread blocks end together, so the last would round most chunks alone. */
         status = round_columns(kernels, stream, p->y, p->y_stride, p->columns, p->rows, p->rounded);

@@ -124,14 +124,15 @@ const char *kn_product_refuse(const struct kn_variant *row, const void *product)
 
 /* ---- what a row declines --------------------------------------------------------------------- */
 
-static size_t product_parts(size_t count, size_t of_one) {
+static size_t product_table_product_parts(size_t count, size_t of_one) {
     return (count - 1) / of_one + 1;
 }
 
 static const char *product_decline_split(const struct kn_product *p) {
     if (p->columns < SPLIT_FROM) return "there are fewer than 9 columns";
-    const size_t tiles = product_parts(p->rows, KN_QUANT_WGMMA_ROWS) *
-                         product_parts(p->columns, kn_quant_split_columns(p->columns));
+    const size_t tiles =
+        product_table_product_parts(p->rows, KN_QUANT_WGMMA_ROWS) *
+        product_table_product_parts(p->columns, kn_quant_split_columns(p->columns));
     return kn_quant_split_shares(tiles, p->k / KN_QUANT_WGMMA_CHUNK) == 1 ? "k is in one share"
                                                                           : NULL;
 }
@@ -139,8 +140,8 @@ static const char *product_decline_split(const struct kn_product *p) {
 /* Tiles of 256 columns pay where tiles of 128 take more than one round. */
 static const char *product_decline_wgmma(const struct kn_variant *row, const struct kn_product *p) {
     if (p->columns < WGMMA_FROM) return "there are at most 32 columns";
-    const size_t tiles =
-        product_parts(p->rows, KN_QUANT_WGMMA_ROWS) * product_parts(p->columns, 128);
+    const size_t tiles = product_table_product_parts(p->rows, KN_QUANT_WGMMA_ROWS) *
+                         product_table_product_parts(p->columns, 128);
     return row->tile[1] == 256 && tiles <= FILLED ? "all tiles of 128 columns run at once" : NULL;
 }
 

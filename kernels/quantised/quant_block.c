@@ -81,7 +81,7 @@ static struct element element_q8_0(const void *block, size_t i) {
     return (struct element){.d = kn_f16_value(b.d), .scale = 1, .q = b.qs[i]};
 }
 
-static struct element element_of(enum kn_quant quant, const void *block, size_t i) {
+static struct element quant_block_element_of(enum kn_quant quant, const void *block, size_t i) {
     return quant == KN_Q4_K   ? element_q4_k(block, i)
            : quant == KN_Q6_K ? element_q6_k(block, i)
                               : element_q8_0(block, i);
@@ -91,7 +91,8 @@ void kn_quant_values(enum kn_quant quant, const void *blocks, size_t count, floa
     const size_t elements = kn_quant_block_elements(quant), bytes = kn_quant_block_bytes(quant);
     for (size_t b = 0; b < count; b++) {
         for (size_t i = 0; i < elements; i++) {
-            const struct element e = element_of(quant, (const char *)blocks + b * bytes, i);
+            const struct element e =
+                quant_block_element_of(quant, (const char *)blocks + b * bytes, i);
             float value = e.d * (float)e.scale * (float)e.q;
             if (quant == KN_Q4_K) value -= e.dmin * (float)e.minimum;
             values[b * elements + i] = value;
@@ -103,7 +104,8 @@ void kn_quant_values_exact(enum kn_quant quant, const void *blocks, size_t count
     const size_t elements = kn_quant_block_elements(quant), bytes = kn_quant_block_bytes(quant);
     for (size_t b = 0; b < count; b++) {
         for (size_t i = 0; i < elements; i++) {
-            const struct element e = element_of(quant, (const char *)blocks + b * bytes, i);
+            const struct element e =
+                quant_block_element_of(quant, (const char *)blocks + b * bytes, i);
             double value = (double)e.d * e.scale * e.q;
             if (quant == KN_Q4_K) value -= (double)e.dmin * e.minimum;
             values[b * elements + i] = value;

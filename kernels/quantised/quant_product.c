@@ -46,7 +46,7 @@ static size_t usable_workspace(const struct kn_quant_product *p) {
     return p->workspace.bytes >= halves ? halves : 0;
 }
 
-static struct kn_product product_of(const struct kn_quant_product *p) {
+static struct kn_product quant_product_product_of(const struct kn_quant_product *p) {
     return (struct kn_product){.operation = "quant product",
                                .way = (enum kn_product_way)p->arithmetic,
                                .format = formats[p->quant],
@@ -74,7 +74,7 @@ tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_stream *strea
               TOL_INVALID_ARGUMENT, "quant product: there is no quantisation %d or arithmetic %d",
               (int)problem->quant, (int)problem->arithmetic);
     if (problem->rows == 0 || problem->columns == 0) return TOL_OK;
-    struct kn_product p = product_of(problem);
+    struct kn_product p = quant_product_product_of(problem);
     p.has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     assert(p.x_stride >= p.k || problem->x_stride > 0);
     status = kn_product(kernels, stream, &p);

@@ -97,7 +97,8 @@ static double rounded_x(float x, float step) {
 }
 
 /* One element of y, with what it may be off by: quant_product.h. */
-static void judge(const struct kn_quant_trial *t, const struct host *h, size_t row, size_t column) {
+static void product_trial_judge(const struct kn_quant_trial *t, const struct host *h, size_t row,
+                                size_t column) {
     const double u = 0x1p-24, k = (double)t->k;
     const float *x = h->x + column * (t->k + t->x_gap);
     const double *w = h->weights + row * t->k, *spread = h->spread + row * t->k;
@@ -128,9 +129,9 @@ static void judge(const struct kn_quant_trial *t, const struct host *h, size_t r
                               0x1p-25 * (of_w + of_x) + k * 0x1p-50;
 }
 
-static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
-                      const struct kn_quant_trial *t, struct host *h,
-                      struct kn_quant_finding *finding) {
+static tol_status product_trial_run(struct kn_kernels *kernels, struct tol_stream *stream,
+                                    const struct kn_quant_trial *t, struct host *h,
+                                    struct kn_quant_finding *finding) {
     tol_status status = TOL_OK;
     struct tol_context *context = kn_kernels_context(kernels);
     const size_t blocks = t->rows * t->k / kn_quant_block_elements(t->quant);
@@ -180,13 +181,13 @@ struct quant_judging {
     const struct host *host;
 };
 
-static void judge_element(void *user, size_t i) {
+static void product_trial_judge_element(void *user, size_t i) {
     const struct quant_judging *j = user;
-    judge(j->trial, j->host, i % j->trial->rows, i / j->trial->rows);
+    product_trial_judge(j->trial, j->host, i % j->trial->rows, i / j->trial->rows);
 }
 
-static void compare(const struct kn_quant_trial *t, const struct host *h,
-                    struct kn_quant_finding *finding) {
+static void product_trial_compare(const struct kn_quant_trial *t, const struct host *h,
+                                  struct kn_quant_finding *finding) {
     const double product_ns = 6;
     const size_t stride = t->rows + t->y_gap, count = t->rows * t->columns;
     for (size_t n = 0; n < t->columns; n++) {
@@ -201,7 +202,7 @@ static void compare(const struct kn_quant_trial *t, const struct host *h,
         }
     }
     if (t->swaps_last) (void)kn_swap_last(h->made, sizeof *h->made, count);
-    kn_parallel_for(count, product_ns * (double)count * (double)t->k, judge_element,
+    kn_parallel_for(count, product_ns * (double)count * (double)t->k, product_trial_judge_element,
                     &(struct quant_judging){t, h});
     const struct kn_tolerance none = {0, 0};
     finding->deviation = kn_deviation_of(KN_F32, h->made, h->exact, count, none, h->allowed);
@@ -214,8 +215,8 @@ tol_status kn_quant_trial(struct kn_kernels *kernels, struct tol_stream *stream,
     struct host host = {0};
     *finding = (struct kn_quant_finding){0};
     tol_status status = make_host(trial, &host);
-    if (status == TOL_OK) status = run(kernels, stream, trial, &host, finding);
-    if (status == TOL_OK) compare(trial, &host, finding);
+    if (status == TOL_OK) status = product_trial_run(kernels, stream, trial, &host, finding);
+    if (status == TOL_OK) product_trial_compare(trial, &host, finding);
     free_host(&host);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static float clamp(float value, float least, float most) {
+static float quantise_clamp(float value, float least, float most) {
     return value < least ? least : value > most ? most : value;
 }
 
@@ -21,8 +21,9 @@ struct fit {
 static double error_of(struct fit fit, const float *values, int count, float q_max) {
     double sum = 0;
     for (int i = 0; i < count; i++) {
-        const float q =
-            fit.scale > 0 ? clamp(rintf((values[i] + fit.minimum) / fit.scale), 0, q_max) : 0;
+        const float q = fit.scale > 0
+                            ? quantise_clamp(rintf((values[i] + fit.minimum) / fit.scale), 0, q_max)
+                            : 0;
         const double difference = (double)fit.scale * q - fit.minimum - values[i];
         sum += difference * difference;
     }
@@ -30,10 +31,10 @@ static double error_of(struct fit fit, const float *values, int count, float q_m
 }
 
 /* The best scale and minimum for the quants that a guess gives: two equations in two unknowns. */
-static struct fit refine(struct fit guess, const float *values, int count, float q_max) {
+static struct fit quantise_refine(struct fit guess, const float *values, int count, float q_max) {
     double q1 = 0, q2 = 0, x1 = 0, qx = 0;
     for (int i = 0; i < count; i++) {
-        const double q = clamp(rintf((values[i] + guess.minimum) / guess.scale), 0, q_max);
+        const double q = quantise_clamp(rintf((values[i] + guess.minimum) / guess.scale), 0, q_max);
         q1 += q, q2 += q * q, x1 += values[i], qx += q * values[i];
     }
     const double determinant = count * q2 - q1 * q1;
@@ -60,7 +61,7 @@ static struct fit fit_with_minimum(const float *values, int count, float q_max) 
     for (int i = 0; i < GUESSES; i++) {
         const float levels = q_max - 1 + 0.1f * (float)i;
         const struct fit guess = {(most - least) / levels, -least};
-        const struct fit refined = refine(guess, values, count, q_max);
+        const struct fit refined = quantise_refine(guess, values, count, q_max);
         const double error = error_of(refined, values, count, q_max);
         if (error < best_error) best = refined, best_error = error;
     }
@@ -81,7 +82,7 @@ static float fit_scale(const float *values, int count, float most) {
         double qx = 0, q2 = 0;
         if (scale == 0 || !isfinite(1 / scale)) continue;
         for (int i = 0; i < count; i++) {
-            const double q = clamp(rintf(values[i] / scale), -most - 1, most);
+            const double q = quantise_clamp(rintf(values[i] / scale), -most - 1, most);
             qx += q * values[i], q2 += q * q;
         }
         if (q2 > 0 && qx * qx / q2 > best_gain) best = (float)(qx / q2), best_gain = qx * qx / q2;
@@ -113,12 +114,12 @@ static tol_status quantise_q4_k(const float *values, struct kn_block_q4_k *block
     block->dmin = kn_f16_of(minimum_max / 63);
     const float d = kn_f16_value(block->d), dmin = kn_f16_value(block->dmin);
     for (int j = 0; j < 8; j++) {
-        const float sc = d > 0 ? clamp(rintf(fits[j].scale / d), 0, 63) : 0;
-        const float m = dmin > 0 ? clamp(rintf(fits[j].minimum / dmin), 0, 63) : 0;
+        const float sc = d > 0 ? quantise_clamp(rintf(fits[j].scale / d), 0, 63) : 0;
+        const float m = dmin > 0 ? quantise_clamp(rintf(fits[j].minimum / dmin), 0, 63) : 0;
         kn_q4_k_set_scale(block->scales, j, (uint8_t)sc, (uint8_t)m);
         for (int i = 0; sc > 0 && i < 32; i++) {
             const float q = rintf((values[32 * j + i] + dmin * m) / (d * sc));
-            const unsigned bits = (unsigned)clamp(q, 0, 15) << (j % 2 * 4);
+            const unsigned bits = (unsigned)quantise_clamp(q, 0, 15) << (j % 2 * 4);
             block->qs[j / 2 * 32 + i] = (uint8_t)(block->qs[j / 2 * 32 + i] | bits);
         }
     }
@@ -138,10 +139,10 @@ static tol_status quantise_q6_k(const float *values, struct kn_block_q6_k *block
     block->d = kn_f16_of(-largest / 128);
     const float d = kn_f16_value(block->d);
     for (int j = 0; j < 16; j++) {
-        block->scales[j] = (int8_t)(d != 0 ? clamp(rintf(scales[j] / d), -128, 127) : 0);
+        block->scales[j] = (int8_t)(d != 0 ? quantise_clamp(rintf(scales[j] / d), -128, 127) : 0);
         const float scale = d * block->scales[j];
         for (int i = 16 * j; i < 16 * j + 16; i++) {
-            const float q = scale != 0 ? clamp(rintf(values[i] / scale), -32, 31) : 0;
+            const float q = scale != 0 ? quantise_clamp(rintf(values[i] / scale), -32, 31) : 0;
             const unsigned bits = (unsigned)((int)q + 32);
             const int half = i / 128, quarter = i % 128 / 32, l = i % 32;
             uint8_t *low = &block->ql[64 * half + quarter % 2 * 32 + l];
@@ -162,7 +163,7 @@ static tol_status quantise_q8_0(const float *values, struct kn_block_q8_0 *block
     block->d = kn_f16_of(largest / 127);
     const float d = kn_f16_value(block->d);
     for (int i = 0; i < 32; i++) {
-        block->qs[i] = (int8_t)(d > 0 ? clamp(rintf(values[i] / d), -127, 127) : 0);
+        block->qs[i] = (int8_t)(d > 0 ? quantise_clamp(rintf(values[i] / d), -127, 127) : 0);
     }
 out:
     return status;

@@ -33,9 +33,9 @@ const struct kn_variants kn_argmax_variants = {"argmax", variants,
                                                sizeof variants / sizeof variants[0]};
 
 /* As kn_row_shape, but a block that has a whole row has one thread per four pieces at most. */
-static struct tol_launch_shape shape_of(const struct kn_variant *variant,
-                                        const struct kn_row_fit *fit, size_t rows,
-                                        const struct tol_device *device) {
+static struct tol_launch_shape argmax_shape_of(const struct kn_variant *variant,
+                                               const struct kn_row_fit *fit, size_t rows,
+                                               const struct tol_device *device) {
     struct tol_launch_shape shape = kn_row_shape(variant, fit, rows, device);
     const size_t threads = (fit->pieces + WHOLE_PIECES - 1) / WHOLE_PIECES;
     if (variant->images == kn_images_argmax_2_whole && threads < shape.block_x) {
@@ -67,8 +67,8 @@ tol_status kn_argmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                .columns = (long long)x->columns,
                                                .in_stride = (long long)in.stride};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, shape_of(variant, &fit, x->rows, device), &arguments,
-                            sizeof arguments);
+    status = kn_rows_launch(stream, kernel, argmax_shape_of(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -63,9 +63,9 @@ _Static_assert(2 * KN_TOP_K_MOST <= TOP_K_CANDIDATES, "a threshold must lie abov
  * their rows, and use a multiprocessor better than half as many of 512. Longer rows leave more
  * candidates than 256 threads keep.
  */
-static struct tol_launch_shape shape_of(const struct kn_variant *variant,
-                                        const struct kn_row_fit *fit, size_t rows,
-                                        const struct tol_device *device) {
+static struct tol_launch_shape top_k_shape_of(const struct kn_variant *variant,
+                                              const struct kn_row_fit *fit, size_t rows,
+                                              const struct tol_device *device) {
     if (variant->images == kn_images_top_k_2_warp) return kn_row_shape(variant, fit, rows, device);
     const size_t chunk = PASS_PIECES * (size_t)PASS_THREADS;
     unsigned threads = WARP;
@@ -125,7 +125,7 @@ tol_status kn_top_k(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .indices_stride = (long long)indices.stride,
                                               .k = (int)x->k};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, shape_of(variant, &fit.row, x->rows, device),
+    status = kn_rows_launch(stream, kernel, top_k_shape_of(variant, &fit.row, x->rows, device),
                             &arguments, sizeof arguments);
 out:
     return status;
@@ -137,7 +137,7 @@ struct top_k_element {
 };
 
 /* The larger element first: a NaN above all, equal ones by column. */
-static int compare(const void *left, const void *right) {
+static int top_k_compare(const void *left, const void *right) {
     const struct top_k_element *a = left, *b = right;
     const bool a_is_nan = isnan(a->value), b_is_nan = isnan(b->value);
     if (a_is_nan != b_is_nan) return a_is_nan ? -1 : 1;
@@ -149,7 +149,7 @@ bool kn_top_k_oracle(const float *in, size_t columns, size_t k, int *indices) {
     struct top_k_element *elements = malloc(columns * sizeof *elements);
     if (elements == NULL) return false;
     for (size_t c = 0; c < columns; c++) elements[c] = (struct top_k_element){in[c], (int)c};
-    qsort(elements, columns, sizeof *elements, compare);
+    qsort(elements, columns, sizeof *elements, top_k_compare);
     for (size_t i = 0; i < k; i++) indices[i] = elements[i].column;
     free(elements);
     return true;

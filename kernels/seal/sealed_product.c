@@ -46,7 +46,7 @@ struct shares {
  * rounding k elements of x costs. */
 static const double ALONE = 1.46, OF_TWO = 1.05, ELEMENTS_OF_A_UNIT = 12400;
 
-static double cost_of(unsigned wholes, unsigned halves) {
+static double sealed_product_cost_of(unsigned wholes, unsigned halves) {
     double most = 0;
     for (unsigned i = 0; i < SCHEDULERS; i++) {
         const unsigned whole = (wholes + SCHEDULERS - 1 - i) / SCHEDULERS;
@@ -73,8 +73,8 @@ static struct shares shares_of(const struct kn_sealed_product *p, const struct t
                                  .block_rows = (unsigned)rows,
                                  .wholes = tasks - cut,
                                  .warps = tasks + cut};
-            one.cost =
-                (double)waves * (cost_of(one.wholes, 2 * cut) + (double)p->k / ELEMENTS_OF_A_UNIT);
+            one.cost = (double)waves * (sealed_product_cost_of(one.wholes, 2 * cut) +
+                                        (double)p->k / ELEMENTS_OF_A_UNIT);
             if (one.cost < best.cost) best = one;
         }
     }
@@ -101,8 +101,8 @@ out:
     return status;
 }
 
-static tol_status check_place(const char *what, struct kn_place place, size_t bytes,
-                              unsigned alignment) {
+static tol_status sealed_product_check_place(const char *what, struct kn_place place, size_t bytes,
+                                             unsigned alignment) {
     tol_status status = TOL_OK;
     TOL_CHECK(bytes == 0 || (place.address != 0 && place.address % alignment == 0),
               TOL_INVALID_ARGUMENT,
@@ -114,13 +114,13 @@ out:
     return status;
 }
 
-static tol_status check_places(const struct kn_sealed_product *p) {
+static tol_status sealed_product_check_places(const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
     const size_t weights = p->rows * kn_sealed_row_bytes(p->k);
     const size_t x = p->k * sizeof(float), y = p->rows * sizeof(float);
-    TOL_TRY(check_place("W", p->weights, weights, 16));
-    TOL_TRY(check_place("x", p->x, x, 16));
-    TOL_TRY(check_place("y", p->y, y, sizeof(float)));
+    TOL_TRY(sealed_product_check_place("W", p->weights, weights, 16));
+    TOL_TRY(sealed_product_check_place("x", p->x, x, 16));
+    TOL_TRY(sealed_product_check_place("y", p->y, y, sizeof(float)));
     TOL_CHECK(!kn_place_overlap(p->y, y, p->weights, weights) &&
                   !kn_place_overlap(p->y, y, p->x, x),
               TOL_INVALID_ARGUMENT, "sealed product: y overlaps what is read");
@@ -153,8 +153,8 @@ static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
                                             {"sealed product", rows_of[1], 2},
                                             {"sealed product", rows_of[2], 2}};
 
-static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_sealed_product *p) {
+static tol_status sealed_product_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                        const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
@@ -197,8 +197,8 @@ tol_status kn_sealed_product(struct kn_kernels *kernels, struct tol_stream *stre
               "sealed product needs kernels, a stream and a problem");
     if (problem->rows == 0) return TOL_OK;
     TOL_TRY(check_numbers(problem));
-    TOL_TRY(check_places(problem));
-    status = launch(kernels, stream, problem);
+    TOL_TRY(sealed_product_check_places(problem));
+    status = sealed_product_launch(kernels, stream, problem);
 out:
     return status;
 }

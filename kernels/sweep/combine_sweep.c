@@ -16,7 +16,8 @@ enum { HEADS = 3, QUERIES = 2, BATCH = 2, ROWS = BATCH * HEADS * QUERIES, SHARES
 
 /* Row r of out and the logarithm of its sum of weights: rows of all shares, each with the binary
  * logarithm of its own sum. */
-static void merge(const float *parts, size_t r, size_t width, double *out, double *lse) {
+static void combine_sweep_merge(const float *parts, size_t r, size_t width, double *out,
+                                double *lse) {
     double sum = 0;
     for (size_t d = 0; d < width; d++) out[d] = 0;
     for (size_t s = 0; s < SHARES; s++) {
@@ -29,8 +30,8 @@ static void merge(const float *parts, size_t r, size_t width, double *out, doubl
     *lse = log(sum);
 }
 
-static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, size_t width,
-                      struct kn_deviation *deviation, size_t *touched) {
+static tol_status combine_sweep_run(struct sweep *sweep, const char *name, enum kn_type type,
+                                    size_t width, struct kn_deviation *deviation, size_t *touched) {
     tol_status status = TOL_OK;
     struct sweep_matrix parts = {0}, out = {0}, lse = {0};
     const struct kn_variant *variant = NULL;
@@ -49,7 +50,7 @@ static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, 
     }
     TOL_TRY(kn_guarded_write(&parts.guarded, parts.values));
     for (size_t r = 0; r < ROWS; r++) {
-        merge(parts.values, r, width, oracle + r * width, lse_oracle + r);
+        combine_sweep_merge(parts.values, r, width, oracle + r * width, lse_oracle + r);
     }
     const long long w = (long long)width;
     struct attention_arguments arguments = {
@@ -99,7 +100,8 @@ void sweep_combine(struct sweep *sweep) {
                              width)) {
                 continue;
             }
-            const tol_status status = run(sweep, name, type, width, &deviation, &touched);
+            const tol_status status =
+                combine_sweep_run(sweep, name, type, width, &deviation, &touched);
             sweep_judge(sweep, status, &deviation, touched);
         }
     }

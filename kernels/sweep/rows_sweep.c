@@ -34,7 +34,7 @@ static const struct kn_variants *with_few_blocks(const struct kn_variants *table
     return table->count <= VARIANTS_MAX ? changed : table;
 }
 
-static struct kn_tolerance tolerance_of(enum kn_type type, double size) {
+static struct kn_tolerance rows_sweep_tolerance_of(enum kn_type type, double size) {
     return (struct kn_tolerance){type == KN_F32 ? 1e-5 * size : 1e-3 * size,
                                  type == KN_F32 ? 1e-5 : 3 * kn_type_roundoff(type)};
 }
@@ -73,8 +73,8 @@ static tol_status run_softmax(struct sweep *sweep, const struct rows_case *s,
                              .scale = 0.5f,
                              .variant = s->variant,
                              .variants = with_few_blocks(&kn_softmax_variants, few, &table)}));
-    status =
-        sweep_matrix_judge(sweep, &out, oracle, tolerance_of(s->type, 1e-2), deviation, touched);
+    status = sweep_matrix_judge(sweep, &out, oracle, rows_sweep_tolerance_of(s->type, 1e-2),
+                                deviation, touched);
 out:
     sweep_matrix_end(&in);
     sweep_matrix_end(&out);
@@ -86,8 +86,9 @@ out:
 
 /* ---- norm ------------------------------------------------------------------------------------ */
 
-static tol_status run_norm(struct sweep *sweep, const struct rows_case *s, enum kn_norm_kind kind,
-                           struct kn_deviation *deviation, size_t *touched) {
+static tol_status rows_sweep_run_norm(struct sweep *sweep, const struct rows_case *s,
+                                      enum kn_norm_kind kind, struct kn_deviation *deviation,
+                                      size_t *touched) {
     static struct kn_variant few[VARIANTS_MAX];
     static struct kn_variants table;
     tol_status status = TOL_OK;
@@ -118,7 +119,8 @@ static tol_status run_norm(struct sweep *sweep, const struct rows_case *s, enum 
                                   .epsilon = 1e-5f,
                                   .variant = s->variant,
                                   .variants = with_few_blocks(&kn_norm_variants, few, &table)}));
-    status = sweep_matrix_judge(sweep, &out, oracle, tolerance_of(s->type, 1), deviation, touched);
+    status = sweep_matrix_judge(sweep, &out, oracle, rows_sweep_tolerance_of(s->type, 1), deviation,
+                                touched);
 out:
     sweep_matrix_end(&in);
     sweep_matrix_end(&out);
@@ -130,7 +132,7 @@ out:
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
-static void run_case(struct sweep *sweep, const struct rows_case *s) {
+static void rows_sweep_run_case(struct sweep *sweep, const struct rows_case *s) {
     static const char *const names[] = {"layernorm", "rmsnorm", "softmax"};
     for (int i = 0; i < 3; i++) {
         struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
@@ -147,7 +149,8 @@ static void run_case(struct sweep *sweep, const struct rows_case *s) {
             continue;
         }
         const tol_status status =
-            i < 2 ? run_norm(sweep, s, i == 0 ? KN_LAYERNORM : KN_RMSNORM, &deviation, &touched)
+            i < 2 ? rows_sweep_run_norm(sweep, s, i == 0 ? KN_LAYERNORM : KN_RMSNORM, &deviation,
+                                        &touched)
                   : run_softmax(sweep, s, &deviation, &touched);
         sweep_judge(sweep, status, &deviation, touched);
     }
@@ -158,29 +161,29 @@ static void run_anywhere(struct sweep *sweep, enum kn_type type) {
     const size_t piece = 16 / kn_type_bytes(type);
     const size_t pieces[] = {9, 31, 61, 190, 1300};
     for (int i = 0; i < 5; i++) {
-        run_case(sweep, &(struct rows_case){.variant = "registers",
-                                            .type = type,
-                                            .rows = 5,
-                                            .columns = pieces[i] * piece + 3,
-                                            .gap = 1,
-                                            .skew = i % 2 == 0 ? 1 : 0,
-                                            .masked = i % 2 == 0});
+        rows_sweep_run_case(sweep, &(struct rows_case){.variant = "registers",
+                                                       .type = type,
+                                                       .rows = 5,
+                                                       .columns = pieces[i] * piece + 3,
+                                                       .gap = 1,
+                                                       .skew = i % 2 == 0 ? 1 : 0,
+                                                       .masked = i % 2 == 0});
     }
     for (int masked = 0; masked <= 1; masked++) {
-        run_case(sweep, &(struct rows_case){.variant = "online",
-                                            .type = type,
-                                            .rows = 3,
-                                            .columns = 1300 * piece + 3,
-                                            .gap = 1,
-                                            .skew = 1,
-                                            .masked = masked});
-        run_case(sweep, &(struct rows_case){.variant = "naive",
-                                            .type = type,
-                                            .rows = 7,
-                                            .columns = 333,
-                                            .gap = 1,
-                                            .skew = 1,
-                                            .masked = masked});
+        rows_sweep_run_case(sweep, &(struct rows_case){.variant = "online",
+                                                       .type = type,
+                                                       .rows = 3,
+                                                       .columns = 1300 * piece + 3,
+                                                       .gap = 1,
+                                                       .skew = 1,
+                                                       .masked = masked});
+        rows_sweep_run_case(sweep, &(struct rows_case){.variant = "naive",
+                                                       .type = type,
+                                                       .rows = 7,
+                                                       .columns = 333,
+                                                       .gap = 1,
+                                                       .skew = 1,
+                                                       .masked = masked});
     }
 }
 
@@ -189,11 +192,12 @@ static void run_clusters(struct sweep *sweep, enum kn_type type) {
     static const char *const variants[] = {"cluster_2", "cluster_4", "cluster_8"};
     static const size_t pieces[] = {3, 1001};
     for (int i = type == KN_F32 ? 2 : 0; i < 6; i++) {
-        run_case(sweep, &(struct rows_case){.variant = variants[i / 2],
-                                            .type = type,
-                                            .rows = 3,
-                                            .columns = pieces[i % 2] * 16 / kn_type_bytes(type),
-                                            .gap = 8});
+        rows_sweep_run_case(sweep,
+                            &(struct rows_case){.variant = variants[i / 2],
+                                                .type = type,
+                                                .rows = 3,
+                                                .columns = pieces[i % 2] * 16 / kn_type_bytes(type),
+                                                .gap = 8});
     }
 }
 
@@ -210,23 +214,23 @@ static void run_slices(struct sweep *sweep, enum kn_type type) {
         struct rows_case s = {.variant = kinds[i].variant, .type = type, .gap = 8};
         if (i == 1 && type != KN_F32) continue; /* there is none */
         s.rows = 3, s.columns = (size_t)48 / kn_type_bytes(type);
-        run_case(sweep, &s);
+        rows_sweep_run_case(sweep, &s);
         s.rows = blocks / kinds[i].cluster * 5 + 6;
         s.columns = 320 * kinds[i].cluster * 16 / kn_type_bytes(type);
-        run_case(sweep, &s);
+        rows_sweep_run_case(sweep, &s);
     }
 }
 
-static void run_whole(struct sweep *sweep, enum kn_type type) {
+static void rows_sweep_run_whole(struct sweep *sweep, enum kn_type type) {
     static const size_t pieces[] = {20, 61, 100, 190, 1000};
     for (int i = 0; i < 5; i++) {
         struct rows_case s = {
             .variant = "whole", .type = type, .rows = 6, .columns = pieces[i] * 8, .gap = 8};
-        run_case(sweep, &s);
+        rows_sweep_run_case(sweep, &s);
         s.variant = "ahead";
-        run_case(sweep, &s);
+        rows_sweep_run_case(sweep, &s);
         s.variant = "early";
-        run_case(sweep, &s);
+        rows_sweep_run_case(sweep, &s);
     }
 }
 
@@ -234,8 +238,9 @@ void sweep_rows(struct sweep *sweep) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_anywhere(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_clusters(sweep, type);
     for (enum kn_type type = 0; type < KN_TYPES; type++) run_slices(sweep, type);
-    run_whole(sweep, KN_F16);
-    run_whole(sweep, KN_BF16);
-    run_case(sweep, &(struct rows_case){
-                        .variant = "whole", .type = KN_F32, .rows = 2, .columns = 16388, .gap = 4});
+    rows_sweep_run_whole(sweep, KN_F16);
+    rows_sweep_run_whole(sweep, KN_BF16);
+    rows_sweep_run_case(
+        sweep, &(struct rows_case){
+                   .variant = "whole", .type = KN_F32, .rows = 2, .columns = 16388, .gap = 4});
 }

@@ -8,8 +8,8 @@
 
 enum { MAPS = ATTENTION_BACKWARD_MAPS };
 
-static void describe(const struct attention_backward_problem *problem,
-                     struct attention_tensor tensors[MAPS]) {
+static void backward_maps_describe(const struct attention_backward_problem *problem,
+                                   struct attention_tensor tensors[MAPS]) {
     const struct kn_attention *x = &problem->backward->forward;
     const struct attention_backward_arguments *b = &problem->arguments;
     const struct attention_arguments *a = &b->x;
@@ -28,7 +28,7 @@ static void describe(const struct attention_backward_problem *problem,
 bool attention_backward_maps_serve(const struct attention_backward_problem *problem) {
     struct attention_tensor tensors[MAPS];
     bool serve = problem->has_maps;
-    describe(problem, tensors);
+    backward_maps_describe(problem, tensors);
     for (int i = 0; i < MAPS; i++) {
         serve = serve && attention_tensor_serves(&problem->backward->forward, &tensors[i]);
     }
@@ -40,7 +40,7 @@ tol_status attention_backward_maps_make(struct tol_context *context,
                                         CUtensorMap maps[MAPS]) {
     tol_status status = TOL_OK;
     struct attention_tensor tensors[MAPS];
-    describe(problem, tensors);
+    backward_maps_describe(problem, tensors);
     for (int i = 0; i < MAPS; i++) {
         TOL_TRY(attention_tensor_make(context, &problem->backward->forward, &tensors[i],
                                       ATTENTION_BOX_ROWS, false, &maps[i]));

@@ -43,7 +43,7 @@ struct sized_sum {
     double sum, size;
 };
 
-static struct sized_sum dot(const float *a, const float *b, size_t count) {
+static struct sized_sum backward_oracle_dot(const float *a, const float *b, size_t count) {
     struct sized_sum s = {0, 0};
     for (size_t d = 0; d < count; d++) {
         const double product = (double)a[d] * (double)b[d];
@@ -52,7 +52,7 @@ static struct sized_sum dot(const float *a, const float *b, size_t count) {
     return s;
 }
 
-static double scale_of(const struct kn_attention *x) {
+static double backward_oracle_scale_of(const struct kn_attention *x) {
     return x->scale != 0 ? (double)x->scale : 1 / sqrt((double)x->head_size);
 }
 
@@ -68,7 +68,8 @@ static bool find_figures(const struct kn_attention *x, enum kn_attention_data da
     if (!kn_attention_oracle(x, data, head, index, &row)) return false;
     *figures = (struct row_figures){.lse = row.lse};
     for (size_t j = first; j < first + seen; j++) {
-        most = fmax(most, dot(head->q + index * width, head->k + j * width, width).size);
+        most = fmax(most,
+                    backward_oracle_dot(head->q + index * width, head->k + j * width, width).size);
     }
     for (size_t d = 0; d < width; d++) {
         const double gradient = (double)d_out[index * width + d];
@@ -77,7 +78,7 @@ static bool find_figures(const struct kn_attention *x, enum kn_attention_data da
         size += fabs(gradient) * (fabs(row.out[d]) + row.allowed[d]);
     }
     figures->delta_error += 4 * U * ((double)width + 8) * size;
-    figures->exponent_error = U * (((double)width + 8) * scale_of(x) * most + 400) +
+    figures->exponent_error = U * (((double)width + 8) * backward_oracle_scale_of(x) * most + 400) +
                               row.lse_allowed + 4 * U * fabs(row.lse);
     return true;
 }
@@ -87,7 +88,8 @@ struct factor {
     double value, error;
 };
 
-static struct factor rounded(const struct kn_attention *x, double value, double error) {
+static struct factor backward_oracle_rounded(const struct kn_attention *x, double value,
+                                             double error) {
     if (x->type == KN_F32) return (struct factor){value, error};
     const double least = x->type == KN_F16 ? 0x1p-25 : 0x1p-126;
     return (struct factor){value,
@@ -98,22 +100,25 @@ static void find_pair(const struct kn_attention *x, const struct kn_attention_ba
                       const struct row_figures *figures, size_t row, size_t key, struct factor *p,
                       struct factor *d_s) {
     const size_t width = x->head_size;
-    const double score = scale_of(x) * dot(h->q + row * width, h->k + key * width, width).sum;
-    const struct sized_sum d_p = dot(h->d_out + row * width, h->v + key * width, width);
+    const double score = backward_oracle_scale_of(x) *
+                         backward_oracle_dot(h->q + row * width, h->k + key * width, width).sum;
+    const struct sized_sum d_p =
+        backward_oracle_dot(h->d_out + row * width, h->v + key * width, width);
     const double weight = figures->lse == -INFINITY ? 0 : exp(score - figures->lse);
     const double weight_error = weight * expm1(figures->exponent_error + 8 * U) + 0x1p-126;
     const double off = 4 * U * ((double)width + 8) * d_p.size + figures->delta_error;
     const double difference = d_p.sum - figures->delta;
     const double size = fabs(d_p.sum) + fabs(figures->delta) + off;
-    *p = rounded(x, weight, weight_error);
-    *d_s =
-        rounded(x, weight * difference,
-                weight_error * fabs(difference) + (weight + weight_error) * (off + 4 * U * size));
+    *p = backward_oracle_rounded(x, weight, weight_error);
+    *d_s = backward_oracle_rounded(x, weight * difference,
+                                   weight_error * fabs(difference) +
+                                       (weight + weight_error) * (off + 4 * U * size));
 }
 
 /* Adds factor times a row to a gradient of `count` terms. */
-static void add(const struct kn_attention_gradient *to, size_t at, struct factor factor,
-                double count, const float *row, size_t width) {
+static void backward_oracle_add(const struct kn_attention_gradient *to, size_t at,
+                                struct factor factor, double count, const float *row,
+                                size_t width) {
     const double error = factor.error + 4 * U * (count + 16) * (fabs(factor.value) + factor.error);
     for (size_t d = 0; d < width; d++) {
         to->values[at + d] += factor.value * (double)row[d];
@@ -121,13 +126,14 @@ static void add(const struct kn_attention_gradient *to, size_t at, struct factor
     }
 }
 
-static void clear(const struct kn_attention_gradient *gradient, size_t count) {
+static void backward_oracle_clear(const struct kn_attention_gradient *gradient, size_t count) {
     for (size_t i = 0; i < count; i++) gradient->values[i] = gradient->allowed[i] = 0;
 }
 
 /* Scales the sums, and allows what the result's rounding adds. */
-static void finish(const struct kn_attention *x, const struct kn_attention_gradient *gradient,
-                   size_t count, double scale) {
+static void backward_oracle_finish(const struct kn_attention *x,
+                                   const struct kn_attention_gradient *gradient, size_t count,
+                                   double scale) {
     const double type = kn_type_roundoff(x->type), least = x->type == KN_F16 ? 0x1p-25 : 0x1p-126;
     for (size_t i = 0; i < count; i++) {
         const double value = gradient->values[i] *= scale;
@@ -143,9 +149,9 @@ bool kn_attention_backward_oracle(const struct kn_attention *x, enum kn_attentio
     const size_t width = x->head_size, group = x->heads / x->kv_heads, rows = group * x->q_length;
     double *out = malloc(2 * width * sizeof *out);
     bool fits = out != NULL;
-    clear(&g->d_q, rows * width);
-    clear(&g->d_k, x->kv_length * width);
-    clear(&g->d_v, x->kv_length * width);
+    backward_oracle_clear(&g->d_q, rows * width);
+    backward_oracle_clear(&g->d_k, x->kv_length * width);
+    backward_oracle_clear(&g->d_v, x->kv_length * width);
     for (size_t row = 0; fits && row < rows; row++) {
         const size_t head = row / x->q_length, index = row % x->q_length;
         const size_t skipped = head * x->q_length * width;
@@ -157,14 +163,17 @@ bool kn_attention_backward_oracle(const struct kn_attention *x, enum kn_attentio
         for (size_t key = first; fits && key < first + seen; key++) {
             struct factor p, d_s;
             find_pair(x, heads, &figures, row, key, &p, &d_s);
-            add(&g->d_q, row * width, d_s, (double)seen, heads->k + key * width, width);
-            add(&g->d_k, key * width, d_s, (double)rows, heads->q + row * width, width);
-            add(&g->d_v, key * width, p, (double)rows, heads->d_out + row * width, width);
+            backward_oracle_add(&g->d_q, row * width, d_s, (double)seen, heads->k + key * width,
+                                width);
+            backward_oracle_add(&g->d_k, key * width, d_s, (double)rows, heads->q + row * width,
+                                width);
+            backward_oracle_add(&g->d_v, key * width, p, (double)rows, heads->d_out + row * width,
+                                width);
         }
     }
-    finish(x, &g->d_q, rows * width, scale_of(x));
-    finish(x, &g->d_k, x->kv_length * width, scale_of(x));
-    finish(x, &g->d_v, x->kv_length * width, 1);
+    backward_oracle_finish(x, &g->d_q, rows * width, backward_oracle_scale_of(x));
+    backward_oracle_finish(x, &g->d_k, x->kv_length * width, backward_oracle_scale_of(x));
+    backward_oracle_finish(x, &g->d_v, x->kv_length * width, 1);
     free(out);
     return fits;
 }

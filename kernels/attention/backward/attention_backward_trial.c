@@ -26,8 +26,9 @@ static bool is_of_keys(int kind) {
     return kind == K || kind == V || kind == D_K || kind == D_V;
 }
 
-static tol_status make(struct kn_kernels *kernels, const struct kn_attention_backward_trial *trial,
-                       struct backward_stage *stage) {
+static tol_status backward_trial_make(struct kn_kernels *kernels,
+                                      const struct kn_attention_backward_trial *trial,
+                                      struct backward_stage *stage) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &trial->backward.forward;
     const struct attention_layout layout = {trial->heads_inside, trial->gap, trial->skew};
@@ -58,7 +59,7 @@ out:
     return status;
 }
 
-static void destroy(struct backward_stage *stage) {
+static void backward_trial_destroy(struct backward_stage *stage) {
     for (int kind = 0; kind < KINDS; kind++) attention_matrix_destroy(&stage->matrices[kind]);
     for (int i = 0; i < GRADIENTS; i++) free(stage->expected[i]);
     tol_buffer_destroy(stage->lse);
@@ -67,9 +68,9 @@ static void destroy(struct backward_stage *stage) {
     free(stage->bytes);
 }
 
-static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
-                      const struct kn_attention_backward_trial *trial,
-                      struct backward_stage *stage) {
+static tol_status backward_trial_run(struct kn_kernels *kernels, struct tol_stream *stream,
+                                     const struct kn_attention_backward_trial *trial,
+                                     struct backward_stage *stage) {
     tol_status status = TOL_OK;
     struct kn_attention_backward b = trial->backward;
     struct kn_attention *x = &b.forward;
@@ -128,9 +129,9 @@ static void solve_head(void *user, size_t i) {
     }
 }
 
-static tol_status judge(const struct kn_attention_backward_trial *trial,
-                        struct backward_stage *stage,
-                        struct kn_attention_backward_outcome *outcome) {
+static tol_status backward_trial_judge(const struct kn_attention_backward_trial *trial,
+                                       struct backward_stage *stage,
+                                       struct kn_attention_backward_outcome *outcome) {
     const double product_ns = 8; /* of a pair's element */
     tol_status status = TOL_OK;
     const struct kn_attention *x = &trial->backward.forward;
@@ -178,10 +179,10 @@ tol_status kn_attention_backward_try(struct kn_kernels *kernels, struct tol_stre
     tol_status status = TOL_OK;
     struct backward_stage stage = {0};
     *outcome = (struct kn_attention_backward_outcome){nothing, nothing, nothing, 0};
-    TOL_TRY(make(kernels, trial, &stage));
-    TOL_TRY(run(kernels, stream, trial, &stage));
-    status = judge(trial, &stage, outcome);
+    TOL_TRY(backward_trial_make(kernels, trial, &stage));
+    TOL_TRY(backward_trial_run(kernels, stream, trial, &stage));
+    status = backward_trial_judge(trial, &stage, outcome);
 out:
-    destroy(&stage);
+    backward_trial_destroy(&stage);
     return status;
 }

@@ -25,17 +25,18 @@ struct e4m3_stage {
     float *logarithms;
 };
 
-static size_t heads_of(const struct kn_attention *x, int kind) {
+static size_t e4m3_trial_heads_of(const struct kn_attention *x, int kind) {
     return x->batch * (kind == Q ? x->heads : x->kv_heads);
 }
 
-static size_t rows_of(const struct kn_attention *x) {
+static size_t e4m3_trial_rows_of(const struct kn_attention *x) {
     return x->batch * x->heads * x->q_length;
 }
 
 /* Rounds drawn values to e4m3, and gives them to the device, with NaN between rows. */
-static tol_status fill_rows(struct kn_kernels *kernels, const struct kn_attention_e4m3_trial *t,
-                            int kind, uint64_t *random, struct e4m3_stage *stage) {
+static tol_status e4m3_trial_fill_rows(struct kn_kernels *kernels,
+                                       const struct kn_attention_e4m3_trial *t, int kind,
+                                       uint64_t *random, struct e4m3_stage *stage) {
     tol_status status = TOL_OK;
     struct attention_matrix *rows = &stage->rows[kind];
     const size_t count = attention_matrix_count(rows), width = rows->width;
@@ -58,7 +59,7 @@ out:
 static tol_status make_scales(struct kn_kernels *kernels, const struct kn_attention_e4m3_trial *t,
                               int kind, uint64_t *random, struct e4m3_stage *stage) {
     tol_status status = TOL_OK;
-    const size_t heads = heads_of(&t->e4m3.attention, kind);
+    const size_t heads = e4m3_trial_heads_of(&t->e4m3.attention, kind);
     float *scales = stage->scales[kind] = malloc((heads + 1) * sizeof *scales);
     TOL_CHECK(scales != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu scales", heads);
     for (size_t i = 0; i < heads; i++) {
@@ -75,12 +76,13 @@ out:
     return status;
 }
 
-static tol_status make(struct kn_kernels *kernels, const struct kn_attention_e4m3_trial *t,
-                       struct e4m3_stage *stage) {
+static tol_status e4m3_trial_make(struct kn_kernels *kernels,
+                                  const struct kn_attention_e4m3_trial *t,
+                                  struct e4m3_stage *stage) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &t->e4m3.attention;
     const struct attention_layout layout = {t->heads_inside, t->gap, t->skew};
-    const size_t logarithms = rows_of(x) + LSE_AFTER;
+    const size_t logarithms = e4m3_trial_rows_of(x) + LSE_AFTER;
     uint64_t random = t->seed;
     size_t most = 0;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -93,7 +95,7 @@ static tol_status make(struct kn_kernels *kernels, const struct kn_attention_e4m
     TOL_CHECK(stage->bytes != NULL && stage->logarithms != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%zu bytes", most);
     for (int kind = 0; kind < INPUTS; kind++) {
-        TOL_TRY(fill_rows(kernels, t, kind, &random, stage));
+        TOL_TRY(e4m3_trial_fill_rows(kernels, t, kind, &random, stage));
         TOL_TRY(make_scales(kernels, t, kind, &random, stage));
     }
     TOL_TRY(tol_buffer_create(kn_kernels_context(kernels), logarithms, sizeof(float), &stage->lse));
@@ -102,7 +104,7 @@ out:
     return status;
 }
 
-static void destroy(struct e4m3_stage *stage) {
+static void e4m3_trial_destroy(struct e4m3_stage *stage) {
     for (int kind = 0; kind < KINDS; kind++) attention_matrix_destroy(&stage->rows[kind]);
     for (int kind = 0; kind < INPUTS; kind++) {
         kn_guarded_destroy(&stage->numbers[kind]);
@@ -114,19 +116,21 @@ static void destroy(struct e4m3_stage *stage) {
     free(stage->logarithms);
 }
 
-static struct kn_heads operand_of(const struct e4m3_stage *stage, int kind) {
+static struct kn_heads e4m3_trial_operand_of(const struct e4m3_stage *stage, int kind) {
     struct kn_heads heads = stage->rows[kind].heads;
     heads.buffer = stage->numbers[kind].buffer, heads.offset = stage->numbers[kind].offset;
     return heads;
 }
 
-static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
-                      const struct kn_attention_e4m3_trial *t, struct e4m3_stage *stage) {
+static tol_status e4m3_trial_run(struct kn_kernels *kernels, struct tol_stream *stream,
+                                 const struct kn_attention_e4m3_trial *t,
+                                 struct e4m3_stage *stage) {
     tol_status status = TOL_OK;
     struct kn_attention_e4m3 p = t->e4m3;
-    const size_t logarithms = rows_of(&p.attention) + LSE_AFTER;
-    p.attention.q = operand_of(stage, Q), p.attention.k = operand_of(stage, K);
-    p.attention.v = operand_of(stage, V), p.attention.out = stage->rows[OUT].heads;
+    const size_t logarithms = e4m3_trial_rows_of(&p.attention) + LSE_AFTER;
+    p.attention.q = e4m3_trial_operand_of(stage, Q),
+    p.attention.k = e4m3_trial_operand_of(stage, K);
+    p.attention.v = e4m3_trial_operand_of(stage, V), p.attention.out = stage->rows[OUT].heads;
     p.attention.lse = stage->lse;
     p.q_scales = p.k_scales = p.v_scales = (struct kn_place){0, 0};
     if (t->has_scales) {
@@ -148,7 +152,7 @@ struct e4m3_judging {
     atomic_bool failed;
 };
 
-static void judge_row(void *user, size_t i) {
+static void e4m3_trial_judge_row(void *user, size_t i) {
     struct e4m3_judging *j = user;
     const struct kn_attention *x = j->problem;
     const struct e4m3_stage *stage = j->stage;
@@ -172,18 +176,19 @@ static void judge_row(void *user, size_t i) {
                                     &expected.lse_allowed);
 }
 
-static tol_status judge(const struct kn_attention_e4m3_trial *t, struct e4m3_stage *stage,
-                        struct kn_attention_e4m3_outcome *outcome) {
+static tol_status e4m3_trial_judge(const struct kn_attention_e4m3_trial *t,
+                                   struct e4m3_stage *stage,
+                                   struct kn_attention_e4m3_outcome *outcome) {
     const double product_ns = 4; /* of a pair's element, in two oracles */
     tol_status status = TOL_OK;
     const struct kn_attention *x = &t->e4m3.attention;
-    const size_t rows = rows_of(x);
+    const size_t rows = e4m3_trial_rows_of(x);
     struct e4m3_judging judging = {
         .problem = x, .stage = stage, .rows = malloc((rows + 1) * sizeof *judging.rows)};
     size_t around = 0;
     TOL_CHECK(judging.rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu deviations", rows);
     kn_parallel_for(rows, product_ns * (double)rows * (double)(x->kv_length * x->head_size),
-                    judge_row, &judging);
+                    e4m3_trial_judge_row, &judging);
     TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "a row of %zu keys", x->kv_length);
     for (size_t i = 0; i < rows; i++) {
         outcome->out = kn_deviation_join(outcome->out, judging.rows[i][0]);
@@ -205,10 +210,10 @@ tol_status kn_attention_e4m3_try(struct kn_kernels *kernels, struct tol_stream *
     tol_status status = TOL_OK;
     struct e4m3_stage stage = {0};
     *outcome = (struct kn_attention_e4m3_outcome){nothing, nothing, 0};
-    TOL_TRY(make(kernels, trial, &stage));
-    TOL_TRY(run(kernels, stream, trial, &stage));
-    status = judge(trial, &stage, outcome);
+    TOL_TRY(e4m3_trial_make(kernels, trial, &stage));
+    TOL_TRY(e4m3_trial_run(kernels, stream, trial, &stage));
+    status = e4m3_trial_judge(trial, &stage, outcome);
 out:
-    destroy(&stage);
+    e4m3_trial_destroy(&stage);
     return status;
 }

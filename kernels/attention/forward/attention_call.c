@@ -25,7 +25,7 @@ static tol_status call_check(const struct kn_attention *x, struct attention_prob
 }
 
 /* Without the workspace: a call that asks for its size has none yet. */
-static struct kn_tuning_key key_of(const struct attention_problem *problem) {
+static struct kn_tuning_key attention_call_key_of(const struct attention_problem *problem) {
     const struct kn_attention *x = problem->attention;
     return (struct kn_tuning_key){"attention",
                                   {(int64_t)x->type, (int64_t)x->batch, (int64_t)x->heads,
@@ -39,15 +39,16 @@ tol_status kn_attention_key(const struct kn_attention *attention, struct kn_tuni
     struct attention_problem problem = {.attention = attention};
     TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
     TOL_TRY(call_check(attention, &problem));
-    *key = key_of(&problem);
+    *key = attention_call_key_of(&problem);
 out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, struct attention_problem *problem,
-                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
+static tol_status attention_call_pick(struct kn_kernels *kernels, struct attention_problem *problem,
+                                      const struct kn_variant **variant,
+                                      const struct tol_kernel **kernel) {
     const struct kn_attention *x = problem->attention;
-    const struct kn_tuning_key key = key_of(problem);
+    const struct kn_tuning_key key = attention_call_key_of(problem);
     problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     return kn_kernels_choose(kernels, &kn_attention_variants,
                              (struct kn_wish){x->variant, x->variants}, &key, problem, variant,
@@ -61,7 +62,7 @@ tol_status kn_attention_pick(struct kn_kernels *kernels, const struct kn_attenti
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL, TOL_INVALID_ARGUMENT, "attention needs a set of kernels");
     TOL_TRY(call_check(x, &problem));
-    status = pick(kernels, &problem, variant, &kernel);
+    status = attention_call_pick(kernels, &problem, variant, &kernel);
 out:
     return status;
 }
@@ -110,7 +111,7 @@ tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_at
     *bytes = 0;
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
     TOL_TRY(call_check(x, &problem));
-    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
+    TOL_TRY(attention_call_pick(kernels, &problem, &variant, &kernel));
     const size_t splits = shares_keys(variant) ? count_splits(kernels, variant, &problem) : 1;
     if (splits > 1) *bytes = splits * split_bytes(x);
 out:
@@ -193,7 +194,7 @@ tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
               "attention needs a set of kernels and a stream");
     TOL_TRY(call_check(x, &problem));
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
-    TOL_TRY(pick(kernels, &problem, &variant, &launch.kernel));
+    TOL_TRY(attention_call_pick(kernels, &problem, &variant, &launch.kernel));
     if (shares_keys(variant)) {
         return launch_splits(kernels, stream, variant, launch.kernel, &problem);
     }

@@ -22,7 +22,7 @@ static size_t chosen_key(uint64_t seed, size_t row, size_t first, size_t seen) {
     return seen > 0 ? first + (size_t)(kn_random(&state) % seen) : 0;
 }
 
-static float code(size_t key, size_t bit) {
+static float attention_exact_code(size_t key, size_t bit) {
     return (key >> bit & 1) != 0 ? 1 : -1;
 }
 
@@ -37,20 +37,22 @@ void kn_attention_exact_fill(const struct kn_attention *x, enum kn_attention_exa
         const size_t seen = kn_attention_seen(x, i % x->q_length, &first);
         const size_t key = chosen_key(seed, i, first, seen);
         for (size_t d = 0; d < width; d++) {
-            q[d] = is_equal ? (d == i % width ? 1 : 0) : d < CODE ? 0x1p10f * code(key, d) : 0;
+            q[d] = is_equal   ? (d == i % width ? 1 : 0)
+                   : d < CODE ? 0x1p10f * attention_exact_code(key, d)
+                              : 0;
         }
     }
     for (size_t i = 0; i < keys; i++) {
         for (size_t d = 0; d < width; d++) {
             problem->v[i * width + d] = (float)(int)(kn_random(&state) % 15) - 7;
             problem->k[i * width + d] = is_equal   ? 2
-                                        : d < CODE ? code(i % x->kv_length, d)
+                                        : d < CODE ? attention_exact_code(i % x->kv_length, d)
                                                    : problem->v[i * width + d];
         }
     }
 }
 
-static float nearest(enum kn_type type, float value) {
+static float attention_exact_nearest(enum kn_type type, float value) {
     return type == KN_F16    ? kn_f16_value(kn_f16_of(value))
            : type == KN_BF16 ? kn_bf16_value(kn_bf16_of(value))
                              : value;
@@ -71,7 +73,7 @@ static void expect_row(const struct kn_attention *x, enum kn_attention_exact exa
         const size_t count = exact == KN_ATTENTION_CHOSEN && seen > 0 ? 1 : seen;
         for (size_t j = 0; j < count; j++) sum += (double)first[j * width + d];
         const double mean = count > 0 ? sum / (double)count : 0;
-        expected[d] = is_whole ? (double)nearest(x->type, (float)mean) : mean;
+        expected[d] = is_whole ? (double)attention_exact_nearest(x->type, (float)mean) : mean;
         allowed[d] = is_whole ? 0 : (3 * 0x1p-24 + kn_type_roundoff(x->type)) * 1.01 * fabs(mean);
     }
 }

@@ -40,8 +40,8 @@ int attention_box_keys(const struct kn_attention *x) {
     return x->head_size > 128 ? 64 : 128;
 }
 
-static void describe(const struct attention_problem *problem,
-                     struct attention_tensor tensors[ATTENTION_MAPS]) {
+static void attention_maps_describe(const struct attention_problem *problem,
+                                    struct attention_tensor tensors[ATTENTION_MAPS]) {
     const struct kn_attention *x = problem->attention;
     const struct attention_arguments *a = &problem->arguments;
     const size_t keys = (size_t)a->kv_length;
@@ -56,7 +56,7 @@ static void describe(const struct attention_problem *problem,
 static bool tensors_serve(const struct attention_problem *problem) {
     struct attention_tensor tensors[ATTENTION_MAPS];
     bool serve = problem->has_maps;
-    describe(problem, tensors);
+    attention_maps_describe(problem, tensors);
     for (int i = 0; i < ATTENTION_MAPS; i++) {
         serve = serve && attention_tensor_serves(problem->attention, &tensors[i]);
     }
@@ -80,7 +80,7 @@ tol_status attention_maps_make(struct tol_context *context, const struct attenti
     tol_status status = TOL_OK;
     const struct kn_attention *x = problem->attention;
     struct attention_tensor tensors[ATTENTION_MAPS];
-    describe(problem, tensors);
+    attention_maps_describe(problem, tensors);
     for (int i = 0; i < ATTENTION_MAPS; i++) {
         const bool is_key = i == ATTENTION_MAP_K || i == ATTENTION_MAP_V;
         TOL_TRY(attention_tensor_make(context, x, &tensors[i],

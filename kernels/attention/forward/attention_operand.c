@@ -6,14 +6,15 @@
 #include "core/check.h"
 #include "operand.h"
 
-static size_t element_of(const struct kn_attention *x, const struct attention_operand *operand) {
+static size_t attention_operand_element_of(const struct kn_attention *x,
+                                           const struct attention_operand *operand) {
     return operand->element != 0 ? operand->element : kn_type_bytes(x->type);
 }
 
 tol_status attention_operand_locate(const struct kn_attention *x, const struct kn_heads *heads,
                                     struct attention_operand *operand) {
     tol_status status = TOL_OK;
-    const size_t element = element_of(x, operand);
+    const size_t element = attention_operand_element_of(x, operand);
     size_t row = heads->row_stride, head = heads->head_stride, batch = heads->batch_stride;
     size_t first = 0, extent = 0, last = heads->offset;
     if (row == 0 && head == 0 && batch == 0) {
@@ -89,7 +90,7 @@ out:
 
 bool attention_operand_is_aligned(const struct kn_attention *x,
                                   const struct attention_operand *operand) {
-    const long long element = (long long)element_of(x, operand);
+    const long long element = (long long)attention_operand_element_of(x, operand);
     return operand->begin % 16 == 0 && operand->strides.row * element % 16 == 0 &&
            operand->strides.head * element % 16 == 0 && operand->strides.batch * element % 16 == 0;
 }

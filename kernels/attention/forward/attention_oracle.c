@@ -38,7 +38,7 @@
 #include <stdlib.h>
 
 /* In lanes, which become vectors, and are added in the end: the same on every machine. */
-static double dot(const float *a, const float *b, size_t count, double *size) {
+static double attention_oracle_dot(const float *a, const float *b, size_t count, double *size) {
     enum { LANES = 8 };
     double sums[LANES] = {0}, sizes[LANES] = {0}, sum = 0;
     const size_t whole = count - count % LANES;
@@ -65,9 +65,9 @@ struct row_sums {
     double keys, size, weights, value;    /* n; size; U; the largest |v| of all columns */
 };
 
-static void add_value(const float *v, size_t width, double weight, double *restrict out,
-                      double *restrict weighted, double *restrict squares,
-                      double *restrict largest) {
+static void attention_oracle_add_value(const float *v, size_t width, double weight,
+                                       double *restrict out, double *restrict weighted,
+                                       double *restrict squares, double *restrict largest) {
     for (size_t d = 0; d < width; d++) {
         const double value = (double)v[d], size = fabs(value), term = weight * value;
         out[d] += term;
@@ -113,8 +113,8 @@ static double likely_of_row(const struct kn_attention *x, const struct row_sums 
            fabs(out) * (exponent + error_of_sum(sums)) + chain * norm * KN_CHANCE_SECOND_ORDER(n);
 }
 
-static void allow(const struct kn_attention *x, enum kn_attention_data data,
-                  const struct row_sums *sums, struct kn_attention_row *row) {
+static void attention_oracle_allow(const struct kn_attention *x, enum kn_attention_data data,
+                                   const struct row_sums *sums, struct kn_attention_row *row) {
     const double u = 0x1p-24, type = kn_type_roundoff(x->type);
     const double least = x->type == KN_F16 ? 0x1p-25 : 0x1p-126;
     double of_sum = 4 * u * (sums->keys + 16);
@@ -155,7 +155,8 @@ bool kn_attention_oracle(const struct kn_attention *x, enum kn_attention_data da
                             .keys = (double)keys};
     for (size_t j = 0; j < keys; j++) {
         double size;
-        weights[j] = scale * dot(head->q + index * width, k + j * width, width, &size);
+        weights[j] =
+            scale * attention_oracle_dot(head->q + index * width, k + j * width, width, &size);
         if (!(weights[j] <= largest)) largest = weights[j];
         sums.size = fmax(sums.size, scale * size);
     }
@@ -167,13 +168,13 @@ bool kn_attention_oracle(const struct kn_attention *x, enum kn_attention_data da
         row->out[d] = sums.weighted[d] = sums.squares[d] = sums.largest[d] = 0;
     }
     for (size_t j = 0; j < keys && sum != 0; j++) {
-        add_value(v + j * width, width, weights[j] / sum, row->out, sums.weighted, sums.squares,
-                  sums.largest);
+        attention_oracle_add_value(v + j * width, width, weights[j] / sum, row->out, sums.weighted,
+                                   sums.squares, sums.largest);
     }
     for (size_t d = 0; d < width; d++) sums.value = fmax(sums.value, sums.largest[d]);
     sums.weights = sum > 1 ? sum : 1; /* no key: anything */
     row->lse = sum == 0 ? -INFINITY : largest + log(sum);
-    allow(x, data, &sums, row);
+    attention_oracle_allow(x, data, &sums, row);
     free(weights);
     return true;
 }

@@ -24,8 +24,9 @@ struct stage {
     unsigned char *bytes; /* room for any of the rows with their gaps, or for lse */
 };
 
-static tol_status fill_rows(const struct kn_attention_trial *trial, int kind, uint64_t *random,
-                            unsigned char *bytes, struct attention_matrix *rows) {
+static tol_status attention_trial_fill_rows(const struct kn_attention_trial *trial, int kind,
+                                            uint64_t *random, unsigned char *bytes,
+                                            struct attention_matrix *rows) {
     const size_t count = attention_matrix_count(rows);
     const double scale = kind == V ? trial->values_scale : trial->scale;
     if (trial->given[kind] != NULL) {
@@ -46,7 +47,7 @@ struct judging {
     atomic_bool failed;
 };
 
-static void judge_row(void *user, size_t i) {
+static void attention_trial_judge_row(void *user, size_t i) {
     struct judging *j = user;
     const struct kn_attention *x = j->problem;
     const struct stage *stage = j->stage;
@@ -83,8 +84,8 @@ static enum kn_attention_data data_of(const struct kn_attention_trial *trial) {
 }
 
 /* Compares all results with the oracle, head by head and row by row. */
-static tol_status judge(const struct kn_attention_trial *trial, struct stage *stage,
-                        const float *lse, struct kn_attention_outcome *outcome) {
+static tol_status attention_trial_judge(const struct kn_attention_trial *trial, struct stage *stage,
+                                        const float *lse, struct kn_attention_outcome *outcome) {
     const double product_ns = 0.8; /* of a key's element: the score's and the value's */
     tol_status status = TOL_OK;
     const struct kn_attention *x = &trial->attention;
@@ -95,7 +96,7 @@ static tol_status judge(const struct kn_attention_trial *trial, struct stage *st
     TOL_CHECK(judging.rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", rows);
     kn_parallel_for(rows,
                     product_ns * (double)rows * (double)x->head_size * (double)(x->kv_length + 16),
-                    judge_row, &judging);
+                    attention_trial_judge_row, &judging);
     TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "the weights of %zu keys", x->kv_length);
     for (size_t i = 0; i < rows; i++) {
         outcome->deviation = kn_deviation_join(outcome->deviation, judging.rows[i][0]);
@@ -106,8 +107,8 @@ out:
     return status;
 }
 
-static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
-                      const struct kn_attention_trial *trial, struct stage *stage) {
+static tol_status attention_trial_run(struct kn_kernels *kernels, struct tol_stream *stream,
+                                      const struct kn_attention_trial *trial, struct stage *stage) {
     tol_status status = TOL_OK;
     struct kn_attention x = trial->attention;
     size_t bytes = 0;
@@ -157,9 +158,9 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
     stage.bytes = malloc(most + 1);
     TOL_CHECK(stage.bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", most);
     for (int kind = Q; kind <= V; kind++) {
-        TOL_TRY(fill_rows(trial, kind, &random, stage.bytes, &stage.rows[kind]));
+        TOL_TRY(attention_trial_fill_rows(trial, kind, &random, stage.bytes, &stage.rows[kind]));
     }
-    TOL_TRY(run(kernels, stream, trial, &stage));
+    TOL_TRY(attention_trial_run(kernels, stream, trial, &stage));
     if (rows == 0) goto out;
     if (trial->lse) {
         TOL_TRY(tol_buffer_read_at(stage.lse.buffer, 0, lse, (rows + 1) * sizeof *lse));
@@ -176,7 +177,7 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
             break;
         }
     }
-    TOL_TRY(judge(trial, &stage, lse, outcome));
+    TOL_TRY(attention_trial_judge(trial, &stage, lse, outcome));
     if (trial->result != NULL) {
         memcpy(trial->result, out_rows->values,
                attention_matrix_count(out_rows) * sizeof *trial->result);

@@ -45,7 +45,7 @@ const struct kn_variants kn_attention_packed_defects = {
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 /* The rows of all sequences as one problem: for its checks, addresses and strides. */
-static struct kn_attention whole_of(const struct kn_attention_packed *p) {
+static struct kn_attention attention_packed_whole_of(const struct kn_attention_packed *p) {
     struct kn_attention whole = p->attention;
     whole.batch = 1, whole.q_length = p->q_rows, whole.kv_length = p->kv_rows;
     whole.q.batch_stride = whole.k.batch_stride = 0;
@@ -96,7 +96,7 @@ tol_status kn_attention_packed(struct kn_kernels *kernels, struct tol_stream *st
     struct attention_problem problem = {0};
     TOL_CHECK(kernels != NULL && stream != NULL && p != NULL, TOL_INVALID_ARGUMENT,
               "attention over packed sequences needs a set of kernels, a stream and a problem");
-    const struct kn_attention *x = &p->attention, whole = whole_of(p);
+    const struct kn_attention *x = &p->attention, whole = attention_packed_whole_of(p);
     TOL_TRY(packed_check(p, &whole, &problem));
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
     problem.has_maps = kn_tensor_map_has(kn_kernels_context(kernels));

@@ -30,8 +30,8 @@ static bool is_clean(const struct kn_attention_packed_trial *trial, int sequence
 }
 
 /* NaN, infinity and -infinity, in turn. */
-static void poison(const struct kn_attention_packed_trial *trial, bool is_of_q,
-                   struct attention_matrix *matrix) {
+static void packed_stage_poison(const struct kn_attention_packed_trial *trial, bool is_of_q,
+                                struct attention_matrix *matrix) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
     for (size_t row = 0; row < matrix->head_count * matrix->length; row++) {
         if (is_clean(trial, sequence_of(trial, is_of_q, row % matrix->length))) continue;
@@ -42,16 +42,16 @@ static void poison(const struct kn_attention_packed_trial *trial, bool is_of_q,
 }
 
 /* The rows of all sequences as one problem, which the matrices have. */
-static struct kn_attention whole_of(const struct kn_attention_packed *p) {
+static struct kn_attention packed_stage_whole_of(const struct kn_attention_packed *p) {
     struct kn_attention whole = p->attention;
     whole.batch = 1, whole.q_length = p->q_rows, whole.kv_length = p->kv_rows;
     return whole;
 }
 
 /* The logarithms, which begin as NaN, and where sequences begin. */
-static tol_status make_numbers(struct kn_kernels *kernels,
-                               const struct kn_attention_packed_trial *trial,
-                               struct packed_stage *stage) {
+static tol_status packed_stage_make_numbers(struct kn_kernels *kernels,
+                                            const struct kn_attention_packed_trial *trial,
+                                            struct packed_stage *stage) {
     tol_status status = TOL_OK;
     const struct kn_attention_packed *p = &trial->packed;
     struct tol_context *context = kn_kernels_context(kernels);
@@ -72,7 +72,7 @@ tol_status packed_stage_make(struct kn_kernels *kernels,
                              const struct kn_attention_packed_trial *trial,
                              struct packed_stage *stage) {
     tol_status status = TOL_OK;
-    const struct kn_attention whole = whole_of(&trial->packed);
+    const struct kn_attention whole = packed_stage_whole_of(&trial->packed);
     const struct attention_layout layout = {trial->heads_inside, trial->gap, trial->skew};
     uint64_t random = trial->seed;
     size_t most = 0;
@@ -91,10 +91,10 @@ tol_status packed_stage_make(struct kn_kernels *kernels,
         const double scale = kind == V ? trial->values_scale : trial->scale;
         kn_inputs_draw(kind == V ? trial->values : trial->distribution, &random,
                        scale != 0 ? scale : 1, matrix->values, attention_matrix_count(matrix));
-        poison(trial, kind == Q, matrix);
+        packed_stage_poison(trial, kind == Q, matrix);
         TOL_TRY(attention_matrix_fill(matrix, stage->bytes));
     }
-    status = make_numbers(kernels, trial, stage);
+    status = packed_stage_make_numbers(kernels, trial, stage);
 out:
     return status;
 }
@@ -138,7 +138,7 @@ struct packed_judging {
 };
 
 /* Row i of [head][row]; that of no sequence has no deviation. */
-static void judge_row(void *user, size_t i) {
+static void packed_stage_judge_row(void *user, size_t i) {
     struct packed_judging *j = user;
     const struct kn_attention_packed_trial *t = j->trial;
     const struct attention_matrix *m = j->stage->matrices;
@@ -169,8 +169,8 @@ static void judge_row(void *user, size_t i) {
 }
 
 /* Of rows of no sequence, which out and the logarithms must keep; and after the logarithms. */
-static size_t count_touched(const struct kn_attention_packed_trial *trial,
-                            const struct packed_stage *stage) {
+static size_t packed_stage_count_touched(const struct kn_attention_packed_trial *trial,
+                                         const struct packed_stage *stage) {
     const struct attention_matrix *out = &stage->matrices[OUT];
     const size_t rows = out->head_count * out->length;
     const unsigned char *after = (const unsigned char *)&stage->logarithms[rows];
@@ -207,14 +207,14 @@ tol_status packed_stage_judge(struct tol_stream *stream,
     TOL_TRY(read_results(stream, trial, stage));
     kn_parallel_for(
         rows, product_ns * (double)rows * (double)(p->attention.kv_length * p->attention.head_size),
-        judge_row, &judging);
+        packed_stage_judge_row, &judging);
     TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "a row of %zu keys", p->attention.kv_length);
     for (size_t i = 0; i < rows; i++) {
         outcome->out = kn_deviation_join(outcome->out, judging.rows[i][0]);
         outcome->lse = kn_deviation_join(outcome->lse, judging.rows[i][1]);
     }
     TOL_TRY(kn_guarded_check(&stage->matrices[OUT].guarded, &around));
-    outcome->touched = around + count_touched(trial, stage) +
+    outcome->touched = around + packed_stage_count_touched(trial, stage) +
                        attention_matrix_gaps_touched(&stage->matrices[OUT], stage->bytes);
 out:
     free(judging.rows);

@@ -9,9 +9,10 @@
 
 enum { PIECE = 8, UNITS_MAX = INT32_MAX };
 
-static tol_status check_part(const struct kn_attention_paged *p, const char *name,
-                             const struct kn_paged_part *part, struct attention_strides *strides,
-                             long long *at, long long *piece) {
+static tol_status paged_problem_check_part(const struct kn_attention_paged *p, const char *name,
+                                           const struct kn_paged_part *part,
+                                           struct attention_strides *strides, long long *at,
+                                           long long *piece) {
     enum { STRIDE_MAX = 1 << 30 };
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(p->attention.type), size = p->attention.head_size;
@@ -40,8 +41,8 @@ static bool part_is_aligned(const struct kn_attention_paged *p,
            piece * element % 16 == 0;
 }
 
-static tol_status check_places(const struct kn_attention_paged *p,
-                               const struct attention_paged_problem *problem) {
+static tol_status paged_problem_check_places(const struct kn_attention_paged *p,
+                                             const struct attention_paged_problem *problem) {
     tol_status status = TOL_OK;
     const size_t numbers = p->attention.batch * sizeof(int32_t);
     const struct attention_problem *rows = &problem->rows;
@@ -83,8 +84,8 @@ static int shift_of(size_t page_positions) {
 }
 
 /* The rows of all sequences as one problem without keys: for its checks, addresses and strides. */
-static tol_status check_rows(const struct kn_attention_paged *p,
-                             struct attention_paged_problem *problem) {
+static tol_status paged_problem_check_rows(const struct kn_attention_paged *p,
+                                           struct attention_paged_problem *problem) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &p->attention;
     struct kn_attention *whole = &problem->whole;
@@ -117,14 +118,14 @@ tol_status attention_paged_check(const struct kn_attention_paged *p,
     const struct kn_attention *x = &p->attention;
     struct attention_arguments *rows = &problem->rows.arguments;
     problem->paged = p;
-    TOL_TRY(check_rows(p, problem));
+    TOL_TRY(paged_problem_check_rows(p, problem));
     struct attention_paged_arguments *a = &problem->arguments;
-    TOL_TRY(check_part(p, "k", &p->k, &rows->k_strides, &a->k_at, &a->k_piece));
-    TOL_TRY(check_part(p, "v", &p->v, &rows->v_strides, &a->v_at, &a->v_piece));
+    TOL_TRY(paged_problem_check_part(p, "k", &p->k, &rows->k_strides, &a->k_at, &a->k_piece));
+    TOL_TRY(paged_problem_check_part(p, "v", &p->v, &rows->v_strides, &a->v_at, &a->v_piece));
     problem->is_aligned = part_is_aligned(p, &rows->k_strides, a->k_at, a->k_piece) &&
                           part_is_aligned(p, &rows->v_strides, a->v_at, a->v_piece);
     if (x->batch == 0 || x->heads == 0 || p->q_rows == 0) goto out;
-    TOL_TRY(check_places(p, problem));
+    TOL_TRY(paged_problem_check_places(p, problem));
     rows->kv_length = (int)x->kv_length;
     rows->window = x->window != 0 && x->window < x->kv_length ? (int)x->window : rows->kv_length;
     a->x = *rows;

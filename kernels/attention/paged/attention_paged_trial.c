@@ -22,7 +22,7 @@ struct pages {
     struct tol_buffer *tables, *numbers; /* numbers: positions, then slots */
 };
 
-static size_t round_up(size_t bytes, size_t to) {
+static size_t paged_trial_round_up(size_t bytes, size_t to) {
     return (bytes + to - 1) / to * to;
 }
 
@@ -31,13 +31,14 @@ static size_t positions_of(const struct kn_attention_packed_trial *t, size_t seq
 }
 
 /* Slots are in another order than sequences, and the first is nobody's. */
-static size_t slot_of(const struct kn_attention_packed_trial *t, size_t sequence) {
+static size_t paged_trial_slot_of(const struct kn_attention_packed_trial *t, size_t sequence) {
     return t->packed.attention.batch - sequence;
 }
 
 /* ---- where things are ------------------------------------------------------------------------ */
 
-static struct kn_paged_part part_of(const struct kn_attention_paged_trial *trial, bool is_value) {
+static struct kn_paged_part paged_trial_part_of(const struct kn_attention_paged_trial *trial,
+                                                bool is_value) {
     const struct kn_attention *x = &trial->sequences.packed.attention;
     const size_t row = x->head_size + trial->sequences.gap;
     if (trial->layout == KN_PAGED_HEADS_INSIDE) {
@@ -47,8 +48,8 @@ static struct kn_paged_part part_of(const struct kn_attention_paged_trial *trial
         return (struct kn_paged_part){.head_stride = trial->page_positions * row,
                                       .row_stride = row};
     }
-    return (struct kn_paged_part){.head_stride =
-                                      trial->page_positions * round_up(x->head_size, PIECE),
+    return (struct kn_paged_part){.head_stride = trial->page_positions *
+                                                 paged_trial_round_up(x->head_size, PIECE),
                                   .row_stride = PIECE,
                                   .piece_stride = trial->page_positions * PIECE};
 }
@@ -57,16 +58,16 @@ static void place_parts(const struct kn_attention_paged_trial *trial, struct pag
     const struct kn_attention_packed_trial *t = &trial->sequences;
     const struct kn_attention *x = &t->packed.attention;
     const size_t element = kn_type_bytes(x->type), skew = t->skew * element;
-    const size_t row = round_up(x->head_size, PIECE) + t->gap;
+    const size_t row = paged_trial_round_up(x->head_size, PIECE) + t->gap;
     const size_t room = x->kv_heads * trial->page_positions * row * element;
-    for (int i = 0; i < 2; i++) pages->parts[i] = part_of(trial, i == 1);
+    for (int i = 0; i < 2; i++) pages->parts[i] = paged_trial_part_of(trial, i == 1);
     pages->parts[0].at = IN_FRONT + skew;
-    pages->parts[1].at = round_up(pages->parts[0].at + room, 16) + skew;
-    pages->page_bytes = round_up(pages->parts[1].at + room, PAGE_ALIGNMENT);
+    pages->parts[1].at = paged_trial_round_up(pages->parts[0].at + room, 16) + skew;
+    pages->page_bytes = paged_trial_round_up(pages->parts[1].at + room, PAGE_ALIGNMENT);
 }
 
 /* No page is beside its neighbour: count is no multiple of 5. */
-static size_t shuffled(const struct pages *pages, size_t page) {
+static size_t paged_trial_shuffled(const struct pages *pages, size_t page) {
     return (page * 5 + 3) % pages->count;
 }
 
@@ -89,20 +90,22 @@ static void fill_position(const struct kn_attention_packed_trial *t,
     }
 }
 
-static void fill(const struct kn_attention_paged_trial *trial, const struct packed_stage *stage,
-                 CUdeviceptr pool, struct pages *pages) {
+static void paged_trial_fill(const struct kn_attention_paged_trial *trial,
+                             const struct packed_stage *stage, CUdeviceptr pool,
+                             struct pages *pages) {
     const struct kn_attention_packed_trial *t = &trial->sequences;
     size_t used = 0;
     memset(pages->bytes, 0xff, pages->count * pages->page_bytes);
     for (size_t i = 0; i < pages->entries; i++) {
-        pages->table[i] = pool + shuffled(pages, pages->count - 1) * pages->page_bytes;
+        pages->table[i] = pool + paged_trial_shuffled(pages, pages->count - 1) * pages->page_bytes;
     }
     for (size_t s = 0; s < t->packed.attention.batch; s++) {
         for (size_t i = 0; i < positions_of(t, s); i++) {
             const size_t inside = i % trial->page_positions, row = (size_t)t->kv_begins[s] + i;
             if (inside == 0) used++;
-            const size_t at = shuffled(pages, used - 1) * pages->page_bytes;
-            pages->table[slot_of(t, s) * pages->pages_max + i / trial->page_positions] = pool + at;
+            const size_t at = paged_trial_shuffled(pages, used - 1) * pages->page_bytes;
+            pages->table[paged_trial_slot_of(t, s) * pages->pages_max + i / trial->page_positions] =
+                pool + at;
             for (int part = 0; part < 2; part++) {
                 fill_position(t, &stage->matrices[PACKED_K + part], &pages->parts[part], row,
                               inside, pages->bytes + at);
@@ -123,14 +126,15 @@ static void count_pages(const struct kn_attention_paged_trial *trial, struct pag
     pages->entries = (t->packed.attention.batch + 1) * pages->pages_max;
 }
 
-static tol_status make_numbers(struct kn_kernels *kernels,
-                               const struct kn_attention_packed_trial *t, struct pages *pages) {
+static tol_status paged_trial_make_numbers(struct kn_kernels *kernels,
+                                           const struct kn_attention_packed_trial *t,
+                                           struct pages *pages) {
     tol_status status = TOL_OK;
     const size_t batch = t->packed.attention.batch;
     int *numbers = malloc((2 * batch + 1) * sizeof *numbers);
     TOL_CHECK(numbers != NULL, TOL_OUT_OF_HOST_MEMORY, "the slots of %zu sequences", batch);
     for (size_t s = 0; s < batch; s++) {
-        numbers[s] = (int)positions_of(t, s), numbers[batch + s] = (int)slot_of(t, s);
+        numbers[s] = (int)positions_of(t, s), numbers[batch + s] = (int)paged_trial_slot_of(t, s);
     }
     TOL_TRY(tol_buffer_create(kn_kernels_context(kernels), 2 * batch + 1, sizeof *numbers,
                               &pages->numbers));
@@ -140,8 +144,9 @@ out:
     return status;
 }
 
-static tol_status make(struct kn_kernels *kernels, const struct kn_attention_paged_trial *trial,
-                       const struct packed_stage *stage, struct pages *pages) {
+static tol_status paged_trial_make(struct kn_kernels *kernels,
+                                   const struct kn_attention_paged_trial *trial,
+                                   const struct packed_stage *stage, struct pages *pages) {
     tol_status status = TOL_OK;
     struct tol_context *context = kn_kernels_context(kernels);
     place_parts(trial, pages);
@@ -152,18 +157,19 @@ static tol_status make(struct kn_kernels *kernels, const struct kn_attention_pag
     TOL_CHECK(pages->bytes != NULL && pages->table != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%zu pages of %zu bytes", pages->count, pages->page_bytes);
     TOL_TRY(kn_guarded_create(context, bytes, 0, &pages->pool));
-    fill(trial, stage, tol_buffer_address(pages->pool.buffer) + pages->pool.offset, pages);
-    uint64_t *first = pages->table + slot_of(&trial->sequences, 0) * pages->pages_max;
+    paged_trial_fill(trial, stage, tol_buffer_address(pages->pool.buffer) + pages->pool.offset,
+                     pages);
+    uint64_t *first = pages->table + paged_trial_slot_of(&trial->sequences, 0) * pages->pages_max;
     if (trial->repeats_page) first[1] = first[0];
     TOL_TRY(kn_guarded_write(&pages->pool, pages->bytes));
     TOL_TRY(tol_buffer_create(context, pages->entries, sizeof *pages->table, &pages->tables));
     TOL_TRY(tol_buffer_write(pages->tables, pages->table, pages->entries * sizeof *pages->table));
-    status = make_numbers(kernels, &trial->sequences, pages);
+    status = paged_trial_make_numbers(kernels, &trial->sequences, pages);
 out:
     return status;
 }
 
-static void destroy(struct pages *pages) {
+static void paged_trial_destroy(struct pages *pages) {
     kn_guarded_destroy(&pages->pool);
     tol_buffer_destroy(pages->tables);
     tol_buffer_destroy(pages->numbers);
@@ -202,14 +208,14 @@ tol_status kn_attention_paged_try(struct kn_kernels *kernels, struct tol_stream 
     struct pages pages = {0};
     size_t around = 0;
     TOL_TRY(packed_stage_make(kernels, &trial->sequences, &stage));
-    TOL_TRY(make(kernels, trial, &stage, &pages));
+    TOL_TRY(paged_trial_make(kernels, trial, &stage, &pages));
     const struct kn_attention_paged wish = wish_of(trial, &stage, &pages);
     TOL_TRY(kn_attention_paged(kernels, stream, &wish));
     TOL_TRY(packed_stage_judge(stream, &trial->sequences, &stage, outcome));
     TOL_TRY(kn_guarded_check(&pages.pool, &around));
     outcome->touched += around;
 out:
-    destroy(&pages);
+    paged_trial_destroy(&pages);
     packed_stage_destroy(&stage);
     return status;
 }
