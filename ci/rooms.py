@@ -117,10 +117,10 @@ ROOMS = (
         floors=(
             ("include/harness", "public headers"),
             ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
-            ("claim", "what a claim is; the session: which device, how hard, where the evidence "
+            ("claim", "what a claim is; the session: which device, which mode, where the evidence "
                       "goes"),
             ("measure", "the sampler, intervals, effects, the machine and its conditions"),
-            ("record", "what one attack found, as the evidence has it; the timeline"),
+            ("record", "what one attack found, in the form of the evidence; the timeline"),
             ("attack", "how an attack runs: injected faults, the ledger, walks, load"),
             ("plugin", "plugins: claims of other libraries"),
             ("judge", "verdicts, results, the gate"),
