@@ -81,10 +81,10 @@ class Climbs(unittest.TestCase):
 
     def test_a_forbidden_include_of_another_room_is_found(self) -> None:
         for root, other in (("runtime/driver", "runtime/soft/base/arena.h"),
-                            ("runtime/driver", "kernels/kernel_set.h"),
+                            ("runtime/driver", "kernels/choose/kernel_set.h"),
                             ("runtime/soft", "runtime/driver/core/check.h"),
                             ("hypotheses/harness", "runtime/driver/core/check.h"),
-                            ("hypotheses/harness", "kernels/kernel_set.h"),
+                            ("hypotheses/harness", "kernels/choose/kernel_set.h"),
                             ("hypotheses/harness", "runtime/models/engine/model.h"),
                             ("kernels", "hypotheses/harness/include/harness/claim.h"),
                             ("runtime/soft/cudart", "runtime/soft/base/arena.h"),

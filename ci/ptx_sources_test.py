@@ -110,7 +110,7 @@ class PtxSources(unittest.TestCase):
             fields[column] = "0" * 64
             self.put(ptx_sources.RECORD, text.replace(line, " ".join(fields)))
             self.assertEqual(len(self.findings()), 1)
-            self.assertTrue(all("fill.ptx" in self.planned(day) for day in range(12)))
+            self.assertTrue(all("fill.ptx.xz" in self.planned(day) for day in range(12)))
 
     def test_each_file_is_compiled_on_one_day_of_twelve(self) -> None:
         everything = self.planned(0, "--all")

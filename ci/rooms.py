@@ -85,17 +85,19 @@ ROOMS = (
         below=(PUBLIC, "runtime/driver/core/", "runtime/driver/health/nvml.h",
                "runtime/driver/test/"),
         floors=(
-            (".", "variants, images, inputs, comparisons"),
+            (".", "images, inputs, comparisons, tensor maps"),
+            ("choose", "which kernel computes a problem: rows, tables, tunings, loaded kernels"),
             ("row", "rows: where each lies, what softmax, norms and their kin share"),
-            ("attention basics checksum collective gemm measure norm quant softmax",
+            ("attention", "the table of the kernels of attention"),
+            ("attention/forward basics checksum collective gemm measure norm "
+             "quantised softmax",
              "an operation each"),
-            ("attention_backward attention_packed attention_e4m3",
+            ("attention/backward attention/packed attention/e4m3",
              "the gradients of attention, sequences of different lengths, and numbers of 8 bits"),
-            ("attention_paged", "attention over keys and values in pages"),
+            ("attention/paged", "attention over keys and values in pages"),
             ("grouped", "products of groups of rows, and what follows them"),
-            ("decoder", "what a decoder of language models adds: weights in any format of its "
-                        "files, rows rounded to bytes, attention over pages"),
-            ("linear", "a decoder's products: of weights in any format by a few columns"),
+            ("decode", "what a step of a language model adds: embeddings, attention over a paged "
+                       "cache, the choice of a token, prompts in fp16"),
             ("tune", "variants of other operations, timed"),
             ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
         ),

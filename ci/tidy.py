@@ -8,7 +8,8 @@ short; generated files are what their program would write; the runtime does not 
 has. In tidying/: no stubs (stubs.py); retired names and idioms do not return (gone_names.py,
 prose.py); links and paths in backticks lead somewhere (links.py, prose.py); measured figures are on
 generated pages only (prose.py); the repository keeps its budgets (budgets.py); the driver is called
-only where it may be (raw_calls.py); the page of environment variables is complete (environment.py).
+only where it may be (raw_calls.py); static functions have names of their own (static_names.py); the
+page of environment variables is complete (environment.py).
 Prints one line per finding, and exits 1 if there is any.
 """
 
@@ -19,7 +20,7 @@ import sys
 
 import floors
 import ptx_sources
-from tidying import budgets, environment, gone_names, links, prose, raw_calls, stubs
+from tidying import budgets, environment, gone_names, links, prose, raw_calls, static_names, stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -128,6 +129,7 @@ def main() -> int:
     texts = floors.read_tree()
     findings.extend(floors.check(texts, floors.read_readmes()))
     findings.extend(raw_calls.check(texts))
+    findings.extend(static_names.check(texts))
     findings.extend(links.findings())
     findings.extend(environment.findings())
     findings.extend(budgets.findings(budgets.tree()))

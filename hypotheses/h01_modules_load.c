@@ -47,16 +47,16 @@ struct files {
     struct file all[FILES_MAX]; /* sorted by name */
 };
 
-static int by_name(const void *a, const void *b) {
+static int modules_by_name(const void *a, const void *b) {
     const struct file *one = a, *other = b;
     return strcmp(one->path, other->path);
 }
 
 /* The longest first; of equal ones by name, so that all processes have one order. */
-static int by_bytes(const void *a, const void *b) {
+static int modules_by_bytes(const void *a, const void *b) {
     const struct file *one = a, *other = b;
     if (one->bytes != other->bytes) return one->bytes < other->bytes ? 1 : -1;
-    return by_name(a, b);
+    return modules_by_name(a, b);
 }
 
 /* Whether a file is too large for a quick run. A GPU's JIT needs seconds for a text of a megabyte,
@@ -96,7 +96,7 @@ static struct files *list_files(struct hyp_attack *attack, const char *folder) {
         files.count++;
     }
     if (open != NULL) closedir(open);
-    qsort(files.all, files.count, sizeof files.all[0], by_name);
+    qsort(files.all, files.count, sizeof files.all[0], modules_by_name);
     HYP_CHECK(attack, files.count > 0, "there are no PTX files in %s", whole);
     return &files;
 }
@@ -117,7 +117,7 @@ static char *read_fresh(struct hyp_attack *attack, const char *path, size_t *byt
 
 /* Writes the name of the text's next kernel and returns the text after it; NULL if there is
  * none. */
-static const char *next_entry(const char *text, char *name, size_t bytes) {
+static const char *modules_next_entry(const char *text, char *name, size_t bytes) {
     const char *at = strstr(text, ".entry");
     if (at == NULL) return NULL;
     at += strlen(".entry");
@@ -141,7 +141,8 @@ static void find_entries(struct hyp_attack *attack, struct tol_module *module, c
     char name[256];
     size_t entries = 0;
     struct tol_hdr *lookup = hyp_attack_series(attack, "kernel_lookup");
-    for (const char *at = text; (at = next_entry(at, name, sizeof name)) != NULL; entries++) {
+    for (const char *at = text; (at = modules_next_entry(at, name, sizeof name)) != NULL;
+         entries++) {
         struct tol_kernel *kernel = NULL, *again = NULL;
         uint64_t begin = hyp_clock_ns();
         tol_status status = tol_module_kernel(module, name, &kernel);
@@ -213,7 +214,7 @@ static size_t read_folder(struct hyp_attack *attack, const struct files *files,
 /* Keeps every SHARES-th text by length, from number `share` on. */
 static void take_share(struct files *files, size_t share) {
     size_t count = 0;
-    qsort(files->all, files->count, sizeof files->all[0], by_bytes);
+    qsort(files->all, files->count, sizeof files->all[0], modules_by_bytes);
     for (size_t i = share; i < files->count; i += SHARES) files->all[count++] = files->all[i];
     files->count = count;
 }

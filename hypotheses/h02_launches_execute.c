@@ -42,7 +42,8 @@ struct stage {
     unsigned seed;
 };
 
-static bool begin(struct hyp_attack *attack, struct stage *stage, size_t words_max) {
+static bool h02_launches_execute_begin(struct hyp_attack *attack, struct stage *stage,
+                                       size_t words_max) {
     memset(stage, 0, sizeof *stage);
     stage->words_max = words_max;
     stage->host = malloc((words_max + (size_t)2 * GUARD_WORDS) * sizeof *stage->host);
@@ -56,7 +57,7 @@ static bool begin(struct hyp_attack *attack, struct stage *stage, size_t words_m
                                             &stage->total));
 }
 
-static void end(struct stage *stage) {
+static void h02_launches_execute_end(struct stage *stage) {
     tol_buffer_destroy(stage->out);
     tol_buffer_destroy(stage->total);
     tol_stream_destroy(stage->stream);
@@ -64,15 +65,15 @@ static void end(struct stage *stage) {
 }
 
 /* The formula of kernels/basics/stamp.cu, reimplemented on the host. */
-static unsigned mix(unsigned hash, unsigned value) {
+static unsigned launches_mix(unsigned hash, unsigned value) {
     hash = (hash ^ value) * 0x9e3779b1u;
     return hash ^ hash >> 15;
 }
 
 static const unsigned poison_word = POISON * 0x01010101u;
 
-static bool check_guard(struct hyp_attack *attack, const unsigned *words, size_t count,
-                        const char *what) {
+static bool launches_check_guard(struct hyp_attack *attack, const unsigned *words, size_t count,
+                                 const char *what) {
     for (size_t i = 0; i < count; i++) {
         if (words[i] != poison_word) {
             return HYP_CHECK(attack, false, "word %zu of the guard %s was changed to %#x", i, what,
@@ -91,8 +92,9 @@ static bool check_elements(struct hyp_attack *attack, const struct tol_launch_sh
                 for (unsigned tz = 0; tz < s->block_z; tz++)
                     for (unsigned ty = 0; ty < s->block_y; ty++) {
                         for (unsigned tx = 0; tx < s->block_x; tx++, words++) {
-                            unsigned hash = mix(mix(mix(seed, tx), ty), tz);
-                            hash = mix(mix(mix(hash, bx), by), bz);
+                            unsigned hash =
+                                launches_mix(launches_mix(launches_mix(seed, tx), ty), tz);
+                            hash = launches_mix(launches_mix(launches_mix(hash, bx), by), bz);
                             if (*words == hash) continue;
                             return HYP_CHECK(
                                 attack, false,
@@ -106,7 +108,8 @@ static bool check_elements(struct hyp_attack *attack, const struct tol_launch_sh
 }
 
 /* Poisons the memory, launches, and compares everything. */
-static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape) {
+static void launches_stamp(struct hyp_attack *attack, struct stage *stage,
+                           struct tol_launch_shape shape) {
     size_t threads = (size_t)shape.grid_x * shape.grid_y * shape.grid_z * shape.block_x *
                      shape.block_y * shape.block_z;
     size_t words = threads + (size_t)2 * GUARD_WORDS;
@@ -129,10 +132,11 @@ static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_lau
     HYP_NEED(attack, tol_buffer_read_at(stage->total, 0, totals, sizeof totals));
 
     check_elements(attack, &shape, seed, stage->host + GUARD_WORDS);
-    check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
-    check_guard(attack, stage->host + GUARD_WORDS + threads, GUARD_WORDS, "after the elements");
-    check_guard(attack, totals, GUARD_WORDS, "before the total");
-    check_guard(attack, totals + GUARD_WORDS + 1, GUARD_WORDS, "after the total");
+    launches_check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
+    launches_check_guard(attack, stage->host + GUARD_WORDS + threads, GUARD_WORDS,
+                         "after the elements");
+    launches_check_guard(attack, totals, GUARD_WORDS, "before the total");
+    launches_check_guard(attack, totals + GUARD_WORDS + 1, GUARD_WORDS, "after the total");
     HYP_CHECK(attack, totals[GUARD_WORDS] == threads,
               "grid (%u,%u,%u) of blocks (%u,%u,%u): %u threads ran, expected %zu", shape.grid_x,
               shape.grid_y, shape.grid_z, shape.block_x, shape.block_y, shape.block_z,
@@ -141,14 +145,14 @@ static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_lau
 
 HYP_ATTACK(h02, every_block_size_runs_every_thread) {
     struct stage stage;
-    if (begin(attack, &stage, 8 * 1024)) {
+    if (h02_launches_execute_begin(attack, &stage, 8 * 1024)) {
         for (unsigned block = 1; block <= 1024; block++) {
             unsigned grid = 1 + (unsigned)hyp_random_below(attack, 7);
-            stamp(attack, &stage, (struct tol_launch_shape){grid, 1, 1, block, 1, 1, 0});
+            launches_stamp(attack, &stage, (struct tol_launch_shape){grid, 1, 1, block, 1, 1, 0});
             hyp_attack_progress(attack, block / 1024.0);
         }
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }
 
 /* Each dimension up to its limit, primes, and warps that straddle rows. */
@@ -164,17 +168,18 @@ HYP_ATTACK(h02, planes_and_volumes_know_their_indices) {
     };
     struct stage stage;
     enum { SHAPES = sizeof shapes / sizeof shapes[0] };
-    if (begin(attack, &stage, 70000)) {
+    if (h02_launches_execute_begin(attack, &stage, 70000)) {
         for (size_t i = 0; i < SHAPES; i++) {
-            stamp(attack, &stage, shapes[i]);
+            launches_stamp(attack, &stage, shapes[i]);
             hyp_attack_progress(attack, (double)(i + 1) / SHAPES);
         }
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }
 
 /* Draws three numbers of at least 1 with a product of at most limit. */
-static void draw(struct hyp_attack *attack, unsigned limit, unsigned z_max, unsigned xyz[3]) {
+static void launches_draw(struct hyp_attack *attack, unsigned limit, unsigned z_max,
+                          unsigned xyz[3]) {
     xyz[2] = 1 + (unsigned)hyp_random_below(attack, hyp_random(attack) % 2 != 0 ? z_max : 2);
     xyz[1] = 1 + (unsigned)hyp_random_below(attack, limit / xyz[2]);
     if (hyp_random(attack) % 3 == 0) xyz[1] = 1;
@@ -184,31 +189,32 @@ static void draw(struct hyp_attack *attack, unsigned limit, unsigned z_max, unsi
 HYP_ATTACK(h02, shapes_drawn_at_random_run_every_thread) {
     struct stage stage;
     unsigned turns = attack->session.full ? 4000 : 300, blocks_max = 64;
-    if (begin(attack, &stage, blocks_max * 1024)) {
+    if (h02_launches_execute_begin(attack, &stage, blocks_max * 1024)) {
         for (unsigned turn = 0; turn < turns; turn++) {
             unsigned grid[3], block[3];
-            draw(attack, 1024, 64, block);
-            draw(attack, blocks_max, 8, grid);
-            stamp(attack, &stage,
-                  (struct tol_launch_shape){grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                            0});
+            launches_draw(attack, 1024, 64, block);
+            launches_draw(attack, blocks_max, 8, grid);
+            launches_stamp(attack, &stage,
+                           (struct tol_launch_shape){grid[0], grid[1], grid[2], block[0], block[1],
+                                                     block[2], 0});
             hyp_attack_progress(attack, (turn + 1.0) / turns);
         }
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }
 
 HYP_ATTACK(h02, large_grids_lose_no_block) {
     struct stage stage;
     unsigned blocks = attack->session.full ? 1000003 : 10007;
-    if (begin(attack, &stage, (size_t)blocks * 64)) {
-        stamp(attack, &stage, (struct tol_launch_shape){blocks, 1, 1, 64, 1, 1, 0});
-        stamp(attack, &stage, (struct tol_launch_shape){blocks / 256, 256, 1, 63, 1, 1, 0});
-        stamp(attack, &stage, (struct tol_launch_shape){7, blocks / 77, 11, 1, 61, 1, 0});
+    if (h02_launches_execute_begin(attack, &stage, (size_t)blocks * 64)) {
+        launches_stamp(attack, &stage, (struct tol_launch_shape){blocks, 1, 1, 64, 1, 1, 0});
+        launches_stamp(attack, &stage,
+                       (struct tol_launch_shape){blocks / 256, 256, 1, 63, 1, 1, 0});
+        launches_stamp(attack, &stage, (struct tol_launch_shape){7, blocks / 77, 11, 1, 61, 1, 0});
         /* More blocks than 16 bits can count, in quick mode as well. */
-        stamp(attack, &stage, (struct tol_launch_shape){65539, 1, 1, 3, 1, 1, 0});
+        launches_stamp(attack, &stage, (struct tol_launch_shape){65539, 1, 1, 3, 1, 1, 0});
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }
 
 /* ---- many launches --------------------------------------------------------------------------- */
@@ -222,7 +228,8 @@ enum {
 
 /* Small launches almost without waits between them, each into its own words: a lost block leaves
  * poison, and a launch that is made twice makes the total too large. */
-static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned launches) {
+static void launches_launch_many(struct hyp_attack *attack, struct stage *stage,
+                                 unsigned launches) {
     const struct tol_launch_shape shape = {SMALL_BLOCKS, 1, 1, SMALL_THREADS, 1, 1, 0};
     const size_t words = (size_t)launches * SMALL_WORDS;
     const CUdeviceptr out = tol_buffer_address(stage->out) + GUARD_WORDS * sizeof(unsigned);
@@ -252,8 +259,9 @@ static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned
             break; /* the others say nothing new */
         }
     }
-    check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
-    check_guard(attack, stage->host + GUARD_WORDS + words, GUARD_WORDS, "after the elements");
+    launches_check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
+    launches_check_guard(attack, stage->host + GUARD_WORDS + words, GUARD_WORDS,
+                         "after the elements");
     HYP_CHECK(attack, ran == words, "%u launches of %d threads: %u threads ran, expected %zu",
               launches, SMALL_WORDS, ran, words);
 }
@@ -267,16 +275,16 @@ HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
                               : attack->session.full ? 200000
                               : is_soft              ? 20000
                                                      : 100000;
-    if (begin(attack, &stage, (size_t)launches * SMALL_WORDS)) {
-        launch_many(attack, &stage, launches);
+    if (h02_launches_execute_begin(attack, &stage, (size_t)launches * SMALL_WORDS)) {
+        launches_launch_many(attack, &stage, launches);
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }
 
 /* ---- rejections ------------------------------------------------------------------------------ */
 
-static void refuse(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape,
-                   const char *text) {
+static void launches_refuse(struct hyp_attack *attack, struct stage *stage,
+                            struct tol_launch_shape shape, const char *text) {
     CUdeviceptr nowhere = 0;
     uint64_t before = tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel);
     tol_status status =
@@ -295,31 +303,37 @@ HYP_COUNTED_ATTACK(h02, empty_and_oversized_shapes_never_reach_the_driver) {
     const struct tol_device *device = tol_context_device(attack->context);
     const unsigned grid_y = (unsigned)device->grid_max[1], grid_z = (unsigned)device->grid_max[2];
     const unsigned shared = (unsigned)device->shared_bytes_per_block;
-    if (begin(attack, &stage, 1024)) {
+    if (h02_launches_execute_begin(attack, &stage, 1024)) {
         for (unsigned zero = 0; zero < 6; zero++) {
             unsigned n[6] = {1, 1, 1, 1, 1, 1};
             n[zero] = 0;
-            refuse(attack, &stage, (struct tol_launch_shape){n[0], n[1], n[2], n[3], n[4], n[5], 0},
-                   "");
+            launches_refuse(attack, &stage,
+                            (struct tol_launch_shape){n[0], n[1], n[2], n[3], n[4], n[5], 0}, "");
         }
-        refuse(attack, &stage, tol_launch_linear(0, 256), "");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1025, 1, 1, 0}, "1025");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1025, 1, 0}, "1025");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 65, 0}, "65");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 33, 32, 1, 0}, "1056");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1u << 16, 1u << 16, 1, 0}, "");
-        refuse(attack, &stage, (struct tol_launch_shape){1, grid_y + 1, 1, 1, 1, 1, 0}, "65536");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, grid_z + 1, 1, 1, 1, 0}, "65536");
-        refuse(attack, &stage, (struct tol_launch_shape){1u << 31, 1, 1, 1, 1, 1, 0}, "2147483648");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, shared + 1}, "");
-        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, 0xffffffffu}, "");
+        launches_refuse(attack, &stage, tol_launch_linear(0, 256), "");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1025, 1, 1, 0}, "1025");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1025, 1, 0}, "1025");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 65, 0}, "65");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 33, 32, 1, 0}, "1056");
+        launches_refuse(attack, &stage,
+                        (struct tol_launch_shape){1, 1, 1, 1u << 16, 1u << 16, 1, 0}, "");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, grid_y + 1, 1, 1, 1, 1, 0},
+                        "65536");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, grid_z + 1, 1, 1, 1, 0},
+                        "65536");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1u << 31, 1, 1, 1, 1, 1, 0},
+                        "2147483648");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, shared + 1},
+                        "");
+        launches_refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, 0xffffffffu},
+                        "");
         /* The control: an allowed shape does reach the driver. */
         uint64_t before = tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel);
-        stamp(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1024, 1, 1, 0});
+        launches_stamp(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1024, 1, 1, 0});
         HYP_CHECK(
             attack, tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == before + 1,
             "one launch was counted %llu times",
             (unsigned long long)(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) - before));
     }
-    end(&stage);
+    h02_launches_execute_end(&stage);
 }

@@ -33,7 +33,7 @@ HYP_WORDS(
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static void draw_bytes(struct hyp_attack *attack, unsigned char *bytes, size_t count) {
+static void transfers_draw_bytes(struct hyp_attack *attack, unsigned char *bytes, size_t count) {
     for (size_t i = 0; i + 8 <= count; i += 8) {
         uint64_t word = hyp_random(attack);
         memcpy(bytes + i, &word, 8);
@@ -49,8 +49,9 @@ static size_t first_difference(const unsigned char *a, const unsigned char *b, s
     return count;
 }
 
-static bool check_bytes(struct hyp_attack *attack, const char *way, const unsigned char *back,
-                        const unsigned char *sent, size_t count) {
+static bool transfers_check_bytes(struct hyp_attack *attack, const char *way,
+                                  const unsigned char *back, const unsigned char *sent,
+                                  size_t count) {
     if (memcmp(back, sent, count) == 0) return HYP_CHECK(attack, true, "%s", "");
     size_t at = first_difference(back, sent, count);
     return HYP_CHECK(attack, false, "%s: byte %zu of %zu is %#04x, expected %#04x", way, at, count,
@@ -67,10 +68,10 @@ struct round {
     size_t bytes;
 };
 
-static bool begin(struct hyp_attack *attack, struct round *round, size_t bytes) {
+static bool transfers_begin(struct hyp_attack *attack, struct round *round, size_t bytes) {
     *round = (struct round){.bytes = bytes, .sent = malloc(bytes), .back = malloc(bytes)};
     cr_assert(round->sent != NULL && round->back != NULL, "no memory for %zu bytes", bytes);
-    draw_bytes(attack, round->sent, bytes);
+    transfers_draw_bytes(attack, round->sent, bytes);
     return HYP_OK(attack, tol_stream_create(attack->context, NULL, &round->stream)) &&
            HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &round->buffer)) &&
            HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &round->other)) &&
@@ -78,7 +79,7 @@ static bool begin(struct hyp_attack *attack, struct round *round, size_t bytes) 
            HYP_OK(attack, tol_pinned_create(attack->context, bytes, &round->pinned));
 }
 
-static void end(struct round *round) {
+static void transfers_end(struct round *round) {
     tol_pinned_destroy(round->source);
     tol_pinned_destroy(round->pinned);
     tol_buffer_destroy(round->buffer);
@@ -88,7 +89,7 @@ static void end(struct round *round) {
     free(round->back);
 }
 
-static bool poison(struct hyp_attack *attack, struct round *round) {
+static bool transfers_poison(struct hyp_attack *attack, struct round *round) {
     void *data = NULL;
     memset(round->back, (unsigned char)~round->sent[0], round->bytes);
     if (!HYP_OK(attack, tol_pinned_access(round->pinned, &data))) return false;
@@ -100,7 +101,8 @@ static bool poison(struct hyp_attack *attack, struct round *round) {
 }
 
 /* Records a time as "to_device_4096B". Only three sizes: more would be too many series. */
-static void record(struct hyp_attack *attack, const char *way, size_t bytes, uint64_t begin_ns) {
+static void transfers_record(struct hyp_attack *attack, const char *way, size_t bytes,
+                             uint64_t begin_ns) {
     char name[64];
     int64_t duration = (int64_t)(hyp_clock_ns() - begin_ns);
     if ((bytes & (bytes - 1)) != 0 || (bytes != 4096 && bytes != 1u << 20 && bytes != 64u << 20)) {
@@ -110,73 +112,73 @@ static void record(struct hyp_attack *attack, const char *way, size_t bytes, uin
     tol_hdr_record(hyp_attack_series(attack, name), duration);
 }
 
-static void pageable(struct hyp_attack *attack, struct round *r) {
-    if (!poison(attack, r)) return;
+static void transfers_pageable(struct hyp_attack *attack, struct round *r) {
+    if (!transfers_poison(attack, r)) return;
     uint64_t begin_ns = hyp_clock_ns();
     HYP_NEED(attack, tol_buffer_write(r->buffer, r->sent, r->bytes));
-    record(attack, "pageable_to_device", r->bytes, begin_ns);
+    transfers_record(attack, "pageable_to_device", r->bytes, begin_ns);
     begin_ns = hyp_clock_ns();
     HYP_NEED(attack, tol_buffer_read(r->buffer, r->back, r->bytes));
-    record(attack, "pageable_to_host", r->bytes, begin_ns);
-    check_bytes(attack, "pageable, synchronous", r->back, r->sent, r->bytes);
+    transfers_record(attack, "pageable_to_host", r->bytes, begin_ns);
+    transfers_check_bytes(attack, "pageable, synchronous", r->back, r->sent, r->bytes);
 }
 
-static void pinned(struct hyp_attack *attack, struct round *r) {
+static void transfers_pinned(struct hyp_attack *attack, struct round *r) {
     void *data = NULL;
-    if (!poison(attack, r)) return;
+    if (!transfers_poison(attack, r)) return;
     HYP_NEED(attack, tol_pinned_access(r->source, &data));
     memcpy(data, r->sent, r->bytes);
     uint64_t begin_ns = hyp_clock_ns();
     HYP_NEED(attack, tol_copy_to_device(r->stream, r->buffer, 0, r->source, 0, r->bytes));
     HYP_NEED(attack, tol_pinned_access(r->source, &data));
-    record(attack, "pinned_to_device", r->bytes, begin_ns);
+    transfers_record(attack, "pinned_to_device", r->bytes, begin_ns);
     begin_ns = hyp_clock_ns();
     HYP_NEED(attack, tol_copy_to_host(r->stream, r->pinned, 0, r->buffer, 0, r->bytes));
     HYP_NEED(attack, tol_pinned_access(r->pinned, &data));
-    record(attack, "pinned_to_host", r->bytes, begin_ns);
-    check_bytes(attack, "pinned, asynchronous", data, r->sent, r->bytes);
+    transfers_record(attack, "pinned_to_host", r->bytes, begin_ns);
+    transfers_check_bytes(attack, "pinned, asynchronous", data, r->sent, r->bytes);
 }
 
 /* Overwrites the source as soon as the call returns: the copy must have read it by then. */
-static void staged(struct hyp_attack *attack, struct round *r) {
-    if (!poison(attack, r)) return;
+static void transfers_staged(struct hyp_attack *attack, struct round *r) {
+    if (!transfers_poison(attack, r)) return;
     memcpy(r->back, r->sent, r->bytes);
     HYP_NEED(attack, tol_copy_from_pageable(r->stream, r->buffer, 0, r->back, r->bytes));
     memset(r->back, (unsigned char)~r->sent[0], r->bytes);
     HYP_NEED(attack, tol_stream_synchronize(r->stream));
     HYP_NEED(attack, tol_buffer_read(r->buffer, r->back, r->bytes));
-    check_bytes(attack, "pageable, asynchronous", r->back, r->sent, r->bytes);
+    transfers_check_bytes(attack, "pageable, asynchronous", r->back, r->sent, r->bytes);
 }
 
-static void on_device(struct hyp_attack *attack, struct round *r) {
-    if (!poison(attack, r)) return;
+static void transfers_on_device(struct hyp_attack *attack, struct round *r) {
+    if (!transfers_poison(attack, r)) return;
     HYP_NEED(attack, tol_buffer_write(r->buffer, r->sent, r->bytes));
     uint64_t begin_ns = hyp_clock_ns();
     HYP_NEED(attack, tol_buffer_copy(r->other, 0, r->buffer, 0, r->bytes));
-    record(attack, "on_device", r->bytes, begin_ns);
+    transfers_record(attack, "on_device", r->bytes, begin_ns);
     HYP_NEED(attack, tol_buffer_read(r->other, r->back, r->bytes));
-    check_bytes(attack, "on the device, synchronous", r->back, r->sent, r->bytes);
+    transfers_check_bytes(attack, "on the device, synchronous", r->back, r->sent, r->bytes);
 
     void *data = NULL;
-    if (!poison(attack, r)) return;
+    if (!transfers_poison(attack, r)) return;
     HYP_NEED(attack, tol_pinned_access(r->source, &data));
     memcpy(data, r->sent, r->bytes);
     HYP_NEED(attack, tol_copy_to_device(r->stream, r->buffer, 0, r->source, 0, r->bytes));
     HYP_NEED(attack, tol_copy_on_device(r->stream, r->other, 0, r->buffer, 0, r->bytes));
     HYP_NEED(attack, tol_copy_to_host(r->stream, r->pinned, 0, r->other, 0, r->bytes));
     HYP_NEED(attack, tol_pinned_access(r->pinned, &data));
-    check_bytes(attack, "on the device, asynchronous", data, r->sent, r->bytes);
+    transfers_check_bytes(attack, "on the device, asynchronous", data, r->sent, r->bytes);
 }
 
 static void every_way(struct hyp_attack *attack, size_t bytes) {
     struct round round;
-    if (begin(attack, &round, bytes)) {
-        pageable(attack, &round);
-        pinned(attack, &round);
-        staged(attack, &round);
-        on_device(attack, &round);
+    if (transfers_begin(attack, &round, bytes)) {
+        transfers_pageable(attack, &round);
+        transfers_pinned(attack, &round);
+        transfers_staged(attack, &round);
+        transfers_on_device(attack, &round);
     }
-    end(&round);
+    transfers_end(&round);
 }
 
 HYP_ATTACK(h03, small_sizes_return_every_way) {
@@ -212,17 +214,17 @@ HYP_ATTACK(h03, sizes_beyond_32_bits_return) {
     if (is_small)
         hyp_attack_note(attack,
                         "4 GiB and 5 bytes need a GPU, full mode and the first seed; tried 1 MiB");
-    draw_bytes(attack, sent, bytes);
+    transfers_draw_bytes(attack, sent, bytes);
     if (HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &first)) &&
         HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &second)) &&
         HYP_OK(attack, tol_buffer_write(first, sent, bytes)) &&
         HYP_OK(attack, tol_buffer_fill_at(second, 0, 0xa5, 1, bytes)) &&
         HYP_OK(attack, tol_buffer_read_at(second, bytes - 5, back, 5))) {
-        check_bytes(attack, "the end of a fill", back,
-                    (const unsigned char[]){165, 165, 165, 165, 165}, 5);
+        transfers_check_bytes(attack, "the end of a fill", back,
+                              (const unsigned char[]){165, 165, 165, 165, 165}, 5);
         if (HYP_OK(attack, tol_buffer_copy(second, 0, first, 0, bytes)) &&
             HYP_OK(attack, tol_buffer_read(second, back, bytes))) {
-            check_bytes(attack, "there, across the device and back", back, sent, bytes);
+            transfers_check_bytes(attack, "there, across the device and back", back, sent, bytes);
         }
     }
     tol_buffer_destroy(first);
@@ -246,7 +248,7 @@ HYP_ATTACK(h03, odd_offsets_touch_their_range_alone) {
     unsigned char *shadow = malloc(BYTES), *bytes = malloc(BYTES);
     struct tol_buffer *buffer = NULL, *spare = NULL;
     cr_assert(shadow != NULL && bytes != NULL, "no memory");
-    draw_bytes(attack, shadow, BYTES);
+    transfers_draw_bytes(attack, shadow, BYTES);
     bool ok = HYP_OK(attack, tol_buffer_create(attack->context, BYTES, 1, &buffer)) &&
               HYP_OK(attack, tol_buffer_create(attack->context, BYTES, 1, &spare)) &&
               HYP_OK(attack, tol_buffer_write(buffer, shadow, BYTES));
@@ -255,14 +257,15 @@ HYP_ATTACK(h03, odd_offsets_touch_their_range_alone) {
         draw_range(attack, BYTES, &offset, &count);
         switch (hyp_random_below(attack, 4)) {
         case 0: /* write */
-            draw_bytes(attack, bytes, count);
+            transfers_draw_bytes(attack, bytes, count);
             ok = HYP_OK(attack, tol_buffer_write_at(buffer, offset, bytes, count));
             memcpy(shadow + offset, bytes, count);
             break;
         case 1: /* read */
             memset(bytes, (unsigned char)~shadow[offset], count);
-            ok = HYP_OK(attack, tol_buffer_read_at(buffer, offset, bytes, count)) &&
-                 check_bytes(attack, "a read at an offset", bytes, shadow + offset, count);
+            ok =
+                HYP_OK(attack, tol_buffer_read_at(buffer, offset, bytes, count)) &&
+                transfers_check_bytes(attack, "a read at an offset", bytes, shadow + offset, count);
             break;
         case 2: /* fill */
             ok = HYP_OK(attack, tol_buffer_fill_at(buffer, offset, turn & 0xff, 1, count));
@@ -277,7 +280,8 @@ HYP_ATTACK(h03, odd_offsets_touch_their_range_alone) {
         }
         if (ok && turn % 100 == 0) {
             ok = HYP_OK(attack, tol_buffer_read(buffer, bytes, BYTES)) &&
-                 check_bytes(attack, "the whole buffer after odd writes", bytes, shadow, BYTES);
+                 transfers_check_bytes(attack, "the whole buffer after odd writes", bytes, shadow,
+                                       BYTES);
             hyp_attack_progress(attack, (double)turn / turns);
         }
     }
@@ -299,7 +303,7 @@ struct worker {
 };
 
 /* Only an attack's own thread may call HYP_CHECK, so a worker keeps its findings. */
-static void *work(void *user) {
+static void *transfers_work(void *user) {
     struct worker *worker = user;
     struct tol_stream *stream = NULL;
     struct tol_buffer *buffer = NULL;
@@ -350,7 +354,7 @@ HYP_ATTACK(h03, threads_get_their_own_bytes_back) {
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){
             .context = attack->context, .number = i, .turns = attack->session.full ? 1000 : 50};
-        int error = pthread_create(&threads[i], NULL, work, &workers[i]);
+        int error = pthread_create(&threads[i], NULL, transfers_work, &workers[i]);
         cr_assert(error == 0, "a thread could not be created: %s", strerror(error));
     }
     for (unsigned i = 0; i < THREADS; i++) {
@@ -368,7 +372,7 @@ HYP_ATTACK(h03, what_does_not_fit_is_refused_and_changes_nothing) {
     struct tol_buffer *b = NULL, *other = NULL;
     struct tol_pinned *p = NULL;
     struct tol_stream *s = NULL;
-    draw_bytes(attack, sent, sizeof sent);
+    transfers_draw_bytes(attack, sent, sizeof sent);
     HYP_NEED(attack, tol_stream_create(attack->context, NULL, &s));
     HYP_NEED(attack, tol_buffer_create(attack->context, BYTES, 1, &b));
     HYP_NEED(attack, tol_buffer_create(attack->context, BYTES / 2, 1, &other));
@@ -395,7 +399,7 @@ HYP_ATTACK(h03, what_does_not_fit_is_refused_and_changes_nothing) {
 
     memset(back, (unsigned char)~sent[0], sizeof back);
     HYP_NEED(attack, tol_buffer_read(b, back, BYTES));
-    check_bytes(attack, "after refusals", back, sent, BYTES);
+    transfers_check_bytes(attack, "after refusals", back, sent, BYTES);
 
     tol_buffer_destroy(b);
     tol_pinned_destroy(p);

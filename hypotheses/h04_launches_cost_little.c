@@ -40,7 +40,7 @@ HYP_WORDS(
 
 enum { LAUNCHES = 32, SERIES_CALLS = 2000 };
 
-static void compare_launches(struct hyp_attack *attack, unsigned arguments) {
+static void launches_compare_launches(struct hyp_attack *attack, unsigned arguments) {
     struct hyp_launcher launcher;
     char name[64];
     snprintf(name, sizeof name, "launch_%u_argument%s", arguments, arguments == 1 ? "" : "s");
@@ -61,7 +61,7 @@ static void compare_launches(struct hyp_attack *attack, unsigned arguments) {
 
 HYP_ATTACK(h04, a_launch_costs_little_more_than_the_drivers) {
     static const unsigned arguments[] = {1, 4, 16};
-    for (size_t i = 0; i < 3; i++) compare_launches(attack, arguments[i]);
+    for (size_t i = 0; i < 3; i++) launches_compare_launches(attack, arguments[i]);
 }
 
 /* ---- other calls ----------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static double submit_copies(void *user, enum hyp_side side, unsigned calls) {
     return ok ? ns : -1;
 }
 
-static bool begin(struct hyp_attack *attack, struct launch_stage *s) {
+static bool h04_launches_cost_little_begin(struct hyp_attack *attack, struct launch_stage *s) {
     size_t bytes = 0;
     memset(s, 0, sizeof *s);
     s->attack = attack;
@@ -172,7 +172,7 @@ static bool begin(struct hyp_attack *attack, struct launch_stage *s) {
     return ok;
 }
 
-static void end(struct launch_stage *s) {
+static void h04_launches_cost_little_end(struct launch_stage *s) {
     const struct tol_driver_table *raw = s->attack->raw;
     if (s->raw_event != NULL) raw->cuEventDestroy_v2(s->raw_event);
     if (s->raw_module != NULL) raw->cuModuleUnload(s->raw_module);
@@ -195,7 +195,7 @@ HYP_ATTACK(h04, what_other_calls_add_is_recorded) {
                  {"module_lookup", find_kernels, 1000},
                  {"copy_submit", submit_copies, CALLS_MAX}};
     struct launch_stage stage;
-    if (begin(attack, &stage)) {
+    if (h04_launches_cost_little_begin(attack, &stage)) {
         for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
             const struct hyp_pair pair = {.name = calls[i].name,
                                           .scale = 1e-3,
@@ -208,5 +208,5 @@ HYP_ATTACK(h04, what_other_calls_add_is_recorded) {
             hyp_attack_compare(attack, &pair);
         }
     }
-    end(&stage);
+    h04_launches_cost_little_end(&stage);
 }

@@ -3,15 +3,15 @@
  *
  * `tollens explain H7` prints the text below.
  */
-#include "harness/attack.h"
-#include "harness/claim.h"
 #include "files/atomic_file.h"
 #include "guarded.h"
-#include "swapped.h"
-#include "quant/dequantise_planted.h"
-#include "quant/quant_draw.h"
-#include "record/record.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
 #include "harness/sabotage.h"
+#include "quantised/dequantise_planted.h"
+#include "quantised/quant_draw.h"
+#include "record/record.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ struct errors {
     size_t count, same_bits, by_size[SIZES];
 };
 
-static size_t size_of(double error) {
+static size_t q4_size_of(double error) {
     static const double below[SIZES - 3] = {1e-12, 1e-10, 1e-8, 1e-6, 1e-4};
     if (!(error < INFINITY)) return SIZES - 1;
     if (error == 0) return 0;
@@ -74,13 +74,13 @@ static void begin_csv(struct bench *bench) {
             "below_1e-10,below_1e-8,below_1e-6,below_1e-4,more,not_finite\n");
 }
 
-static bool begin(struct hyp_attack *attack, struct bench *bench) {
+static bool q4_begin(struct hyp_attack *attack, struct bench *bench) {
     *bench = (struct bench){.attack = attack};
     return HYP_OK(attack, kn_kernels_create(attack->context, &bench->kernels)) &&
            HYP_OK(attack, tol_stream_create(attack->context, NULL, &bench->stream));
 }
 
-static void end(struct bench *bench) {
+static void q4_end(struct bench *bench) {
     tol_stream_destroy(bench->stream);
     kn_kernels_destroy(bench->kernels);
     cr_assert(!bench->has_csv || hyp_file_keep(&bench->csv),
@@ -98,7 +98,7 @@ struct run {
 };
 
 /* Under a saboteur called dequantise_DEFECT, Q4_K to floats uses the kernel with that defect. */
-static void plant(const struct hyp_attack *attack, struct kn_dequantise *problem) {
+static void q4_plant(const struct hyp_attack *attack, struct kn_dequantise *problem) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "dequantise");
     if (mistake == NULL) return;
     if (problem->quant != KN_Q4_K || problem->type != KN_F32) return;
@@ -106,8 +106,8 @@ static void plant(const struct hyp_attack *attack, struct kn_dequantise *problem
     problem->variant = mistake;
 }
 
-static tol_status dequantise(struct bench *bench, const struct run *run, const void *blocks,
-                             void *made, size_t *changed) {
+static tol_status q4_dequantise(struct bench *bench, const struct run *run, const void *blocks,
+                                void *made, size_t *changed) {
     const size_t count = run->blocks * kn_quant_block_elements(run->quant);
     struct kn_guarded in = {0}, out = {0};
     tol_status status = kn_guarded_create(
@@ -124,7 +124,7 @@ static tol_status dequantise(struct bench *bench, const struct run *run, const v
                                         .blocks = kn_place_of(in.buffer, in.offset),
                                         .values = kn_place_of(out.buffer, out.offset),
                                         .variant = run->variant};
-        plant(bench->attack, &problem);
+        q4_plant(bench->attack, &problem);
         status = kn_dequantise(bench->kernels, bench->stream, &problem);
     }
     if (status == TOL_OK) status = tol_stream_synchronize_for(bench->stream, KN_PATIENCE_MS);
@@ -148,8 +148,8 @@ static bool same_bits(enum kn_type type, const void *made, float expected, size_
     return isnan(expected) ? isnan(((const float *)made)[i]) : bits == ((const uint32_t *)made)[i];
 }
 
-static struct errors compare(const struct run *run, const void *made, const float *expected,
-                             double *worst) {
+static struct errors q4_compare(const struct run *run, const void *made, const float *expected,
+                                double *worst) {
     struct errors errors = {.count = run->blocks * kn_quant_block_elements(run->quant)};
     *worst = 0;
     for (size_t i = 0; i < errors.count; i++) {
@@ -160,13 +160,13 @@ static struct errors compare(const struct run *run, const void *made, const floa
         const bool same = same_bits(run->type, made, expected[i], i);
         const double error = same ? 0 : fabs((double)value - (double)oracle);
         errors.same_bits += same;
-        errors.by_size[size_of(error)]++;
+        errors.by_size[q4_size_of(error)]++;
         *worst = error <= *worst ? *worst : isnan(error) ? INFINITY : error;
     }
     return errors;
 }
 
-static void report(struct bench *bench, const struct run *run, const struct errors *errors) {
+static void q4_report(struct bench *bench, const struct run *run, const struct errors *errors) {
     if (bench->attack->session.out == NULL) return;
     if (!bench->has_csv) begin_csv(bench);
     fprintf(bench->csv.stream, "%s,%s,%s,%s,%llu,%zu,%zu", kn_quant_name(run->quant),
@@ -177,23 +177,23 @@ static void report(struct bench *bench, const struct run *run, const struct erro
 }
 
 /* Dequantises blocks and compares them with the expected values. Returns the largest error. */
-static double judge(struct bench *bench, const struct run *run, const void *blocks,
-                    const float *expected) {
+static double q4_judge(struct bench *bench, const struct run *run, const void *blocks,
+                       const float *expected) {
     struct hyp_attack *attack = bench->attack;
     const size_t count = run->blocks * kn_quant_block_elements(run->quant);
     size_t changed = 0;
     double worst = INFINITY;
     void *made = calloc(count, sizeof(float));
     cr_assert(made != NULL, "no memory for %zu values", count);
-    if (HYP_OK(attack, dequantise(bench, run, blocks, made, &changed))) {
-        const struct errors errors = compare(run, made, expected, &worst);
+    if (HYP_OK(attack, q4_dequantise(bench, run, blocks, made, &changed))) {
+        const struct errors errors = q4_compare(run, made, expected, &worst);
         HYP_CHECK(attack, changed == 0, "%s: %zu bytes outside the values changed", run->variant,
                   changed);
         HYP_CHECK(attack, errors.same_bits == errors.count,
                   "%s to %s by %s, %s blocks, seed %llu: %zu of %zu elements are not bit-identical",
                   kn_quant_name(run->quant), kn_type_name(run->type), run->variant, run->kind,
                   (unsigned long long)run->seed, errors.count - errors.same_bits, errors.count);
-        report(bench, run, &errors);
+        q4_report(bench, run, &errors);
     }
     free(made);
     return worst;
@@ -207,7 +207,7 @@ enum { VARIANTS = 2 };
 
 HYP_ATTACK(h07, the_fixtures_are_what_llama_cpp_makes_of_them) {
     struct bench bench;
-    bool ok = begin(attack, &bench);
+    bool ok = q4_begin(attack, &bench);
     for (enum kn_quant quant = 0; ok && quant < KN_QUANTS; quant++) {
         char path[64];
         size_t bytes = 0, value_bytes = 0;
@@ -229,14 +229,14 @@ HYP_ATTACK(h07, the_fixtures_are_what_llama_cpp_makes_of_them) {
         }
         for (size_t v = 0; ok && v < VARIANTS; v++) {
             const struct run run = {quant, KN_F32, variants[v], "fixture", 0, count, 0};
-            hyp_attack_measure(attack, judge(&bench, &run, blocks, host), "%s, %s",
+            hyp_attack_measure(attack, q4_judge(&bench, &run, blocks, host), "%s, %s",
                                kn_quant_name(quant), variants[v]);
         }
         free(host);
         free(expected);
         free(blocks);
     }
-    end(&bench);
+    q4_end(&bench);
 }
 
 /* Returns the worst error over several draws of blocks of a kind. */
@@ -255,7 +255,7 @@ static double draw_often(struct bench *bench, struct run run, enum kn_quant_bloc
         run.blocks = 1 + (size_t)hyp_random_below(bench->attack, most);
         kn_quant_draw(run.quant, kind, &state, run.blocks, blocks);
         kn_quant_values(run.quant, blocks, run.blocks, expected);
-        worst = fmax(worst, judge(bench, &run, blocks, expected));
+        worst = fmax(worst, q4_judge(bench, &run, blocks, expected));
     }
     free(expected);
     free(blocks);
@@ -265,7 +265,7 @@ static double draw_often(struct bench *bench, struct run run, enum kn_quant_bloc
 HYP_ATTACK(h07, drawn_blocks_of_every_kind_become_the_hosts_floats) {
     struct bench bench;
     const unsigned turns = attack->session.full ? 60 : 3;
-    bool ok = begin(attack, &bench);
+    bool ok = q4_begin(attack, &bench);
     for (unsigned i = 0; ok && i < KN_QUANTS * VARIANTS * KN_BLOCKS_KINDS; i++) {
         const enum kn_quant_blocks kind = (enum kn_quant_blocks)(i / KN_QUANTS / VARIANTS);
         const struct run run = {.quant = (enum kn_quant)(i % KN_QUANTS),
@@ -276,13 +276,13 @@ HYP_ATTACK(h07, drawn_blocks_of_every_kind_become_the_hosts_floats) {
                            run.variant, kn_quant_blocks_name(kind));
         hyp_attack_progress(attack, (i + 1.0) / (KN_QUANTS * VARIANTS * KN_BLOCKS_KINDS));
     }
-    end(&bench);
+    q4_end(&bench);
 }
 
 HYP_ATTACK(h07, halves_are_the_floats_rounded) {
     struct bench bench;
     const unsigned turns = attack->session.full ? 30 : 2;
-    bool ok = begin(attack, &bench);
+    bool ok = q4_begin(attack, &bench);
     for (unsigned i = 0; ok && i < KN_QUANTS * VARIANTS * KN_BLOCKS_KINDS; i++) {
         const struct run run = {.quant = (enum kn_quant)(i % KN_QUANTS),
                                 .type = KN_F16,
@@ -290,7 +290,7 @@ HYP_ATTACK(h07, halves_are_the_floats_rounded) {
         (void)draw_often(&bench, run, (enum kn_quant_blocks)(i / KN_QUANTS / VARIANTS), turns);
         hyp_attack_progress(attack, (i + 1.0) / (KN_QUANTS * VARIANTS * KN_BLOCKS_KINDS));
     }
-    end(&bench);
+    q4_end(&bench);
 }
 
 /* Every finite fp16 value of d, 63488 of them; in quick mode one in 31, from a random one on. */
@@ -309,12 +309,13 @@ HYP_ATTACK(h07, every_d_there_is) {
         blocks[count++].d = (uint16_t)d;
     }
     kn_quant_values(KN_Q4_K, blocks, count, expected);
-    bool ok = begin(attack, &bench);
+    bool ok = q4_begin(attack, &bench);
     for (size_t v = 0; ok && v < VARIANTS; v++) {
         const struct run run = {KN_Q4_K, KN_F32, variants[v], "every d", seed, count, 0};
-        hyp_attack_measure(attack, judge(&bench, &run, blocks, expected), "q4_k, %s", variants[v]);
+        hyp_attack_measure(attack, q4_judge(&bench, &run, blocks, expected), "q4_k, %s",
+                           variants[v]);
     }
-    end(&bench);
+    q4_end(&bench);
     free(expected);
     free(blocks);
 }
@@ -336,12 +337,13 @@ HYP_ATTACK(h07, every_scale_minimum_and_quant_of_q4_k) {
         }
     }
     kn_quant_values(KN_Q4_K, blocks, BLOCKS, expected);
-    bool ok = begin(attack, &bench);
+    bool ok = q4_begin(attack, &bench);
     for (size_t v = 0; ok && v < VARIANTS; v++) {
         const struct run run = {KN_Q4_K, KN_F32, variants[v], "every scale", 0, BLOCKS, 0};
-        hyp_attack_measure(attack, judge(&bench, &run, blocks, expected), "q4_k, %s", variants[v]);
+        hyp_attack_measure(attack, q4_judge(&bench, &run, blocks, expected), "q4_k, %s",
+                           variants[v]);
     }
-    end(&bench);
+    q4_end(&bench);
 }
 
 HYP_ATTACK(h07, what_does_not_fit_is_refused_and_changes_nothing) {
@@ -350,7 +352,7 @@ HYP_ATTACK(h07, what_does_not_fit_is_refused_and_changes_nothing) {
     struct tol_buffer *in = NULL;
     unsigned char bytes[1024];
     size_t changed = 0, written = 0;
-    bool ok = begin(attack, &bench) &&
+    bool ok = q4_begin(attack, &bench) &&
               HYP_OK(attack, kn_guarded_create(attack->context, sizeof bytes, 0, &out)) &&
               HYP_OK(attack, tol_buffer_create(attack->context, 144, 1, &in));
     struct kn_dequantise good = {.quant = KN_Q4_K, .type = KN_F32, .count = 256};
@@ -381,5 +383,5 @@ HYP_ATTACK(h07, what_does_not_fit_is_refused_and_changes_nothing) {
     }
     kn_guarded_destroy(&out);
     tol_buffer_destroy(in);
-    end(&bench);
+    q4_end(&bench);
 }

@@ -30,7 +30,7 @@ enum { PAIRS = 128, LIVE_MAX = 32 };
 
 static const uint64_t least = 1 << 10, most = 10 << 20;
 
-static uint64_t draw_bytes(struct hyp_attack *attack) {
+static uint64_t pool_draw_bytes(struct hyp_attack *attack) {
     return least + hyp_random_below(attack, most - least);
 }
 
@@ -48,7 +48,7 @@ static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned nu
         bool grows = made < PAIRS && count < live_max &&
                      (count == 0 || live_max == 1 || hyp_random_below(attack, 2) == 0);
         if (grows) {
-            status = tol_pool_allocate(pool, draw_bytes(attack), NULL, &live[count]);
+            status = tol_pool_allocate(pool, pool_draw_bytes(attack), NULL, &live[count]);
             count++, made++;
         } else {
             size_t index = hyp_random_below(attack, count);
@@ -95,7 +95,7 @@ HYP_ATTACK_WITH(h08, without_the_pool_every_block_is_the_drivers, .ledger = true
     const uint64_t before = hyp_ledger_calls();
     for (unsigned i = 0; i < PAIRS; i++) {
         struct tol_buffer *buffer = NULL;
-        tol_status status = tol_buffer_create(attack->context, draw_bytes(attack), 1, &buffer);
+        tol_status status = tol_buffer_create(attack->context, pool_draw_bytes(attack), 1, &buffer);
         if (status != TOL_OK) HYP_NEED(attack, status);
         tol_buffer_destroy(buffer);
     }

@@ -46,7 +46,7 @@ struct memory_stage {
     size_t free_bytes, total_bytes;
 };
 
-static void end(struct memory_stage *stage) {
+static void out_end(struct memory_stage *stage) {
     tol_buffer_destroy(stage->a);
     tol_buffer_destroy(stage->b);
     tol_buffer_destroy(stage->sum);
@@ -73,7 +73,7 @@ static void check_alive(struct hyp_attack *attack, struct memory_stage *stage, c
     HYP_CHECK(attack, wrong == 0, "%s, %d of %d sums are wrong", when, wrong, COUNT);
 }
 
-static bool begin(struct hyp_attack *attack, struct memory_stage *stage) {
+static bool out_begin(struct hyp_attack *attack, struct memory_stage *stage) {
     *stage = (struct memory_stage){.add = hyp_attack_kernel(attack, "vector_add")};
     bool ok = stage->add != NULL &&
               HYP_OK(attack, tol_stream_create(attack->context, NULL, &stage->stream)) &&
@@ -116,8 +116,8 @@ static void check_returned(struct hyp_attack *attack, const struct memory_stage 
 
 HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
     struct memory_stage stage;
-    if (!begin(attack, &stage)) {
-        end(&stage);
+    if (!out_begin(attack, &stage)) {
+        out_end(&stage);
         return;
     }
     const size_t requests[] = {stage.total_bytes + 1, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
@@ -138,13 +138,13 @@ HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
         hyp_memory_exhaustion_end(attack, pool);
         check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
     static struct hyp_memory_exhaustion exhaustion;
     struct memory_stage stage;
-    bool ok = begin(attack, &stage);
+    bool ok = out_begin(attack, &stage);
     for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
         if (!hyp_memory_exhaustion_open(attack, way, stage.stream, &exhaustion)) continue;
         /* In the second turn, the freed memory must be available again. */
@@ -165,7 +165,7 @@ HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
         check_alive(attack, &stage, "with all memory freed");
         hyp_attack_progress(attack, (double)(way + 1) / HYP_MEMORY_EXHAUSTION_WAYS);
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 /* A pool's limit and a tag's quota reject requests with the same error and message. */
@@ -175,7 +175,7 @@ HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
     struct tol_block block = {0}, other = {0};
     struct memory_stage stage;
     unsigned tag = 0;
-    if (begin(attack, &stage)) {
+    if (out_begin(attack, &stage)) {
         tol_pool_default(tol_context_device(attack->context), &options);
         options.limit_bytes = 64 * MIB;
         if (HYP_OK(attack, tol_pool_create(attack->context, &options, &pool)) &&
@@ -193,7 +193,7 @@ HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
         check_returned(attack, &stage, "a pool with a limit");
         check_alive(attack, &stage, "after a limit");
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 /* ---- a kernel that needs more memory than is left -------------------------------------------- */
@@ -287,7 +287,7 @@ static void add_too_much(struct hyp_attack *attack, struct memory_stage *stage) 
 HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
     struct memory_stage stage;
     struct tol_module *module = NULL;
-    if (begin(attack, &stage)) {
+    if (out_begin(attack, &stage)) {
         add_too_much(attack, &stage);
         if (HYP_OK(attack,
                    tol_module_load(attack->context, deep, sizeof deep - 1, NULL, &module))) {
@@ -296,7 +296,7 @@ HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
         tol_module_destroy(module);
         check_alive(attack, &stage, "at the end");
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 /* ---- during other work ----------------------------------------------------------------------- */
@@ -305,7 +305,7 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
     struct memory_stage stage;
     struct tol_block blocks[4];
     struct tol_pool_stats before, after;
-    if (begin(attack, &stage)) {
+    if (out_begin(attack, &stage)) {
         const size_t good[] = {100, 3 * MIB, 20 * MIB, 4096};
         for (enum hyp_memory_exhaustion_way way = HYP_MEMORY_EXHAUSTION_POOL;
              way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
@@ -330,7 +330,7 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
         }
         check_alive(attack, &stage, "after batches");
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 static void *take_all_there(void *user) {
@@ -342,7 +342,7 @@ static void *take_all_there(void *user) {
 HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
     static struct hyp_memory_exhaustion exhaustion;
     struct memory_stage stage;
-    bool ok = begin(attack, &stage);
+    bool ok = out_begin(attack, &stage);
     for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
         pthread_t thread;
         char message[200];
@@ -361,7 +361,7 @@ HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
         hyp_memory_exhaustion_end(attack, exhaustion.pool);
         check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
-    end(&stage);
+    out_end(&stage);
 }
 
 /* Runs out of memory while copies are in flight; they must return what was sent. */
@@ -408,11 +408,11 @@ static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage
 
 HYP_ATTACK_WITH(h09, during_copies_the_copies_arrive, IN_256_MIB) {
     struct memory_stage stage;
-    bool ok = begin(attack, &stage);
+    bool ok = out_begin(attack, &stage);
     for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
         run_out_while_copying(attack, &stage, way);
         check_alive(attack, &stage, "after copies");
         check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
-    end(&stage);
+    out_end(&stage);
 }

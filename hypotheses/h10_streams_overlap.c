@@ -31,8 +31,8 @@ HYP_WORDS(
 
 enum { FAMILY = 2, SOFT_CHUNK_BYTES = 1 << 16, GPU_CHUNK_BYTES = 16 << 20 };
 
-static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_us,
-                    size_t chunk_bytes) {
+static void streams_compare(struct hyp_attack *attack, unsigned kernels, double kernel_us,
+                            size_t chunk_bytes) {
     struct hyp_concurrent_kernels concurrent;
     char name[64];
     const bool is_gpu = attack->kind == HYP_DEVICE_CUDA, has_copies = chunk_bytes > 0;
@@ -70,14 +70,15 @@ static void say_not_tested(struct hyp_attack *attack) {
 }
 
 HYP_ATTACK_WITH(h10, kernels_on_streams_of_their_own_run_at_once, .many_queues = true) {
-    compare(attack, 4, 1000, 0);
+    streams_compare(attack, 4, 1000, 0);
     hyp_attack_progress(attack, 0.5);
-    compare(attack, 8, 1000, 0);
+    streams_compare(attack, 8, 1000, 0);
     say_not_tested(attack);
 }
 
 /* Copy, kernel and copy take about the same time: 16 MiB is 300 us on PCIe 5. */
 HYP_ATTACK_WITH(h10, copies_run_beside_kernels, .many_queues = true) {
-    compare(attack, 4, 300, attack->kind == HYP_DEVICE_CUDA ? GPU_CHUNK_BYTES : SOFT_CHUNK_BYTES);
+    streams_compare(attack, 4, 300,
+                    attack->kind == HYP_DEVICE_CUDA ? GPU_CHUNK_BYTES : SOFT_CHUNK_BYTES);
     say_not_tested(attack);
 }

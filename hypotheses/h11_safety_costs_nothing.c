@@ -49,7 +49,8 @@ static void compare_cxx(struct hyp_attack *attack, unsigned arguments, bool sync
                     effect->effect.low, effect->effect.high);
 }
 
-static void compare_launches(struct hyp_attack *attack, unsigned arguments, bool synchronizes) {
+static void safety_compare_launches(struct hyp_attack *attack, unsigned arguments,
+                                    bool synchronizes) {
     struct hyp_launcher launcher;
     bool is_gpu = attack->kind == HYP_DEVICE_CUDA;
     char name[64];
@@ -84,7 +85,7 @@ static void compare_launches(struct hyp_attack *attack, unsigned arguments, bool
 
 static void compare_all(struct hyp_attack *attack, bool synchronizes) {
     static const unsigned arguments[] = {1, 4, 16};
-    for (size_t i = 0; i < 3; i++) compare_launches(attack, arguments[i], synchronizes);
+    for (size_t i = 0; i < 3; i++) safety_compare_launches(attack, arguments[i], synchronizes);
     if (attack->kind != HYP_DEVICE_CUDA) {
         hyp_attack_not_tested(attack, "needs_gpu", "needs a GPU (mechanics exercised)");
     }

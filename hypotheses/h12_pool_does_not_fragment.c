@@ -75,8 +75,8 @@ static uint64_t scale_for(struct hyp_attack *attack) {
     return scale;
 }
 
-static struct hyp_walk begin(struct hyp_attack *attack, profile *options, uint64_t scale,
-                             const char *csv) {
+static struct hyp_walk pool_begin(struct hyp_attack *attack, profile *options, uint64_t scale,
+                                  const char *csv) {
     return (struct hyp_walk){.attack = attack,
                              .pool = hyp_walk_pool(attack, options, scale, 0),
                              .scale = scale,
@@ -91,7 +91,7 @@ static void walk_once(struct hyp_attack *attack, unsigned number, unsigned threa
                       uint64_t scale) {
     char name[32];
     snprintf(name, sizeof name, "seed%u", number);
-    struct hyp_walk walk = begin(attack, tol_pool_default, scale, name);
+    struct hyp_walk walk = pool_begin(attack, tol_pool_default, scale, name);
     walk.threads = threads;
     if (walk.pool == NULL) return;
     hyp_walk_steps(&walk, STEPS, GROW, 0);
@@ -146,7 +146,7 @@ static void keep_steady(struct hyp_attack *attack, size_t which, enum hyp_walk_s
     const bool is_long = attack->session.full && !attack->session.is_repeated;
     const uint64_t steps = is_long ? STEADY_STEPS : STEPS;
     snprintf(name, sizeof name, "%s_%s", what, profiles[which].name);
-    struct hyp_walk walk = begin(attack, profiles[which].options, scale, name);
+    struct hyp_walk walk = pool_begin(attack, profiles[which].options, scale, name);
     walk.sizes = sizes;
     if (walk.pool == NULL) return;
     hyp_walk_steps(&walk, STEPS, GROW, steady_bytes / scale);
@@ -202,7 +202,7 @@ struct comb {
 };
 
 /* Allocates blocks of random sizes until one is rejected. false: something else failed. */
-static bool fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, uint64_t to) {
+static bool pool_fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, uint64_t to) {
     tol_status status = TOL_OK;
     while (status == TOL_OK && comb->count < COMB_MAX) {
         uint64_t bytes = from + hyp_random_below(attack, to - from);
@@ -223,7 +223,7 @@ static bool free_one(struct hyp_attack *attack, struct comb *comb, size_t index)
 }
 
 /* Frees every second block. */
-static bool thin(struct hyp_attack *attack, struct comb *comb) {
+static bool pool_thin(struct hyp_attack *attack, struct comb *comb) {
     bool ok = true;
     size_t kept = 0;
     for (size_t i = 0; ok && i < comb->count; i++) {
@@ -281,12 +281,13 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t pages, u
     struct tol_pool_stats stats = {.held = 0};
     const uint64_t mib = (1 << 20) / scale, limit = pages * (COMB_PAGE_BYTES / scale);
     comb = (struct comb){.pool = hyp_walk_pool(attack, profiles[which].options, scale, limit)};
-    bool ok = comb.pool != NULL && fill(attack, &comb, mib, 3 * mib);
+    bool ok = comb.pool != NULL && pool_fill(attack, &comb, mib, 3 * mib);
     hyp_attack_record(attack, (double)comb.live / (double)limit, "comb, %s: share filled",
                       profiles[which].name);
-    ok = ok && thin(attack, &comb) && put_marks(attack, &comb);
+    ok = ok && pool_thin(attack, &comb) && put_marks(attack, &comb);
     const size_t marked = comb.count;
-    ok = ok && fill(attack, &comb, 32 * mib, 64 * mib) && fill(attack, &comb, 4 * mib, 8 * mib);
+    ok = ok && pool_fill(attack, &comb, 32 * mib, 64 * mib) &&
+         pool_fill(attack, &comb, 4 * mib, 8 * mib);
     const double share = (double)comb.live / (double)limit;
     hyp_attack_record(attack, share, "comb, %s: share usable", profiles[which].name);
     for (size_t i = 0; ok && i < sizeof comb_goals / sizeof comb_goals[0]; i++) {

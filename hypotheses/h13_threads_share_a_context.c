@@ -42,8 +42,8 @@ HYP_WORDS(
                    "blocking host function can hold up other streams, even with direct driver "
                    "calls, so nothing is queued after it while the others proceed.")
 
-static void report(struct hyp_attack *attack, const struct hyp_thread_stress *stress,
-                   unsigned threads) {
+static void threads_report(struct hyp_attack *attack, const struct hyp_thread_stress *stress,
+                           unsigned threads) {
     attack->record->samples += stress->checks - stress->violations;
     for (uint64_t i = 0; i < stress->violations; i++) {
         const char *text = i < HYP_THREAD_STRESS_TROUBLES_MAX ? stress->troubles[i] : "";
@@ -61,7 +61,7 @@ static bool attack_with(struct hyp_attack *attack, unsigned threads, unsigned la
     const struct hyp_thread_stress_options options = {
         .threads = threads, .launches = launches, .seed = hyp_random(attack)};
     bool ended = run(attack->context, &options, &stress);
-    report(attack, &stress, threads);
+    threads_report(attack, &stress, threads);
     return ended;
 }
 
@@ -94,7 +94,7 @@ HYP_ATTACK(h13, many_launches_of_threads_are_each_made_once) {
                                                       .singly = true,
                                                       .seed = hyp_random(attack)};
     (void)hyp_thread_stress_run(attack->context, &options, &stress);
-    report(attack, &stress, LAUNCHERS);
+    threads_report(attack, &stress, LAUNCHERS);
 }
 
 HYP_ATTACK(h13, a_kernel_has_one_handle) {
@@ -134,7 +134,7 @@ static void first_finding(const char *path, char *finding, size_t bytes) {
 
 /* Runs the program again as `tollens threads` and keeps its output. Returns its wait status, or
  * -1. */
-static int run_threads(unsigned threads, unsigned launches, char *said, size_t bytes) {
+static int threads_run_threads(unsigned threads, unsigned launches, char *said, size_t bytes) {
     extern char **environ;
     char number[2][16];
     int ends[2], status = -1;
@@ -184,7 +184,7 @@ HYP_ATTACK(h13, no_order_of_blocks_and_warps_races) {
         setenv("TOLLENS_SOFT_SEED", seed, 1);
         setenv("TOLLENS_SEED", seed, 1);
         unlink(report_path);
-        int status = run_threads(4, is_soft ? 24 : 1000, said, sizeof said);
+        int status = threads_run_threads(4, is_soft ? 24 : 1000, said, sizeof said);
         first_finding(report_path, finding, sizeof finding);
         HYP_CHECK(attack, status == 0 && finding[0] == '\0', "seed %s: %s%d: %.300s %.500s", seed,
                   status >= 0 && WIFSIGNALED(status) ? "ended by signal " : "exit code ",

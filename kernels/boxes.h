@@ -18,9 +18,9 @@ struct kn_tensor {
     long long group_stride;
     bool is_bytes; /* elements have 8 bits, whatever type says */
     bool is_tf32;  /* floats are rounded to the nearest tf32 while they are copied, ties to even */
-    int box_rows;  /* a box has 128 bytes of each of so many rows, 1 to 256 */
-    /* If it is not 0, a box has so many bytes of each row instead, a multiple of 16 and at most 256
-     * elements, and is not swizzled. A box begins at a multiple of 16 bytes of a row. */
+    int box_rows;  /* a box has 128 bytes of each of this many rows, 1 to 256 */
+    /* If it is not 0, a box has this many bytes of each row instead, a multiple of 16 and at most
+     * 256 elements, and is not swizzled. A box begins at a multiple of 16 bytes of a row. */
     int plain_bytes;
 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static double element(enum kn_type type, const void *elements, size_t i) {
+static double deviation_element(enum kn_type type, const void *elements, size_t i) {
     switch (type) {
     case KN_F16:
         return (double)kn_f16_value(((const uint16_t *)elements)[i]);
@@ -20,7 +20,7 @@ static double element(enum kn_type type, const void *elements, size_t i) {
 }
 
 /* To float first, as what is given is no closer to the middle of two than that. */
-static double rounded(enum kn_type type, double value) {
+static double deviation_rounded(enum kn_type type, double value) {
     switch (type) {
     case KN_F16:
         return (double)kn_f16_value(kn_f16_of((float)value));
@@ -64,7 +64,7 @@ static void note_octave(struct kn_deviation *d, double share) {
     if (octave >= 0) d->octaves[octave]++;
 }
 
-static void note_failure(struct kn_deviation *d, size_t i) {
+static void deviation_note_failure(struct kn_deviation *d, size_t i) {
     d->failed++;
     if (d->first == KN_NOWHERE) d->first = (int64_t)i;
 }
@@ -82,7 +82,7 @@ static void compare_special(struct kn_deviation *d, size_t i, double value, doub
         d->infinite++;
     }
     d->absolute = d->relative = d->ulp = INFINITY;
-    note_failure(d, i);
+    deviation_note_failure(d, i);
     note_worst(d, i, INFINITY, value, oracle);
 }
 
@@ -93,9 +93,9 @@ struct kn_deviation kn_deviation_of(enum kn_type type, const void *elements, con
     double squares = 0;
     size_t finite = 0;
     for (size_t i = 0; i < count; i++) {
-        const double value = element(type, elements, i);
+        const double value = deviation_element(type, elements, i);
         /* What overflows the type is expected to be infinite. */
-        const double nearest = rounded(type, oracle[i]);
+        const double nearest = deviation_rounded(type, oracle[i]);
         if (!isfinite(value) || !isfinite(nearest)) {
             compare_special(&d, i, value, nearest);
             continue;
@@ -112,7 +112,7 @@ struct kn_deviation kn_deviation_of(enum kn_type type, const void *elements, con
         finite++;
         const double share = difference == 0 ? 0 : difference / limit;
         if (!(difference <= limit)) {
-            note_failure(&d, i);
+            deviation_note_failure(&d, i);
         } else {
             note_octave(&d, share);
         }

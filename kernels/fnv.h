@@ -11,7 +11,7 @@
 /* The hash of no bytes. */
 #define KN_FNV_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* The hash of a sequence with this hash, and `count` bytes behind it. */
+/* The hash of a sequence with this hash, followed by `count` bytes. */
 static inline uint64_t kn_fnv(uint64_t hash, const void *bytes, size_t count) {
     const unsigned char *byte = bytes;
     for (size_t i = 0; i < count; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);

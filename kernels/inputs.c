@@ -40,8 +40,8 @@ static double draw_normal(uint64_t *state) {
     return radius * cos(6.283185307179586 * kn_random_unit(state));
 }
 
-static double draw(enum kn_distribution distribution, uint64_t *state, float previous,
-                   size_t index) {
+static double inputs_draw(enum kn_distribution distribution, uint64_t *state, float previous,
+                          size_t index) {
     switch (distribution) {
     case KN_NORMAL:
         return draw_normal(state);
@@ -89,14 +89,14 @@ struct drawing {
     size_t count;
 };
 
-static void draw_piece(void *user, size_t index) {
+static void inputs_draw_piece(void *user, size_t index) {
     const struct drawing *d = user;
     const size_t first = index * PIECE, rest = d->count - first;
     float *values = d->values + first, previous = 0;
     uint64_t state = d->state;
     kn_inputs_skip(d->distribution, &state, first);
     for (size_t i = 0; i < (rest < PIECE ? rest : PIECE); i++) {
-        previous = (float)draw(d->distribution, &state, previous, i);
+        previous = (float)inputs_draw(d->distribution, &state, previous, i);
         values[i] = (float)(previous * d->scale);
     }
 }
@@ -105,6 +105,7 @@ void kn_inputs_draw(enum kn_distribution distribution, uint64_t *state, double s
                     size_t count) {
     const double value_ns = distribution == KN_NORMAL ? 25 : 5;
     struct drawing drawing = {distribution, *state, scale, values, count};
-    kn_parallel_for((count + PIECE - 1) / PIECE, value_ns * (double)count, draw_piece, &drawing);
+    kn_parallel_for((count + PIECE - 1) / PIECE, value_ns * (double)count, inputs_draw_piece,
+                    &drawing);
     kn_inputs_skip(distribution, state, count);
 }

@@ -14,7 +14,7 @@ static bool runs_on(const struct kn_image *image, int compute_capability) {
     return !image->is_cubin || image->compute_capability / 10 == compute_capability / 10;
 }
 
-static bool is_better(const struct kn_image *image, const struct kn_image *best) {
+static bool kernel_image_is_better(const struct kn_image *image, const struct kn_image *best) {
     if (best == NULL) return true;
     if (image->is_cubin != best->is_cubin) return image->is_cubin != 0;
     return image->compute_capability > best->compute_capability;
@@ -25,7 +25,7 @@ const struct kn_image *kn_image_pick(const struct kn_image *images, int compute_
     const struct kn_image *best = NULL;
     for (const struct kn_image *image = images; image->packed != NULL; image++) {
         if (image->is_cubin && !with_cubins) continue;
-        if (runs_on(image, compute_capability) && is_better(image, best)) best = image;
+        if (runs_on(image, compute_capability) && kernel_image_is_better(image, best)) best = image;
     }
     return best;
 }
@@ -53,8 +53,8 @@ out:
     return status;
 }
 
-static tol_status load(struct tol_context *context, const struct kn_image *image,
-                       struct tol_module **module) {
+static tol_status kernel_image_load(struct tol_context *context, const struct kn_image *image,
+                                    struct tol_module **module) {
     char *bytes = NULL;
     tol_status status = kn_image_unpack(image, &bytes);
     if (status == TOL_OK) status = tol_module_load(context, bytes, image->bytes, NULL, module);
@@ -70,10 +70,10 @@ tol_status kn_image_load(struct tol_context *context, const struct kn_image *ima
     TOL_CHECK(image != NULL, TOL_UNSUPPORTED,
               "the kernel is compiled for other devices than one of compute capability %d.%d",
               capability / 10, capability % 10);
-    status = load(context, image, module);
+    status = kernel_image_load(context, image, module);
     if (status == TOL_INVALID_MODULE && image->is_cubin) {
         image = kn_image_pick(images, capability, false);
-        if (image != NULL) status = load(context, image, module);
+        if (image != NULL) status = kernel_image_load(context, image, module);
     }
 out:
     return status;

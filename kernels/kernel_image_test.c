@@ -42,7 +42,7 @@ Test(kernel_image, ptx_of_one_device_runs_on_no_other) {
     cr_assert(kn_image_pick(images, 120, false) == NULL);
 }
 
-/* Of blocks that stay, which need PTX 8.1; kn_row_no_slices keeps them from older drivers. */
+/* Of persistent blocks, which need PTX 8.1; kn_row_no_slices keeps them from older drivers. */
 static bool is_newer(const char *name) {
     static const char *const names[] = {"softmax_8_slices", "softmax_9_behind", "norm_9_slices",
                                         "norm_10_behind"};
@@ -91,7 +91,7 @@ Test(kernel_image, those_for_newer_devices_are_not_loaded) {
 }
 
 Test(kernel_image, where_a_cubin_is_refused_the_ptx_is_loaded) {
-    static const uint8_t wrong[] = "\177ELF, and nothing behind it";
+    static const uint8_t wrong[] = "\177ELF, and nothing after it";
     const int capability = tol_context_device(test_context())->compute_capability;
     uint8_t packed[1024];
     size_t packed_bytes = 0;

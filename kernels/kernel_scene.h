@@ -5,7 +5,7 @@
 #ifndef KN_KERNEL_SCENE_H
 #define KN_KERNEL_SCENE_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 extern struct kn_kernels *kernels;
 extern struct tol_stream *stream;

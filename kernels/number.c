@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-static uint32_t bits_of(float value) {
+static uint32_t number_bits_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static float value_of(uint32_t bits) {
+static float number_value_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -27,6 +27,13 @@ size_t kn_type_bytes(enum kn_type type) {
     return type == KN_F32 ? 4 : 2;
 }
 
+const char *kn_types_refuse(unsigned types, enum kn_type type) {
+    if ((types & 1U << type) != 0) return NULL;
+    return (types & 1U << KN_F32) != 0   ? "the type is not f32"
+           : (types & 1U << KN_F16) != 0 ? "the type is not f16"
+                                         : "the type is not bf16";
+}
+
 double kn_type_roundoff(enum kn_type type) {
     return type == KN_F32 ? 0x1p-24 : type == KN_F16 ? 0x1p-11 : 0x1p-8;
 }
@@ -39,7 +46,8 @@ static uint32_t shift_even(uint32_t bits, unsigned shift) {
 }
 
 uint16_t kn_f16_of(float value) {
-    const uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+    const uint32_t bits = number_bits_of(value), sign = bits >> 16 & 0x8000,
+                   rest = bits & 0x7fffffff;
     uint32_t result;
     if (rest > 0x7f800000) {
         result = 0x7fff; /* the NaN that cvt gives */
@@ -62,8 +70,8 @@ static inline float f16_value(uint16_t bits) {
     const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
     const uint32_t is_small = 0u - (rest < 0x00800000), is_special = 0u - (rest >= 0x0f800000);
     const uint32_t usual = rest + (UINT32_C(112) << 23) + (is_special & UINT32_C(112) << 23);
-    const uint32_t small = bits_of(value_of(rest + (UINT32_C(113) << 23)) - 0x1p-14f);
-    return value_of(sign | (small & is_small) | (usual & ~is_small));
+    const uint32_t small = number_bits_of(number_value_of(rest + (UINT32_C(113) << 23)) - 0x1p-14f);
+    return number_value_of(sign | (small & is_small) | (usual & ~is_small));
 }
 
 float kn_f16_value(uint16_t bits) {
@@ -71,13 +79,13 @@ float kn_f16_value(uint16_t bits) {
 }
 
 uint16_t kn_bf16_of(float value) {
-    const uint32_t bits = bits_of(value);
+    const uint32_t bits = number_bits_of(value);
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
     return (uint16_t)shift_even(bits, 16);
 }
 
 static inline float bf16_value(uint16_t bits) {
-    return value_of((uint32_t)bits << 16);
+    return number_value_of((uint32_t)bits << 16);
 }
 
 float kn_bf16_value(uint16_t bits) {
@@ -85,13 +93,13 @@ float kn_bf16_value(uint16_t bits) {
 }
 
 float kn_tf32_of(float value) {
-    const uint32_t bits = bits_of(value);
+    const uint32_t bits = number_bits_of(value);
     if ((bits & 0x7f800000) == 0x7f800000) return value;
-    return value_of((bits + 0x1000) & ~UINT32_C(0x1fff));
+    return number_value_of((bits + 0x1000) & ~UINT32_C(0x1fff));
 }
 
 uint8_t kn_e4m3_of(float value) {
-    const uint32_t bits = bits_of(value), sign = bits >> 24 & 0x80, rest = bits & 0x7fffffff;
+    const uint32_t bits = number_bits_of(value), sign = bits >> 24 & 0x80, rest = bits & 0x7fffffff;
     const uint32_t largest = 0x43e00000, least_normal = 0x3c800000; /* 448 and 2^-6 */
     uint32_t result;
     if (rest > 0x7f800000) return 0x7f;
@@ -110,7 +118,7 @@ uint8_t kn_e4m3_of(float value) {
 
 float kn_e4m3_value(uint8_t bits) {
     const uint16_t sign = (uint16_t)((bits & 0x80) << 8), rest = bits & 0x7f;
-    if (rest == 0x7f) return value_of(UINT32_C(0x7fffffff));
+    if (rest == 0x7f) return number_value_of(UINT32_C(0x7fffffff));
     return kn_f16_value((uint16_t)(sign | rest << 7)) * 0x1p8f;
 }
 

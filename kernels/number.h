@@ -16,6 +16,10 @@ enum kn_type { KN_F32, KN_F16, KN_BF16, KN_TYPES };
 TOL_API const char *kn_type_name(enum kn_type type); /* "f32", "f16", "bf16" */
 TOL_API size_t kn_type_bytes(enum kn_type type);
 
+/* NULL if a set of types, a bit each, has the type, else why a kernel for the set refuses it, as a
+ * clause: "the type is not f16". */
+const char *kn_types_refuse(unsigned types, enum kn_type type);
+
 TOL_API uint16_t kn_f16_of(float value);
 TOL_API float kn_f16_value(uint16_t bits);
 TOL_API uint16_t kn_bf16_of(float value);

@@ -20,7 +20,7 @@ struct loop {
     void *user;
 };
 
-static void *take_turns(void *argument) {
+static void *parallel_take_turns(void *argument) {
     struct loop *loop = argument;
     is_in_turn = true;
     for (size_t i; (i = atomic_fetch_add(&loop->next, 1)) < loop->count;) loop->turn(loop->user, i);
@@ -35,7 +35,7 @@ static unsigned processor_count(void) {
     return (unsigned)CPU_COUNT(&set);
 }
 
-static unsigned thread_count(size_t count, double work_ns) {
+static unsigned parallel_thread_count(size_t count, double work_ns) {
     unsigned threads = atomic_load(&forced);
     if (is_in_turn || count < 2) return 1;
     if (threads == 0) {
@@ -52,12 +52,13 @@ void kn_parallel_for(size_t count, double work_ns, void (*turn)(void *user, size
     pthread_t others[KN_PARALLEL_THREADS_MAX];
     struct loop loop = {.count = count, .turn = turn, .user = user};
     const bool was_in_turn = is_in_turn;
-    const unsigned threads = thread_count(count, work_ns);
+    const unsigned threads = parallel_thread_count(count, work_ns);
     unsigned made = 0;
-    while (made + 1 < threads && pthread_create(&others[made], NULL, take_turns, &loop) == 0) {
+    while (made + 1 < threads &&
+           pthread_create(&others[made], NULL, parallel_take_turns, &loop) == 0) {
         made++;
     }
-    take_turns(&loop);
+    parallel_take_turns(&loop);
     is_in_turn = was_in_turn;
     for (unsigned i = 0; i < made; i++) pthread_join(others[i], NULL);
 }

@@ -70,8 +70,11 @@ class CBench:
             if not (self.root / path.relative_to(self.copy)).exists():
                 path.unlink()
         if (self.copy / "configure.py").exists():
-            subprocess.run(["./configure.py"], cwd=self.copy, check=True,
-                           stdout=subprocess.DEVNULL)
+            config = self.root / "build/config.ninja"
+            text = config.read_text() if config.exists() else ""
+            compiler = re.search(r"^cc = (.*)$", text, re.M)
+            subprocess.run(["./configure.py", "--cc", compiler[1] if compiler else "gcc"],
+                           cwd=self.copy, check=True, stdout=subprocess.DEVNULL)
 
     def close(self) -> None:
         self.lock.close()

@@ -1,13 +1,11 @@
-"""Archives and sums that depend on contents alone: the same files give the same bytes, whenever,
-where and by whom they were made.
-"""
+"""Archives and sums that depend only on contents: the same files give the same bytes at any time,
+in any place."""
 
 import hashlib
-import io
 import lzma
 import os
 import pathlib
-import tarfile
+import subprocess
 
 SUMS = "SHA256SUMS"
 
@@ -18,34 +16,15 @@ def sha256(path: pathlib.Path) -> str:
             else hashlib.sha256(file.read()).hexdigest()
 
 
-def member(path: pathlib.Path, name: str, when: int) -> tarfile.TarInfo:
-    """Owner, time and modes are the archive's: those of this machine are nobody's business."""
-    info = tarfile.TarInfo(name)
-    info.mtime = when
-    info.uname = info.gname = "root"
-    runs = path.is_dir() or os.access(path, os.X_OK)
-    info.mode = 0o755 if runs else 0o644
-    if path.is_symlink():
-        info.type, info.linkname, info.mode = tarfile.SYMTYPE, os.readlink(path), 0o777
-    elif path.is_dir():
-        info.type = tarfile.DIRTYPE
-    else:
-        info.size = path.stat().st_size
-    return info
-
-
 def pack(folder: pathlib.Path, top: str, when: int, target: pathlib.Path) -> None:
-    """Writes a folder as TARGET, a .tar.xz in which it is called top."""
-    with lzma.open(target, "wb", preset=6) as out, \
-            tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for path in [folder, *sorted(folder.rglob("*"))]:
-            inner = path.relative_to(folder)
-            info = member(path, (pathlib.PurePosixPath(top) / inner).as_posix(), when)
-            if info.isreg():
-                with path.open("rb") as file:
-                    archive.addfile(info, file)
-            else:
-                archive.addfile(info)
+    """Writes a folder as TARGET, a .tar.xz in which it is called top. The archive has no owner,
+    time or mode of this machine."""
+    content = subprocess.run(
+        ["tar", "-C", str(folder), "-c", "--format=gnu", "--sort=name", f"--mtime=@{when}",
+         "--owner=root:0", "--group=root:0", "--mode=u=rwX,go=rX",
+         f"--transform=flags=r;s,^\\.,{top},", "."],
+        check=True, stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"}).stdout
+    compress(content, target)
 
 
 def compress(content: bytes, target: pathlib.Path) -> None:
@@ -58,15 +37,12 @@ def files_of(folder: pathlib.Path) -> list[pathlib.Path]:
 
 def write_sums(folder: pathlib.Path) -> None:
     """In the form that `sha256sum -c` reads."""
-    lines = io.StringIO()
-    for path in files_of(folder):
-        if path.name != SUMS:
-            lines.write(f"{sha256(path)}  {path.name}\n")
-    (folder / SUMS).write_text(lines.getvalue())
+    lines = [f"{sha256(path)}  {path.name}\n" for path in files_of(folder) if path.name != SUMS]
+    (folder / SUMS).write_text("".join(lines))
 
 
 def check_sums(folder: pathlib.Path) -> list[str]:
-    """What is wrong with a folder: a sentence for each file. Empty: nothing."""
+    """One sentence per file that is wrong."""
     if not (folder / SUMS).is_file():
         return [f"{folder} has no {SUMS}"]
     listed = dict(reversed(line.split("  ", 1)) for line in
@@ -80,7 +56,7 @@ def check_sums(folder: pathlib.Path) -> list[str]:
 
 
 def differences(first: pathlib.Path, second: pathlib.Path) -> list[str]:
-    """How two folders of files differ, a sentence for each file. Empty: not at all."""
+    """One sentence per file in which two folders differ."""
     ours, theirs = ({path.name: path for path in files_of(folder)} for folder in (first, second))
     wrong = [f"{name} was made only once" for name in sorted(ours.keys() ^ theirs.keys())]
     for name in sorted(ours.keys() & theirs.keys()):

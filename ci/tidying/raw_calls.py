@@ -33,7 +33,7 @@ ALLOWED = {
     "kernels/collective/": "orders streams of several contexts, which the runtime keeps apart",
     "kernels/bench/collectives_bench.c": "waits for NCCL's work and ours alike",
     "kernels/bench/collectives_processes.c": "uses memory that is no buffer of the runtime's",
-    "kernels/kernel_set.c": "asks the driver how many clusters run at once, which changes nothing",
+    "kernels/choose/kernel_set.c": "asks the driver how many clusters run at once, no more",
     "kernels/boxes.c": "has the driver write a description, which touches no memory of a device",
 }
 

@@ -11,7 +11,7 @@
 #define HYP_ACCURACY_H
 
 #include "error_table.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 struct hyp_accuracy {
     struct hyp_attack *attack;

@@ -22,7 +22,7 @@ static void draw_lengths(struct hyp_attack *attack, size_t sequences, size_t fir
     *rows = (size_t)begins[sequences] + 3;
 }
 
-static size_t draw_head_size(struct hyp_attack *attack, const char *variant) {
+static size_t drawn_sequences_draw_head_size(struct hyp_attack *attack, const char *variant) {
     static const size_t sizes[] = {64, 96, 128, 256};
     if (variant != NULL && strcmp(variant, "naive") == 0) return 1 + hyp_random_below(attack, 130);
     if (variant != NULL && strcmp(variant, "wgmma") == 0 && hyp_random_below(attack, 2) == 0) {
@@ -58,7 +58,9 @@ void hyp_sequences_draw(struct hyp_attack *attack, enum kn_type type, const char
                                  .kv_heads = kv_heads,
                                  .q_length = longest_q,
                                  .kv_length = longest_kv,
-                                 .head_size = first != NULL ? 64 : draw_head_size(attack, variant),
+                                 .head_size = first != NULL
+                                                  ? 64
+                                                  : drawn_sequences_draw_head_size(attack, variant),
                                  .causal = causal,
                                  .window = causal && hyp_random_below(attack, 2) == 0
                                                ? 1 + hyp_random_below(attack, 150)
@@ -72,7 +74,7 @@ void hyp_sequences_draw(struct hyp_attack *attack, enum kn_type type, const char
         .is_poisoned = drawn->is_poisoned,
         .distribution = distribution,
         .values = values,
-        .scale = distribution == KN_LARGE                             ? 0x1p-5
+        .scale = distribution == KN_LARGE                            ? 0x1p-5
                  : first == NULL && hyp_random_below(attack, 3) == 0 ? 3
                                                                      : 1,
         .values_scale = values == KN_LARGE ? 0x1p-8 : 1,

@@ -5,7 +5,7 @@
 #define HYP_DRAWN_SEQUENCES_H
 
 #include "harness/attack.h"
-#include "attention_packed/packed_sequences.h"
+#include "attention/packed/packed_sequences.h"
 
 enum { HYP_SEQUENCES_MAX = 6 };
 

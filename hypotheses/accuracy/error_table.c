@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool begin_file(struct hyp_attack *attack, struct hyp_file *file, const char *kind) {
+static bool error_table_begin_file(struct hyp_attack *attack, struct hyp_file *file,
+                                   const char *kind) {
     char path[1024];
     const char *out = attack->session.out;
     if (out == NULL) return false;
@@ -22,7 +23,7 @@ static bool begin_file(struct hyp_attack *attack, struct hyp_file *file, const c
 void hyp_error_table_begin(struct hyp_error_table *table, struct hyp_attack *attack,
                            const char *columns) {
     *table = (struct hyp_error_table){.attack = attack};
-    table->has_file = begin_file(attack, &table->file, "errors");
+    table->has_file = error_table_begin_file(attack, &table->file, "errors");
     if (!table->has_file) return;
     fprintf(table->file.stream,
             "path,%s,count,failed,nan,infinite,exact,absolute,root_mean_square,relative,ulp,"
@@ -84,7 +85,7 @@ void hyp_error_table_end(struct hyp_error_table *table) {
     }
     if (!table->has_file) return;
     cr_assert(hyp_file_keep(&table->file), "the evidence could not be written: %s", hyp_error());
-    if (begin_file(table->attack, &octaves, "octaves")) {
+    if (error_table_begin_file(table->attack, &octaves, "octaves")) {
         write_octaves(table, octaves.stream);
         cr_assert(hyp_file_keep(&octaves), "the evidence could not be written: %s", hyp_error());
     }

@@ -80,7 +80,7 @@ static const struct pipeline *pipeline_of(const char *mistake) {
 /* Under a saboteur called gemm_DEFECT, all products that the kernel of that defect supports are
  * made by it. Devices without step 10 get a defect of step 1 in place of its own: steps are
  * lost. */
-static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
+static void gemm_plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");
     trial->swaps_last = hyp_sabotage_turn(sabotage, "gemm_swap_one_in");
@@ -110,7 +110,7 @@ static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) 
 }
 
 /* Whether the claim's threshold applies to a product. */
-static bool is_in_domain(const struct kn_gemm_trial *trial) {
+static bool gemm_is_in_domain(const struct kn_gemm_trial *trial) {
     const struct kn_gemm *g = &trial->gemm;
     const bool is_small = trial->distribution == KN_UNIFORM || trial->distribution == KN_SPARSE ||
                           trial->distribution == KN_TINY || trial->distribution == KN_DENORMAL;
@@ -121,7 +121,7 @@ static bool is_in_domain(const struct kn_gemm_trial *trial) {
 /* The worst error in the domain of an attack's products; each attack has its own process. */
 static double worst_in_domain = -1;
 
-static void measure_domain(struct hyp_attack *attack) {
+static void gemm_measure_domain(struct hyp_attack *attack) {
     if (worst_in_domain >= 0 && isfinite(worst_in_domain)) {
         hyp_attack_measure(attack, worst_in_domain, "f32, -1 to 1, any shape, k up to 4096");
     }
@@ -135,7 +135,7 @@ static bool try_again(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial
     const struct kn_gemm *g = &trial->gemm;
     snprintf(path, sizeof path, "%s %s", kn_gemm_precision_name(g->precision),
              g->variant != NULL ? g->variant : "chosen");
-    plant(accuracy->attack, trial);
+    gemm_plant(accuracy->attack, trial);
     if (!HYP_OK(accuracy->attack,
                 kn_gemm_try(accuracy->kernels, accuracy->stream, trial, outcome))) {
         return false;
@@ -147,7 +147,8 @@ static bool try_again(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial
                         g->n, g->k, g->batch, trial->gap, trial->align, trial->skew,
                         (double)g->alpha, (double)g->beta, kn_type_name(g->c_type),
                         outcome->workspace, outcome->compared, (unsigned long long)trial->seed);
-    if (is_in_domain(trial)) worst_in_domain = fmax(worst_in_domain, outcome->deviation.absolute);
+    if (gemm_is_in_domain(trial))
+        worst_in_domain = fmax(worst_in_domain, outcome->deviation.absolute);
     return HYP_CHECK(
         accuracy->attack, outcome->touched == 0,
         "%s: %zu bytes outside C changed (C is %zu x %zu, with %zu elements between rows)", path,
@@ -155,13 +156,13 @@ static bool try_again(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial
 }
 
 /* The same with another seed. */
-static bool try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
-                    struct kn_gemm_outcome *outcome) {
+static bool gemm_try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
+                         struct kn_gemm_outcome *outcome) {
     trial->seed = hyp_random(accuracy->attack);
     return try_again(accuracy, trial, outcome);
 }
 
-static bool is_kind(const char *variant, const char *kind) {
+static bool gemm_is_kind(const char *variant, const char *kind) {
     return variant != NULL && strncmp(variant, kind, strlen(kind)) == 0;
 }
 
@@ -176,14 +177,14 @@ static void measure_float(struct hyp_accuracy *accuracy, size_t m, size_t n, siz
     double worst = 0;
     const bool is_90 = tol_context_device(accuracy->attack->context)->compute_capability == 90;
     for (size_t i = 0; i < sizeof float_variants / sizeof float_variants[0]; i++) {
-        if (is_kind(float_variants[i], "wide_short")) continue;
-        if (is_kind(float_variants[i], "wide") && !is_90) continue;
+        if (gemm_is_kind(float_variants[i], "wide_short")) continue;
+        if (gemm_is_kind(float_variants[i], "wide") && !is_90) continue;
         struct kn_gemm_outcome outcome;
         struct kn_gemm_trial trial = {
             .gemm = {.m = m, .n = n, .k = k, .alpha = 1, .variant = float_variants[i]},
             .scale = scale,
             .align = 4};
-        if (!try_one(accuracy, &trial, &outcome)) return;
+        if (!gemm_try_one(accuracy, &trial, &outcome)) return;
         worst = fmax(worst, outcome.deviation.absolute);
     }
     if (isfinite(worst)) {
@@ -234,8 +235,9 @@ static void make_exact(struct hyp_attack *attack, struct kn_gemm_trial *trial) {
 }
 
 /* Draws a product, for a kernel that may require rows at multiples of 16 bytes. */
-static struct kn_gemm_trial draw_trial(struct hyp_attack *attack, enum kn_gemm_precision precision,
-                                       const char *variant, bool is_aligned) {
+static struct kn_gemm_trial gemm_draw_trial(struct hyp_attack *attack,
+                                            enum kn_gemm_precision precision, const char *variant,
+                                            bool is_aligned) {
     struct kn_gemm_trial trial = {
         .gemm = {.precision = precision,
                  .transpose_a = hyp_random_below(attack, 2) != 0,
@@ -268,17 +270,19 @@ static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
     const int trials = attack->session.full ? 200 : 9;
     for (int i = 0; i < trials; i++) {
         struct kn_gemm_outcome outcome;
-        struct kn_gemm_trial trial = draw_trial(attack, precision, variant, is_aligned);
-        if (is_kind(variant, "packed")) trial.workspace = true, trial.skew = 1; /* for copies */
-        if (is_kind(variant, "parts")) trial.workspace = true;
-        if (is_kind(variant, "wide_short")) {
+        struct kn_gemm_trial trial = gemm_draw_trial(attack, precision, variant, is_aligned);
+        if (gemm_is_kind(variant, "packed"))
+            trial.workspace = true, trial.skew = 1; /* for copies */
+        if (gemm_is_kind(variant, "parts")) trial.workspace = true;
+        if (gemm_is_kind(variant, "wide_short")) {
             trial.gemm.transpose_a = false, trial.gemm.transpose_b = true;
         }
         /* With floats, wgmma supports at most one operand that is not contiguous along k. */
-        if (is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 && !trial.gemm.transpose_b) {
+        if (gemm_is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 &&
+            !trial.gemm.transpose_b) {
             trial.gemm.transpose_a = false;
         }
-        try_one(accuracy, &trial, &outcome);
+        gemm_try_one(accuracy, &trial, &outcome);
     }
 }
 
@@ -288,11 +292,12 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (hyp_accuracy_begin(&accuracy, attack, "gemm", columns)) {
         for (size_t i = 0; i < count; i++) {
-            const bool is_wide = is_kind(variants[i], "wide");
-            const bool is_hopper =
-                is_wide || is_kind(variants[i], "wgmma") || is_kind(variants[i], "packed");
-            const bool is_aligned = is_wide || is_kind(variants[i], "vector") ||
-                                    is_kind(variants[i], "async") || is_kind(variants[i], "wgmma");
+            const bool is_wide = gemm_is_kind(variants[i], "wide");
+            const bool is_hopper = is_wide || gemm_is_kind(variants[i], "wgmma") ||
+                                   gemm_is_kind(variants[i], "packed");
+            const bool is_aligned = is_wide || gemm_is_kind(variants[i], "vector") ||
+                                    gemm_is_kind(variants[i], "async") ||
+                                    gemm_is_kind(variants[i], "wgmma");
             if (is_hopper && capability != 90) continue;
             if (needs_tensors && capability < 80 && variants[i] != NULL &&
                 strcmp(variants[i], "naive") != 0 && strcmp(variants[i], "shared") != 0) {
@@ -308,7 +313,7 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
 HYP_ATTACK(h05, fp32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F32, float_variants,
                   sizeof float_variants / sizeof float_variants[0], false);
-    measure_domain(attack);
+    gemm_measure_domain(attack);
 }
 
 HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
@@ -349,7 +354,7 @@ HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
                                           .distribution = distributions[i % 4],
                                           .scale = 1,
                                           .align = 8};
-            if (!try_one(&accuracy, &trial, &chain)) break;
+            if (!gemm_try_one(&accuracy, &trial, &chain)) break;
             struct kn_gemm_trial other = trial;
             other.gemm.precision = KN_GEMM_F32_TENSOR;
             other.gemm.variant = "parts_128", other.workspace = true;
@@ -391,13 +396,13 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
             const size_t *size = sizes[i / KN_GEMM_PRECISIONS % 3];
             struct kn_gemm_outcome outcome;
             struct kn_gemm_trial trial =
-                draw_trial(attack, p, variants[is_chain ? i % 2 : has_tensors * 2], true);
+                gemm_draw_trial(attack, p, variants[is_chain ? i % 2 : has_tensors * 2], true);
             trial.gemm.m = size[0], trial.gemm.n = size[1];
             trial.gemm.k = size[2] + hyp_random_below(attack, 100);
             trial.workspace = true;
             trial.is_exact = false;
             if (i % 2 == 0) make_exact(attack, &trial);
-            if (try_one(&accuracy, &trial, &outcome)) {
+            if (gemm_try_one(&accuracy, &trial, &outcome)) {
                 HYP_CHECK(attack, outcome.workspace > 0, "%zu x %zu x %zu was not split", size[0],
                           size[1], trial.gemm.k);
             }
@@ -424,13 +429,13 @@ HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
             struct kn_gemm_outcome outcome;
             const char *variant = capability == 90 ? hopper[i / 2 % hoppers] : other[i / 2 % 2];
             struct kn_gemm_trial trial =
-                draw_trial(attack, i % 4 < 3 ? KN_GEMM_BF16 : KN_GEMM_F16, variant, true);
+                gemm_draw_trial(attack, i % 4 < 3 ? KN_GEMM_BF16 : KN_GEMM_F16, variant, true);
             if (i % 2 == 0) trial.gemm.transpose_a = trial.gemm.transpose_b = false;
             trial.gemm.m = 65 + hyp_random_below(attack, 120);
             trial.gemm.n = 1 + hyp_random_below(attack, 200);
             trial.gemm.k = 640 + hyp_random_below(attack, 400);
             trial.workspace = false;
-            try_one(&accuracy, &trial, &outcome);
+            gemm_try_one(&accuracy, &trial, &outcome);
             hyp_attack_progress(attack, (double)(i + 1) / trials);
         }
     }
@@ -464,10 +469,10 @@ HYP_ATTACK(h05, large_products_are_within_their_bounds) {
                 .align = 8,
                 .workspace = size == sizes[5],
                 .is_exact = i % 2 == 1};
-            try_one(&accuracy, &trial, &outcome);
+            gemm_try_one(&accuracy, &trial, &outcome);
             hyp_attack_progress(attack, (double)(i + 1) / (double)(2 * KN_GEMM_PRECISIONS * count));
         }
-        measure_domain(attack);
+        gemm_measure_domain(attack);
     }
     hyp_accuracy_end(&accuracy);
 }

@@ -18,7 +18,7 @@ static const char columns[] =
 
 /* Under a saboteur called grouped_DEFECT, all products that the kernel of that defect supports are
  * made by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
-static void plant(const struct hyp_attack *attack, struct kn_grouped_trial *trial) {
+static void groups_plant(const struct hyp_attack *attack, struct kn_grouped_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "grouped");
     trial->swaps_last = hyp_sabotage_turn(sabotage, "grouped_swap_one_in");
@@ -36,14 +36,14 @@ static void plant(const struct hyp_attack *attack, struct kn_grouped_trial *tria
     g->variants = &kn_grouped_planted_variants, g->variant = mistake;
 }
 
-static void try_one(struct hyp_accuracy *accuracy, struct kn_grouped_trial *trial) {
+static void groups_try_one(struct hyp_accuracy *accuracy, struct kn_grouped_trial *trial) {
     char path[32];
     struct kn_grouped_outcome outcome;
     const struct kn_grouped *g = &trial->grouped;
     trial->seed = hyp_random(accuracy->attack);
     snprintf(path, sizeof path, "%s %s", kn_grouped_type_name(g->type),
              g->variant != NULL ? g->variant : "chosen");
-    plant(accuracy->attack, trial);
+    groups_plant(accuracy->attack, trial);
     if (!HYP_OK(accuracy->attack,
                 kn_grouped_try(accuracy->kernels, accuracy->stream, trial, &outcome))) {
         return;
@@ -78,8 +78,8 @@ struct subject {
     bool is_hopper; /* rows at multiples of 16 bytes; in 8 bits B as n x k */
 };
 
-static struct kn_grouped_trial draw_trial(struct hyp_attack *attack, const struct subject *subject,
-                                          int32_t *begins) {
+static struct kn_grouped_trial groups_draw_trial(struct hyp_attack *attack,
+                                                 const struct subject *subject, int32_t *begins) {
     const bool is_bytes = subject->type == KN_GROUPED_E4M3;
     const bool is_aligned = subject->is_hopper || hyp_random_below(attack, 2) == 0;
     const enum kn_grouped_type c_type = hyp_random_below(attack, KN_GROUPED_TYPES);
@@ -115,7 +115,7 @@ static struct kn_grouped_trial draw_trial(struct hyp_attack *attack, const struc
     return trial;
 }
 
-static bool supports(const struct hyp_attack *attack, const struct subject *subject) {
+static bool groups_supports(const struct hyp_attack *attack, const struct subject *subject) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (subject->is_hopper) return capability == 90;
     return subject->variant == NULL || strcmp(subject->variant, "naive") == 0 || capability >= 80;
@@ -138,9 +138,9 @@ HYP_ATTACK(h05, groups_of_any_shape_are_within_their_bounds) {
         for (int i = 0; i < SUBJECTS * turns; i++) {
             int32_t begins[GROUPS_MOST + 1];
             const struct subject *subject = &subjects[i / turns];
-            if (!supports(attack, subject)) continue;
-            struct kn_grouped_trial trial = draw_trial(attack, subject, begins);
-            try_one(&accuracy, &trial);
+            if (!groups_supports(attack, subject)) continue;
+            struct kn_grouped_trial trial = groups_draw_trial(attack, subject, begins);
+            groups_try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / (SUBJECTS * turns));
         }
     }
@@ -177,7 +177,7 @@ HYP_ATTACK(h05, pipelines_of_groups_go_round_within_their_bounds) {
                 .is_whole = is_bytes || i % 2 == 1,
                 .is_positive = is_bytes,
                 .align = 16};
-            try_one(&accuracy, &trial);
+            groups_try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / turns);
         }
     }

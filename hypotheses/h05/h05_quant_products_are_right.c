@@ -1,13 +1,13 @@
 /*
- * H5's attacks on products of quantised weights (kernels/quant): in each of the three arithmetics,
- * by every kernel of each format of blocks.
+ * H5's attacks on products of quantised weights (kernels/quantised): in each of the three
+ * arithmetics, by every kernel of each format of blocks.
  */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "quant/quant_product_planted.h"
-#include "quant/quant_product_trial.h"
+#include "quantised/quant_product_planted.h"
+#include "quantised/quant_product_trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,15 +26,13 @@ struct quant_subject {
 };
 
 static const struct quant_subject subjects[] = {
-    {NULL, KN_QUANT_F32, 0, 0, 0},         {"naive", KN_QUANT_F32, 0, 0, 0},
-    {"rows", KN_QUANT_F32, 0, 0, 0},       {NULL, KN_QUANT_F16, 80, 0, 0},
-    {"tensor", KN_QUANT_F16, 80, 0, 0},    {"wgmma", KN_QUANT_F16, 90, 0, 0},
-    {"wgmma_256", KN_QUANT_F16, 90, 0, 0}, {"wgmma_split", KN_QUANT_F16, 90, 0, 0},
-    {NULL, KN_QUANT_Q8_1, 0, 0, 0},        {"integers", KN_QUANT_Q8_1, 0, 0, 0},
-    {"staged_1", KN_QUANT_Q8_1, 0, 1, 1},  {"staged_2", KN_QUANT_Q8_1, 0, 1, 1},
-    {"early_1", KN_QUANT_Q8_1, 90, 1, 1},  {"early_2", KN_QUANT_Q8_1, 90, 1, 1},
-    {"bulk", KN_QUANT_Q8_1, 90, 1, 1},     {"bulk_early", KN_QUANT_Q8_1, 90, 1, 1},
-    {"columns", KN_QUANT_Q8_1, 90, 2, 8}};
+    {NULL, KN_QUANT_F32, 0, 0, 0},           {"naive", KN_QUANT_F32, 0, 0, 0},
+    {"rows", KN_QUANT_F32, 0, 0, 0},         {NULL, KN_QUANT_F16, 80, 0, 0},
+    {"tensor", KN_QUANT_F16, 80, 0, 0},      {"wgmma", KN_QUANT_F16, 90, 0, 0},
+    {"wgmma_256", KN_QUANT_F16, 90, 0, 0},   {"wgmma_split", KN_QUANT_F16, 90, 0, 0},
+    {NULL, KN_QUANT_Q8_1, 0, 0, 0},          {"integers", KN_QUANT_Q8_1, 0, 0, 0},
+    {"staged_1", KN_QUANT_Q8_1, 0, 1, 1},    {"early_1", KN_QUANT_Q8_1, 90, 1, 1},
+    {"bulk_early", KN_QUANT_Q8_1, 90, 1, 1}, {"columns", KN_QUANT_Q8_1, 90, 2, 8}};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static int capability_of(const struct hyp_attack *attack) {
@@ -47,7 +45,7 @@ static bool is_wgmma(const struct quant_subject *subject) {
 
 /* Under a saboteur called quant_DEFECT, all products that the kernel of that defect supports are
  * made by it. Its kernels are of compute capability 9.0; elsewhere an index is wrong instead. */
-static void plant(const struct hyp_attack *attack, struct kn_quant_trial *trial) {
+static void quant_plant(const struct hyp_attack *attack, struct kn_quant_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "quant");
     if (mistake == NULL) return;
     if (capability_of(attack) != 90) {
@@ -65,20 +63,20 @@ static void check_poison(struct hyp_attack *attack, const char *path,
                          const struct kn_quant_finding *finding) {
     const size_t reached = trial->poisoned_row > 0 ? trial->columns : trial->rows;
     HYP_CHECK(attack, finding->not_finite == reached,
-              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are not finite, expected %zu",
-              path, trial->rows, trial->columns, trial->k,
+              "%s, %zu x %zu, k %zu, NaN in %s: %zu elements are not finite, expected %zu", path,
+              trial->rows, trial->columns, trial->k,
               trial->poisoned_row > 0 ? "a row of weights" : "a column of x", finding->not_finite,
               reached);
 }
 
-static void try_one(struct hyp_accuracy *accuracy, struct kn_quant_trial *trial) {
+static void quant_try_one(struct hyp_accuracy *accuracy, struct kn_quant_trial *trial) {
     char path[48], text[400];
     struct hyp_attack *attack = accuracy->attack;
     struct kn_quant_finding finding;
     snprintf(path, sizeof path, "%s %s", kn_quant_arithmetic_name(trial->arithmetic),
              trial->variant != NULL ? trial->variant : "chosen");
     trial->seed = hyp_random(attack);
-    plant(attack, trial);
+    quant_plant(attack, trial);
     if (!HYP_OK(attack, kn_quant_trial(accuracy->kernels, accuracy->stream, trial, &finding))) {
         return;
     }
@@ -102,8 +100,8 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_quant_trial *trial)
 
 /* The first product of a kernel is one that defects of the pipeline need: more rows than a
  * warpgroup has, more chunks of weights than one, and more stages of x than the ring has. */
-static struct kn_quant_trial draw_trial(struct hyp_attack *attack,
-                                        const struct quant_subject *subject, bool is_first) {
+static struct kn_quant_trial quant_draw_trial(struct hyp_attack *attack,
+                                              const struct quant_subject *subject, bool is_first) {
     static const size_t sizes[] = {1, 2, 5, 17, 33, 37, 64, 66, 100, 127, 128, 129, 140};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     const bool is_odd = subject->variant != NULL && strcmp(subject->variant, "naive") == 0;
@@ -155,8 +153,8 @@ HYP_ATTACK(h05, products_of_quantised_weights_are_within_their_bounds) {
         for (int i = 0; i < SUBJECTS * turns; i++) {
             const struct quant_subject *subject = &subjects[i / turns];
             if (capability_of(attack) < subject->capability) continue;
-            struct kn_quant_trial trial = draw_trial(attack, subject, i % turns == 0);
-            try_one(&accuracy, &trial);
+            struct kn_quant_trial trial = quant_draw_trial(attack, subject, i % turns == 0);
+            quant_try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / (SUBJECTS * turns));
         }
     }

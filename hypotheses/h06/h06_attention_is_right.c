@@ -1,13 +1,9 @@
-/*
- * H6: attention results are within their error bounds.
- *
- * `tollens explain H6` prints the text below.
- */
+/* H6: attention results are within their error bounds. `tollens explain H6` prints this text. */
 #include "accuracy/accuracy.h"
 #include "harness/attack.h"
-#include "attention/attention_exact.h"
-#include "attention/attention_oracle.h"
-#include "attention/attention_trial.h"
+#include "attention/forward/attention_exact.h"
+#include "attention/forward/attention_oracle.h"
+#include "attention/forward/attention_trial.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
 
@@ -55,7 +51,7 @@ static const char columns[] =
     "inside,gap,skew,seed";
 
 /* Under a saboteur called attention_DEFECT, problems of its kind use the kernel of that defect. */
-static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
+static void attention_plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "attention");
     struct kn_attention *x = &trial->attention;
     trial->swaps_last = hyp_sabotage_turn(attack->session.sabotage, "attention_swap_one_in");
@@ -66,7 +62,7 @@ static void plant(const struct hyp_attack *attack, struct kn_attention_trial *tr
 }
 
 /* Whether the claim's threshold applies to a problem. */
-static bool is_in_domain(const struct kn_attention_trial *trial) {
+static bool attention_in_domain(const struct kn_attention_trial *trial) {
     return trial->given[0] == NULL && trial->distribution == KN_NORMAL &&
            (trial->scale == 0 || trial->scale == 1) && trial->attention.scale == 0 &&
            trial->values == KN_UNIFORM && (trial->values_scale == 0 || trial->values_scale == 1);
@@ -75,22 +71,22 @@ static bool is_in_domain(const struct kn_attention_trial *trial) {
 /* The worst error in the domain of an attack's problems; each attack has its own process. */
 static double worst_in_domain = -1;
 
-static void measure_domain(struct hyp_attack *attack, const char *what) {
+static void attention_measure_domain(struct hyp_attack *attack, const char *what) {
     if (worst_in_domain >= 0 && isfinite(worst_in_domain)) {
         hyp_attack_measure(attack, worst_in_domain, "%s, -1 to 1", what);
     }
 }
 
 /* Tries a problem. false: it could not be solved, or an element was wrong. */
-static bool try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *trial,
-                    struct kn_attention_outcome *outcome) {
+static bool attention_try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *trial,
+                              struct kn_attention_outcome *outcome) {
     char path[32], text[400];
     struct hyp_attack *attack = accuracy->attack;
     const struct kn_attention *x = &trial->attention;
     trial->seed = hyp_random(attack);
     snprintf(path, sizeof path, "%s %s", kn_type_name(x->type),
              x->variant != NULL ? x->variant : "chosen");
-    plant(attack, trial);
+    attention_plant(attack, trial);
     if (!HYP_OK(attack, kn_attention_try(accuracy->kernels, accuracy->stream, trial, outcome))) {
         return false;
     }
@@ -101,7 +97,8 @@ static bool try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *tr
                         trial->scale, (int)x->causal, x->window, x->batch, x->heads, x->kv_heads,
                         x->q_length, x->kv_length, x->head_size, (int)trial->heads_inside,
                         trial->gap, trial->skew, (unsigned long long)trial->seed);
-    if (is_in_domain(trial)) worst_in_domain = fmax(worst_in_domain, outcome->deviation.absolute);
+    if (attention_in_domain(trial))
+        worst_in_domain = fmax(worst_in_domain, outcome->deviation.absolute);
     HYP_CHECK(attack, outcome->lse.failed == 0,
               "%s, %zu rows, %zu keys: logarithms of the rows' sums: %s", path, x->q_length,
               x->kv_length, kn_deviation_text(&outcome->lse, text, sizeof text));
@@ -211,7 +208,7 @@ static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, cons
 }
 
 /* The larger of two errors; a NaN counts as infinity. */
-static double worse(double worst, double error) {
+static double attention_worse(double worst, double error) {
     return error <= INFINITY ? fmax(worst, error) : INFINITY;
 }
 
@@ -228,8 +225,8 @@ static bool takes_few(const char *variant) {
     return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
 }
 
-static bool supports(const struct hyp_attack *attack, const char *variant, size_t rows,
-                     size_t group, size_t head_size) {
+static bool attention_has(const struct hyp_attack *attack, const char *variant, size_t rows,
+                          size_t group, size_t head_size) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
     if (strcmp(variant, "decode") == 0) return rows <= 8;
@@ -245,7 +242,8 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
     const struct kn_attention *x = &f->problem;
     for (size_t v = 0; v < variants_of[x->type].count; v++) {
         const char *variant = variants_of[x->type].names[v];
-        if (!supports(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
+        if (!attention_has(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size))
+            continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
                                            .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
@@ -253,10 +251,10 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
                                            .workspace = true,
                                            .result = got};
         trial.attention.variant = variant;
-        if (!try_one(accuracy, &trial, &outcome)) break;
+        if (!attention_try_one(accuracy, &trial, &outcome)) break;
         for (size_t i = 0; i < f->out_count; i++) {
-            exact = worse(exact, fabs((double)got[i] - f->exact[i]));
-            library = worse(library, fabs((double)got[i] - (double)f->library[i]));
+            exact = attention_worse(exact, fabs((double)got[i] - f->exact[i]));
+            library = attention_worse(library, fabs((double)got[i] - (double)f->library[i]));
         }
     }
     if (isfinite(exact) && isfinite(library)) {
@@ -312,8 +310,8 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .workspace = true};
                 /* The naive kernel is slow on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
-                if (!supports(attack, variant, rows, 2, head_sizes[i])) continue;
-                if (!try_one(&accuracy, &trial, &outcome)) continue;
+                if (!attention_has(attack, variant, rows, 2, head_sizes[i])) continue;
+                if (!attention_try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
             if (!isfinite(worst)) continue;
@@ -333,8 +331,8 @@ static size_t draw_length(struct hyp_attack *attack) {
 }
 
 /* Scores of thousands where q and k are large: exp overflows a float from 89 on. */
-static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_type type,
-                                            const char *variant) {
+static struct kn_attention_trial attention_draw_trial(struct hyp_attack *attack, enum kn_type type,
+                                                      const char *variant) {
     const bool any = variant != NULL && strcmp(variant, "naive") == 0, few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const bool causal = hyp_random_below(attack, 2) == 0;
@@ -346,7 +344,8 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const size_t size =
         hyp_random_below(attack, 2) == 0 ? 64
         : any                            ? 1 + hyp_random_below(attack, 130)
-              : head_sizes[supports(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
+              : head_sizes[attention_has(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5)
+                                                                    : 3];
     return (struct kn_attention_trial){
         .attention = {.type = type,
                       .batch = 1 + (hyp_random_below(attack, 4) == 0),
@@ -375,35 +374,35 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
         .workspace = hyp_random_below(attack, 2) == 0};
 }
 
-static void try_type(struct hyp_attack *attack, enum kn_type type) {
+static void attention_try_type(struct hyp_attack *attack, enum kn_type type) {
     struct hyp_accuracy accuracy;
     const int turns = attack->session.full ? 150 : 6;
     if (hyp_accuracy_begin(&accuracy, attack, "attention", columns)) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
-            for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
+            for (int i = 0; attention_has(attack, variant, 1, 1, 64) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
-                struct kn_attention_trial trial = draw_trial(attack, type, variant);
-                try_one(&accuracy, &trial, &outcome);
+                struct kn_attention_trial trial = attention_draw_trial(attack, type, variant);
+                attention_try_one(&accuracy, &trial, &outcome);
                 hyp_attack_progress(attack, ((double)v + (i + 1.0) / turns) / (double)count);
             }
         }
     }
     hyp_accuracy_end(&accuracy);
-    measure_domain(attack, kn_type_name(type));
+    attention_measure_domain(attack, kn_type_name(type));
 }
 
 HYP_ATTACK(h06, fp32_of_any_shape_is_within_its_bound) {
-    try_type(attack, KN_F32);
+    attention_try_type(attack, KN_F32);
 }
 
 HYP_ATTACK(h06, fp16_of_any_shape_is_within_its_bound) {
-    try_type(attack, KN_F16);
+    attention_try_type(attack, KN_F16);
 }
 
 HYP_ATTACK(h06, bf16_of_any_shape_is_within_its_bound) {
-    try_type(attack, KN_BF16);
+    attention_try_type(attack, KN_BF16);
 }
 
 /* Lengths from real programs; one head, because the reference is slow. */
@@ -429,13 +428,13 @@ HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
                     .values = KN_UNIFORM,
                     .lse = true,
                     .workspace = true};
-                try_one(&accuracy, &trial, &outcome);
+                attention_try_one(&accuracy, &trial, &outcome);
             }
             hyp_attack_progress(attack, (double)(i + 1) / 4);
         }
     }
     hyp_accuracy_end(&accuracy);
-    measure_domain(attack, "long sequences");
+    attention_measure_domain(attack, "long sequences");
 }
 
 /* ---- exact results --------------------------------------------------------------------------- */
@@ -458,7 +457,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     kn_attention_exact_fill(x, exact, seed, &problem);
     trial->given[0] = problem.q, trial->given[1] = problem.k, trial->given[2] = problem.v;
     trial->result = values + rows;
-    if (try_one(accuracy, trial, &outcome)) {
+    if (attention_try_one(accuracy, trial, &outcome)) {
         cr_assert(kn_attention_exact_check(x, exact, seed, problem.v, trial->result, &deviation));
         HYP_CHECK(attack, deviation.failed == 0, "%s %s, %zu rows, %zu keys, %s: not exact: %s",
                   kn_type_name(x->type), x->variant != NULL ? x->variant : "chosen", x->q_length,
@@ -472,7 +471,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
 /* Equal scores, every second time over 128 keys; or chosen keys, more than fit in a tile. */
 static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant, int turn) {
-    struct kn_attention_trial trial = draw_trial(attack, type, variant);
+    struct kn_attention_trial trial = attention_draw_trial(attack, type, variant);
     struct kn_attention *x = &trial.attention;
     if (x->head_size < 16 || turn % 4 == 1) x->head_size = 64;
     if (turn % 2 == 0) trial.workspace = false;
@@ -488,7 +487,7 @@ HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
-                for (int i = 0; supports(attack, variant, 1, 1, 64) && i < turns; i++) {
+                for (int i = 0; attention_has(attack, variant, 1, 1, 64) && i < turns; i++) {
                     struct kn_attention_trial trial = draw_exact(attack, type, variant, i);
                     try_exact(&accuracy, &trial, (enum kn_attention_exact)(i % 2));
                 }

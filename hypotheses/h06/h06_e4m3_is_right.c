@@ -6,7 +6,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_e4m3/attention_e4m3_trial.h"
+#include "attention/e4m3/attention_e4m3_trial.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,23 +16,23 @@ static const char columns[] =
     "distribution,values,scale,scales,causal,window,batch,heads,kv_heads,rows,keys,head_size,"
     "inside,gap,skew,seed";
 
-static bool is_hopper(const struct hyp_attack *attack) {
+static bool e4m3_is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
 /* Under a saboteur called e4m3_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 a scale is doubled. */
-static void plant(const struct hyp_attack *attack, struct kn_attention_e4m3_trial *trial) {
+static void e4m3_plant(const struct hyp_attack *attack, struct kn_attention_e4m3_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "e4m3");
     const struct kn_attention *x = &trial->e4m3.attention;
     if (mistake == NULL || x->type != KN_F16 || x->head_size != 64) return;
     if (trial->skew != 0 || trial->gap % 16 != 0) return;
-    trial->doubles_scale = trial->has_scales && !is_hopper(attack);
-    if (!is_hopper(attack)) return;
+    trial->doubles_scale = trial->has_scales && !e4m3_is_hopper(attack);
+    if (!e4m3_is_hopper(attack)) return;
     trial->e4m3.variants = &kn_attention_e4m3_defects, trial->e4m3.variant = mistake;
 }
 
-static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_e4m3_trial *trial) {
+static void e4m3_try_one(struct hyp_accuracy *accuracy, struct kn_attention_e4m3_trial *trial) {
     char path[40], text[400];
     struct hyp_attack *attack = accuracy->attack;
     struct kn_attention_e4m3_outcome outcome;
@@ -40,7 +40,7 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_e4m3_tria
     snprintf(path, sizeof path, "%s e4m3 %s", kn_type_name(x->type),
              trial->e4m3.variant != NULL ? trial->e4m3.variant : "chosen");
     trial->seed = hyp_random(attack);
-    plant(attack, trial);
+    e4m3_plant(attack, trial);
     if (!HYP_OK(attack,
                 kn_attention_e4m3_try(accuracy->kernels, accuracy->stream, trial, &outcome))) {
         return;
@@ -58,7 +58,7 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_e4m3_tria
               outcome.touched);
 }
 
-static size_t draw_head_size(struct hyp_attack *attack, const char *variant) {
+static size_t e4m3_draw_head_size(struct hyp_attack *attack, const char *variant) {
     static const size_t sizes[] = {64, 128, 256, 208, 112};
     const bool any = variant == NULL || variant[0] == 'n';
     if (any && hyp_random_below(attack, 2) == 0) return 1 + hyp_random_below(attack, 130);
@@ -69,8 +69,8 @@ static size_t draw_head_size(struct hyp_attack *attack, const char *variant) {
 /* The first problem of a kernel is one that its defects need: three tiles of keys, heads of other
  * scales, and scores so small that their bound, which the tensor cores' few digits decide, is
  * narrow. */
-static struct kn_attention_e4m3_trial draw(struct hyp_attack *attack, enum kn_type type,
-                                           const char *variant, bool is_first) {
+static struct kn_attention_e4m3_trial e4m3_draw(struct hyp_attack *attack, enum kn_type type,
+                                                const char *variant, bool is_first) {
     static const size_t lengths[] = {1, 2, 9, 31, 63, 64, 65, 100, 127, 128, 129, 191, 193, 260};
     enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
     const size_t kv_heads = is_first ? 2 : 1 + hyp_random_below(attack, 2);
@@ -90,7 +90,7 @@ static struct kn_attention_e4m3_trial draw(struct hyp_attack *attack, enum kn_ty
                                .kv_heads = kv_heads,
                                .q_length = is_first ? 9 + hyp_random_below(attack, 30) : rows,
                                .kv_length = is_first ? 260 + hyp_random_below(attack, 40) : keys,
-                               .head_size = is_first ? 64 : draw_head_size(attack, variant),
+                               .head_size = is_first ? 64 : e4m3_draw_head_size(attack, variant),
                                .causal = causal,
                                .window = causal && hyp_random_below(attack, 2) == 0
                                              ? 1 + hyp_random_below(attack, keys)
@@ -111,14 +111,14 @@ static struct kn_attention_e4m3_trial draw(struct hyp_attack *attack, enum kn_ty
 
 HYP_ATTACK(h06, numbers_of_8_bits_are_within_their_bounds) {
     static const char *const variants[] = {NULL, "naive", "wgmma"};
-    const int kernels = is_hopper(attack) ? 3 : 2, turns = attack->session.full ? 60 : 3;
+    const int kernels = e4m3_is_hopper(attack) ? 3 : 2, turns = attack->session.full ? 60 : 3;
     struct hyp_accuracy accuracy;
     const bool begins = hyp_accuracy_begin(&accuracy, attack, "e4m3", columns);
     for (enum kn_type type = KN_F16; begins && type < KN_TYPES; type++) {
         for (int i = 0; i < kernels * turns; i++) {
             struct kn_attention_e4m3_trial trial =
-                draw(attack, type, variants[i / turns], i % turns == 0);
-            try_one(&accuracy, &trial);
+                e4m3_draw(attack, type, variants[i / turns], i % turns == 0);
+            e4m3_try_one(&accuracy, &trial);
         }
         hyp_attack_progress(attack, (double)type / (KN_TYPES - 1));
     }

@@ -6,7 +6,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_backward/attention_backward_trial.h"
+#include "attention/backward/attention_backward_trial.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const char columns[] =
     "distribution,values,scale,causal,window,batch,heads,kv_heads,rows,keys,head_size,inside,gap,"
     "skew,seed";
 
-static bool is_hopper(const struct hyp_attack *attack) {
+static bool gradients_is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
@@ -31,19 +31,21 @@ static bool is_of_a_pipeline(const char *mistake) {
 
 /* Under a saboteur called gradients_DEFECT, all problems that the kernel of that defect supports
  * are solved by it. Devices without the pipelines of 9.0 get a defect of "tensor" instead. */
-static void plant(const struct hyp_attack *attack, struct kn_attention_backward_trial *trial) {
+static void gradients_plant(const struct hyp_attack *attack,
+                            struct kn_attention_backward_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "gradients");
     const struct kn_attention *x = &trial->backward.forward;
     trial->swaps_last = hyp_sabotage_turn(attack->session.sabotage, "gradients_swap_one_in");
     if (mistake == NULL) return;
-    if (is_of_a_pipeline(mistake) && !is_hopper(attack)) mistake = "unscaled";
+    if (is_of_a_pipeline(mistake) && !gradients_is_hopper(attack)) mistake = "unscaled";
     const enum kn_type type = is_of_a_pipeline(mistake) ? KN_BF16 : KN_F16;
     if (x->type != type || x->head_size != 64 || trial->skew != 0 || trial->gap % 8 != 0) return;
     trial->backward.variants = &kn_attention_backward_defects, trial->backward.variant = mistake;
 }
 
-static void add(struct hyp_accuracy *accuracy, const struct kn_attention_backward_trial *trial,
-                const char *variant, const char *gradient, const struct kn_deviation *deviation) {
+static void gradients_add(struct hyp_accuracy *accuracy,
+                          const struct kn_attention_backward_trial *trial, const char *variant,
+                          const char *gradient, const struct kn_deviation *deviation) {
     char path[32];
     const struct kn_attention *x = &trial->backward.forward;
     snprintf(path, sizeof path, "%s %s", variant, gradient);
@@ -56,27 +58,28 @@ static void add(struct hyp_accuracy *accuracy, const struct kn_attention_backwar
                         (unsigned long long)trial->seed);
 }
 
-static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_backward_trial *trial) {
+static void gradients_try_one(struct hyp_accuracy *accuracy,
+                              struct kn_attention_backward_trial *trial) {
     struct hyp_attack *attack = accuracy->attack;
     struct kn_attention_backward_outcome outcome;
     const char *variant = trial->backward.variant != NULL ? trial->backward.variant : "chosen";
     trial->seed = hyp_random(attack);
-    plant(attack, trial);
+    gradients_plant(attack, trial);
     if (!HYP_OK(attack,
                 kn_attention_backward_try(accuracy->kernels, accuracy->stream, trial, &outcome))) {
         return;
     }
-    add(accuracy, trial, variant, "d_q", &outcome.d_q);
-    add(accuracy, trial, variant, "d_k", &outcome.d_k);
-    add(accuracy, trial, variant, "d_v", &outcome.d_v);
+    gradients_add(accuracy, trial, variant, "d_q", &outcome.d_q);
+    gradients_add(accuracy, trial, variant, "d_k", &outcome.d_k);
+    gradients_add(accuracy, trial, variant, "d_v", &outcome.d_v);
     HYP_CHECK(attack, outcome.touched == 0, "%s: %zu bytes outside the gradients changed", variant,
               outcome.touched);
 }
 
 /* The first two problems of a kernel are those that its defects need: heads of 64 elements that
  * share keys, tiles of rows and of keys that are not full, with and without a mask. */
-static struct kn_attention_backward_trial draw_trial(struct hyp_attack *attack, enum kn_type type,
-                                                     const char *variant, int turn) {
+static struct kn_attention_backward_trial
+gradients_draw_trial(struct hyp_attack *attack, enum kn_type type, const char *variant, int turn) {
     static const size_t lengths[] = {1, 2, 5, 17, 31, 33, 64, 65, 97, 128, 129, 150};
     enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
     const bool any = variant != NULL && strcmp(variant, "naive") == 0, is_first = turn < 2;
@@ -117,17 +120,17 @@ static struct kn_attention_backward_trial draw_trial(struct hyp_attack *attack, 
         .skew = is_aligned ? 0 : hyp_random_below(attack, 9)};
 }
 
-static void try_type(struct hyp_attack *attack, enum kn_type type) {
+static void gradients_try_type(struct hyp_attack *attack, enum kn_type type) {
     static const char *const variants[] = {NULL, "naive", "tensor", "wgmma", "ordered"};
     const int capability = tol_context_device(attack->context)->compute_capability;
-    const int kernels = type == KN_F32 || capability < 80 ? 2 : is_hopper(attack) ? 5 : 3;
+    const int kernels = type == KN_F32 || capability < 80 ? 2 : gradients_is_hopper(attack) ? 5 : 3;
     const int turns = attack->session.full ? 60 : 3;
     struct hyp_accuracy accuracy;
     if (hyp_accuracy_begin(&accuracy, attack, "gradients", columns)) {
         for (int i = 0; i < kernels * turns; i++) {
             struct kn_attention_backward_trial trial =
-                draw_trial(attack, type, variants[i / turns], i % turns);
-            try_one(&accuracy, &trial);
+                gradients_draw_trial(attack, type, variants[i / turns], i % turns);
+            gradients_try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / (kernels * turns));
         }
     }
@@ -135,15 +138,15 @@ static void try_type(struct hyp_attack *attack, enum kn_type type) {
 }
 
 HYP_ATTACK(h06, gradients_in_fp32_are_within_their_bounds) {
-    try_type(attack, KN_F32);
+    gradients_try_type(attack, KN_F32);
 }
 
 HYP_ATTACK(h06, gradients_in_fp16_are_within_their_bounds) {
-    try_type(attack, KN_F16);
+    gradients_try_type(attack, KN_F16);
 }
 
 HYP_ATTACK(h06, gradients_in_bf16_are_within_their_bounds) {
-    try_type(attack, KN_BF16);
+    gradients_try_type(attack, KN_BF16);
 }
 
 /* Lengths from real programs; one head of keys, because the reference is slow. */
@@ -162,13 +165,13 @@ HYP_ATTACK(h06, gradients_of_long_sequences_are_within_their_bounds) {
                                          .kv_length = is_small ? 300 : 4093,
                                          .head_size = i < 2 ? 64 : 128,
                                          .causal = i % 2 == 0},
-                             .variant = !is_hopper(attack) ? NULL
-                                        : i % 2 == 1       ? "wgmma"
-                                                           : "ordered"},
+                             .variant = !gradients_is_hopper(attack) ? NULL
+                                        : i % 2 == 1                 ? "wgmma"
+                                                                     : "ordered"},
                 .distribution = KN_NORMAL,
                 .values = KN_UNIFORM};
             if (is_small && i >= 2) break;
-            try_one(&accuracy, &trial);
+            gradients_try_one(&accuracy, &trial);
             hyp_attack_progress(attack, (i + 1.0) / 4);
         }
     }

@@ -8,7 +8,7 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "attention_paged/attention_paged_trial.h"
+#include "attention/paged/attention_paged_trial.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,26 +18,26 @@ static const char columns[] =
     "distribution,values,scale,causal,window,sequences,heads,kv_heads,rows,keys,head_size,inside,"
     "gap,skew,page,layout,seed";
 
-static bool is_hopper(const struct hyp_attack *attack) {
+static bool paged_is_hopper(const struct hyp_attack *attack) {
     return tol_context_device(attack->context)->compute_capability == 90;
 }
 
 /* Under a saboteur called paged_DEFECT, all problems that the kernel of that defect supports are
  * solved by it. On devices other than those of compute capability 9.0 a table repeats a page. */
-static void plant(const struct hyp_attack *attack, struct kn_attention_paged_trial *trial) {
+static void paged_plant(const struct hyp_attack *attack, struct kn_attention_paged_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "paged");
     const struct kn_attention_packed_trial *t = &trial->sequences;
     const struct kn_attention *x = &t->packed.attention;
     if (mistake == NULL || x->type != KN_F16 || x->head_size != 64) return;
     if (t->skew != 0 || t->gap % 8 != 0 || trial->layout == KN_PAGED_PIECES) return;
-    if (!is_hopper(attack)) {
+    if (!paged_is_hopper(attack)) {
         trial->repeats_page = (size_t)(t->kv_begins[1] - t->kv_begins[0]) > trial->page_positions;
         return;
     }
     trial->variants = &kn_attention_paged_defects, trial->variant = mistake;
 }
 
-static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_trial *trial) {
+static void paged_try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_trial *trial) {
     static const char *const layouts[KN_PAGED_LAYOUTS] = {"around", "inside", "pieces"};
     char path[40], text[400];
     struct hyp_attack *attack = accuracy->attack;
@@ -47,7 +47,7 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_tri
     snprintf(path, sizeof path, "%s paged %s", kn_type_name(x->type),
              trial->variant != NULL ? trial->variant : "chosen");
     t->seed = hyp_random(attack);
-    plant(attack, trial);
+    paged_plant(attack, trial);
     if (!HYP_OK(attack,
                 kn_attention_paged_try(accuracy->kernels, accuracy->stream, trial, &outcome))) {
         return;
@@ -67,12 +67,13 @@ static void try_one(struct hyp_accuracy *accuracy, struct kn_attention_paged_tri
 
 /* The first problem of a kernel is one that its defects need: a sequence whose rows are for two
  * warpgroups, and whose keys fill two stages and begin a third tile, which ends inside a page. */
-static void draw(struct hyp_attack *attack, enum kn_type type, const char *variant, bool is_first,
-                 struct hyp_sequences *drawn, struct kn_attention_paged_trial *trial) {
+static void paged_draw(struct hyp_attack *attack, enum kn_type type, const char *variant,
+                       bool is_first, struct hyp_sequences *drawn,
+                       struct kn_attention_paged_trial *trial) {
     const bool takes_maps = variant != NULL && strcmp(variant, "wgmma") == 0;
-    const struct hyp_sequence_lengths first = {
-        66 + hyp_random_below(attack, 20),
-        260 + 16 * hyp_random_below(attack, 3) + hyp_random_below(attack, 8)};
+    const struct hyp_sequence_lengths first = {66 + hyp_random_below(attack, 20),
+                                               260 + 16 * hyp_random_below(attack, 3) +
+                                                   hyp_random_below(attack, 8)};
     hyp_sequences_draw(attack, type, variant, is_first ? &first : NULL, drawn);
     *trial = (struct kn_attention_paged_trial){
         .sequences = drawn->trial,
@@ -91,12 +92,12 @@ HYP_ATTACK(h06, sequences_in_pages_are_within_their_bounds) {
     struct hyp_accuracy accuracy;
     const bool begins = hyp_accuracy_begin(&accuracy, attack, "paged", columns);
     for (enum kn_type type = 0; begins && type < KN_TYPES; type++) {
-        const int kernels = type == KN_F32 || capability < 80 ? 2 : is_hopper(attack) ? 4 : 3;
+        const int kernels = type == KN_F32 || capability < 80 ? 2 : paged_is_hopper(attack) ? 4 : 3;
         for (int i = 0; i < kernels * turns; i++) {
             struct hyp_sequences drawn;
             struct kn_attention_paged_trial trial;
-            draw(attack, type, variants[i / turns], i % turns == 0, &drawn, &trial);
-            try_one(&accuracy, &trial);
+            paged_draw(attack, type, variants[i / turns], i % turns == 0, &drawn, &trial);
+            paged_try_one(&accuracy, &trial);
         }
         hyp_attack_progress(attack, (type + 1.0) / KN_TYPES);
     }

@@ -1,7 +1,7 @@
 // histogram: counts[v] += how often v is among values[0] ... values[count - 1].
 //
 // The idea: a block counts in shared memory and adds its counts to the grid's once, so there is one
-// slow atomic a block and value, and not one an element.
+// slow atomic per block and value, and not one per element.
 // Owner: thread t of the grid owns elements t, t + threads, ... Bound by shared-memory atomics.
 // Requires: any grid and block.
 enum { VALUES = 256 };

@@ -1,7 +1,7 @@
 // peer_move: to[i] = from[i] for i < bytes, where one of the two is another device's memory.
 //
-// The idea: 16 bytes a thread and turn where both addresses allow it, otherwise one byte; the few
-// bytes before and behind whole words of 16 are the last block's. Launched on the device of `to` it
+// The idea: 16 bytes per thread and turn where both addresses allow it, otherwise one byte; the few
+// bytes before and after whole words of 16 are the last block's. Launched on the device of `to` it
 // loads over the link, on that of `from` it stores over the link.
 // Owner: thread t of the grid owns words t, t + threads, ... Bound by the link.
 // Requires: any grid and block.

@@ -3,7 +3,7 @@
 // The idea: each warp adds its lanes by shuffles, the block adds its warps through shared memory,
 // and the grid adds its blocks with one atomic each.
 // Owner: block b owns sum_b; thread t of the grid owns elements t, t + threads, ...
-// Bound by reads: 4 bytes an element. Requires: blockDim.x a multiple of 32, at most 1024.
+// Bound by reads: 4 bytes per element. Requires: blockDim.x a multiple of 32, at most 1024.
 enum { WARP = 32 };
 
 static __device__ unsigned long long warp_sum(unsigned long long x) {

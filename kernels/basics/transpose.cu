@@ -3,7 +3,7 @@
 // The idea: a tile goes through shared memory, so that reads and writes of device memory are both
 // contiguous; a column more than needed keeps the tile's columns in different banks.
 // Owner: block (bx, by) owns the tile that begins at in[32 by][32 bx]; it has 32 x 8 threads, each
-// of which carries four elements. Bound by memory: 8 bytes an element.
+// of which carries four elements. Bound by memory: 8 bytes per element.
 // Requires: blockDim = (32, 8, 1), gridDim = (columns / 32, rows / 32, 1), both rounded up.
 enum { TILE = 32, ROWS_PER_PASS = 8 };
 

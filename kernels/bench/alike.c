@@ -23,7 +23,7 @@ struct moves {
     size_t sets, bytes;
 };
 
-static unsigned blocks_of(size_t bytes) {
+static unsigned alike_blocks_of(size_t bytes) {
     return (unsigned)((bytes + BLOCK_BYTES - 1) / BLOCK_BYTES);
 }
 
@@ -31,7 +31,7 @@ static tol_status launch_reading(void *user, size_t turn) {
     const struct moves *m = user;
     const unsigned long long count = m->bytes / PIECE_BYTES;
     return tol_launch(m->bench->stream, m->kernel,
-                      (struct tol_launch_shape){blocks_of(m->bytes), 1, 1, THREADS, 1, 1, 0},
+                      (struct tol_launch_shape){alike_blocks_of(m->bytes), 1, 1, THREADS, 1, 1, 0},
                       TOL_ARGUMENTS(tol_buffer_address(m->from[turn % m->sets]), count,
                                     tol_buffer_address(m->sums)));
 }
@@ -41,7 +41,8 @@ tol_status kn_bench_reading(struct kn_bench *bench, struct kn_bench_row *row,
     tol_status status = TOL_OK;
     struct moves moves = {.bench = bench, .from = buffers, .sets = sets, .bytes = bytes};
     TOL_TRY(kn_kernels_find(bench->kernels, &read_row, &moves.kernel));
-    TOL_TRY(tol_buffer_create(bench->context, blocks_of(bytes), sizeof(uint32_t), &moves.sums));
+    TOL_TRY(
+        tol_buffer_create(bench->context, alike_blocks_of(bytes), sizeof(uint32_t), &moves.sums));
     status = kn_bench_measure(bench, row, launch_reading, &moves);
 out:
     tol_buffer_destroy(moves.sums);

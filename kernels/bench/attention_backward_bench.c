@@ -2,7 +2,7 @@
  * What attention's backward pass costs, beside that of a peer in another process, such as cuDNN's.
  * Operations are counted as usual: five products of each row with each key that it sees.
  */
-#include "attention_backward/attention_backward.h"
+#include "attention/backward/attention_backward.h"
 #include "bench_check.h"
 
 #include "core/check.h"
@@ -32,13 +32,13 @@ static void take_set(struct gradients *g, size_t set) {
     g->backward.d_k.buffer = buffers[D_K], g->backward.d_v.buffer = buffers[D_V];
 }
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status attention_backward_bench_launch(void *user, size_t turn) {
     struct gradients *g = user;
     take_set(g, turn % g->sets);
     return kn_attention_backward(g->bench->kernels, g->bench->stream, &g->backward);
 }
 
-static tol_status make_buffers(struct gradients *g) {
+static tol_status attention_backward_bench_make_buffers(struct gradients *g) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &g->backward.forward;
     const size_t q = x->batch * x->heads * x->q_length * x->head_size;
@@ -61,7 +61,7 @@ out:
     return status;
 }
 
-static double operations_of(const struct kn_attention *x) {
+static double attention_backward_bench_operations_of(const struct kn_attention *x) {
     const double rows = (double)x->q_length, keys = (double)x->kv_length;
     const double seen = x->causal ? rows * keys - rows * (rows - 1) / 2 : rows * keys;
     return 10 * (double)(x->batch * x->heads * x->head_size) * seen;
@@ -79,7 +79,7 @@ struct shared_heads {
     double scale;
 };
 
-static double dot(const float *a, const float *b, size_t count) {
+static double attention_bench_dot(const float *a, const float *b, size_t count) {
     double sum = 0;
     for (size_t i = 0; i < count; i++) sum += (double)a[i] * (double)b[i];
     return sum;
@@ -89,12 +89,14 @@ static double dot(const float *a, const float *b, size_t count) {
 static double score_of(const struct shared_heads *s, size_t row, size_t key, double *d_score) {
     const size_t d = s->elements;
     const float *d_out = s->d_out + row * d;
-    const double p = exp(s->scale * dot(s->q + row * d, s->k + key * d, d) - (double)s->lse[row]);
-    *d_score = p * (dot(d_out, s->v + key * d, d) - dot(d_out, s->out + row * d, d));
+    const double p = exp(s->scale * attention_bench_dot(s->q + row * d, s->k + key * d, d) -
+                         (double)s->lse[row]);
+    *d_score = p * (attention_bench_dot(d_out, s->v + key * d, d) -
+                    attention_bench_dot(d_out, s->out + row * d, d));
     return p;
 }
 
-static void know(const struct shared_heads *s, size_t last) {
+static void attention_bench_know(const struct shared_heads *s, size_t last) {
     const size_t d = s->elements;
     double d_score = 0;
     for (size_t key = 0; key < s->keys; key++) {
@@ -124,7 +126,8 @@ static tol_status check_gradient(struct gradients *g, const struct kn_bench_row 
     return kn_bench_check(g->bench, row, row->variant, x->type, g->buffers[0][kind], first, &right);
 }
 
-static tol_status check(struct gradients *g, const struct kn_bench_row *row) {
+static tol_status attention_backward_bench_check(struct gradients *g,
+                                                 const struct kn_bench_row *row) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &g->backward.forward;
     const size_t d = x->head_size, rows = x->heads / x->kv_heads * x->q_length;
@@ -153,7 +156,7 @@ static tol_status check(struct gradients *g, const struct kn_bench_row *row) {
     TOL_TRY(kn_bench_read(KN_F32, g->lse[0], first_q / d, rows, s.lse));
     TOL_TRY(kn_bench_read(x->type, g->buffers[0][K], first_k, keys * d, s.k));
     TOL_TRY(kn_bench_read(x->type, g->buffers[0][V], first_k, keys * d, s.v));
-    know(&s, x->q_length - 1);
+    attention_bench_know(&s, x->q_length - 1);
     TOL_TRY(check_gradient(g, row, D_Q, first_q + (x->q_length - 1) * d, s.d_q));
     TOL_TRY(check_gradient(g, row, D_K, first_k, s.d_k));
     status = check_gradient(g, row, D_V, first_k, s.d_v);
@@ -163,11 +166,12 @@ out:
     return status;
 }
 
-static tol_status measure(struct gradients *g) {
+static tol_status attention_backward_bench_measure(struct gradients *g) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &g->backward.forward;
-    struct kn_bench_row row = {
-        .operation = "attention_backward", .operations = operations_of(x), .rate = KN_RATE_HALVES};
+    struct kn_bench_row row = {.operation = "attention_backward",
+                               .operations = attention_backward_bench_operations_of(x),
+                               .rate = KN_RATE_HALVES};
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s",
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
              x->kv_length, x->causal ? " causal" : "");
@@ -176,9 +180,9 @@ static tol_status measure(struct gradients *g) {
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length,
              x->head_size, x->causal);
     if (!kn_bench_wants(g->bench, &row)) return TOL_OK;
-    TOL_TRY(make_buffers(g));
-    TOL_TRY(kn_bench_measure(g->bench, &row, launch, g));
-    status = check(g, &row);
+    TOL_TRY(attention_backward_bench_make_buffers(g));
+    TOL_TRY(kn_bench_measure(g->bench, &row, attention_backward_bench_launch, g));
+    status = attention_backward_bench_check(g, &row);
 out:
     tol_buffer_destroy(g->workspace);
     for (size_t i = 0; i < g->sets; i++) {
@@ -188,7 +192,7 @@ out:
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status attention_backward_bench_run(struct kn_bench *bench) {
     static const struct {
         enum kn_type type;
         size_t batch, heads, kv_heads, length, head_size;
@@ -229,10 +233,10 @@ static tol_status run(struct kn_bench *bench) {
                                      .head_size = problems[i].head_size,
                                      .causal = problems[i].causal},
                          .variant = problems[i].variant}};
-        TOL_TRY(measure(&g));
+        TOL_TRY(attention_backward_bench_measure(&g));
     }
 out:
     return status;
 }
 
-KN_BENCH(attention_backward, run)
+KN_BENCH(attention_backward, attention_backward_bench_run)

@@ -1,7 +1,7 @@
 /*
  * What attention costs, beside that of a peer in another process, such as cuDNN's.
  */
-#include "attention/attention_oracle.h"
+#include "attention/forward/attention_oracle.h"
 #include "bench_check.h"
 
 #include "core/check.h"
@@ -17,7 +17,7 @@ struct heads {
     size_t sets;
 };
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status attention_bench_launch(void *user, size_t turn) {
     struct heads *h = user;
     struct tol_buffer **set = h->buffers[turn % h->sets];
     h->attention.q.buffer = set[0], h->attention.k.buffer = set[1];
@@ -25,7 +25,7 @@ static tol_status launch(void *user, size_t turn) {
     return kn_attention(h->bench->kernels, h->bench->stream, &h->attention);
 }
 
-static tol_status make_buffers(struct heads *h) {
+static tol_status attention_bench_make_buffers(struct heads *h) {
     tol_status status = TOL_OK;
     struct kn_attention *x = &h->attention;
     const size_t q = x->batch * x->heads * x->q_length * x->head_size;
@@ -48,7 +48,7 @@ out:
 }
 
 /* Two products of each row with each key that it sees: four operations an element. */
-static double operations_of(const struct kn_attention *x) {
+static double attention_bench_operations_of(const struct kn_attention *x) {
     const double rows = (double)x->q_length, keys = (double)x->kv_length;
     double seen = x->causal ? rows * keys - rows * (rows - 1) / 2 : rows * keys;
     const double window = (double)x->window; /* of as many rows as keys */
@@ -82,7 +82,7 @@ out:
 }
 
 /* After it was timed. */
-static tol_status check(struct heads *h, const struct kn_bench_row *row) {
+static tol_status attention_bench_check(struct heads *h, const struct kn_bench_row *row) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &h->attention;
     const size_t rows = 2 * x->kv_length + x->q_length;
@@ -97,7 +97,7 @@ out:
     return status;
 }
 
-static tol_status measure(struct heads *h) {
+static tol_status attention_bench_measure(struct heads *h) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct kn_attention *x = &h->attention;
@@ -107,10 +107,10 @@ static tol_status measure(struct heads *h) {
              kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
              x->kv_length, x->causal ? " causal" : "", x->window != 0 ? " window" : "");
     if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
-    TOL_TRY(make_buffers(h));
+    TOL_TRY(attention_bench_make_buffers(h));
     TOL_TRY(kn_attention_pick(h->bench->kernels, x, &variant));
     snprintf(row.variant, sizeof row.variant, "%s", variant->name);
-    if (x->variant == NULL && x->window == 0) { /* what no peer is asked twice, or has not */
+    if (x->variant == NULL && x->window == 0) { /* no peer has it, or would time it twice */
         snprintf(row.problem, sizeof row.problem, "attention %s %zu %zu %zu %zu %zu %zu %d",
                  kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length,
                  x->head_size, x->causal);
@@ -120,10 +120,10 @@ static tol_status measure(struct heads *h) {
                                  kn_type_bytes(x->type));
         row.turns = h->sets;
     } else {
-        row.operations = operations_of(x);
+        row.operations = attention_bench_operations_of(x);
     }
-    TOL_TRY(kn_bench_measure(h->bench, &row, launch, h));
-    status = check(h, &row);
+    TOL_TRY(kn_bench_measure(h->bench, &row, attention_bench_launch, h));
+    status = attention_bench_check(h, &row);
 out:
     tol_buffer_destroy(h->workspace);
     for (size_t i = 0; i < h->sets; i++) {
@@ -132,7 +132,7 @@ out:
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status attention_bench_run(struct kn_bench *bench) {
     static const struct {
         enum kn_type type;
         size_t batch, heads, kv_heads, q_length, kv_length, head_size;
@@ -177,10 +177,10 @@ static tol_status run(struct kn_bench *bench) {
                                         .causal = problems[i].causal,
                                         .window = problems[i].window,
                                         .variant = problems[i].variant}};
-        TOL_TRY(measure(&h));
+        TOL_TRY(attention_bench_measure(&h));
     }
 out:
     return status;
 }
 
-KN_BENCH(attention, run)
+KN_BENCH(attention, attention_bench_run)

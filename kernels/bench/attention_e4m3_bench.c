@@ -1,7 +1,7 @@
 /*
  * What attention over numbers of 8 bits costs, beside that over fp16.
  */
-#include "attention_e4m3/attention_e4m3.h"
+#include "attention/e4m3/attention_e4m3.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"
@@ -53,7 +53,7 @@ out:
     return status;
 }
 
-static tol_status make_buffers(struct e4m3_heads *h) {
+static tol_status attention_e4m3_bench_make_buffers(struct e4m3_heads *h) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &h->halves;
     const size_t q = x->batch * x->heads * x->q_length * x->head_size;
@@ -73,7 +73,7 @@ out:
     return status;
 }
 
-static tol_status measure(struct e4m3_heads *h) {
+static tol_status attention_e4m3_bench_measure(struct e4m3_heads *h) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &h->halves;
     const double rows = (double)x->q_length, seen = x->causal ? (rows + 1) / 2 : rows;
@@ -87,13 +87,14 @@ static tol_status measure(struct e4m3_heads *h) {
     snprintf(row.variant, sizeof row.variant, "e4m3 %s",
              h->bytes.variant != NULL ? h->bytes.variant : "chosen");
     if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
-    TOL_TRY(make_buffers(h));
+    TOL_TRY(attention_e4m3_bench_make_buffers(h));
     status = kn_bench_compare(h->bench, &row, launch_bytes, h, &halves);
 out:
     return status;
 }
 
-static tol_status run_size(struct kn_bench *bench, size_t head_size, bool causal) {
+static tol_status attention_e4m3_bench_run_size(struct kn_bench *bench, size_t head_size,
+                                                bool causal) {
     const size_t rows = bench->is_small ? 256 : 4096;
     const struct kn_attention x = {.type = KN_F16,
                                    .batch = bench->is_small ? 1 : 4,
@@ -107,7 +108,7 @@ static tol_status run_size(struct kn_bench *bench, size_t head_size, bool causal
     struct e4m3_heads h = {.bench = bench,
                            .halves = x,
                            .bytes = {.attention = x, .variant = is_hopper ? "wgmma" : NULL}};
-    const tol_status status = measure(&h);
+    const tol_status status = attention_e4m3_bench_measure(&h);
     for (size_t i = 0; i < h.sets; i++) {
         for (int j = 0; j < KINDS; j++) tol_buffer_destroy(h.buffers[i][j]);
         for (int j = 0; j < INPUTS; j++) tol_buffer_destroy(h.eights[i][j]);
@@ -115,14 +116,14 @@ static tol_status run_size(struct kn_bench *bench, size_t head_size, bool causal
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status attention_e4m3_bench_run(struct kn_bench *bench) {
     tol_status status = TOL_OK;
     for (size_t head_size = 64; head_size <= 256; head_size *= 2) {
-        TOL_TRY(run_size(bench, head_size, false));
-        TOL_TRY(run_size(bench, head_size, true));
+        TOL_TRY(attention_e4m3_bench_run_size(bench, head_size, false));
+        TOL_TRY(attention_e4m3_bench_run_size(bench, head_size, true));
     }
 out:
     return status;
 }
 
-KN_BENCH(attention_e4m3, run)
+KN_BENCH(attention_e4m3, attention_e4m3_bench_run)

@@ -1,7 +1,7 @@
 /*
  * What attention over paged sequences costs, beside the call for the same keys and values in rows.
  */
-#include "attention_paged/attention_paged.h"
+#include "attention/paged/attention_paged.h"
 #include "kernel_bench.h"
 
 #include "core/check.h"
@@ -22,8 +22,8 @@ struct paged_heads {
     size_t sets, page_bytes;
 };
 
-static struct kn_heads rows_of(const struct kn_attention *x, struct tol_buffer *buffer,
-                               size_t heads) {
+static struct kn_heads attention_bench_rows_of(const struct kn_attention *x,
+                                               struct tol_buffer *buffer, size_t heads) {
     return (struct kn_heads){.buffer = buffer,
                              .batch_stride = x->q_length * heads * x->head_size,
                              .head_stride = x->head_size,
@@ -34,8 +34,8 @@ static tol_status launch_paged(void *user, size_t turn) {
     struct paged_heads *h = user;
     const size_t set = turn % h->sets;
     struct kn_attention *x = &h->paged.attention;
-    x->q = rows_of(x, h->buffers[set][Q], x->heads);
-    x->out = rows_of(x, h->buffers[set][OUT], x->heads);
+    x->q = attention_bench_rows_of(x, h->buffers[set][Q], x->heads);
+    x->out = attention_bench_rows_of(x, h->buffers[set][OUT], x->heads);
     h->paged.pool = kn_place_of(h->buffers[set][POOL], 0);
     h->paged.tables = kn_place_of(h->tables[set], 0);
     return kn_attention_paged(h->bench->kernels, h->bench->stream, &h->paged);
@@ -45,8 +45,10 @@ static tol_status launch_rows(void *user, size_t turn) {
     struct paged_heads *h = user;
     struct tol_buffer *const *set = h->buffers[turn % h->sets];
     struct kn_attention *x = &h->rows;
-    x->q = rows_of(x, set[Q], x->heads), x->out = rows_of(x, set[OUT], x->heads);
-    x->k = rows_of(x, set[K], x->kv_heads), x->v = rows_of(x, set[V], x->kv_heads);
+    x->q = attention_bench_rows_of(x, set[Q], x->heads),
+    x->out = attention_bench_rows_of(x, set[OUT], x->heads);
+    x->k = attention_bench_rows_of(x, set[K], x->kv_heads),
+    x->v = attention_bench_rows_of(x, set[V], x->kv_heads);
     return kn_attention(h->bench->kernels, h->bench->stream, x);
 }
 
@@ -68,7 +70,7 @@ out:
 }
 
 /* One buffer has q_begins, positions and slots. */
-static tol_status make_numbers(struct paged_heads *h) {
+static tol_status attention_bench_make_numbers(struct paged_heads *h) {
     tol_status status = TOL_OK;
     int numbers[3 * SEQUENCES + 1];
     const int rows = (int)h->rows.q_length;
@@ -86,13 +88,13 @@ out:
     return status;
 }
 
-static tol_status make_buffers(struct paged_heads *h) {
+static tol_status attention_paged_bench_make_buffers(struct paged_heads *h) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &h->rows;
     const size_t q = SEQUENCES * x->q_length * x->heads * x->head_size;
     const size_t k = SEQUENCES * x->q_length * x->kv_heads * x->head_size;
     const size_t counts[KINDS] = {q, k, k, q, 2 * k};
-    TOL_TRY(make_numbers(h));
+    TOL_TRY(attention_bench_make_numbers(h));
     h->sets = kn_bench_sets(h->bench, 2 * (q + k) * kn_type_bytes(x->type));
     for (size_t i = 0; i < h->sets; i++) {
         for (size_t j = 0; j < KINDS; j++) {
@@ -105,7 +107,7 @@ out:
     return status;
 }
 
-static tol_status measure(struct paged_heads *h) {
+static tol_status attention_paged_bench_measure(struct paged_heads *h) {
     tol_status status = TOL_OK;
     const struct kn_attention *x = &h->rows;
     const double rows = (double)x->q_length;
@@ -120,14 +122,14 @@ static tol_status measure(struct paged_heads *h) {
     snprintf(row.variant, sizeof row.variant, "paged %s",
              h->paged.variant != NULL ? h->paged.variant : "chosen");
     if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
-    TOL_TRY(make_buffers(h));
+    TOL_TRY(attention_paged_bench_make_buffers(h));
     status = kn_bench_compare(h->bench, &row, launch_paged, h, &in_rows);
 out:
     return status;
 }
 
-static tol_status run_size(struct kn_bench *bench, const char *variant, size_t head_size,
-                           size_t page_positions) {
+static tol_status attention_paged_bench_run_size(struct kn_bench *bench, const char *variant,
+                                                 size_t head_size, size_t page_positions) {
     const size_t rows = bench->is_small ? ROWS / 16 : ROWS;
     const size_t kv_heads = bench->is_small ? 1 : 8;
     const struct kn_attention x = {.type = KN_BF16,
@@ -151,7 +153,7 @@ static tol_status run_size(struct kn_bench *bench, const char *variant, size_t h
                                       .variant = variant},
                             .page_bytes = 2 * page_positions * row * kn_type_bytes(KN_BF16)};
     h.paged.v.at = h.page_bytes / 2;
-    const tol_status status = measure(&h);
+    const tol_status status = attention_paged_bench_measure(&h);
     tol_buffer_destroy(h.numbers);
     for (size_t i = 0; i < h.sets; i++) {
         for (int j = 0; j < KINDS; j++) tol_buffer_destroy(h.buffers[i][j]);
@@ -160,7 +162,7 @@ static tol_status run_size(struct kn_bench *bench, const char *variant, size_t h
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status attention_paged_bench_run(struct kn_bench *bench) {
     static const char *const variants[] = {"wgmma", "tensor", NULL};
     static const size_t pages[] = {16, 64, 128};
     const bool is_hopper = tol_context_device(bench->context)->compute_capability == 90;
@@ -168,7 +170,7 @@ static tol_status run(struct kn_bench *bench) {
     for (int v = is_hopper ? 0 : 2; v < (is_hopper ? 2 : 3); v++) {
         for (size_t head_size = 64; head_size <= 128; head_size *= 2) {
             for (int i = 0; i < 3; i++) {
-                TOL_TRY(run_size(bench, variants[v], head_size, pages[i]));
+                TOL_TRY(attention_paged_bench_run_size(bench, variants[v], head_size, pages[i]));
             }
         }
     }
@@ -176,4 +178,4 @@ out:
     return status;
 }
 
-KN_BENCH(attention_paged, run)
+KN_BENCH(attention_paged, attention_paged_bench_run)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 /* Text that others wrote, as a string of JSON. */
-static void write_text(FILE *file, const char *text) {
+static void bench_json_write_text(FILE *file, const char *text) {
     fputc('"', file);
     for (; *text != '\0'; text++) {
         const unsigned char byte = (unsigned char)*text;
@@ -36,14 +36,14 @@ static void write_row(FILE *file, const struct kn_bench_row *row) {
             row->alike_us > 0 ? row->alike : "", row->alike_us / row->us);
     if (row->beside[0] != '\0') {
         fprintf(file, ", \"peer\": ");
-        write_text(file, row->beside);
+        bench_json_write_text(file, row->beside);
         fprintf(file,
                 ", \"peer_us\": %.4f, \"of_peer\": %.4f, \"peer_low\": %.4f, \"peer_high\": %.4f",
                 row->beside_us, row->of_beside[0], row->of_beside[1], row->of_beside[2]);
     }
     if (row->without[0] != '\0') {
         fprintf(file, ", \"without_peer\": ");
-        write_text(file, row->without);
+        bench_json_write_text(file, row->without);
     }
     if (row->ggml_us > 0) {
         fprintf(file, ", \"ggml_us\": %.4f, \"of_ggml\": %.4f", row->ggml_us,
@@ -58,7 +58,7 @@ static void write_state(FILE *file, const char *name, const struct kn_device_sta
 }
 
 /* A pipe or a device is written as it is: a rename would replace it by a file. */
-static bool is_replaced(const char *path) {
+static bool bench_json_is_replaced(const char *path) {
     struct stat found;
     return stat(path, &found) != 0 || S_ISREG(found.st_mode);
 }
@@ -69,16 +69,16 @@ tol_status kn_bench_json_write(const struct kn_bench *bench, const char *path, b
     const struct kn_bench_state *state = bench->state;
     const size_t bytes = strlen(path) + sizeof ".part";
     FILE *file = NULL;
-    const bool is_moved = is_replaced(path);
+    const bool is_moved = bench_json_is_replaced(path);
     char *beside = malloc(bytes);
     TOL_CHECK(beside != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes for a path", bytes);
     snprintf(beside, bytes, "%s%s", path, is_moved ? ".part" : "");
     file = fopen(beside, "w");
     TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", beside);
     fprintf(file, "{\n  \"complete\": %s,\n  \"error\": ", is_complete ? "true" : "false");
-    write_text(file, reason);
+    bench_json_write_text(file, reason);
     fprintf(file, ",\n  \"device\": ");
-    write_text(file, tol_context_device(bench->context)->name);
+    bench_json_write_text(file, tol_context_device(bench->context)->name);
     fprintf(file,
             ",\n  \"copy_gb_per_s\": %.3f,\n  \"impossible\": %zu,\n  \"wrong\": %zu,\n"
             "  \"states\": [\n",

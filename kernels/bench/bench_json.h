@@ -8,8 +8,8 @@
 
 /*
  * Writes the device, its states and all rows so far to a file, which replaces the one that is there
- * only when it is whole; until then it is at path with ".part" behind. (What is no file, such as a
- * pipe, is written as it is.) is_complete: the run has
+ * only when it is whole; until then its name is path with ".part" appended. (What is no file, such
+ * as a pipe, is written as it is.) is_complete: the run has
  * made all its rows ("complete"). reason: why it ended before, or "" ("error"); it is copied. One
  * thread. TOL_INVALID_ARGUMENT: it cannot be written, and the file at path is as it was.
  * TOL_OUT_OF_HOST_MEMORY.

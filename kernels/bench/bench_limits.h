@@ -1,6 +1,6 @@
 /*
- * Rooflines: the least time in which a device can do so many operations, or move so many bytes. A
- * figure below it was not measured right.
+ * Rooflines: the least time in which a device can do a number of operations, or move a number of
+ * bytes. A figure below it was not measured right.
  *
  * Sources: NVIDIA H100 Tensor Core GPU Architecture (whitepaper), operations of a multiprocessor in
  * a cycle; the driver, for clocks, multiprocessors, the memory's bus and the L2 cache. Pure; any

@@ -64,9 +64,9 @@ out:
     return status;
 }
 
-/* Waits for the end of the process, and makes it come after so many milliseconds. What it started
+/* Waits for the end of the process, and enforces it after a number of milliseconds. What it started
  * ends before it is reaped, for then its group's number is nobody else's yet. */
-static int end(struct kn_peer *peer, unsigned wait_ms) {
+static int bench_peer_end(struct kn_peer *peer, unsigned wait_ms) {
     const uint64_t deadline = tol_now_ns() + wait_ms * 1000000ull;
     const id_t process = (id_t)peer->process;
     siginfo_t ended = {.si_pid = 0};
@@ -82,9 +82,9 @@ static int end(struct kn_peer *peer, unsigned wait_ms) {
     return how;
 }
 
-/* The peer talks no more: how it ended, behind what it was asked. */
-static bool lose(struct kn_peer *peer, const char *asked) {
-    const int how = end(peer, END_MS);
+/* The peer talks no more: how it ended, after what it got. */
+static bool bench_peer_lose(struct kn_peer *peer, const char *asked) {
+    const int how = bench_peer_end(peer, END_MS);
     if (WIFEXITED(how)) {
         snprintf(peer->reason, sizeof peer->reason,
                  "the peer ended with exit code %d where \"%.100s\" was asked", WEXITSTATUS(how),
@@ -100,7 +100,7 @@ static bool lose(struct kn_peer *peer, const char *asked) {
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Takes a line out of what came, without its end. */
-static bool take_line(struct kn_peer *peer, char *line) {
+static bool bench_peer_take_line(struct kn_peer *peer, char *line) {
     char *newline = memchr(peer->bytes, '\n', peer->count);
     if (newline == NULL) return false;
     const size_t length = (size_t)(newline - peer->bytes);
@@ -111,15 +111,15 @@ static bool take_line(struct kn_peer *peer, char *line) {
     return true;
 }
 
-static bool refuse(struct kn_peer *peer, const char *asked, const char *answer) {
-    end(peer, 0);
+static bool bench_peer_refuse(struct kn_peer *peer, const char *asked, const char *answer) {
+    bench_peer_end(peer, 0);
     snprintf(peer->reason, sizeof peer->reason, "the peer answered \"%.100s\" to \"%.100s\"",
              answer, asked);
     return false;
 }
 
 /* Sends a line, and waits for the answer to it. */
-static bool ask(struct kn_peer *peer, const char *asked, char answer[LINE]) {
+static bool bench_peer_ask(struct kn_peer *peer, const char *asked, char answer[LINE]) {
     char line[LINE + 1];
     const uint64_t deadline = tol_now_ns() + peer->limit_ms * 1000000ull;
     const int length = snprintf(line, sizeof line, "%s\n", asked);
@@ -130,19 +130,20 @@ static bool ask(struct kn_peer *peer, const char *asked, char answer[LINE]) {
     peer->bytes[peer->count] = '\0';
     if (peer->count > 0) { /* nobody asked for what came */
         snprintf(answer, LINE, "%.*s", (int)strcspn(peer->bytes, "\n"), peer->bytes);
-        return refuse(peer, "nothing", answer);
+        return bench_peer_refuse(peer, "nothing", answer);
     }
-    if (send(peer->socket, line, (size_t)length, MSG_NOSIGNAL) != length) return lose(peer, asked);
-    while (!take_line(peer, answer)) {
+    if (send(peer->socket, line, (size_t)length, MSG_NOSIGNAL) != length)
+        return bench_peer_lose(peer, asked);
+    while (!bench_peer_take_line(peer, answer)) {
         const uint64_t now = tol_now_ns();
         struct pollfd ready = {.fd = peer->socket, .events = POLLIN};
         const size_t room = sizeof peer->bytes - 1 - peer->count;
         if (room == 0) {
             peer->bytes[peer->count] = '\0';
-            return refuse(peer, asked, peer->bytes);
+            return bench_peer_refuse(peer, asked, peer->bytes);
         }
         if (now >= deadline) {
-            end(peer, 0);
+            bench_peer_end(peer, 0);
             snprintf(peer->reason, sizeof peer->reason,
                      "the peer gave no answer to \"%.100s\" in %.1f s", asked,
                      peer->limit_ms * 1e-3);
@@ -151,14 +152,14 @@ static bool ask(struct kn_peer *peer, const char *asked, char answer[LINE]) {
         if (poll(&ready, 1, (int)((deadline - now) / 1000000u) + 1) <= 0) continue;
         const ssize_t got = recv(peer->socket, peer->bytes + peer->count, room, 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return lose(peer, asked);
+        if (got <= 0) return bench_peer_lose(peer, asked);
         peer->count += (size_t)got;
     }
     return true;
 }
 
-/* What stands behind the word; NULL: the line does not begin with it. */
-static const char *behind(const char *line, const char *word) {
+/* What follows the word; NULL: the line does not begin with it. */
+static const char *bench_peer_text_after(const char *line, const char *word) {
     const size_t length = strlen(word);
     if (strncmp(line, word, length) != 0 || line[length] != ' ') return NULL;
     return line + length + 1;
@@ -170,14 +171,15 @@ bool kn_peer_prepare(struct kn_peer *peer, const char *problem) {
     if (problem[0] != '\0' && strcmp(problem, peer->problem) == 0) return true;
     peer->problem[0] = '\0';
     snprintf(asked, sizeof asked, "prepare %s", problem);
-    if (!ask(peer, asked, answer)) return false;
-    const char *name = behind(answer, "ready"), *why = behind(answer, "cannot");
+    if (!bench_peer_ask(peer, asked, answer)) return false;
+    const char *name = bench_peer_text_after(answer, "ready"),
+               *why = bench_peer_text_after(answer, "cannot");
     if (why != NULL) {
         snprintf(peer->reason, sizeof peer->reason, "the peer cannot: %.200s", why);
         return false;
     }
     if (name == NULL || name[0] == '\0' || strpbrk(name, "\"\\") != NULL) {
-        return refuse(peer, asked, answer);
+        return bench_peer_refuse(peer, asked, answer);
     }
     snprintf(peer->name, sizeof peer->name, "%.*s", NAME - 1, name);
     snprintf(peer->problem, sizeof peer->problem, "%s", problem);
@@ -187,10 +189,10 @@ bool kn_peer_prepare(struct kn_peer *peer, const char *problem) {
 bool kn_peer_batch(struct kn_peer *peer, size_t launches, double *us) {
     char asked[LINE], answer[LINE], *rest = NULL;
     snprintf(asked, sizeof asked, "batch %zu", launches);
-    if (!ask(peer, asked, answer)) return false;
+    if (!bench_peer_ask(peer, asked, answer)) return false;
     const double value = strtod(answer, &rest);
     if (rest == answer || *rest != '\0' || !(value > 0) || isinf(value)) {
-        return refuse(peer, asked, answer);
+        return bench_peer_refuse(peer, asked, answer);
     }
     *us = value;
     return true;
@@ -198,10 +200,10 @@ bool kn_peer_batch(struct kn_peer *peer, size_t launches, double *us) {
 
 bool kn_peer_check(struct kn_peer *peer) {
     char answer[LINE];
-    if (!ask(peer, "check", answer)) return false;
+    if (!bench_peer_ask(peer, "check", answer)) return false;
     if (strcmp(answer, "right") == 0) return true;
-    const char *why = behind(answer, "wrong");
-    if (why == NULL) return refuse(peer, "check", answer);
+    const char *why = bench_peer_text_after(answer, "wrong");
+    if (why == NULL) return bench_peer_refuse(peer, "check", answer);
     peer->problem[0] = '\0';
     snprintf(peer->reason, sizeof peer->reason, "the peer's results are wrong: %.200s", why);
     return false;
@@ -219,7 +221,7 @@ void kn_peer_close(struct kn_peer *peer) {
     if (peer == NULL) return;
     if (peer->socket >= 0) {
         if (send(peer->socket, "quit\n", 5, MSG_NOSIGNAL) == 5) shutdown(peer->socket, SHUT_WR);
-        end(peer, END_MS);
+        bench_peer_end(peer, END_MS);
     }
     free(peer);
 }

@@ -42,11 +42,11 @@ void kn_peer_close(struct kn_peer *peer);
  * prepared again. If not, kn_peer_reason says why. */
 bool kn_peer_prepare(struct kn_peer *peer, const char *problem);
 
-/* The microseconds of one launch of so many. Only behind kn_peer_prepare. False: the peer is gone,
- * and kn_peer_reason says how. */
+/* The microseconds of one of `launches` launches. Only after kn_peer_prepare. False: the peer has
+ * ended, and kn_peer_reason says how. */
 bool kn_peer_batch(struct kn_peer *peer, size_t launches, double *us);
 
-/* Whether the peer finds its own results right. Behind kn_peer_batch. */
+/* Whether the peer finds its own results right. After kn_peer_batch. */
 bool kn_peer_check(struct kn_peer *peer);
 
 /* What times the problem that is ready, "cudnn", and why the last call returned false. Both are the

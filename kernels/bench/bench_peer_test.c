@@ -20,7 +20,7 @@
     "check) echo right;; "                                                                         \
     "quit) exit 0;; esac; done"
 
-/* As soon as it is asked "batch", it does this instead. */
+/* When it gets "batch", it does this instead. */
 #define THEN(what)                                                                                 \
     "while read -r word rest; do case $word in prepare) echo ready one;; batch) " what             \
     ";; check) echo wrong by 2;; esac; done"

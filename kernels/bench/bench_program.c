@@ -32,7 +32,7 @@ static const char help[] =
     "  --filter TEXT    only rows that have it in \"operation shape variant\"\n"
     "  --json FILE      writes the rows, after each operation; \"complete\" says if it is the end\n"
     "\n"
-    "Times are medians in microseconds. Behind them are shares: of a copy; of cuBLAS and the "
+    "Times are medians in microseconds. After them are shares: of a copy; of cuBLAS and the "
     "peer,\n"
     "with the interval that holds the true median with a probability of 0.95; of ggml, which is\n"
     "another run and has none. Exit code 1: an error, a wrong result, or a figure that the device\n"
@@ -52,7 +52,7 @@ static tol_status launch_copy(void *user, size_t turn) {
                               tol_buffer_bytes(copy->from));
 }
 
-static tol_status measure_copy(struct kn_bench *bench) {
+static tol_status bench_program_measure_copy(struct kn_bench *bench) {
     tol_status status = TOL_OK;
     struct copy copy = {.bench = bench};
     const size_t count = (size_t)(bench->is_small ? 4 : 256) << 20;
@@ -71,7 +71,7 @@ out:
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* The rows of an operation, and the device's state before and behind them. */
+/* The rows of an operation, and the device's state before and after them. */
 static tol_status run_operation(struct kn_bench *bench, const struct kn_bench_operation *o) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
@@ -94,7 +94,7 @@ out:
 }
 
 /* A run that is ended from outside leaves what was there after its last whole operation. */
-static tol_status run(struct kn_bench *bench, const char *json) {
+static tol_status bench_program_run(struct kn_bench *bench, const char *json) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
     printf("%s; medians%s\n", tol_context_device(bench->context)->name,
@@ -104,7 +104,7 @@ static tol_status run(struct kn_bench *bench, const char *json) {
     TOL_TRY(tol_event_create(bench->context, true, &state->begin));
     TOL_TRY(tol_event_create(bench->context, true, &state->end));
     TOL_TRY(kn_kernels_create(bench->context, &bench->kernels));
-    TOL_TRY(measure_copy(bench));
+    TOL_TRY(bench_program_measure_copy(bench));
     if (json != NULL) TOL_TRY(kn_bench_json_write(bench, json, false, ""));
     for (const struct kn_bench_operation *o = kn_bench_operations(); o != NULL; o = o->next) {
         TOL_TRY(run_operation(bench, o));
@@ -118,7 +118,8 @@ struct options {
     const char *library, *json, *peer, *ggml;
 };
 
-static bool read_options(struct kn_bench *bench, int argc, char **argv, struct options *options) {
+static bool bench_program_read_options(struct kn_bench *bench, int argc, char **argv,
+                                       struct options *options) {
     const struct {
         const char *name, **value;
     } all[] = {{"--library", &options->library}, {"--cublas", &bench->cublas},
@@ -144,7 +145,7 @@ int main(int argc, char **argv) {
     const char *slash = strrchr(argv[0], '/'), *name = slash != NULL ? slash + 1 : argv[0];
     /* A row at once, also to a file: whoever ends the run has the rows before. */
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (asks || !read_options(&bench, argc, argv, &options)) {
+    if (asks || !bench_program_read_options(&bench, argc, argv, &options)) {
         fprintf(asks ? stdout : stderr, help, name);
         return asks ? 0 : 2;
     }
@@ -155,9 +156,10 @@ int main(int argc, char **argv) {
     /* Before the driver is opened, of whose files it shall inherit none. */
     if (options.peer != NULL) TOL_TRY(kn_peer_open(options.peer, PEER_MS, &state.peer));
     TOL_TRY(tol_any_driver_open(options.library, &driver, &bench.is_small));
+    bench.library = options.library;
     if (options.library != NULL) bench.is_small = strstr(options.library, "tollens-soft") != NULL;
     TOL_TRY(tol_context_create(driver, 0, &bench.context));
-    status = run(&bench, options.json);
+    status = bench_program_run(&bench, options.json);
     if (status != TOL_OK) {
         char reason[TOL_MESSAGE_BYTES];
         const int result = tol_message_cuda();

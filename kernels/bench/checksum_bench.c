@@ -25,7 +25,7 @@ struct sums {
 
 static volatile uint32_t sink; /* keeps sums from being optimised away */
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status checksum_bench_launch(void *user, size_t turn) {
     struct sums *s = user;
     uint32_t sum = 0;
     tol_status status = TOL_OK;
@@ -48,7 +48,7 @@ static tol_status launch(void *user, size_t turn) {
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status checksum_bench_run(struct kn_bench *bench) {
     tol_status status = TOL_OK;
     struct tol_buffer *buffer = NULL;
     struct sums s = {.bytes = (size_t)(bench->is_small ? 1 : 256) << 20};
@@ -68,7 +68,7 @@ static tol_status run(struct kn_bench *bench) {
         snprintf(row.shape, sizeof row.shape, "%zu MiB to the device", s.bytes >> 20);
         snprintf(row.variant, sizeof row.variant, "%s", names[s.side]);
         if (!kn_bench_wants(bench, &row)) continue;
-        TOL_TRY(kn_bench_measure(bench, &row, launch, &s));
+        TOL_TRY(kn_bench_measure(bench, &row, checksum_bench_launch, &s));
         if (s.side == COPY) copy_us = row.us;
     }
 out:
@@ -79,4 +79,4 @@ out:
     return status;
 }
 
-KN_BENCH(checksum, run)
+KN_BENCH(checksum, checksum_bench_run)

@@ -3,7 +3,7 @@
  *
  *     bench-collectives [--library PATH] [--json FILE] [--max MIB] [--turns N] [--processes]
  *
- * A row is a call and a size. `us` is the time of one call among several that are queued behind
+ * A row is a call and a size. `us` is the time of one call among several that are queued after
  * each other, `alone` that of one call and its wait; GB/s are those of the bus: bytes * 2 (n - 1) /
  * n for all-reduce, (n - 1) / n for the others, in the time of a queued call. Turns of ours and of
  * NCCL's alternate, and numbers are medians. Bytes are of the larger buffer of a rank.
@@ -60,16 +60,16 @@ struct row {
 
 /* ---- one call ---- */
 
-/* The count of collective.h for so many bytes of the larger buffer. */
-static size_t count_of(const struct bench *b, const struct row *row) {
+/* The count of collective.h for a number of bytes of the larger buffer. */
+static size_t collectives_bench_count_of(const struct bench *b, const struct row *row) {
     const size_t elements = row->bytes / kn_type_bytes(row->type);
     const bool is_part = row->call == KN_NCCL_REDUCE_SCATTER || row->call == KN_NCCL_ALL_GATHER;
     return is_part ? elements / b->ranks : elements;
 }
 
-static tol_status run_ours(struct bench *b, const struct row *row,
-                           const struct kn_collective_part *parts) {
-    const size_t count = count_of(b, row);
+static tol_status collectives_bench_run_ours(struct bench *b, const struct row *row,
+                                             const struct kn_collective_part *parts) {
+    const size_t count = collectives_bench_count_of(b, row);
     switch (row->call) {
     case KN_NCCL_REDUCE_SCATTER:
         return kn_reduce_scatter(b->collective, parts, count, row->type);
@@ -82,9 +82,9 @@ static tol_status run_ours(struct bench *b, const struct row *row,
     }
 }
 
-/* The seconds of one of so many calls that are queued together, with the wait. */
-static tol_status time_calls(struct bench *b, const struct row *row, bool is_nccl, unsigned calls,
-                             double *seconds) {
+/* The seconds of one of `calls` that are queued together, with the wait. */
+static tol_status collectives_bench_time_calls(struct bench *b, const struct row *row, bool is_nccl,
+                                               unsigned calls, double *seconds) {
     struct kn_collective_part parts[RANKS_MAX];
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < b->ranks; i++) {
@@ -94,8 +94,9 @@ static tol_status time_calls(struct bench *b, const struct row *row, bool is_ncc
     const uint64_t begin_ns = tol_now_ns();
     for (unsigned i = 0; i < calls && status == TOL_OK; i++) {
         if (!is_nccl) {
-            status = run_ours(b, row, parts);
-        } else if (!kn_nccl_run(b->nccl, row->call, parts, count_of(b, row), row->type)) {
+            status = collectives_bench_run_ours(b, row, parts);
+        } else if (!kn_nccl_run(b->nccl, row->call, parts, collectives_bench_count_of(b, row),
+                                row->type)) {
             fprintf(stderr, "bench-collectives: NCCL refused a call\n");
             status = TOL_DRIVER_ERROR;
         }
@@ -112,13 +113,13 @@ static tol_status time_calls(struct bench *b, const struct row *row, bool is_ncc
     return status == TOL_OK && !is_nccl ? kn_collective_wait(b->collective, DEADLINE_MS) : status;
 }
 
-static int compare(const void *left, const void *right) {
+static int collectives_bench_compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare);
+static double collectives_bench_median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, collectives_bench_compare);
     return values[count / 2];
 }
 
@@ -127,7 +128,7 @@ static unsigned calls_of(const struct bench *b, size_t bytes) {
     return bytes >= (size_t)256 << 20 ? 3 : b->is_soft ? 2 : bytes <= SMALL ? 100 : 20;
 }
 
-static tol_status measure(struct bench *b, struct row *row) {
+static tol_status collectives_bench_measure(struct bench *b, struct row *row) {
     double queued[2][TURNS_MAX], alone[2][TURNS_MAX];
     tol_status status = TOL_OK;
     const unsigned calls = calls_of(b, row->bytes);
@@ -136,13 +137,14 @@ static tol_status measure(struct bench *b, struct row *row) {
         for (unsigned i = 0; i < sides && status == TOL_OK; i++) {
             const unsigned side = (turn + i) % sides;
             const size_t at = turn > 0 ? turn - 1 : 0; /* the first turn is warming up */
-            status = time_calls(b, row, side == 1, calls, &queued[side][at]);
-            if (status == TOL_OK) status = time_calls(b, row, side == 1, 1, &alone[side][at]);
+            status = collectives_bench_time_calls(b, row, side == 1, calls, &queued[side][at]);
+            if (status == TOL_OK)
+                status = collectives_bench_time_calls(b, row, side == 1, 1, &alone[side][at]);
         }
     }
     for (unsigned side = 0; side < sides && status == TOL_OK; side++) {
-        row->us[side] = 1e6 * median(queued[side], b->turns);
-        row->alone_us[side] = 1e6 * median(alone[side], b->turns);
+        row->us[side] = 1e6 * collectives_bench_median(queued[side], b->turns);
+        row->alone_us[side] = 1e6 * collectives_bench_median(alone[side], b->turns);
     }
     return status;
 }
@@ -163,7 +165,7 @@ static tol_status fill_inputs(struct bench *b) {
 
 /* Whether all bytes of out of a rank, in pieces of 64 KiB at the beginning, at the end and between,
  * are the sum of all inputs. */
-static bool is_sum(const struct bench *b, unsigned rank, size_t bytes) {
+static bool collectives_bench_is_sum(const struct bench *b, unsigned rank, size_t bytes) {
     enum { FLOATS = 16384, PIECES = 16 };
     static float piece[FLOATS];
     const float sum = (float)(b->ranks * (b->ranks + 1) / 2);
@@ -179,16 +181,16 @@ static bool is_sum(const struct bench *b, unsigned rank, size_t bytes) {
 }
 
 /* One more all-reduce into outputs that are NaN. */
-static tol_status verify(struct bench *b, const struct row *row) {
+static tol_status collectives_bench_verify(struct bench *b, const struct row *row) {
     double seconds = 0;
     tol_status status = TOL_OK;
     if (row->call != KN_NCCL_ALL_REDUCE || row->type != KN_F32) return TOL_OK;
     for (unsigned i = 0; i < b->ranks && status == TOL_OK; i++) {
         status = tol_buffer_fill_at(b->out[i], 0, 0xff, 1, row->bytes);
     }
-    if (status == TOL_OK) status = time_calls(b, row, false, 1, &seconds);
+    if (status == TOL_OK) status = collectives_bench_time_calls(b, row, false, 1, &seconds);
     for (unsigned i = 0; i < b->ranks && status == TOL_OK; i++) {
-        if (is_sum(b, i, row->bytes)) continue;
+        if (collectives_bench_is_sum(b, i, row->bytes)) continue;
         printf("%zu bytes: the result of rank %u is WRONG\n", row->bytes, i);
         b->failures++;
     }
@@ -203,7 +205,8 @@ static double bus_gb_per_s(const struct bench *b, const struct row *row, double 
 }
 
 /* "held", "NOT held", or nothing where nothing is demanded. us are ours and NCCL's. */
-static const char *judge(struct bench *b, const struct row *row, const double *us) {
+static const char *collectives_bench_judge(struct bench *b, const struct row *row,
+                                           const double *us) {
     if (row->call != KN_NCCL_ALL_REDUCE || row->type != KN_F32) return "";
     bool is_held = true;
     if (row->bytes >= RATE_FROM_BYTES) {
@@ -234,7 +237,7 @@ static void show_nccl(struct bench *b, const struct row *row, const double *us,
                       const double *alone_us, const char *prefix) {
     if (!(us[1] > 0)) return;
     printf(" %10.2f %10.2f %9.2f %7.3f %s", us[1], alone_us[1], bus_gb_per_s(b, row, us[1]),
-           us[1] / us[0], judge(b, row, us));
+           us[1] / us[0], collectives_bench_judge(b, row, us));
     if (b->file == NULL) return;
     fprintf(b->file, ", \"%snccl_us\": %.3f, \"%snccl_alone_us\": %.3f, \"%sof_nccl\": %.4f",
             prefix, us[1], prefix, alone_us[1], prefix, us[1] / us[0]);
@@ -255,7 +258,7 @@ static void show_other(struct bench *b, const struct row *row) {
     b->failures += other->is_wrong;
 }
 
-static void show(struct bench *b, const struct row *row) {
+static void collectives_bench_show(struct bench *b, const struct row *row) {
     printf("%-15s %-5s %11zu %10.2f %10.2f %9.2f", call_names[row->call], kn_type_name(row->type),
            row->bytes, row->us[0], row->alone_us[0], bus_gb_per_s(b, row, row->us[0]));
     if (b->file != NULL) {
@@ -276,9 +279,9 @@ static tol_status try_row(struct bench *b, enum kn_nccl_call call, enum kn_type 
                           size_t bytes) {
     struct row row = {.call = call, .type = type, .bytes = bytes};
     if (bytes > b->max_bytes) return TOL_OK;
-    tol_status status = measure(b, &row);
-    if (status == TOL_OK) show(b, &row);
-    if (status == TOL_OK) status = verify(b, &row);
+    tol_status status = collectives_bench_measure(b, &row);
+    if (status == TOL_OK) collectives_bench_show(b, &row);
+    if (status == TOL_OK) status = collectives_bench_verify(b, &row);
     return status;
 }
 
@@ -307,7 +310,7 @@ static tol_status try_rows(struct bench *b) {
     struct row first = {.call = rows[0].call, .type = rows[0].type, .bytes = rows[0].bytes};
     tol_status status = TOL_OK;
     for (int i = 0; i < WARM_TURNS && !b->is_soft && status == TOL_OK; i++) {
-        status = measure(b, &first);
+        status = collectives_bench_measure(b, &first);
     }
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
         status = try_row(b, rows[i].call, rows[i].type, rows[i].bytes);
@@ -357,7 +360,7 @@ static tol_status try_choices(struct bench *b) {
 
 /* ---- the program ---- */
 
-static tol_status open_devices(struct bench *b) {
+static tol_status collectives_bench_open_devices(struct bench *b) {
     int count = 0;
     tol_status status = tol_any_driver_open(b->library, &b->driver, NULL);
     if (status != TOL_OK) return status;
@@ -394,7 +397,7 @@ static void close_devices(struct bench *b) {
     tol_driver_close(b->driver);
 }
 
-static bool read_options(struct bench *b, int argc, char **argv) {
+static bool collectives_bench_read_options(struct bench *b, int argc, char **argv) {
     for (int i = 1; i < argc; i += 2) {
         if (strcmp(argv[i], "--processes") == 0) {
             b->has_processes = true;
@@ -419,10 +422,10 @@ static bool read_options(struct bench *b, int argc, char **argv) {
     return true;
 }
 
-static tol_status run(struct bench *b) {
+static tol_status collectives_bench_run(struct bench *b) {
     char reason[200] = "the soft device is no device of NCCL's";
     if (!b->is_soft) b->nccl = kn_nccl_open(b->ranks, reason, sizeof reason);
-    /* NCCL makes contexts current behind the runtime's back. */
+    /* NCCL makes contexts current without the runtime's knowledge. */
     if (tol_context_bind(b->contexts[0]) != TOL_OK) return TOL_DRIVER_ERROR;
     printf("%u of %s; NCCL: ", b->ranks, tol_context_device(b->contexts[0])->name);
     if (b->nccl != NULL) {
@@ -439,21 +442,21 @@ static tol_status run(struct bench *b) {
 int main(int argc, char **argv) {
     struct bench b = {.turns = 0};
     int code = 1;
-    if (!read_options(&b, argc, argv)) {
+    if (!collectives_bench_read_options(&b, argc, argv)) {
         fprintf(stderr, "usage: bench-collectives [--library PATH] [--json FILE] [--max MIB] "
                         "[--turns N] [--processes]\n");
         return 2;
     }
     setenv("TOLLENS_SOFT_DEVICES", "2", 0);
     if (b.has_processes && !try_processes(&b)) return 1;
-    tol_status status = open_devices(&b);
+    tol_status status = collectives_bench_open_devices(&b);
     if (status == TOL_OK && b.ranks < 2) {
         printf("there is one device only\n");
         code = 3;
     } else if (status == TOL_OK) {
         b.file = b.json != NULL ? fopen(b.json, "w") : NULL;
         if (b.file != NULL) fprintf(b.file, "{\"ranks\": %u, \"rows\": [\n", b.ranks);
-        status = run(&b);
+        status = collectives_bench_run(&b);
         if (b.file != NULL) fprintf(b.file, "\n]}\n");
         code = status != TOL_OK || b.failures > 0;
         printf("%u rows do not hold what is demanded\n", b.failures);

@@ -36,7 +36,7 @@ struct rank {
     struct kn_nccl *nccl; /* NULL: none */
 };
 
-static size_t largest(const struct kn_process_row *rows, size_t count) {
+static size_t collectives_processes_largest(const struct kn_process_row *rows, size_t count) {
     size_t most = 16;
     for (size_t i = 0; i < count; i++) most = rows[i].bytes > most ? rows[i].bytes : most;
     return most;
@@ -65,14 +65,15 @@ static tol_status run_call(const struct rank *r, const struct kn_process_row *ro
 }
 
 /* All ranks have come here: each waits for what all send. */
-static tol_status meet(const struct rank *r) {
+static tol_status collectives_processes_meet(const struct rank *r) {
     const tol_status status = kn_all_reduce(r->collective, &r->part, 1, KN_F32);
     return status == TOL_OK ? kn_collective_wait(r->collective, DEADLINE_MS) : status;
 }
 
-static tol_status time_calls(const struct rank *r, const struct kn_process_row *row, bool is_nccl,
-                             unsigned calls, double *us) {
-    tol_status status = meet(r);
+static tol_status collectives_processes_time_calls(const struct rank *r,
+                                                   const struct kn_process_row *row, bool is_nccl,
+                                                   unsigned calls, double *us) {
+    tol_status status = collectives_processes_meet(r);
     const uint64_t begin_ns = tol_now_ns();
     for (unsigned i = 0; i < calls && status == TOL_OK; i++) {
         status = run_call(r, row, is_nccl);
@@ -88,12 +89,13 @@ static tol_status time_calls(const struct rank *r, const struct kn_process_row *
     return status == TOL_OK ? kn_collective_wait(r->collective, DEADLINE_MS) : status;
 }
 
-static int compare(const void *left, const void *right) {
+static int collectives_processes_compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static tol_status fill(const struct rank *r, CUdeviceptr at, unsigned bits, size_t words) {
+static tol_status collectives_processes_fill(const struct rank *r, CUdeviceptr at, unsigned bits,
+                                             size_t words) {
     const tol_status status = tol_context_bind(r->context);
     if (status != TOL_OK) return status;
     const struct tol_driver_table *driver = tol_context_functions(r->context);
@@ -103,15 +105,16 @@ static tol_status fill(const struct rank *r, CUdeviceptr at, unsigned bits, size
 }
 
 /* Inputs are 1 for rank 0, 2 for rank 1 and so on; outputs were NaN. The beginning and the end. */
-static tol_status verify(const struct rank *r, struct kn_process_row *row) {
+static tol_status collectives_processes_verify(const struct rank *r, struct kn_process_row *row) {
     enum { FLOATS = 4096 };
     static float piece[FLOATS];
     const float sum = (float)(r->ranks * (r->ranks + 1) / 2);
     const size_t now = row->bytes < sizeof piece ? row->bytes : sizeof piece;
     double us = 0;
     if (row->call != KN_NCCL_ALL_REDUCE || row->type != KN_F32) return TOL_OK;
-    tol_status status = fill(r, r->part.out.address, 0xffffffffu, row->bytes / 4);
-    if (status == TOL_OK) status = time_calls(r, row, false, 1, &us);
+    tol_status status =
+        collectives_processes_fill(r, r->part.out.address, 0xffffffffu, row->bytes / 4);
+    if (status == TOL_OK) status = collectives_processes_time_calls(r, row, false, 1, &us);
     for (int end = 0; end < 2 && status == TOL_OK; end++) {
         const CUdeviceptr at = r->part.out.address + (end > 0 ? row->bytes - now : 0);
         if (tol_context_functions(r->context)->cuMemcpyDtoH_v2(piece, at, now) != CUDA_SUCCESS) {
@@ -122,8 +125,8 @@ static tol_status verify(const struct rank *r, struct kn_process_row *row) {
     return status;
 }
 
-static double median(double *values, unsigned count) {
-    qsort(values, count, sizeof *values, compare);
+static double collectives_processes_median(double *values, unsigned count) {
+    qsort(values, count, sizeof *values, collectives_processes_compare);
     return values[count / 2];
 }
 
@@ -135,14 +138,16 @@ static tol_status measure_row(const struct rank *r, unsigned turns, struct kn_pr
     for (unsigned turn = 0; turn < turns + 1 && status == TOL_OK; turn++) {
         for (unsigned i = 0; i < sides && status == TOL_OK; i++) {
             const unsigned side = (turn + i) % sides, at = turn > 0 ? turn - 1 : 0;
-            status = time_calls(r, row, side == 1, row->calls, &queued[side][at]);
-            if (status == TOL_OK) status = time_calls(r, row, side == 1, 1, &alone[side][at]);
+            status =
+                collectives_processes_time_calls(r, row, side == 1, row->calls, &queued[side][at]);
+            if (status == TOL_OK)
+                status = collectives_processes_time_calls(r, row, side == 1, 1, &alone[side][at]);
         }
     }
-    if (status == TOL_OK) status = verify(r, row);
+    if (status == TOL_OK) status = collectives_processes_verify(r, row);
     for (unsigned side = 0; side < sides && status == TOL_OK; side++) {
-        row->us[side] = median(queued[side], turns);
-        row->alone_us[side] = median(alone[side], turns);
+        row->us[side] = collectives_processes_median(queued[side], turns);
+        row->alone_us[side] = collectives_processes_median(alone[side], turns);
     }
     return status;
 }
@@ -151,7 +156,7 @@ static tol_status measure_row(const struct rank *r, unsigned turns, struct kn_pr
 static tol_status join_nccl(struct rank *r, struct shared *all) {
     char reason[TEXT] = "";
     if (r->rank == 0) all->has_id = kn_nccl_make_id(&all->id, reason, sizeof reason);
-    const tol_status status = meet(r);
+    const tol_status status = collectives_processes_meet(r);
     if (status != TOL_OK || !all->has_id) return status;
     alarm(NCCL_S);
     r->nccl = kn_nccl_join(&all->id, r->rank, r->ranks, reason, sizeof reason);
@@ -160,7 +165,8 @@ static tol_status join_nccl(struct rank *r, struct shared *all) {
                            : tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED, "NCCL: %s", reason);
 }
 
-static tol_status begin(struct rank *r, const char *path, struct tol_driver *driver, size_t bytes) {
+static tol_status collectives_processes_begin(struct rank *r, const char *path,
+                                              struct tol_driver *driver, size_t bytes) {
     const struct kn_collective_seat seat = {
         .path = path, .rank = r->rank, .ranks = r->ranks, .bytes = 2 * bytes};
     const float value = (float)(r->rank + 1);
@@ -173,7 +179,7 @@ static tol_status begin(struct rank *r, const char *path, struct tol_driver *dri
     const struct kn_place whole = kn_collective_memory(r->collective);
     r->part = (struct kn_collective_part){
         {whole.address, bytes}, {whole.address + bytes, bytes}, r->stream};
-    return fill(r, whole.address, bits, bytes / sizeof bits);
+    return collectives_processes_fill(r, whole.address, bits, bytes / sizeof bits);
 }
 
 /* What all ranks are told. */
@@ -185,24 +191,30 @@ struct task {
 };
 
 /* The first calls of a process take longer, whatever their size. */
-static tol_status warm(const struct rank *r, const struct kn_process_row *row) {
+static tol_status collectives_processes_warm(const struct rank *r,
+                                             const struct kn_process_row *row) {
     double us = 0;
-    tol_status status = time_calls(r, row, false, row->calls > 2 ? WARM_CALLS : 1, &us);
-    if (status == TOL_OK && r->nccl != NULL) status = time_calls(r, row, true, WARM_CALLS, &us);
+    tol_status status =
+        collectives_processes_time_calls(r, row, false, row->calls > 2 ? WARM_CALLS : 1, &us);
+    if (status == TOL_OK && r->nccl != NULL)
+        status = collectives_processes_time_calls(r, row, true, WARM_CALLS, &us);
     return status;
 }
 
-static int run_rank(const struct task *task, unsigned rank, struct shared *all) {
+static int collectives_processes_run_rank(const struct task *task, unsigned rank,
+                                          struct shared *all) {
     struct tol_driver *driver = NULL;
     struct rank r = {.rank = rank, .ranks = task->ranks};
     struct shared *shared = &all[rank];
     const size_t count = task->count;
     tol_status status = tol_any_driver_open(task->library, &driver, NULL);
-    if (status == TOL_OK) status = begin(&r, task->path, driver, largest(shared->rows, count));
+    if (status == TOL_OK)
+        status = collectives_processes_begin(&r, task->path, driver,
+                                             collectives_processes_largest(shared->rows, count));
     if (status == TOL_OK && task->has_nccl && !tol_driver_is_soft(driver)) {
         status = join_nccl(&r, all);
     }
-    if (status == TOL_OK && count > 0) status = warm(&r, &shared->rows[0]);
+    if (status == TOL_OK && count > 0) status = collectives_processes_warm(&r, &shared->rows[0]);
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
         status = measure_row(&r, task->turns, &shared->rows[i]);
     }
@@ -216,7 +228,7 @@ static int run_rank(const struct task *task, unsigned rank, struct shared *all) 
 }
 
 /* How many devices there are, up to the ranks of a collective, found by a process. 0: none. */
-static unsigned count_devices(const char *library) {
+static unsigned collectives_processes_count_devices(const char *library) {
     int count = 0, ended = 0;
     const pid_t process = fork();
     if (process < 0) return 0;
@@ -233,8 +245,8 @@ static unsigned count_devices(const char *library) {
 }
 
 /* Waits for all. false: one failed, and reason is what the first of them said. */
-static bool await(const pid_t *processes, unsigned ranks, const struct shared *shared, char *reason,
-                  size_t bytes) {
+static bool collectives_processes_await(const pid_t *processes, unsigned ranks,
+                                        const struct shared *shared, char *reason, size_t bytes) {
     bool ok = true;
     for (unsigned i = 0; i < ranks; i++) {
         int ended = 1;
@@ -248,8 +260,9 @@ static bool await(const pid_t *processes, unsigned ranks, const struct shared *s
 }
 
 /* Forks the ranks and waits for them. */
-static bool run(const struct task *task, struct shared *shared, const struct kn_process_row *rows,
-                char *reason, size_t bytes) {
+static bool collectives_processes_run(const struct task *task, struct shared *shared,
+                                      const struct kn_process_row *rows, char *reason,
+                                      size_t bytes) {
     pid_t processes[KN_COLLECTIVE_RANKS_MAX];
     for (unsigned i = 0; i < task->ranks; i++) {
         shared[i] = (struct shared){.has_id = false};
@@ -259,15 +272,15 @@ static bool run(const struct task *task, struct shared *shared, const struct kn_
         processes[i] = fork();
         if (processes[i] != 0) continue;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(run_rank(task, i, shared));
+        _exit(collectives_processes_run_rank(task, i, shared));
     }
-    return await(processes, task->ranks, shared, reason, bytes);
+    return collectives_processes_await(processes, task->ranks, shared, reason, bytes);
 }
 
 bool kn_processes_measure(const char *library, struct kn_process_row *rows, size_t count,
                           unsigned turns, char *reason, size_t bytes) {
     char folder[] = "/tmp/tollens-bench-XXXXXX", path[64];
-    const unsigned ranks = count_devices(library);
+    const unsigned ranks = collectives_processes_count_devices(library);
     if (ranks < 2) return true;
     struct shared *shared = mmap(NULL, ranks * sizeof *shared, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -277,11 +290,12 @@ bool kn_processes_measure(const char *library, struct kn_process_row *rows, size
     }
     snprintf(path, sizeof path, "%s/ranks", folder);
     struct task task = {library, path, count, ranks, turns, .has_nccl = true};
-    bool ok = run(&task, shared, rows, reason, bytes);
+    bool ok = collectives_processes_run(&task, shared, rows, reason, bytes);
     if (!ok && shared[0].has_id) {
         unlink(path);
         task.has_nccl = false;
-        ok = run(&task, shared, rows, reason + strlen(reason), bytes - strlen(reason));
+        ok = collectives_processes_run(&task, shared, rows, reason + strlen(reason),
+                                       bytes - strlen(reason));
     }
     memcpy(rows, shared[0].rows, count * sizeof *rows);
     for (unsigned i = 1; i < ranks; i++) {

@@ -24,7 +24,7 @@ struct kn_cublas {
                 const void *beta, CUdeviceptr c, int type_c, int ldc, int compute, int algorithm);
 };
 
-static bool find(void *library, const char *name, void *function) {
+static bool cublas_find(void *library, const char *name, void *function) {
     void *address = dlsym(library, name);
     memcpy(function, &address, sizeof address);
     return address != NULL;
@@ -38,10 +38,10 @@ struct kn_cublas *kn_cublas_open(const char *path, struct tol_stream *stream) {
     }
     struct kn_cublas *cublas = calloc(1, sizeof *cublas);
     if (library == NULL || cublas == NULL) goto none;
-    if (!find(library, "cublasCreate_v2", &cublas->create) ||
-        !find(library, "cublasDestroy_v2", &cublas->destroy) ||
-        !find(library, "cublasSetStream_v2", &cublas->set_stream) ||
-        !find(library, "cublasGemmEx", &cublas->gemm)) {
+    if (!cublas_find(library, "cublasCreate_v2", &cublas->create) ||
+        !cublas_find(library, "cublasDestroy_v2", &cublas->destroy) ||
+        !cublas_find(library, "cublasSetStream_v2", &cublas->set_stream) ||
+        !cublas_find(library, "cublasGemmEx", &cublas->gemm)) {
         goto none;
     }
     /* It works in the context that is current, which is the device's primary one, as is ours. */
@@ -60,13 +60,13 @@ void kn_cublas_close(struct kn_cublas *cublas) {
     free(cublas);
 }
 
-static int type_of(enum kn_type type) {
+static int cublas_type_of(enum kn_type type) {
     return type == KN_F16 ? CUDA_R_16F : type == KN_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
 /* cuBLAS has columns where we have rows, so it is given the product of the transposes. */
 tol_status kn_cublas_gemm(struct kn_cublas *cublas, const struct kn_gemm *g) {
-    const int type = type_of(kn_gemm_input_type(g->precision));
+    const int type = cublas_type_of(kn_gemm_input_type(g->precision));
     const int compute =
         g->precision == KN_GEMM_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const int code =
@@ -75,7 +75,7 @@ tol_status kn_cublas_gemm(struct kn_cublas *cublas, const struct kn_gemm *g) {
                      &g->alpha, tol_buffer_address(g->b.buffer), type,
                      (int)(g->transpose_b ? g->k : g->n), tol_buffer_address(g->a.buffer), type,
                      (int)(g->transpose_a ? g->m : g->k), &g->beta, tol_buffer_address(g->c.buffer),
-                     type_of(g->c_type), (int)g->n, compute, CUBLAS_GEMM_DEFAULT);
+                     cublas_type_of(g->c_type), (int)g->n, compute, CUBLAS_GEMM_DEFAULT);
     return code == 0
                ? TOL_OK
                : tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED, "cublasGemmEx returned %d", code);

@@ -16,7 +16,7 @@ struct calls {
     int (*temperature)(void *device, int sensor, unsigned *celsius);
 };
 
-static int clock_of(const struct calls *calls, void *device, int type) {
+static int device_state_clock_of(const struct calls *calls, void *device, int type) {
     unsigned mhz = 0;
     return calls->clock != NULL && calls->clock(device, type, &mhz) == SUCCESS ? (int)mhz : -1;
 }
@@ -35,8 +35,8 @@ bool kn_device_state_read(const struct tol_device *device, struct kn_device_stat
     tol_library_find(library, "nvmlDeviceGetPowerUsage", &calls.power, sizeof calls.power);
     tol_library_find(library, "nvmlDeviceGetTemperature", &calls.temperature,
                      sizeof calls.temperature);
-    state->sm_mhz = clock_of(&calls, handle, CLOCK_SM);
-    state->memory_mhz = clock_of(&calls, handle, CLOCK_MEMORY);
+    state->sm_mhz = device_state_clock_of(&calls, handle, CLOCK_SM);
+    state->memory_mhz = device_state_clock_of(&calls, handle, CLOCK_MEMORY);
     if (calls.power != NULL && calls.power(handle, &value) == SUCCESS) state->watts = value * 1e-3;
     if (calls.temperature != NULL &&
         calls.temperature(handle, TEMPERATURE_GPU, &value) == SUCCESS) {

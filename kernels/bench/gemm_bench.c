@@ -21,7 +21,7 @@ struct product {
     double *values, *allowed; /* that it must have */
 };
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status gemm_bench_launch(void *user, size_t turn) {
     struct product *p = user;
     struct tol_buffer **set = p->buffers[turn % p->sets];
     p->gemm.a.buffer = set[0], p->gemm.b.buffer = set[1], p->gemm.c.buffer = set[2];
@@ -29,7 +29,7 @@ static tol_status launch(void *user, size_t turn) {
                              : kn_gemm(p->bench->kernels, p->bench->stream, &p->gemm);
 }
 
-static void destroy_buffers(struct product *p) {
+static void gemm_bench_destroy_buffers(struct product *p) {
     for (size_t i = 0; i < p->sets; i++) {
         for (int j = 0; j < 3; j++) tol_buffer_destroy(p->buffers[i][j]);
     }
@@ -39,7 +39,7 @@ static void destroy_buffers(struct product *p) {
 }
 
 /* One row of C from whole A and B, for all variants. */
-static tol_status know(struct product *p) {
+static tol_status gemm_bench_know(struct product *p) {
     tol_status status = TOL_OK;
     const struct kn_gemm *g = &p->gemm;
     const size_t a_bytes = tol_buffer_bytes(p->buffers[0][0]);
@@ -60,7 +60,7 @@ out:
     return status;
 }
 
-static tol_status make_buffers(struct product *p) {
+static tol_status gemm_bench_make_buffers(struct product *p) {
     tol_status status = TOL_OK;
     const struct kn_gemm *g = &p->gemm;
     const enum kn_type type = kn_gemm_input_type(g->precision);
@@ -83,7 +83,7 @@ static enum kn_bench_rate rate_of(enum kn_gemm_precision precision) {
                                        : KN_RATE_HALVES;
 }
 
-static struct kn_bench_row row_of(const struct kn_gemm *g) {
+static struct kn_bench_row gemm_bench_row_of(const struct kn_gemm *g) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     const double in = (double)kn_type_bytes(kn_gemm_input_type(g->precision));
     struct kn_bench_row row = {.operation = "gemm",
@@ -111,15 +111,15 @@ out:
 }
 
 /* Whoever works on the first set again, and the row of C that is left. */
-static tol_status check(struct product *p, const struct kn_bench_row *row, const char *by,
-                        const struct kn_bench_peer *peer) {
+static tol_status gemm_bench_check(struct product *p, const struct kn_bench_row *row,
+                                   const char *by, const struct kn_bench_peer *peer) {
     tol_status status = TOL_OK;
     struct kn_bench_right right = {p->values, p->allowed, {0, 0}, p->gemm.n};
     if (peer != NULL) { /* may add parts in 16 bits, unlike ours */
         TOL_TRY(peer->launch(peer->user, 0));
         right.allowed = NULL, right.tolerance.absolute = 0.02 * sqrt((double)p->gemm.k);
     } else {
-        TOL_TRY(launch(p, 0));
+        TOL_TRY(gemm_bench_launch(p, 0));
     }
     TOL_TRY(tol_stream_synchronize(p->bench->stream));
     status = kn_bench_check(p->bench, row, by, p->gemm.c_type, p->buffers[0][2],
@@ -131,26 +131,26 @@ out:
 static tol_status time_and_check(struct product *p, struct kn_bench_row *row,
                                  const struct kn_bench_peer *peer) {
     tol_status status = TOL_OK;
-    TOL_TRY(kn_bench_compare(p->bench, row, launch, p, peer));
-    if (peer->launch != NULL) TOL_TRY(check(p, row, peer->name, peer));
-    status = check(p, row, row->variant, NULL);
+    TOL_TRY(kn_bench_compare(p->bench, row, gemm_bench_launch, p, peer));
+    if (peer->launch != NULL) TOL_TRY(gemm_bench_check(p, row, peer->name, peer));
+    status = gemm_bench_check(p, row, row->variant, NULL);
 out:
     return status;
 }
 
 /* The variants, each beside cuBLAS. What is split is shown whole as well. */
-static tol_status measure(struct product *p, const char *const *variants, size_t count) {
+static tol_status gemm_bench_measure(struct product *p, const char *const *variants, size_t count) {
     tol_status status = TOL_OK;
     struct kn_cublas *const cublas = p->cublas;
-    TOL_TRY(make_buffers(p));
-    TOL_TRY(know(p));
+    TOL_TRY(gemm_bench_make_buffers(p));
+    TOL_TRY(gemm_bench_know(p));
     struct product peers = *p;
     const struct kn_bench_peer peer = {
-        .name = "cublas", .launch = cublas != NULL ? launch : NULL, .user = &peers};
+        .name = "cublas", .launch = cublas != NULL ? gemm_bench_launch : NULL, .user = &peers};
     p->cublas = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct kn_variant *variant = NULL;
-        struct kn_bench_row row = row_of(&p->gemm);
+        struct kn_bench_row row = gemm_bench_row_of(&p->gemm);
         p->gemm.variant = variants[i];
         p->gemm.a.buffer = p->buffers[0][0], p->gemm.b.buffer = p->buffers[0][1];
         p->gemm.c.buffer = p->buffers[0][2];
@@ -171,7 +171,7 @@ static tol_status measure(struct product *p, const char *const *variants, size_t
         TOL_TRY(time_and_check(p, &row, &peer));
     }
 out:
-    destroy_buffers(p);
+    gemm_bench_destroy_buffers(p);
     p->cublas = cublas;
     return status;
 }
@@ -183,7 +183,7 @@ out:
 /* Of floats without tensor cores. */
 #define FLOATS "wide_64", "wide_short", "vector"
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status gemm_bench_run(struct kn_bench *bench) {
     static const struct {
         enum kn_gemm_precision precision;
         size_t m, n, k;
@@ -251,17 +251,17 @@ static tol_status run(struct kn_bench *bench) {
                                      .transpose_b = products[i].transpose_b,
                                      .c_type = kn_gemm_input_type(products[i].precision),
                                      .alpha = 1}};
-        const struct kn_bench_row row = row_of(&p.gemm);
+        const struct kn_bench_row row = gemm_bench_row_of(&p.gemm);
         const size_t most = bench->is_small ? 3 : 9; /* the soft device takes seconds for each */
         while (count < most && products[i].variants[count - 1] != NULL) {
             variants[count] = products[i].variants[count - 1];
             count++;
         }
-        if (kn_bench_wants(bench, &row)) TOL_TRY(measure(&p, variants, count));
+        if (kn_bench_wants(bench, &row)) TOL_TRY(gemm_bench_measure(&p, variants, count));
     }
 out:
     kn_cublas_close(cublas);
     return status;
 }
 
-KN_BENCH(gemm, run)
+KN_BENCH(gemm, gemm_bench_run)

@@ -15,7 +15,7 @@
 enum { LINE = 1024 };
 
 /* Takes out what begins with an escape and ends with an m. */
-static void uncolour(char *line) {
+static void ggml_times_uncolour(char *line) {
     char *to = line;
     for (const char *from = line; *from != '\0'; from++) {
         if (*from == '\033') {
@@ -32,8 +32,8 @@ static bool begins_with(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What stands behind the text, if the line has it here; NULL otherwise, and where line is NULL. */
-static const char *behind(const char *line, const char *text) {
+/* What follows the text, if the line has it here; NULL otherwise, and where line is NULL. */
+static const char *ggml_times_text_after(const char *line, const char *text) {
     return line != NULL && begins_with(line, text) ? line + strlen(text) : NULL;
 }
 
@@ -54,7 +54,7 @@ static const char *take_size(const char *line, size_t *size) {
 }
 
 /* ": 1491 runs - 671.02 us/run - ..."; 0: the backend does not support it. */
-static double time_of(const char *line) {
+static double ggml_times_time_of(const char *line) {
     const char *runs = strstr(line, " runs - ");
     char *end = NULL;
     if (runs == NULL) return 0;
@@ -65,14 +65,15 @@ static double time_of(const char *line) {
 static void take_product(const char *line, struct kn_ggml_times *times) {
     char a[16], b[16];
     size_t m = 0, n = 0, k = 0;
-    line = take_word(behind(line + strspn(line, " "), "MUL_MAT(type_a="), a, sizeof a);
-    line = take_word(behind(line, ",type_b="), b, sizeof b);
-    line = take_size(behind(line, ",m="), &m);
-    line = take_size(behind(line, ",n="), &n);
-    line = take_size(behind(line, ",k="), &k);
-    line = behind(line, ",bs=[1,1],nr=[1,1]");
+    line =
+        take_word(ggml_times_text_after(line + strspn(line, " "), "MUL_MAT(type_a="), a, sizeof a);
+    line = take_word(ggml_times_text_after(line, ",type_b="), b, sizeof b);
+    line = take_size(ggml_times_text_after(line, ",m="), &m);
+    line = take_size(ggml_times_text_after(line, ",n="), &n);
+    line = take_size(ggml_times_text_after(line, ",k="), &k);
+    line = ggml_times_text_after(line, ",bs=[1,1],nr=[1,1]");
     if (line == NULL || strcmp(b, "f32") != 0 || times->count == KN_GGML_TIMES_MAX) return;
-    const double us = time_of(line);
+    const double us = ggml_times_time_of(line);
     if (us == 0) return;
     memcpy(times->rows[times->count].type, a, sizeof a);
     times->rows[times->count].m = m, times->rows[times->count].n = n;
@@ -82,7 +83,7 @@ static void take_product(const char *line, struct kn_ggml_times *times) {
 
 /* The name of the backend whose lines follow; NULL: the line says none. */
 static const char *backend_of(const char *line) {
-    line = behind(line + strspn(line, " "), "Backend ");
+    line = ggml_times_text_after(line + strspn(line, " "), "Backend ");
     const char *colon = line != NULL ? strstr(line, ": ") : NULL;
     if (colon == NULL || strspn(line, "0123456789/") != (size_t)(colon - line)) return NULL;
     return colon + 2;
@@ -96,7 +97,7 @@ tol_status kn_ggml_times_read(const char *path, struct kn_ggml_times *times) {
     times->count = 0;
     TOL_CHECK(file != NULL, TOL_UNREADABLE, "%s: %s", path, strerror(errno));
     while (fgets(line, sizeof line, file) != NULL) {
-        uncolour(line);
+        ggml_times_uncolour(line);
         const char *backend = backend_of(line);
         if (backend != NULL) {
             is_cuda = begins_with(backend, "CUDA");

@@ -24,7 +24,7 @@ struct grouped {
     size_t count, peer_count;
 };
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status grouped_bench_launch(void *user, size_t turn) {
     struct grouped *p = user;
     struct tol_buffer **set = p->sets[turn % p->count];
     p->grouped.a.buffer = set[0], p->grouped.b.buffer = set[1], p->grouped.c.buffer = set[2];
@@ -51,7 +51,7 @@ static tol_status launch_peer(void *user, size_t turn) {
     return status;
 }
 
-static void destroy(struct grouped *p) {
+static void grouped_bench_destroy(struct grouped *p) {
     for (size_t i = 0; i < p->count; i++) {
         for (int j = 0; j < 3; j++) tol_buffer_destroy(p->sets[i][j]);
     }
@@ -110,7 +110,7 @@ out:
 }
 
 /* Groups of the same length. */
-static tol_status make(struct grouped *p) {
+static tol_status grouped_bench_make(struct grouped *p) {
     tol_status status = TOL_OK;
     struct kn_grouped *g = &p->grouped;
     const size_t in = kn_grouped_type_bytes(g->type), out_bytes = kn_grouped_type_bytes(g->c_type);
@@ -139,7 +139,7 @@ out:
 }
 
 /* "+": with a bias and a residual. */
-static struct kn_bench_row row_of(const struct kn_grouped *g) {
+static struct kn_bench_row grouped_bench_row_of(const struct kn_grouped *g) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     const double in = (double)kn_grouped_type_bytes(g->type);
     struct kn_bench_row row = {.operation = "grouped",
@@ -155,14 +155,14 @@ static struct kn_bench_row row_of(const struct kn_grouped *g) {
     return row;
 }
 
-static tol_status measure(struct grouped *p, const char *const variants[4]) {
+static tol_status grouped_bench_measure(struct grouped *p, const char *const variants[4]) {
     tol_status status = TOL_OK;
-    TOL_TRY(make(p));
+    TOL_TRY(grouped_bench_make(p));
     const struct kn_bench_peer peer = {
         .name = "cublas bf16", .launch = p->cublas != NULL ? launch_peer : NULL, .user = p};
     const int most = p->bench->is_small ? 1 : 4; /* the soft device takes long for each */
     for (int i = 0; i < most && (i == 0 || variants[i - 1] != NULL); i++) {
-        struct kn_bench_row row = row_of(&p->grouped);
+        struct kn_bench_row row = grouped_bench_row_of(&p->grouped);
         const struct kn_variant *variant = NULL;
         p->grouped.variant = i == 0 ? NULL : variants[i - 1];
         p->grouped.a.buffer = p->sets[0][0], p->grouped.b.buffer = p->sets[0][1];
@@ -174,14 +174,14 @@ static tol_status measure(struct grouped *p, const char *const variants[4]) {
         }
         if (status != TOL_OK) goto out;
         snprintf(row.variant, sizeof row.variant, "%s%s", variant->name, i == 0 ? " (chosen)" : "");
-        TOL_TRY(kn_bench_compare(p->bench, &row, launch, p, &peer));
+        TOL_TRY(kn_bench_compare(p->bench, &row, grouped_bench_launch, p, &peer));
     }
 out:
-    destroy(p);
+    grouped_bench_destroy(p);
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status grouped_bench_run(struct kn_bench *bench) {
     static const struct {
         enum kn_grouped_type type;
         size_t m, n, k, groups;
@@ -218,12 +218,12 @@ static tol_status run(struct kn_bench *bench) {
                                         .groups = bench->is_small && groups > 2 ? 2 : groups,
                                         .alpha = 1,
                                         .activation = products[i].activation}};
-        const struct kn_bench_row row = row_of(&p.grouped);
-        if (kn_bench_wants(bench, &row)) TOL_TRY(measure(&p, products[i].variants));
+        const struct kn_bench_row row = grouped_bench_row_of(&p.grouped);
+        if (kn_bench_wants(bench, &row)) TOL_TRY(grouped_bench_measure(&p, products[i].variants));
     }
 out:
     kn_cublas_close(cublas);
     return status;
 }
 
-KN_BENCH(grouped, run)
+KN_BENCH(grouped, grouped_bench_run)

@@ -39,9 +39,9 @@ bool kn_bench_wants(const struct kn_bench *bench, const struct kn_bench_row *row
     return bench->filter == NULL || strstr(name, bench->filter) != NULL;
 }
 
-static tol_status time_batch(struct kn_bench *bench, size_t launches, size_t *turn,
-                             tol_status (*launch)(void *user, size_t turn), void *user,
-                             double *us) {
+static tol_status kernel_bench_time_batch(struct kn_bench *bench, size_t launches, size_t *turn,
+                                          tol_status (*launch)(void *user, size_t turn), void *user,
+                                          double *us) {
     tol_status status = TOL_OK;
     double ns = 0;
     struct kn_bench_state *state = bench->state;
@@ -55,16 +55,16 @@ out:
     return status;
 }
 
-static int compare(const void *left, const void *right) {
+static int kernel_bench_compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static void print_row(const struct kn_bench_row *row) {
+static void kernel_bench_print_row(const struct kn_bench_row *row) {
     printf("%-8s %-34s %-18s %12.2f", row->operation, row->shape, row->variant, row->us);
     if (row->operations > 0) {
         printf(" %9.2f TFLOP/s", row->operations / row->us * 1e-6);
-    } else {
+    } else if (row->bytes > 0) {
         printf(" %9.1f GB/s   ", row->bytes / row->us * 1e-3);
     }
     if (row->of_ceiling[0] > 0) {
@@ -101,7 +101,7 @@ static tol_status time_side(struct kn_bench *bench, struct side *side, size_t la
                             double *us) {
     if (!side->is_there) return TOL_OK;
     if (side->process == NULL) {
-        return time_batch(bench, launches, &side->turn, side->launch, side->user, us);
+        return kernel_bench_time_batch(bench, launches, &side->turn, side->launch, side->user, us);
     }
     side->is_there = kn_peer_batch(side->process, launches, us);
     return TOL_OK;
@@ -122,7 +122,7 @@ out:
 }
 
 static double sort_and_take_median(double *values, size_t count) {
-    qsort(values, count, sizeof values[0], compare);
+    qsort(values, count, sizeof values[0], kernel_bench_compare);
     return values[count / 2];
 }
 
@@ -137,8 +137,8 @@ static void take_ratios(const double *theirs, const double *ours, size_t batches
 }
 
 /* The row fails the run, if it is too good to be true. */
-static void judge(struct kn_bench *bench, const struct kn_bench_row *row, const char *by, double us,
-                  size_t launches) {
+static void kernel_bench_judge(struct kn_bench *bench, const struct kn_bench_row *row,
+                               const char *by, double us, size_t launches) {
     struct kn_bench_state *state = bench->state;
     const struct kn_bench_work work = {.rate = row->rate,
                                        .operations = row->operations,
@@ -154,7 +154,7 @@ static void judge(struct kn_bench *bench, const struct kn_bench_row *row, const 
 }
 
 /* Whether the peer in another process is ready for the row's problem. */
-static bool prepare(struct kn_bench *bench, struct kn_bench_row *row) {
+static bool kernel_bench_prepare(struct kn_bench *bench, struct kn_bench_row *row) {
     struct kn_peer *peer = bench->state->peer;
     if (peer == NULL || row->problem[0] == '\0') return false;
     if (kn_peer_prepare(peer, row->problem)) return true;
@@ -173,7 +173,7 @@ static void take_beside(struct kn_bench *bench, struct kn_bench_row *row, struct
     take_ratios(side->us, sides[OURS].us, batches, row->of_beside);
     snprintf(row->beside, sizeof row->beside, "%s", kn_peer_name(side->process));
     row->beside_us = sort_and_take_median(side->us, batches);
-    judge(bench, row, row->beside, row->beside_us, side->launches);
+    kernel_bench_judge(bench, row, row->beside, row->beside_us, side->launches);
 }
 
 tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
@@ -191,7 +191,7 @@ tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
         sides[LIBRARY] =
             (struct side){.launch = peer->launch, .user = peer->user, .is_there = true};
     }
-    const bool is_beside = prepare(bench, row);
+    const bool is_beside = kernel_bench_prepare(bench, row);
     sides[PROCESS] = (struct side){.process = state->peer, .is_there = is_beside};
     for (size_t i = 0; i < SIDES; i++) {
         TOL_TRY(warm_up(bench, &sides[i]));
@@ -208,7 +208,7 @@ tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
         take_ratios(sides[LIBRARY].us, sides[OURS].us, batches, row->of_ceiling);
         row->ceiling = peer->name;
         row->ceiling_us = sort_and_take_median(sides[LIBRARY].us, batches);
-        judge(bench, row, row->ceiling, row->ceiling_us, most);
+        kernel_bench_judge(bench, row, row->ceiling, row->ceiling_us, most);
     }
     row->us = sort_and_take_median(sides[OURS].us, batches);
     if (row->ceiling_us == 0 && row->operations == 0 && bench->copy_bytes_per_us > 0) {
@@ -216,9 +216,9 @@ tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
         row->ceiling_us = row->bytes / bench->copy_bytes_per_us;
     }
     state->rows[state->count++] = *row;
-    print_row(row);
-    judge(bench, row, row->variant, row->us, most);
-    if (row->ggml_us > 0) judge(bench, row, "ggml", row->ggml_us, most);
+    kernel_bench_print_row(row);
+    kernel_bench_judge(bench, row, row->variant, row->us, most);
+    if (row->ggml_us > 0) kernel_bench_judge(bench, row, "ggml", row->ggml_us, most);
 out:
     return status;
 }
@@ -226,6 +226,12 @@ out:
 tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user) {
     return kn_bench_compare(bench, row, launch, user, NULL);
+}
+
+void kn_bench_keep(struct kn_bench *bench, const struct kn_bench_row *row) {
+    struct kn_bench_state *state = bench->state;
+    kernel_bench_print_row(row);
+    if (state->count < KN_BENCH_ROWS_MAX) state->rows[state->count++] = *row;
 }
 
 double kn_bench_ggml_us(const struct kn_bench *bench, const char *type, size_t m, size_t n,

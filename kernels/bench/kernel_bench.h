@@ -15,7 +15,7 @@
 #define KN_KERNEL_BENCH_H
 
 #include "bench_limits.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 
 enum { KN_BENCH_SETS_MAX = 64 };
@@ -28,20 +28,20 @@ struct kn_bench_row {
     double operations;       /* floating-point ones, of a launch; 0: not shown */
     enum kn_bench_rate rate; /* what does them at best, for the roofline */
     double bytes;            /* that must be read from and written to device memory; 0: not shown */
-    size_t turns;         /* sets of buffers, as a launch's turn goes round them; 0: no roofline */
-    double turn_bytes;    /* of a set; 0: as many as bytes */
-    char problem[96];     /* what a peer in another process prepares (bench_peer.h); "": none */
-    double ggml_us;       /* of ggml's product, in another run; 0: not shown */
-    double ceiling_us;    /* of a launch at its ceiling; 0: there is none */
-    double of_ceiling[3]; /* ceiling_us / us, and its interval; with a peer only */
-    const char *ceiling;  /* its name: "copy", "cublas" */
-    double alike_us;      /* of moving as many bytes and nothing else; 0: not shown */
-    const char *alike;    /* its name: "reading as much" (alike.h) */
-    double us;            /* the median, set by kn_bench_measure */
-    char beside[24];      /* what the peer in another process is, "cudnn"; "": it has no figure */
-    double beside_us;     /* its median */
-    double of_beside[3];  /* beside_us / us, and its interval */
-    char without[160];    /* why the peer has no figure, although there is one; "" otherwise */
+    size_t turns;            /* sets of buffers, which launches use in turn; 0: no roofline */
+    double turn_bytes;       /* of a set; 0: as many as bytes */
+    char problem[96];        /* what a peer in another process prepares (bench_peer.h); "": none */
+    double ggml_us;          /* of ggml's product, in another run; 0: not shown */
+    double ceiling_us;       /* of a launch at its ceiling; 0: there is none */
+    double of_ceiling[3];    /* ceiling_us / us, and its interval; with a peer only */
+    const char *ceiling;     /* its name: "copy", "cublas" */
+    double alike_us;         /* of moving as many bytes and nothing else; 0: not shown */
+    const char *alike;       /* its name: "reading as much" (alike.h) */
+    double us;               /* the median, set by kn_bench_measure */
+    char beside[24];     /* what the peer in another process is, "cudnn"; "": it has no figure */
+    double beside_us;    /* its median */
+    double of_beside[3]; /* beside_us / us, and its interval */
+    char without[160];   /* why the peer has no figure, although there is one; "" otherwise */
 };
 
 struct kn_bench {
@@ -49,6 +49,7 @@ struct kn_bench {
     struct kn_kernels *kernels;
     struct tol_stream *stream;
     bool is_small;                /* the soft device: small shapes that only show that it works */
+    const char *library;          /* the driver's path; NULL: the platform's, or the soft device */
     const char *cublas;           /* a path; NULL: the loader's search */
     const char *filter;           /* rows with this in "operation shape variant"; NULL: all */
     double copy_bytes_per_us;     /* of a copy on the device, read plus written */
@@ -82,12 +83,15 @@ tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
  * by order statistics. A peer without a launch is none.
  *
  * Both also time the row's problem by the peer in another process, where there is one: its batches
- * are between the others, and its results are checked behind them. One that fails takes only its
+ * are between the others, and its results are checked after them. One that fails takes only its
  * own figures with it.
  */
 tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user,
                             const struct kn_bench_peer *peer);
+
+/* Prints and keeps a row whose time is the host's, and has no ceiling. */
+void kn_bench_keep(struct kn_bench *bench, const struct kn_bench_row *row);
 
 /* ggml's time of a product in the file of --ggml, for a row's ggml_us; 0: there is none. */
 double kn_bench_ggml_us(const struct kn_bench *bench, const char *type, size_t m, size_t n,

@@ -32,28 +32,28 @@ struct kn_nccl {
                      communicator communicator, CUstream stream);
 };
 
-static bool find(void *library, const char *name, void *function) {
+static bool nccl_find(void *library, const char *name, void *function) {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
     return found != NULL;
 }
 
-static bool find_all(void *library, struct kn_nccl *nccl) {
-    return find(library, "ncclGetVersion", &nccl->version) &&
-           find(library, "ncclCommInitAll", &nccl->init_all) &&
-           find(library, "ncclGetUniqueId", &nccl->make_id) &&
-           find(library, "ncclCommInitRank", &nccl->init_rank) &&
-           find(library, "ncclCommDestroy", &nccl->destroy) &&
-           find(library, "ncclGroupStart", &nccl->begin) &&
-           find(library, "ncclGroupEnd", &nccl->end) &&
-           find(library, "ncclAllReduce", &nccl->all_reduce) &&
-           find(library, "ncclReduceScatter", &nccl->reduce_scatter) &&
-           find(library, "ncclAllGather", &nccl->all_gather) &&
-           find(library, "ncclBroadcast", &nccl->broadcast);
+static bool nccl_find_all(void *library, struct kn_nccl *nccl) {
+    return nccl_find(library, "ncclGetVersion", &nccl->version) &&
+           nccl_find(library, "ncclCommInitAll", &nccl->init_all) &&
+           nccl_find(library, "ncclGetUniqueId", &nccl->make_id) &&
+           nccl_find(library, "ncclCommInitRank", &nccl->init_rank) &&
+           nccl_find(library, "ncclCommDestroy", &nccl->destroy) &&
+           nccl_find(library, "ncclGroupStart", &nccl->begin) &&
+           nccl_find(library, "ncclGroupEnd", &nccl->end) &&
+           nccl_find(library, "ncclAllReduce", &nccl->all_reduce) &&
+           nccl_find(library, "ncclReduceScatter", &nccl->reduce_scatter) &&
+           nccl_find(library, "ncclAllGather", &nccl->all_gather) &&
+           nccl_find(library, "ncclBroadcast", &nccl->broadcast);
 }
 
 /* NULL: it cannot be opened. It stays open when what is returned is freed. */
-static struct kn_nccl *load(char *reason, size_t reason_bytes) {
+static struct kn_nccl *nccl_load(char *reason, size_t reason_bytes) {
     const char *named = getenv("TOLLENS_LIBNCCL");
     const char *path = named != NULL && named[0] != '\0' ? named : "libnccl.so.2";
     setenv("NCCL_NVLS_ENABLE", "0", 1);
@@ -64,14 +64,14 @@ static struct kn_nccl *load(char *reason, size_t reason_bytes) {
         return NULL;
     }
     struct kn_nccl *nccl = calloc(1, sizeof *nccl);
-    if (nccl != NULL && find_all(library, nccl)) return nccl;
+    if (nccl != NULL && nccl_find_all(library, nccl)) return nccl;
     snprintf(reason, reason_bytes, "%s lacks a function of NCCL 2", path);
     free(nccl);
     return NULL;
 }
 
-static struct kn_nccl *refuse(struct kn_nccl *nccl, const char *call, int result, char *reason,
-                              size_t reason_bytes) {
+static struct kn_nccl *nccl_refuse(struct kn_nccl *nccl, const char *call, int result, char *reason,
+                                   size_t reason_bytes) {
     snprintf(reason, reason_bytes, "%s ended with %d", call, result);
     free(nccl);
     return NULL;
@@ -79,21 +79,21 @@ static struct kn_nccl *refuse(struct kn_nccl *nccl, const char *call, int result
 
 struct kn_nccl *kn_nccl_open(unsigned ranks, char *reason, size_t reason_bytes) {
     int devices[KN_COLLECTIVE_RANKS_MAX];
-    struct kn_nccl *nccl = load(reason, reason_bytes);
+    struct kn_nccl *nccl = nccl_load(reason, reason_bytes);
     for (int i = 0; i < KN_COLLECTIVE_RANKS_MAX; i++) devices[i] = i;
     if (nccl == NULL) return NULL;
     nccl->ranks = ranks;
     const int result = nccl->init_all(nccl->communicators, (int)ranks, devices);
     if (result == SUCCESS) return nccl;
-    return refuse(nccl, "ncclCommInitAll", result, reason, reason_bytes);
+    return nccl_refuse(nccl, "ncclCommInitAll", result, reason, reason_bytes);
 }
 
 bool kn_nccl_make_id(struct kn_nccl_id *id, char *reason, size_t reason_bytes) {
-    struct kn_nccl *nccl = load(reason, reason_bytes);
+    struct kn_nccl *nccl = nccl_load(reason, reason_bytes);
     if (nccl == NULL) return false;
     const int result = nccl->make_id(id);
     if (result != SUCCESS) {
-        refuse(nccl, "ncclGetUniqueId", result, reason, reason_bytes);
+        nccl_refuse(nccl, "ncclGetUniqueId", result, reason, reason_bytes);
         return false;
     }
     free(nccl);
@@ -102,12 +102,12 @@ bool kn_nccl_make_id(struct kn_nccl_id *id, char *reason, size_t reason_bytes) {
 
 struct kn_nccl *kn_nccl_join(const struct kn_nccl_id *id, unsigned rank, unsigned ranks,
                              char *reason, size_t reason_bytes) {
-    struct kn_nccl *nccl = load(reason, reason_bytes);
+    struct kn_nccl *nccl = nccl_load(reason, reason_bytes);
     if (nccl == NULL) return NULL;
     nccl->ranks = 1;
     const int result = nccl->init_rank(nccl->communicators, (int)ranks, *id, (int)rank);
     if (result == SUCCESS) return nccl;
-    return refuse(nccl, "ncclCommInitRank", result, reason, reason_bytes);
+    return nccl_refuse(nccl, "ncclCommInitRank", result, reason, reason_bytes);
 }
 
 void kn_nccl_close(struct kn_nccl *nccl) {
@@ -121,8 +121,8 @@ int kn_nccl_version(const struct kn_nccl *nccl) {
     return nccl->version(&version) == SUCCESS ? version : 0;
 }
 
-static int run_rank(const struct kn_nccl *nccl, enum kn_nccl_call call, unsigned rank,
-                    const struct kn_collective_part *part, size_t count, int type) {
+static int nccl_run_rank(const struct kn_nccl *nccl, enum kn_nccl_call call, unsigned rank,
+                         const struct kn_collective_part *part, size_t count, int type) {
     const void *in = (const void *)(uintptr_t)part->in.address;
     void *out = (void *)(uintptr_t)part->out.address;
     const CUstream stream = tol_stream_handle(part->stream);
@@ -144,11 +144,11 @@ bool kn_nccl_run(struct kn_nccl *nccl, enum kn_nccl_call call,
     static const int types[KN_TYPES] = {
         [KN_F32] = FLOAT32, [KN_F16] = FLOAT16, [KN_BF16] = BFLOAT16};
     if (nccl->ranks == 1) {
-        return run_rank(nccl, call, 0, parts, count, types[type]) == SUCCESS;
+        return nccl_run_rank(nccl, call, 0, parts, count, types[type]) == SUCCESS;
     }
     int result = nccl->begin();
     for (unsigned i = 0; i < nccl->ranks && result == SUCCESS; i++) {
-        result = run_rank(nccl, call, i, &parts[i], count, types[type]);
+        result = nccl_run_rank(nccl, call, i, &parts[i], count, types[type]);
     }
     const int ended = nccl->end();
     return result == SUCCESS && ended == SUCCESS;

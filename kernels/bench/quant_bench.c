@@ -5,9 +5,9 @@
 #include "alike.h"
 #include "bench_check.h"
 #include "gemm/gemm.h"
-#include "quant/dequantise.h"
-#include "quant/quant_draw.h"
-#include "quant/quant_product.h"
+#include "quantised/dequantise.h"
+#include "quantised/quant_draw.h"
+#include "quantised/quant_product.h"
 
 #include "core/check.h"
 
@@ -30,8 +30,8 @@ struct work {
 };
 
 /* Blocks as models have them, the same few over and over: no two neighbours are equal. */
-static tol_status make_blocks(struct work *work, enum kn_quant quant, size_t blocks,
-                              struct tol_buffer **buffer) {
+static tol_status quant_bench_make_blocks(struct work *work, enum kn_quant quant, size_t blocks,
+                                          struct tol_buffer **buffer) {
     enum { DRAWN = 4096 };
     tol_status status = TOL_OK;
     const size_t bytes = kn_quant_block_bytes(quant);
@@ -49,12 +49,13 @@ out:
     return status;
 }
 
-static tol_status make(struct work *work, enum kn_quant quant, size_t blocks, size_t out_bytes) {
+static tol_status quant_bench_make(struct work *work, enum kn_quant quant, size_t blocks,
+                                   size_t out_bytes) {
     tol_status status = TOL_OK;
     const size_t set_bytes = blocks * kn_quant_block_bytes(quant) + out_bytes;
     const size_t sets = kn_bench_sets(work->bench, set_bytes);
     for (work->sets = 0; work->sets < sets; work->sets++) {
-        TOL_TRY(make_blocks(work, quant, blocks, &work->blocks[work->sets]));
+        TOL_TRY(quant_bench_make_blocks(work, quant, blocks, &work->blocks[work->sets]));
         TOL_TRY(tol_buffer_create(work->bench->context, out_bytes, 1, &work->out[work->sets]));
     }
     work->used = sets;
@@ -62,7 +63,7 @@ out:
     return status;
 }
 
-static void destroy(struct work *work) {
+static void quant_bench_destroy(struct work *work) {
     for (size_t i = 0; i < KN_BENCH_SETS_MAX; i++) {
         tol_buffer_destroy(work->blocks[i]);
         tol_buffer_destroy(work->out[i]);
@@ -117,7 +118,7 @@ static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant
     snprintf(row.shape, sizeof row.shape, "%s to %s %zu x %zu", kn_quant_name(quant),
              kn_type_name(type), rows, k);
     if (!kn_bench_wants(bench, &row)) return TOL_OK;
-    TOL_TRY(make(&work, quant, blocks, out_bytes));
+    TOL_TRY(quant_bench_make(&work, quant, blocks, out_bytes));
     for (size_t i = 0; i < 2; i++) {
         struct kn_bench_row one = row;
         one.turns = work.used;
@@ -127,13 +128,13 @@ static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant
         TOL_TRY(check_dequantise(&work, &one));
     }
 out:
-    destroy(&work);
+    quant_bench_destroy(&work);
     return status;
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-static tol_status launch_product(void *user, size_t turn) {
+static tol_status quant_bench_launch_product(void *user, size_t turn) {
     struct work *work = user;
     work->product.weights = kn_place_of(work->blocks[turn % work->used], 0);
     work->product.y = kn_place_of(work->out[turn % work->used], 0);
@@ -196,13 +197,13 @@ static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_
     cold.turns = work->sets, hot.turns = 1;
     cold.turn_bytes = hot.turn_bytes = (double)tol_buffer_bytes(work->blocks[0]);
     snprintf(cold.variant, sizeof cold.variant, "%s%scold", name, gap);
-    TOL_TRY(kn_bench_measure(work->bench, &cold, launch_product, work));
+    TOL_TRY(kn_bench_measure(work->bench, &cold, quant_bench_launch_product, work));
     TOL_TRY(check_product(work, &cold));
     work->used = 1;
     hot.ggml_us = kn_bench_ggml_us(work->bench, kn_quant_name(work->product.quant),
                                    work->product.rows, work->product.columns, work->product.k);
     snprintf(hot.variant, sizeof hot.variant, "%s%shot", name, gap);
-    TOL_TRY(kn_bench_measure(work->bench, &hot, launch_product, work));
+    TOL_TRY(kn_bench_measure(work->bench, &hot, quant_bench_launch_product, work));
     TOL_TRY(check_product(work, &hot));
 out:
     return status;
@@ -283,7 +284,7 @@ static tol_status measure_beside_gemm(struct work *work, const struct kn_bench_r
     work->used = work->sets;
     work->product.variant = "wgmma";
     snprintf(beside.variant, sizeof beside.variant, "wgmma beside gemm");
-    status = kn_bench_compare(work->bench, &beside, launch_product, work, &peer);
+    status = kn_bench_compare(work->bench, &beside, quant_bench_launch_product, work, &peer);
 out:
     return status;
 }
@@ -308,7 +309,7 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
     snprintf(row.shape, sizeof row.shape, "%s %s %zu x %zu x %zu", kn_quant_name(quant),
              kn_quant_arithmetic_name(arithmetic), rows, columns, k);
     if (!kn_bench_wants(bench, &row)) return TOL_OK;
-    TOL_TRY(make(&work, quant, blocks, rows * columns * sizeof(float)));
+    TOL_TRY(quant_bench_make(&work, quant, blocks, rows * columns * sizeof(float)));
     TOL_TRY(kn_bench_buffer(bench, KN_F32, columns * k, 1, &work.x));
     work.product.x = kn_place_of(work.x, 0);
     if (space > 0) {
@@ -333,11 +334,11 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
         }
     }
 out:
-    destroy(&work);
+    quant_bench_destroy(&work);
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status quant_bench_run(struct kn_bench *bench) {
     static const size_t few[] = {2, 4}, many[] = {16, 32, 64, 128, 256, 2048};
     const size_t columns[] = {1, 8, bench->is_small ? 16 : 512};
     const size_t k = bench->is_small ? 2048 : 14336;
@@ -371,4 +372,4 @@ out:
     return status;
 }
 
-KN_BENCH(quant, run)
+KN_BENCH(quant, quant_bench_run)

@@ -32,7 +32,7 @@ struct rows {
     double *copy_us; /* of a copy of as many bytes; 0: it was not measured yet */
 };
 
-static tol_status launch(void *user, size_t turn) {
+static tol_status row_bench_launch(void *user, size_t turn) {
     const struct rows *r = user;
     struct tol_buffer *const *set = r->buffers[turn % r->sets];
     const struct kn_rows in = {set[0], 0, 0}, with = {set[1], 0, 0}, out = {set[2], 0, 0};
@@ -105,7 +105,7 @@ static size_t moves_of(enum operation operation) {
     return only_reads(operation) ? 1 : has_second(operation) ? 3 : 2;
 }
 
-static tol_status make_buffers(struct rows *r) {
+static tol_status row_bench_make_buffers(struct rows *r) {
     tol_status status = TOL_OK;
     const size_t count = r->rows * r->columns;
     r->sets = kn_bench_sets(r->bench, moves_of(r->operation) * count * kn_type_bytes(r->type));
@@ -121,7 +121,7 @@ out:
     return status;
 }
 
-static void destroy_buffers(struct rows *r) {
+static void row_bench_destroy_buffers(struct rows *r) {
     tol_buffer_destroy(r->weight);
     for (size_t i = 0; i < r->sets; i++) {
         for (int j = 0; j < 3; j++) tol_buffer_destroy(r->buffers[i][j]);
@@ -129,7 +129,8 @@ static void destroy_buffers(struct rows *r) {
 }
 
 /* Of one matrix. Measured once for a type and shape. */
-static tol_status measure_copy(struct rows *r, const struct kn_bench_row *row, double matrix) {
+static tol_status row_bench_measure_copy(struct rows *r, const struct kn_bench_row *row,
+                                         double matrix) {
     tol_status status = TOL_OK;
     struct tol_buffer *from[KN_BENCH_SETS_MAX], *to[KN_BENCH_SETS_MAX];
     struct kn_bench_row copy = *row;
@@ -151,13 +152,13 @@ struct given {
     double *out;
 };
 
-static struct kn_tolerance tolerance_of(const struct rows *r) {
+static struct kn_tolerance row_bench_tolerance_of(const struct rows *r) {
     const double roundoff = kn_type_roundoff(r->type);
     /* Elements of softmax are positive; sums of others may cancel. */
     return (struct kn_tolerance){r->operation == SOFTMAX ? 1e-12 : 1e-5, 2e-5 + 1.01 * roundoff};
 }
 
-static void know(const struct rows *r, const struct given *g) {
+static void row_bench_know(const struct rows *r, const struct given *g) {
     const double epsilon = (double)1e-5f;
     if (r->operation == SOFTMAX) {
         kn_softmax_oracle(g->in, NULL, r->columns, 1, g->out);
@@ -200,19 +201,19 @@ static tol_status check_row(const struct rows *r, const struct kn_bench_row *row
                             const struct given *g, size_t index) {
     tol_status status = TOL_OK;
     const size_t first = index * r->columns;
-    const struct kn_bench_right right = {g->out, NULL, tolerance_of(r), r->columns};
+    const struct kn_bench_right right = {g->out, NULL, row_bench_tolerance_of(r), r->columns};
     TOL_TRY(kn_bench_read(r->type, r->buffers[0][0], first, r->columns, g->in));
     if (only_reads(r->operation)) return check_columns(r, row, g, index);
     if (has_second(r->operation)) {
         TOL_TRY(kn_bench_read(r->type, r->buffers[0][1], first, r->columns, g->with));
     }
-    know(r, g);
+    row_bench_know(r, g);
     status = kn_bench_check(r->bench, row, row->variant, r->type, r->buffers[0][2], first, &right);
 out:
     return status;
 }
 
-static tol_status check(const struct rows *r, const struct kn_bench_row *row) {
+static tol_status row_bench_check(const struct rows *r, const struct kn_bench_row *row) {
     tol_status status = TOL_OK;
     float *floats = malloc(3 * r->columns * sizeof *floats);
     const struct given g = {floats, floats + r->columns, floats + 2 * r->columns,
@@ -229,7 +230,7 @@ out:
 
 /* ---- rows of the bench ----------------------------------------------------------------------- */
 
-static tol_status measure(struct kn_bench *bench, struct rows *r) {
+static tol_status row_bench_measure(struct kn_bench *bench, struct rows *r) {
     tol_status status = TOL_OK;
     const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
     const size_t moves = moves_of(r->operation);
@@ -243,17 +244,17 @@ static tol_status measure(struct kn_bench *bench, struct rows *r) {
         snprintf(row.problem, sizeof row.problem, "row %s %s %zu %zu", row.operation,
                  kn_type_name(r->type), r->rows, r->columns);
     }
-    TOL_TRY(make_buffers(r));
+    TOL_TRY(row_bench_make_buffers(r));
     row.turns = r->sets;
     if (moves <= 2) {
-        TOL_TRY(measure_copy(r, &row, matrix));
+        TOL_TRY(row_bench_measure_copy(r, &row, matrix));
         row.alike = only_reads(r->operation) ? "copying it" : "copying as much",
         row.alike_us = *r->copy_us;
     }
-    TOL_TRY(kn_bench_measure(bench, &row, launch, r));
-    status = check(r, &row);
+    TOL_TRY(kn_bench_measure(bench, &row, row_bench_launch, r));
+    status = row_bench_check(r, &row);
 out:
-    destroy_buffers(r);
+    row_bench_destroy_buffers(r);
     return status;
 }
 
@@ -271,12 +272,16 @@ static bool norm_halves(const struct rows *r) {
     return short_halves(r) && r->operation != SOFTMAX;
 }
 
-static bool vocabularies(const struct rows *r) {
+static bool row_bench_vocabularies(const struct rows *r) {
     return r->columns >= 32000 && r->operation <= RMSNORM;
 }
 
 static bool thirty_two_thousand(const struct rows *r) {
     return r->columns == 32000 && r->operation <= RMSNORM;
+}
+
+static bool short_tokens(const struct rows *r) {
+    return thirty_two_thousand(r) && r->type != KN_F32;
 }
 
 static bool one_block(const struct rows *r) {
@@ -291,7 +296,11 @@ static bool long_norm_floats(const struct rows *r) {
     return long_floats(r) && r->operation != SOFTMAX;
 }
 
-static bool longest(const struct rows *r) {
+static bool long_softmax_floats(const struct rows *r) {
+    return long_floats(r) && r->operation == SOFTMAX;
+}
+
+static bool row_bench_longest(const struct rows *r) {
     return is_normalised(r) && r->columns == 128256;
 }
 
@@ -299,14 +308,14 @@ static bool long_softmax(const struct rows *r) {
     return r->columns >= 32000 && r->operation == SOFTMAX;
 }
 
-static bool choosing(const struct rows *r) {
+static bool row_bench_choosing(const struct rows *r) {
     return only_reads(r->operation);
 }
 static bool warp_rows(const struct rows *r) {
     const size_t bytes = r->columns * kn_type_bytes(r->type);
-    return choosing(r) && (r->operation == TOP_K ? r->columns <= 4096 : bytes <= 2048);
+    return row_bench_choosing(r) && (r->operation == TOP_K ? r->columns <= 4096 : bytes <= 2048);
 }
-static bool argmax(const struct rows *r) {
+static bool row_bench_argmax(const struct rows *r) {
     return r->operation == ARGMAX;
 }
 static bool top_k(const struct rows *r) {
@@ -319,27 +328,25 @@ static const struct {
     int compute_capability_min;
 } variants[] = {
     {"warp", warp_rows, 90},
-    {"whole", argmax, 90},
+    {"whole", row_bench_argmax, 90},
     {"pass", top_k, 90},
-    {"block", choosing, 75},
+    {"block", row_bench_choosing, 75},
     {"whole", short_halves, 75},
-    {"wide", short_halves, 75},
-    {"ring", short_halves, 80},
     {"ahead", norm_halves, 80},
     {"early", norm_halves, 90},
     {"registers", short_halves, 75},
     {"naive", four_thousand, 75},
-    {"cluster_2", thirty_two_thousand, 90},
+    {"cluster_2", short_tokens, 90},
     {"cluster_4", thirty_two_thousand, 90},
-    {"cluster_8", vocabularies, 90},
+    {"cluster_8", row_bench_vocabularies, 90},
     {"slices_1", one_block, 90},
     {"slices_2", long_norm_floats, 90},
-    {"behind_2", long_floats, 90},
-    {"behind_8", longest, 90},
+    {"behind_2", long_softmax_floats, 90},
+    {"behind_8", row_bench_longest, 90},
     {"online", long_softmax, 75},
 };
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status row_bench_run(struct kn_bench *bench) {
     enum { SHAPES = 6 };
     const int capability = tol_context_device(bench->context)->compute_capability;
     double copies[SHAPES][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
@@ -355,7 +362,7 @@ static tol_status run(struct kn_bench *bench) {
                                  .rows = shapes[i][0] / (bench->is_small ? 256 : 1),
                                  .columns = shapes[i][1],
                                  .copy_us = &copies[i][type]};
-                TOL_TRY(measure(bench, &r));
+                TOL_TRY(row_bench_measure(bench, &r));
                 for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
                     struct rows forced = {.operation = operation,
                                           .type = type,
@@ -365,7 +372,7 @@ static tol_status run(struct kn_bench *bench) {
                                           .copy_us = &copies[i][type]};
                     if (variants[v].takes(&forced) &&
                         variants[v].compute_capability_min <= capability) {
-                        TOL_TRY(measure(bench, &forced));
+                        TOL_TRY(row_bench_measure(bench, &forced));
                     }
                 }
             }
@@ -375,4 +382,4 @@ out:
     return status;
 }
 
-KN_BENCH(row, run)
+KN_BENCH(row, row_bench_run)

@@ -6,11 +6,11 @@
 #include "alike.h"
 #include "core/check.h"
 #include "inputs.h"
-#include "quant/quant_draw.h"
-#include "quant/quant_product.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_draw.h"
+#include "quantised/quant_product.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 
 #include <stdio.h>
@@ -141,7 +141,7 @@ struct products {
     struct kn_sealed_product sealed_product;
 };
 
-static tol_status launch_plain(void *user, size_t turn) {
+static tol_status seal_bench_launch_plain(void *user, size_t turn) {
     struct products *p = user;
     p->plain_product.weights = kn_place_of(p->plain[turn % p->used], 0);
     return kn_quant_product(p->bench->kernels, p->bench->stream, &p->plain_product);
@@ -205,7 +205,7 @@ static void destroy_products(struct products *p) {
 static tol_status measure_products(struct kn_bench *bench, size_t rows, size_t k) {
     tol_status status = TOL_OK;
     struct products p = {.bench = bench};
-    const struct kn_bench_peer plain = {"plain product", launch_plain, &p};
+    const struct kn_bench_peer plain = {"plain product", seal_bench_launch_plain, &p};
     struct kn_bench_row row = {.operation = "seal",
                                .bytes = (double)(rows * kn_sealed_row_bytes(k))};
     snprintf(row.shape, sizeof row.shape, "q4_k product %zu x 1 x %zu", rows, k);
@@ -224,7 +224,7 @@ out:
     return status;
 }
 
-static tol_status run(struct kn_bench *bench) {
+static tol_status seal_bench_run(struct kn_bench *bench) {
     tol_status status = TOL_OK;
     if (bench->is_small) {
         TOL_TRY(measure_passes(bench, 256 << 10));
@@ -239,4 +239,4 @@ out:
     return status;
 }
 
-KN_BENCH(seal, run)
+KN_BENCH(seal, seal_bench_run)

@@ -97,7 +97,7 @@ static tol_status sum_span(struct kn_checksum *checksum, const struct tol_kernel
     for (unsigned i = 0; i < tail; i++) {
         remainder = kn_crc32c_append(remainder, (uint8_t)(out[blocks] >> 8 * i));
     }
-    /* A checksum begins with 32 ones in front of the bytes and is inverted. */
+    /* A checksum begins with 32 ones before the bytes and is inverted. */
     *sum = ~(remainder ^ kn_crc32c_multiply(UINT32_MAX, kn_crc32c_power(8 * (uint64_t)bytes)));
 out:
     return status;

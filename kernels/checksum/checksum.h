@@ -16,7 +16,7 @@
 #define KN_CHECKSUM_H
 
 #include "checksum/crc32c.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 
 struct kn_checksum;
 

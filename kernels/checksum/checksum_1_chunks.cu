@@ -31,9 +31,9 @@ __device__ inline unsigned gather(const unsigned char *bytes, unsigned from, uns
     return word;
 }
 
-// first is a multiple of 4, and the range begins skip bytes behind it: words words and tail bytes.
+// first is a multiple of 4, and the range begins skip bytes after it: words words and tail bytes.
 // shift has CHECKSUM_SHIFT_WORDS words: the four tables, then each thread's distance to the end.
-// Behind the remainders out gets a word of the tail's bytes.
+// After the remainders out gets a word of the tail's bytes.
 extern "C" __global__ void crc32c_chunks(const unsigned char *first, unsigned skip,
                                          unsigned long long words, unsigned tail,
                                          const unsigned *shift, unsigned *out) {

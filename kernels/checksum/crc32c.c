@@ -38,7 +38,7 @@ uint32_t kn_crc32c_power(uint64_t bits) {
     return result;
 }
 
-static void prepare(void) {
+static void crc32c_prepare(void) {
     const uint32_t past_a_byte = kn_crc32c_power(8);
     for (uint32_t byte = 0; byte < 256; byte++) table[byte] = kn_crc32c_multiply(byte, past_a_byte);
     past_one_side = kn_crc32c_power(8 * (uint64_t)SIDE_BYTES);
@@ -46,7 +46,7 @@ static void prepare(void) {
 }
 
 uint32_t kn_crc32c_append(uint32_t remainder, uint8_t byte) {
-    pthread_once(&once, prepare);
+    pthread_once(&once, crc32c_prepare);
     return table[(remainder ^ byte) & 255] ^ remainder >> 8;
 }
 
@@ -103,7 +103,7 @@ bool kn_crc32c_has_instruction(void) {
 #endif
 
 uint32_t kn_crc32c(const void *bytes, size_t count, enum kn_crc32c_way way) {
-    pthread_once(&once, prepare);
+    pthread_once(&once, crc32c_prepare);
     const bool by_table_only = way == KN_CRC32C_TABLE || !kn_crc32c_has_instruction();
     return ~(by_table_only ? by_table(UINT32_MAX, bytes, count)
                            : by_instruction(UINT32_MAX, bytes, count));

@@ -4,7 +4,7 @@
  *
  * A rank is a context. A call queues the part of every rank on that rank's stream and returns
  * without waiting: the part begins when the streams of all ranks have come to it, and what is
- * queued behind it on any of them finds the result, and may reuse the inputs.
+ * queued after it on any of them finds the result, and may reuse the inputs.
  *
  * Results do not depend on times: a sum is in the order of the ranks, in fp32, rounded once (of a
  * ring, in the ring's order, and rounded at each rank), and is the same on all ranks to the bit.
@@ -12,7 +12,7 @@
  * Ways:
  *   direct  the rank that owns a chunk loads it from all ranks and stores the sum to all
  *   ring    chunks go from rank to rank, so only neighbours use each other's memory
- *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch a rank,
+ *   flags   up to KN_COLLECTIVE_FLAGS_SENT that a rank sends to all others: one launch per rank,
  *           which exchange data with flags beside it. What is more goes directly, and among
  *           processes or more than two ranks, up to KN_COLLECTIVE_MET_BYTES of a part, by kernels
  *           that wait for each other as well. Such kernels must run at once, so it is not chosen
@@ -35,7 +35,7 @@
 #ifndef KN_COLLECTIVE_H
 #define KN_COLLECTIVE_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 #include "place.h"
 
@@ -113,7 +113,7 @@ TOL_API tol_status kn_collective_join(struct tol_context *context,
  * this process. Its alignment is at least 256. */
 TOL_API struct kn_place kn_collective_memory(const struct kn_collective *collective);
 
-/* Waits for work in flight, for at most TOL_DEADLINE_MS a rank, and 100 ms where the collective has
+/* Waits for work in flight, for at most TOL_DEADLINE_MS per rank, and 100 ms if the collective has
  * failed. What a kernel that has not ended may still write is not freed. NULL is a no-op. */
 TOL_API void kn_collective_destroy(struct kn_collective *collective);
 

@@ -1,4 +1,4 @@
-// flags: a call of few bytes in one launch a rank, which run at once. Of an all-reduce and a
+// flags: a call of few bytes in one launch per rank, which run at once. Of an all-reduce and a
 // reduce-scatter out = the sum of what all ranks have for this one, in the order of the ranks,
 // rounded once; of an all-gather and a broadcast a copy of what each rank has, or one.
 //

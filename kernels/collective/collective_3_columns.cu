@@ -4,7 +4,7 @@
 // read nor write meanwhile. Owner: thread t of the grid owns pieces t, t + threads, ... Bound by:
 // the links. Any grid and block; is_wide where addresses, strides and columns are multiples of 16.
 //
-// columns_flags exchanges them with the flags of collective_2_flags, in one launch a rank, which
+// columns_flags exchanges them with the flags of collective_2_flags, in one launch per rank, which
 // run at once; each writes its own matrix alone. The number of the call is that of the argument
 // plus a word in memory, so that a graph that was captured once can be launched again: the word
 // moves on.

@@ -1,5 +1,5 @@
 /*
- * The parameters of the kernels of collectives, one struct a kernel: the same on host and device.
+ * The parameters of the kernels of collectives, one struct per kernel: the same on host and device.
  * Internal to the operation.
  */
 #ifndef KN_COLLECTIVE_ARGUMENTS_H

@@ -6,6 +6,7 @@
 #include "collective/collective_link.h"
 #include "core/check.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- checks ---- */
@@ -16,8 +17,9 @@ struct call {
     unsigned root;              /* whose in alone is used; UINT32_MAX: all are */
 };
 
-static tol_status check_place(const struct call *call, const char *which, unsigned rank,
-                              struct kn_place place, size_t count, enum kn_type type) {
+static tol_status collective_calls_check_place(const struct call *call, const char *which,
+                                               unsigned rank, struct kn_place place, size_t count,
+                                               enum kn_type type) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(type);
     if (count == 0) return TOL_OK;
@@ -39,18 +41,20 @@ static bool may_share(const struct call *call, const struct kn_collective_part *
            part->in.address == part->out.address + rank * call->in_count * kn_type_bytes(type);
 }
 
-static tol_status check_part(const struct kn_collective *c, const struct call *call, unsigned rank,
-                             const struct kn_collective_part *part, enum kn_type type) {
+static tol_status collective_calls_check_part(const struct kn_collective *c,
+                                              const struct call *call, unsigned rank,
+                                              const struct kn_collective_part *part,
+                                              enum kn_type type) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(type);
     TOL_CHECK(part->stream != NULL, TOL_INVALID_ARGUMENT, "%s: rank %u has no stream", call->name,
               rank);
     TOL_CHECK(tol_stream_context(part->stream) == c->rank[rank].context, TOL_WRONG_CONTEXT,
               "%s: the stream of rank %u is of another context", call->name, rank);
-    TOL_TRY(check_place(call, "out", rank, part->out, call->out_count, type));
+    TOL_TRY(collective_calls_check_place(call, "out", rank, part->out, call->out_count, type));
     /* In other processes in of the root is where each rank says its own is. */
     if (call->root != UINT32_MAX && call->root != rank && c->link == NULL) return TOL_OK;
-    TOL_TRY(check_place(call, "in", rank, part->in, call->in_count, type));
+    TOL_TRY(collective_calls_check_place(call, "in", rank, part->in, call->in_count, type));
     TOL_CHECK(!kn_place_overlap(part->in, call->in_count * element, part->out,
                                 call->out_count * element) ||
                   may_share(call, part, rank, type),
@@ -60,7 +64,8 @@ out:
 }
 
 /* Where the same place is in the window of a rank. */
-static struct kn_place mirror(const struct kn_collective *c, struct kn_place place, unsigned rank) {
+static struct kn_place collective_calls_mirror(const struct kn_collective *c, struct kn_place place,
+                                               unsigned rank) {
     const struct kn_window *windows = c->link->windows;
     return (struct kn_place){place.address - windows[c->local].address + windows[rank].address,
                              place.bytes};
@@ -83,9 +88,9 @@ out:
 
 /* The parts of all ranks from that of this process: what others use is at the same place of their
  * memory. And what others compare this call with. */
-static tol_status spread(struct kn_collective *c, const struct call *call,
-                         const struct kn_collective_part *own, size_t count, enum kn_type type,
-                         struct kn_collective_part *all) {
+static tol_status collective_calls_spread(struct kn_collective *c, const struct call *call,
+                                          const struct kn_collective_part *own, size_t count,
+                                          enum kn_type type, struct kn_collective_part *all) {
     tol_status status = TOL_OK;
     const bool has_in = call->in_count >= call->out_count,
                has_out = call->out_count >= call->in_count;
@@ -99,8 +104,8 @@ static tol_status spread(struct kn_collective *c, const struct call *call,
     if (has_out) TOL_TRY(check_shared(c, call, "out", own->out, call->out_count, type));
     for (unsigned i = 0; i < c->ranks; i++) {
         all[i] = (struct kn_collective_part){.in = own->in, .out = own->out, .stream = own->stream};
-        if (has_in) all[i].in = mirror(c, own->in, i);
-        if (has_out) all[i].out = mirror(c, own->out, i);
+        if (has_in) all[i].in = collective_calls_mirror(c, own->in, i);
+        if (has_out) all[i].out = collective_calls_mirror(c, own->out, i);
     }
     memcpy(noted.name, call->name, sizeof noted.name);
     kn_link_begin(c->link, &noted);
@@ -110,9 +115,9 @@ out:
 
 /* Everything that can be refused is, before anything is queued. *parts become those of all ranks,
  * in `all` if there are others than this process has. */
-static tol_status check(struct kn_collective *c, const struct call *call,
-                        const struct kn_collective_part **given, size_t count, enum kn_type type,
-                        struct kn_collective_part *all) {
+static tol_status collective_calls_check(struct kn_collective *c, const struct call *call,
+                                         const struct kn_collective_part **given, size_t count,
+                                         enum kn_type type, struct kn_collective_part *all) {
     tol_status status = TOL_OK;
     const struct kn_collective_part *parts = *given;
     TOL_CHECK(c != NULL && parts != NULL, TOL_INVALID_ARGUMENT, "%s: an argument is NULL",
@@ -122,15 +127,16 @@ static tol_status check(struct kn_collective *c, const struct call *call,
     TOL_CHECK(!c->is_broken, TOL_POISONED,
               "%s: the collective failed before: destroy it and create another", call->name);
     TOL_CHECK(call->in_count <= SIZE_MAX / 8 && call->out_count <= SIZE_MAX / 8, TOL_OUT_OF_RANGE,
-              "%s: so many elements are no size", call->name);
+              "%s: that number of elements overflows a size", call->name);
     if (c->link != NULL) {
-        TOL_TRY(check_part(c, call, c->local, &parts[0], type));
-        if (count > 0) TOL_TRY(spread(c, call, &parts[0], count, type, all));
+        TOL_TRY(collective_calls_check_part(c, call, c->local, &parts[0], type));
+        if (count > 0) TOL_TRY(collective_calls_spread(c, call, &parts[0], count, type, all));
         c->rank[c->local].stream = parts[0].stream;
         *given = all;
         return TOL_OK;
     }
-    for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(check_part(c, call, i, &parts[i], type));
+    for (unsigned i = 0; i < c->ranks; i++)
+        TOL_TRY(collective_calls_check_part(c, call, i, &parts[i], type));
     for (unsigned i = 0; i < c->ranks; i++) c->rank[i].stream = parts[i].stream;
 out:
     return status;
@@ -148,6 +154,7 @@ static struct kn_chunk chunk_of(unsigned owner, unsigned owners, size_t count, e
     const size_t piece = 16 / kn_type_bytes(type);
     const size_t each = ((count + owners - 1) / owners + piece - 1) / piece * piece;
     const size_t first = owner * each < count ? owner * each : count;
+    assert(owner < owners && each * owners >= count);
     return (struct kn_chunk){first, count - first < each ? count - first : each};
 }
 
@@ -157,8 +164,9 @@ struct kn_chunk kn_collective_chunk(const struct kn_collective *c, unsigned rank
 }
 
 /* Says whether addresses are wide, and how many threads there are, at least a block's. */
-static struct tol_launch_shape shape_of(const struct kn_collective_rank *r, enum kn_type type,
-                                        struct collective_direct *x) {
+static struct tol_launch_shape collective_calls_shape_of(const struct kn_collective_rank *r,
+                                                         enum kn_type type,
+                                                         struct collective_direct *x) {
     CUdeviceptr bits = 0;
     for (unsigned i = 0; i < x->source_count; i++) bits |= x->sources[i];
     for (unsigned i = 0; i < x->target_count; i++) bits |= x->targets[i];
@@ -173,14 +181,15 @@ tol_status kn_collective_launch(struct kn_collective *c, unsigned rank, enum kn_
                                 struct collective_direct *x) {
     const struct kn_collective_rank *r = &c->rank[rank];
     if (x->count == 0 || !kn_collective_is_here(c, rank)) return TOL_OK;
-    const struct tol_launch_shape shape = shape_of(r, type, x);
+    const struct tol_launch_shape shape = collective_calls_shape_of(r, type, x);
     return tol_launch(r->stream, r->direct[type], shape,
                       (struct tol_arguments){1, (void *[]){x}, (const unsigned[]){sizeof *x}});
 }
 
 /* The same with the meetings inside. A rank with nothing to move meets the others too. */
-static tol_status launch_met(struct kn_collective *c, unsigned rank, enum kn_type type,
-                             const struct collective_direct *direct) {
+static tol_status collective_calls_launch_met(struct kn_collective *c, unsigned rank,
+                                              enum kn_type type,
+                                              const struct collective_direct *direct) {
     const struct kn_collective_rank *r = &c->rank[rank];
     struct collective_met x = {.direct = *direct,
                                .status = (CUdeviceptr)(uintptr_t)r->status,
@@ -190,7 +199,7 @@ static tol_status launch_met(struct kn_collective *c, unsigned rank, enum kn_typ
                                .epoch = c->epoch};
     if (!kn_collective_is_here(c, rank)) return TOL_OK;
     for (unsigned i = 0; i < c->ranks; i++) x.words[i] = kn_collective_words(c, i);
-    const struct tol_launch_shape shape = shape_of(r, type, &x.direct);
+    const struct tol_launch_shape shape = collective_calls_shape_of(r, type, &x.direct);
     return tol_launch_programmatic(
         r->stream, r->met[type], shape,
         (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
@@ -201,8 +210,9 @@ typedef void fill_rank(const struct kn_collective *c, const struct kn_collective
                        unsigned rank, size_t count, enum kn_type type, unsigned root,
                        struct collective_direct *x);
 
-static tol_status go_direct(struct kn_collective *c, const struct kn_collective_part *parts,
-                            size_t count, enum kn_type type, unsigned root, fill_rank *fill) {
+static tol_status collective_calls_go_direct(struct kn_collective *c,
+                                             const struct kn_collective_part *parts, size_t count,
+                                             enum kn_type type, unsigned root, fill_rank *fill) {
     tol_status status = TOL_OK;
     const bool meets_inside = c->has_flags && count <= c->met_bytes / kn_type_bytes(type);
     TOL_TRY(meets_inside ? kn_collective_next_number(c) : kn_collective_meet(c, 0));
@@ -210,7 +220,7 @@ static tol_status go_direct(struct kn_collective *c, const struct kn_collective_
         struct collective_direct x = {.count = 0};
         const unsigned rank = meets_inside ? kn_collective_turn(c, i) : i;
         fill(c, parts, rank, count, type, root, &x);
-        TOL_TRY(meets_inside ? launch_met(c, rank, type, &x)
+        TOL_TRY(meets_inside ? collective_calls_launch_met(c, rank, type, &x)
                              : kn_collective_launch(c, rank, type, &x));
     }
     if (!meets_inside) TOL_TRY(kn_collective_meet(c, 1));
@@ -218,7 +228,7 @@ out:
     return status;
 }
 
-static CUdeviceptr at(struct kn_place place, size_t element, enum kn_type type) {
+static CUdeviceptr collective_calls_at(struct kn_place place, size_t element, enum kn_type type) {
     return place.address + element * kn_type_bytes(type);
 }
 
@@ -230,8 +240,8 @@ static void fill_all_reduce(const struct kn_collective *c, const struct kn_colle
     x->count = chunk.count;
     x->source_count = x->target_count = c->ranks;
     for (unsigned i = 0; i < c->ranks; i++) {
-        x->sources[i] = at(parts[i].in, chunk.first, type);
-        x->targets[i] = at(parts[i].out, chunk.first, type);
+        x->sources[i] = collective_calls_at(parts[i].in, chunk.first, type);
+        x->targets[i] = collective_calls_at(parts[i].out, chunk.first, type);
     }
 }
 
@@ -242,7 +252,8 @@ static void fill_reduce_scatter(const struct kn_collective *c,
     x->count = count;
     x->source_count = c->ranks;
     x->target_count = 1;
-    for (unsigned i = 0; i < c->ranks; i++) x->sources[i] = at(parts[i].in, rank * count, type);
+    for (unsigned i = 0; i < c->ranks; i++)
+        x->sources[i] = collective_calls_at(parts[i].in, rank * count, type);
     x->targets[0] = parts[rank].out.address;
 }
 
@@ -254,7 +265,8 @@ static void fill_all_gather(const struct kn_collective *c, const struct kn_colle
     x->source_count = 1;
     x->target_count = c->ranks;
     x->sources[0] = parts[rank].in.address;
-    for (unsigned i = 0; i < c->ranks; i++) x->targets[i] = at(parts[i].out, rank * count, type);
+    for (unsigned i = 0; i < c->ranks; i++)
+        x->targets[i] = collective_calls_at(parts[i].out, rank * count, type);
 }
 
 /* The root's links carry most: each byte that another rank owns leaves it once, and each that it
@@ -273,13 +285,12 @@ static void fill_broadcast(const struct kn_collective *c, const struct kn_collec
         return;
     }
     const unsigned owner = root_owns || rank < root ? rank : rank - 1;
-    const struct kn_chunk chunk =
-        chunk_of(owner, root_owns ? c->ranks : c->ranks - 1, count, type);
+    const struct kn_chunk chunk = chunk_of(owner, root_owns ? c->ranks : c->ranks - 1, count, type);
     x->count = chunk.count;
-    x->sources[0] = at(parts[root].in, chunk.first, type);
+    x->sources[0] = collective_calls_at(parts[root].in, chunk.first, type);
     for (unsigned i = 0; i < c->ranks; i++) {
         if (i == root && !root_owns) continue;
-        x->targets[x->target_count++] = at(parts[i].out, chunk.first, type);
+        x->targets[x->target_count++] = collective_calls_at(parts[i].out, chunk.first, type);
     }
 }
 
@@ -295,11 +306,11 @@ tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_par
     tol_status status = TOL_OK;
     struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_all_reduce", count, count, UINT32_MAX};
-    TOL_TRY(check(c, &call, &parts, count, type, all));
+    TOL_TRY(collective_calls_check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_reduce(c, parts, count, type);
     if (fits_flags(c, count, type)) return kn_flags_all_reduce(c, parts, count, type);
-    status = go_direct(c, parts, count, type, 0, fill_all_reduce);
+    status = collective_calls_go_direct(c, parts, count, type, 0, fill_all_reduce);
 out:
     return status;
 }
@@ -309,10 +320,10 @@ tol_status kn_reduce_scatter(struct kn_collective *c, const struct kn_collective
     tol_status status = TOL_OK;
     struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_reduce_scatter", all_of(c, count), count, UINT32_MAX};
-    TOL_TRY(check(c, &call, &parts, count, type, all));
+    TOL_TRY(collective_calls_check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (fits_flags(c, count, type)) return kn_flags_reduce_scatter(c, parts, count, type);
-    status = go_direct(c, parts, count, type, 0, fill_reduce_scatter);
+    status = collective_calls_go_direct(c, parts, count, type, 0, fill_reduce_scatter);
 out:
     return status;
 }
@@ -322,11 +333,11 @@ tol_status kn_all_gather(struct kn_collective *c, const struct kn_collective_par
     tol_status status = TOL_OK;
     struct kn_collective_part all[KN_COLLECTIVE_RANKS_MAX];
     const struct call call = {"kn_all_gather", count, all_of(c, count), UINT32_MAX};
-    TOL_TRY(check(c, &call, &parts, count, type, all));
+    TOL_TRY(collective_calls_check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_all_gather(c, parts, count, type);
     if (fits_flags(c, count, type)) return kn_flags_all_gather(c, parts, count, type);
-    status = go_direct(c, parts, count, type, 0, fill_all_gather);
+    status = collective_calls_go_direct(c, parts, count, type, 0, fill_all_gather);
 out:
     return status;
 }
@@ -338,11 +349,11 @@ tol_status kn_broadcast(struct kn_collective *c, const struct kn_collective_part
     const struct call call = {"kn_broadcast", count, count, root};
     TOL_CHECK(c != NULL && root < c->ranks, TOL_INVALID_ARGUMENT, "kn_broadcast: no rank is %u",
               root);
-    TOL_TRY(check(c, &call, &parts, count, type, all));
+    TOL_TRY(collective_calls_check(c, &call, &parts, count, type, all));
     if (count == 0) return TOL_OK;
     if (c->way == KN_WAY_RING) return kn_ring_broadcast(c, parts, root, count, type);
     if (fits_flags(c, count, type)) return kn_flags_broadcast(c, parts, root, count, type);
-    status = go_direct(c, parts, count, type, root, fill_broadcast);
+    status = collective_calls_go_direct(c, parts, count, type, root, fill_broadcast);
 out:
     return status;
 }

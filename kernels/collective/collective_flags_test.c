@@ -137,7 +137,7 @@ static void begin_again(bool is_met) {
     cr_assert_eq(stage.collective->epoch, 1);
     for (size_t i = 0; i < COUNT; i++) expected[i] = stage_sum(&stage, i, KN_F32);
     for (unsigned rank = 0; rank < 2; rank++) {
-        stage_check(&stage, rank, expected, COUNT, KN_F32, false, "behind the last number");
+        stage_check(&stage, rank, expected, COUNT, KN_F32, false, "after the last number");
     }
     stage_end(&stage);
 }

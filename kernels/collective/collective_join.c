@@ -35,7 +35,7 @@ out:
     return status;
 }
 
-/* The memory of this rank, with inboxes that are empty behind what callers use. */
+/* The memory of this rank, with empty inboxes after what callers use. */
 static tol_status create_window(struct kn_collective *c, size_t bytes, int *file) {
     tol_status status = TOL_OK;
     struct tol_context *context = c->rank[c->local].context;
@@ -57,7 +57,7 @@ out:
 }
 
 /* What the meeting gave. */
-static tol_status take(struct kn_collective *c, struct kn_meeting *meeting) {
+static tol_status collective_join_take(struct kn_collective *c, struct kn_meeting *meeting) {
     tol_status status = TOL_OK;
     struct tol_context *context = c->rank[c->local].context;
     const size_t bytes = c->link->windows[c->local].bytes;
@@ -72,7 +72,8 @@ out:
     return status;
 }
 
-static tol_status meet(struct kn_collective *c, const struct kn_collective_seat *seat) {
+static tol_status collective_join_meet(struct kn_collective *c,
+                                       const struct kn_collective_seat *seat) {
     tol_status status = TOL_OK;
     struct kn_meeting meeting = {.path = seat->path, .listener = -1};
     int file = -1, life[2] = {-1, -1};
@@ -85,7 +86,7 @@ static tol_status meet(struct kn_collective *c, const struct kn_collective_seat 
     status = kn_meeting_hold(&meeting, file, life[0]);
     if (status == TOL_OK) {
         char text[300];
-        const tol_status taken = take(c, &meeting);
+        const tol_status taken = collective_join_take(c, &meeting);
         snprintf(text, sizeof text, "%s", taken != TOL_OK ? tol_message() : "");
         status = kn_meeting_agree(&meeting, taken == TOL_OK, text);
         if (taken != TOL_OK) status = tol_fail_again(taken, 0, text);
@@ -122,7 +123,7 @@ tol_status kn_collective_join(struct tol_context *context, const struct kn_colle
     c->link->own_life = -1;
     for (unsigned i = 0; i < KN_COLLECTIVE_RANKS_MAX; i++) c->link->lives[i] = -1;
     TOL_TRY(kn_collective_create_rank(c, seat->rank, context));
-    TOL_TRY(meet(c, seat));
+    TOL_TRY(collective_join_meet(c, seat));
     *collective = c;
     c = NULL;
 out:

@@ -69,7 +69,7 @@ static tol_status run(struct kn_collective *c, const struct trial *t,
     }
 }
 
-/* Like stage_fill: ranks draw one behind the other. */
+/* Like stage_fill: ranks draw one after the other. */
 static void draw(const struct trial *t, unsigned ranks, unsigned rank, uint64_t seed,
                  void *elements) {
     const size_t count = in_count(t, ranks);
@@ -234,7 +234,7 @@ Test(collective_join, calls_by_flags_use_each_others_results) {
     }
 }
 
-/* Each process empties its own inbox behind the last number, while no other sends to it; lines of
+/* Each process empties its own inbox after the last number, while no other sends to it; lines of
  * the first call are in it, and the second process is late. */
 static bool run_numbers(struct ranks_child *child) {
     enum { MANY = 3000 };
@@ -278,7 +278,7 @@ Test(collective_join, numbers_begin_again) {
 
 enum { COUNT = 1000 };
 
-/* Within so many ms, since a busy machine may let a process wait. */
+/* Within this many ms, since a busy machine may let a process wait. */
 static bool is_soon(uint64_t begin_ns) {
     return tol_now_ns() - begin_ns < UINT64_C(10000000000);
 }

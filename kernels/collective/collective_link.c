@@ -74,25 +74,25 @@ void kn_link_close(struct kn_collective *c, bool is_done) {
 
 /* ---- steps ---- */
 
-static void settle(struct kn_collective_link *link) {
+static void collective_link_settle(struct kn_collective_link *link) {
     link->base += link->steps;
     link->steps = 0;
 }
 
 void kn_link_settle(struct kn_collective *c) {
-    settle(c->link);
+    collective_link_settle(c->link);
 }
 
 void kn_link_begin(struct kn_collective_link *link, const struct kn_link_call *call) {
     struct note *note = &link->page->notes[link->rank][link->calls % NOTES];
-    settle(link);
+    collective_link_settle(link);
     atomic_store(&note->number, 0);
     note->call = *call;
     atomic_store(&note->number, ++link->calls);
 }
 
 /* The word of a rank, as the device has it. */
-static CUdeviceptr word_of(const struct kn_collective_link *link, unsigned rank) {
+static CUdeviceptr collective_link_word_of(const struct kn_collective_link *link, unsigned rank) {
     return link->words +
            (CUdeviceptr)((const char *)&link->page->ranks[rank].word - (const char *)link->page);
 }
@@ -104,7 +104,8 @@ tol_status kn_link_record(struct kn_collective *c, unsigned step) {
     if (link->steps < step + 1) link->steps = step + 1;
     TOL_TRY(tol_context_bind(r->context));
     TOL_CU(tol_context_functions(r->context), cuStreamWriteValue32_v2,
-           (tol_stream_handle(r->stream), word_of(link, link->rank), link->base + step + 1, 0),
+           (tol_stream_handle(r->stream), collective_link_word_of(link, link->rank),
+            link->base + step + 1, 0),
            "rank %u", link->rank);
 out:
     return status;
@@ -116,7 +117,8 @@ tol_status kn_link_follow(struct kn_collective *c, unsigned other, unsigned step
     const struct kn_collective_rank *r = &c->rank[link->rank];
     TOL_TRY(tol_context_bind(r->context));
     TOL_CU(tol_context_functions(r->context), cuStreamWaitValue32_v2,
-           (tol_stream_handle(r->stream), word_of(link, other), link->base + step + 1, WAIT_GEQ),
+           (tol_stream_handle(r->stream), collective_link_word_of(link, other),
+            link->base + step + 1, WAIT_GEQ),
            "rank %u waits for rank %u", link->rank, other);
 out:
     return status;
@@ -180,7 +182,7 @@ bool kn_link_release(struct kn_collective *c, unsigned lost) {
 }
 
 /* A call in words. Another process may have written anything. */
-static void describe(const struct kn_link_call *call, char *text) {
+static void collective_link_describe(const struct kn_link_call *call, char *text) {
     const char *type = call->type < KN_TYPES ? kn_type_name((enum kn_type)call->type) : "?";
     char in[24] = "", out[24] = "", root[24] = "";
     if (call->root != UINT32_MAX) snprintf(root, sizeof root, " root %u", call->root);
@@ -206,8 +208,8 @@ static tol_status compare_notes(struct kn_collective_link *link) {
             /* It may have been overwritten by a later call meanwhile. */
             if (atomic_load(&other->number) != link->checked + 1) continue;
             if (memcmp(&call, &own->call, sizeof call) == 0) continue;
-            describe(&call, text);
-            describe(&own->call, own_text);
+            collective_link_describe(&call, text);
+            collective_link_describe(&own->call, own_text);
             TOL_FAIL(TOL_MISMATCH,
                      "the ranks of a collective made different calls: rank %u %s, rank %u %s",
                      link->rank, own_text, i, text);

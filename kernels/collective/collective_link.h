@@ -21,12 +21,12 @@ struct kn_collective_link {
     unsigned rank, ranks;
     struct kn_link_page *page;
     CUdeviceptr words; /* the page for the device; 0: not registered */
-    uint32_t base;     /* what the words are behind all earlier calls */
+    uint32_t base;     /* what the words are after all earlier calls */
     uint32_t steps;    /* of the call that is being queued */
     uint64_t calls, checked;
     int lives[KN_COLLECTIVE_RANKS_MAX], own_life; /* pipes that close with a process */
     struct kn_window windows[KN_COLLECTIVE_RANKS_MAX];
-    size_t bytes; /* at the beginning of each window, for callers; inboxes are behind them */
+    size_t bytes; /* at the beginning of each window, for callers; inboxes follow */
 };
 
 /* Maps the page of a meeting and takes the ends of the pipes from it. kn_link_close undoes it. */
@@ -35,7 +35,7 @@ tol_status kn_link_open(struct tol_context *context, struct kn_meeting *meeting,
 /* What a rank called, for others to compare: no byte of it is padding. It is in words only once it
  * differs, since words take a microsecond. */
 struct kn_link_call {
-    char name[KN_LINK_NAME]; /* zeros behind it */
+    char name[KN_LINK_NAME]; /* zeros after it */
     uint64_t count;
     uint64_t in, out; /* where others use them in the memory of a rank; UINT64_MAX: they do not */
     uint32_t type, root; /* a kn_type; UINT32_MAX: there is none */

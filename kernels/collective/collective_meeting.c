@@ -32,8 +32,10 @@ TOL_PRINTF(2, 3) static void say(struct answer *answer, const char *format, ...)
 }
 
 /* What is wrong with who says hello; is_ok: nothing. */
-static void judge(const struct kn_meeting *m, const struct kn_meeting_hello *hello, size_t bytes,
-                  const struct kn_meeting_hello *known, int peer, struct answer *answer) {
+static void collective_meeting_judge(const struct kn_meeting *m,
+                                     const struct kn_meeting_hello *hello, size_t bytes,
+                                     const struct kn_meeting_hello *known, int peer,
+                                     struct answer *answer) {
     const struct kn_meeting_hello *own = &m->own;
     answer->is_ok = 1;
     if (!kn_socket_is_own_user(peer)) {
@@ -49,7 +51,7 @@ static void judge(const struct kn_meeting *m, const struct kn_meeting_hello *hel
     } else if (hello->rank >= own->ranks || known[hello->rank].ranks != 0) {
         say(answer, "rank %u of the collective at %s is there already", hello->rank, m->path);
     } else if (hello->bytes != own->bytes || hello->window_bytes != own->window_bytes) {
-        say(answer, "the collective at %s has %llu bytes a rank, and rank %u asked for %llu",
+        say(answer, "the collective at %s has %llu bytes per rank, and rank %u asked for %llu",
             m->path, (unsigned long long)own->bytes, hello->rank, (unsigned long long)hello->bytes);
     } else if (hello->way != own->way) {
         say(answer, "the collective at %s goes the way %s, and rank %u was told %s", m->path,
@@ -77,7 +79,7 @@ static tol_status receive_one(struct kn_meeting *m, struct kn_meeting_hello *kno
     const uint64_t soon_ns = tol_now_ns() + HELLO_S * 1000000000u;
     TOL_TRY(kn_socket_receive(peer, soon_ns < m->until_ns ? soon_ns : m->until_ns, &hello,
                               sizeof hello, &bytes, files, 2));
-    judge(m, &hello, bytes, known, peer, &answer);
+    collective_meeting_judge(m, &hello, bytes, known, peer, &answer);
     if (answer.is_ok != 0 && (files[0] < 0 || files[1] < 0)) {
         say(&answer, "rank %u brought no memory", hello.rank);
     }
@@ -99,7 +101,8 @@ out:
 }
 
 /* "1, 3" */
-static const char *missing(const struct kn_meeting_hello *known, unsigned ranks, char text[64]) {
+static const char *collective_meeting_missing(const struct kn_meeting_hello *known, unsigned ranks,
+                                              char text[64]) {
     size_t length = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < ranks && length < 60; i++) {
@@ -109,7 +112,7 @@ static const char *missing(const struct kn_meeting_hello *known, unsigned ranks,
     return text;
 }
 
-static tol_status gather(struct kn_meeting *m) {
+static tol_status collective_meeting_gather(struct kn_meeting *m) {
     tol_status status = TOL_OK;
     struct kn_meeting_hello known[KN_COLLECTIVE_RANKS_MAX] = {m->own};
     char text[64];
@@ -119,7 +122,7 @@ static tol_status gather(struct kn_meeting *m) {
         bool is_taken = false;
         TOL_CHECK(kn_socket_accept(m->listener, m->until_ns, &peer) == TOL_OK, TOL_TIMEOUT,
                   "of the %u ranks of the collective at %s these did not come in time: %s",
-                  m->own.ranks, m->path, missing(known, m->own.ranks, text));
+                  m->own.ranks, m->path, collective_meeting_missing(known, m->own.ranks, text));
         /* One that says nothing keeps the others waiting for HELLO_S. */
         (void)receive_one(m, known, peer, &is_taken);
         count += is_taken;
@@ -129,7 +132,7 @@ out:
     return status;
 }
 
-static tol_status hand_out(struct kn_meeting *m) {
+static tol_status collective_meeting_hand_out(struct kn_meeting *m) {
     tol_status status = TOL_OK;
     int files[2 * KN_COLLECTIVE_RANKS_MAX + 1];
     const struct answer answer = {.is_ok = 1};
@@ -152,7 +155,7 @@ out:
 
 /* ---- the others ---- */
 
-static tol_status come(struct kn_meeting *m, int window, int life) {
+static tol_status collective_meeting_come(struct kn_meeting *m, int window, int life) {
     tol_status status = TOL_OK;
     struct answer answer = {.is_ok = 0};
     int files[2 * KN_COLLECTIVE_RANKS_MAX + 1];
@@ -195,14 +198,14 @@ tol_status kn_meeting_hold(struct kn_meeting *m, int window, int life) {
         m->peers[i] = m->windows[i] = m->lives[i] = -1;
     }
     if (m->own.rank != 0) {
-        TOL_TRY(come(m, window, life));
+        TOL_TRY(collective_meeting_come(m, window, life));
     } else {
         m->windows[0] = dup(window);
         m->lives[0] = dup(life);
         TOL_CHECK(m->windows[0] >= 0 && m->lives[0] >= 0, TOL_OUT_OF_HOST_MEMORY,
                   "no more file descriptors");
-        TOL_TRY(gather(m));
-        TOL_TRY(hand_out(m));
+        TOL_TRY(collective_meeting_gather(m));
+        TOL_TRY(collective_meeting_hand_out(m));
     }
 out:
     return status;

@@ -42,7 +42,7 @@ static bool run_wrong_seats(struct ranks_child *child) {
         wrong = seat;
         wrong.bytes /= 2;
         NEED_FAIL(child, join(child, &wrong, KN_WAY_DIRECT), TOL_MISMATCH,
-                  "has 1048576 bytes a rank, and rank 1 asked for 524288");
+                  "has 1048576 bytes per rank, and rank 1 asked for 524288");
         NEED_FAIL(child, join(child, &seat, KN_WAY_RING), TOL_MISMATCH,
                   "goes the way direct, and rank 1 was told ring");
         /* A second rank 0 finds the path in use. */

@@ -23,17 +23,17 @@ struct collective_stage {
     float *values[KN_COLLECTIVE_RANKS_MAX]; /* of each in, as its type has them */
 };
 
-/* Devices for so many ranks; skips the test where a machine has fewer. */
+/* Devices for a number of ranks; skips the test where a machine has fewer. */
 void stage_begin(struct collective_stage *stage, unsigned ranks,
                  const struct kn_collective_options *options);
 void stage_end(struct collective_stage *stage);
 
-/* Draws `count` elements for each in, offset elements behind its beginning; with in_place outputs
+/* Draws `count` elements for each in, offset elements after its beginning; with in_place outputs
  * are inputs, otherwise they are NaN. */
 void stage_fill(struct collective_stage *stage, size_t count, size_t offset, enum kn_type type,
                 bool in_place, uint64_t seed);
 
-/* Checks that out of a rank is `expected` to the bit, and that what lies behind it is untouched
+/* Checks that out of a rank is `expected` to the bit, and that what follows it is untouched
  * unless it is in_place. */
 void stage_check(struct collective_stage *stage, unsigned rank, const float *expected, size_t count,
                  enum kn_type type, bool in_place, const char *what);

@@ -26,7 +26,7 @@ static int left_ms(uint64_t until_ns) {
     return now_ns >= until_ns ? 0 : (int)((until_ns - now_ns) / 1000000 + 1);
 }
 
-static tol_status address_of(const char *path, struct sockaddr_un *address) {
+static tol_status collective_socket_address_of(const char *path, struct sockaddr_un *address) {
     tol_status status = TOL_OK;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     TOL_CHECK(path[0] != '\0' && strlen(path) < sizeof address->sun_path, TOL_INVALID_ARGUMENT,
@@ -65,7 +65,7 @@ tol_status kn_socket_listen(const char *path, int *listener) {
     tol_status status = TOL_OK;
     struct sockaddr_un address;
     int made = -1;
-    TOL_TRY(address_of(path, &address));
+    TOL_TRY(collective_socket_address_of(path, &address));
     made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     TOL_CHECK(made >= 0, TOL_UNWRITABLE, "no socket: %s", strerror(errno));
     const struct sockaddr *place = (const struct sockaddr *)&address;
@@ -100,7 +100,7 @@ tol_status kn_socket_connect(const char *path, uint64_t until_ns, int *peer) {
     const struct timespec pause = {.tv_nsec = 5000000};
     tol_status status = TOL_OK;
     struct sockaddr_un address;
-    TOL_TRY(address_of(path, &address));
+    TOL_TRY(collective_socket_address_of(path, &address));
     while ((*peer = try_connect(&address)) < 0) {
         TOL_CHECK(tol_now_ns() < until_ns, TOL_TIMEOUT, "nobody listens at %s: %s", path,
                   strerror(errno));

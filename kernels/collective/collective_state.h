@@ -58,12 +58,12 @@ tol_status kn_collective_choose(struct kn_collective *c, unsigned ranks,
                                 struct tol_context *context,
                                 const struct kn_collective_options *options);
 
-/* What a rank may send to another by flags, of so many, and the slot that it then fills there. */
+/* What a rank may send to another by flags, of `ranks`, and the slot that it then fills there. */
 size_t kn_collective_flags_bytes(unsigned ranks);
 static inline size_t kn_collective_slot_bytes(const struct kn_collective *c) {
     return 2 * kn_collective_flags_bytes(c->ranks);
 }
-/* collective_words, behind the slots of an inbox. */
+/* collective_words, after the slots of an inbox. */
 static inline CUdeviceptr kn_collective_words(const struct kn_collective *c, unsigned rank) {
     return c->rank[rank].inbox_address + 2 * c->ranks * kn_collective_slot_bytes(c);
 }

@@ -1,6 +1,6 @@
 /*
  * Collectives of 2 to 8 devices, to the bit, against sums on the host: every call, way and type,
- * sizes about the edges of pieces and chunks, odd places, and calls behind each other.
+ * sizes about the edges of pieces and chunks, odd places, and calls one after the other.
  */
 #include "collective/collective_scene.h"
 #include "collective/collective_state.h"
@@ -293,7 +293,8 @@ Test(collective, bad_calls_are_refused) {
               "out of rank 0 has");
     MUST_FAIL(kn_reduce_scatter(c, stage.parts, STAGE_BYTES / 4 / 2 + 1, KN_F32), TOL_OUT_OF_RANGE,
               "in of rank 0 has");
-    MUST_FAIL(kn_all_gather(c, stage.parts, SIZE_MAX / 4, KN_F32), TOL_OUT_OF_RANGE, "no size");
+    MUST_FAIL(kn_all_gather(c, stage.parts, SIZE_MAX / 4, KN_F32), TOL_OUT_OF_RANGE,
+              "overflows a size");
     MUST_FAIL(kn_broadcast(c, stage.parts, 2, 1, KN_F32), TOL_INVALID_ARGUMENT, "no rank is 2");
     struct kn_collective_part parts[2] = {stage.parts[0], stage.parts[1]};
     parts[1].stream = stage.streams[0];

@@ -8,7 +8,7 @@
 enum { POSIX_FILE_DESCRIPTOR = 1 }; /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR of cuda.h */
 
 /* Maps window->handle, with access for the device of the context. */
-static tol_status place(struct tol_context *context, struct kn_window *window) {
+static tol_status collective_window_place(struct tol_context *context, struct kn_window *window) {
     tol_status status = TOL_OK;
     const struct tol_driver_table *driver = tol_context_functions(context);
     const int device = tol_context_device(context)->ordinal;
@@ -51,7 +51,7 @@ tol_status kn_window_create(struct tol_context *context, size_t bytes, struct kn
     TOL_CU(driver, cuMemExportToShareableHandle,
            (file, window->handle, (CUmemAllocationHandleType)POSIX_FILE_DESCRIPTOR, 0),
            "%zu bytes for other processes", window->bytes);
-    TOL_TRY(place(context, window));
+    TOL_TRY(collective_window_place(context, window));
 out:
     return status;
 }
@@ -66,7 +66,7 @@ tol_status kn_window_open(struct tol_context *context, int file, size_t bytes,
         driver, cuMemImportFromShareableHandle,
         (&window->handle, (void *)(intptr_t)file, (CUmemAllocationHandleType)POSIX_FILE_DESCRIPTOR),
         "%zu bytes of another process", bytes);
-    TOL_TRY(place(context, window));
+    TOL_TRY(collective_window_place(context, window));
 out:
     return status;
 }

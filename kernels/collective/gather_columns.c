@@ -8,8 +8,9 @@
 
 enum { LINES_MAX = KN_COLLECTIVE_FLAGS_BYTES / COLLECTIVE_LINE_BYTES };
 
-static tol_status check_bytes(const char *which, unsigned rank, struct kn_place place, size_t rows,
-                              size_t stride, size_t row) {
+static tol_status gather_columns_check_bytes(const char *which, unsigned rank,
+                                             struct kn_place place, size_t rows, size_t stride,
+                                             size_t row) {
     tol_status status = TOL_OK;
     TOL_CHECK(place.address != 0 && place.address % COLLECTIVE_LINE_BYTES == 0 &&
                   stride % COLLECTIVE_LINE_BYTES == 0 && stride >= row,
@@ -24,16 +25,19 @@ out:
     return status;
 }
 
-static tol_status check_part(const struct kn_collective *c, unsigned rank,
-                             const struct kn_columns_part *part, const struct kn_columns *x) {
+static tol_status gather_columns_check_part(const struct kn_collective *c, unsigned rank,
+                                            const struct kn_columns_part *part,
+                                            const struct kn_columns *x) {
     tol_status status = TOL_OK;
     const size_t own = rank * x->part_bytes;
     TOL_CHECK(part->stream != NULL, TOL_INVALID_ARGUMENT, "gather columns: rank %u has no stream",
               rank);
     TOL_CHECK(tol_stream_context(part->stream) == c->rank[rank].context, TOL_WRONG_CONTEXT,
               "gather columns: the stream of rank %u is of another context", rank);
-    TOL_TRY(check_bytes("in", rank, part->in, x->rows, part->in_stride, x->part_bytes));
-    TOL_TRY(check_bytes("out", rank, part->out, x->rows, x->stride, c->ranks * x->part_bytes));
+    TOL_TRY(
+        gather_columns_check_bytes("in", rank, part->in, x->rows, part->in_stride, x->part_bytes));
+    TOL_TRY(gather_columns_check_bytes("out", rank, part->out, x->rows, x->stride,
+                                       c->ranks * x->part_bytes));
     const bool in_place =
         part->in.address == part->out.address + own && part->in_stride == x->stride;
     TOL_CHECK(in_place ||
@@ -46,8 +50,8 @@ out:
     return status;
 }
 
-static tol_status check(struct kn_collective *c, const struct kn_columns_part *parts,
-                        const struct kn_columns *x) {
+static tol_status gather_columns_check(struct kn_collective *c, const struct kn_columns_part *parts,
+                                       const struct kn_columns *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(c != NULL && parts != NULL && x != NULL, TOL_INVALID_ARGUMENT,
               "gather columns: an argument is NULL");
@@ -59,17 +63,18 @@ static tol_status check(struct kn_collective *c, const struct kn_columns_part *p
     TOL_CHECK(x->part_bytes % COLLECTIVE_LINE_BYTES == 0 && x->part_bytes <= SIZE_MAX / 16 &&
                   x->rows <= SIZE_MAX / 16 / x->part_bytes,
               TOL_INVALID_ARGUMENT,
-              "gather columns: %zu rows of %zu bytes a rank; in multiples of 8", x->rows,
+              "gather columns: %zu rows of %zu bytes per rank; in multiples of 8", x->rows,
               x->part_bytes);
-    for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(check_part(c, i, &parts[i], x));
+    for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(gather_columns_check_part(c, i, &parts[i], x));
     for (unsigned i = 0; i < c->ranks; i++) c->rank[i].stream = parts[i].stream;
 out:
     return status;
 }
 
-static struct collective_columns arguments_of(const struct kn_collective *c, unsigned rank,
-                                              const struct kn_columns_part *part,
-                                              const struct kn_columns *x) {
+static struct collective_columns gather_columns_arguments_of(const struct kn_collective *c,
+                                                             unsigned rank,
+                                                             const struct kn_columns_part *part,
+                                                             const struct kn_columns *x) {
     return (struct collective_columns){.in = part->in.address,
                                        .in_stride = part->in_stride,
                                        .out_stride = x->stride,
@@ -78,21 +83,23 @@ static struct collective_columns arguments_of(const struct kn_collective *c, uns
                                        .ranks = c->ranks};
 }
 
-static tol_status launch(const struct kn_collective_rank *r, const struct tol_kernel *kernel,
-                         uint64_t threads, struct collective_columns *x) {
+static tol_status gather_columns_launch(const struct kn_collective_rank *r,
+                                        const struct tol_kernel *kernel, uint64_t threads,
+                                        struct collective_columns *x) {
     const struct tol_launch_shape shape = tol_launch_linear(threads, COLLECTIVE_THREADS);
     const struct tol_arguments arguments = {1, (void *[]){x}, (const unsigned[]){sizeof *x}};
     return kernel == r->columns[2] ? tol_launch_programmatic(r->stream, kernel, shape, arguments)
                                    : tol_launch(r->stream, kernel, shape, arguments);
 }
 
-static tol_status go_direct(struct kn_collective *c, const struct kn_columns_part *parts,
-                            const struct kn_columns *columns) {
+static tol_status gather_columns_go_direct(struct kn_collective *c,
+                                           const struct kn_columns_part *parts,
+                                           const struct kn_columns *columns) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_collective_meet(c, 0));
     for (unsigned rank = 0; rank < c->ranks; rank++) {
         const struct kn_collective_rank *r = &c->rank[rank];
-        struct collective_columns x = arguments_of(c, rank, &parts[rank], columns);
+        struct collective_columns x = gather_columns_arguments_of(c, rank, &parts[rank], columns);
         CUdeviceptr bits = x.in | x.in_stride | x.out_stride | x.part_bytes;
         for (unsigned i = 0; i < c->ranks; i++) {
             x.out[i] = parts[i].out.address + rank * columns->part_bytes;
@@ -102,14 +109,14 @@ static tol_status go_direct(struct kn_collective *c, const struct kn_columns_par
         x.row = columns->part_bytes / (x.is_wide != 0 ? 16 : 8);
         x.count = columns->rows * x.row;
         const uint64_t most = (uint64_t)r->blocks * COLLECTIVE_THREADS;
-        TOL_TRY(launch(r, r->columns[0], x.count < most ? x.count : most, &x));
+        TOL_TRY(gather_columns_launch(r, r->columns[0], x.count < most ? x.count : most, &x));
     }
     TOL_TRY(kn_collective_meet(c, 1));
 out:
     return status;
 }
 
-static tol_status next_number(struct kn_collective *c, unsigned *number) {
+static tol_status gather_columns_next_number(struct kn_collective *c, unsigned *number) {
     tol_status status = TOL_OK;
     if (c->is_captured) {
         *number = c->captured++;
@@ -119,16 +126,18 @@ static tol_status next_number(struct kn_collective *c, unsigned *number) {
     return status;
 }
 
-static tol_status go_by_flags(struct kn_collective *c, const struct kn_columns_part *parts,
-                              const struct kn_columns *columns) {
+static tol_status gather_columns_go_by_flags(struct kn_collective *c,
+                                             const struct kn_columns_part *parts,
+                                             const struct kn_columns *columns) {
     tol_status status = TOL_OK;
     const size_t row = columns->part_bytes / COLLECTIVE_LINE_BYTES, lines = columns->rows * row;
     for (size_t first = 0; first < lines; first += LINES_MAX) {
         unsigned number = 0;
-        TOL_TRY(next_number(c, &number));
+        TOL_TRY(gather_columns_next_number(c, &number));
         for (unsigned rank = 0; rank < c->ranks; rank++) {
             const struct kn_collective_rank *r = &c->rank[rank];
-            struct collective_columns x = arguments_of(c, rank, &parts[rank], columns);
+            struct collective_columns x =
+                gather_columns_arguments_of(c, rank, &parts[rank], columns);
             x.out[0] = parts[rank].out.address;
             x.inboxes = tol_buffer_address(r->inbox);
             for (unsigned i = 0; i < c->ranks; i++) {
@@ -143,7 +152,8 @@ static tol_status go_by_flags(struct kn_collective *c, const struct kn_columns_p
             x.row = row;
             x.slot_bytes = kn_collective_slot_bytes(c);
             x.patience_ns = (uint64_t)c->patience_ms * 1000000u;
-            TOL_TRY(launch(r, r->columns[r->columns[2] != NULL ? 2 : 1], x.count, &x));
+            TOL_TRY(
+                gather_columns_launch(r, r->columns[r->columns[2] != NULL ? 2 : 1], x.count, &x));
         }
     }
 out:
@@ -153,11 +163,12 @@ out:
 tol_status kn_gather_columns(struct kn_collective *c, const struct kn_columns_part *parts,
                              const struct kn_columns *x) {
     tol_status status = TOL_OK;
-    TOL_TRY(check(c, parts, x));
+    TOL_TRY(gather_columns_check(c, parts, x));
     if (x->rows == 0 || x->part_bytes == 0) return TOL_OK;
     const bool are_few = x->rows <= KN_COLLECTIVE_FLAGS_BYTES / x->part_bytes;
     const bool flags = c->has_flags && (c->is_captured || are_few);
-    status = flags ? go_by_flags(c, parts, x) : go_direct(c, parts, x);
+    status =
+        flags ? gather_columns_go_by_flags(c, parts, x) : gather_columns_go_direct(c, parts, x);
 out:
     return status;
 }

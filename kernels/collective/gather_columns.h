@@ -1,14 +1,14 @@
 /*
  * Gather columns: each rank of a collective has some columns of a matrix, and all get all of them.
  *
- * It moves bytes and computes nothing. By flags it is one launch a rank, up to
+ * It moves bytes and computes nothing. By flags it is one launch per rank, up to
  * KN_COLLECTIVE_FLAGS_BYTES of a rank each, and can be captured; directly it is one kernel between
  * two meetings of the streams by events. Flags are taken where the collective has them and the
  * columns are few, and for any columns in a capture.
  *
- * Capture: between kn_columns_capture_begin and _end gathers are for graphs, one a rank. A call is
- * told by its number apart from those before it, so a graph has numbers that count from a word in
- * the memory of each device: before each launch of the graphs the caller takes as many numbers as
+ * Capture: between kn_columns_capture_begin and _end gathers are for graphs, one per rank. A call
+ * differs from earlier ones by its number, so a graph has numbers that count from a word in the
+ * memory of each device: before each launch of the graphs the caller takes as many numbers as
  * the capture had, and writes the first to these words.
  *
  * Threads and errors: as of the other calls of a collective (collective.h).
@@ -46,7 +46,7 @@ TOL_API tol_status kn_columns_capture_begin(struct kn_collective *collective);
 /* The numbers that the captured gathers need. */
 TOL_API unsigned kn_columns_capture_end(struct kn_collective *collective);
 
-/* Takes so many numbers and returns the first. Once in 2^32 it waits for the streams of all ranks
+/* Takes `count` numbers and returns the first. Once in 2^32 it waits for the streams of all ranks
  * and clears the inboxes; fails as kn_collective_wait does. */
 TOL_API tol_status kn_columns_take(struct kn_collective *collective, unsigned numbers,
                                    unsigned *first);

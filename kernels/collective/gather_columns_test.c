@@ -12,7 +12,7 @@ TestSuite(gather_columns, .timeout = 60);
 enum { FILLED = 0x5a };
 
 struct shape {
-    size_t rows, part, in_stride, gap; /* gap: of a row of out, behind the columns */
+    size_t rows, part, in_stride, gap; /* gap: of a row of out, after the columns */
     bool in_place;
 };
 

@@ -30,7 +30,7 @@ static __device__ inline void store_line(unsigned long long at, unsigned bytes,
     }
 }
 
-// The bytes of the line that begins `at` bytes on, of so many.
+// The bytes of the line that begins at byte `at`, of `bytes`.
 static __device__ inline unsigned line_bytes(unsigned long long at, unsigned long long bytes) {
     return bytes - at < COLLECTIVE_LINE_BYTES ? (unsigned)(bytes - at)
                                               : (unsigned)COLLECTIVE_LINE_BYTES;

@@ -18,7 +18,7 @@ static __device__ bool wait_for_all(const unsigned *words, const collective_met 
     return true;
 }
 
-// Tells all other ranks, behind what this thread and those that it waited for did before.
+// Signals all other ranks, after what this thread and those that it waited for did before.
 static __device__ void tell(const collective_met &x, bool is_done) {
     __threadfence_system();
     for (unsigned r = 0; r < x.ranks; r++) {

@@ -31,7 +31,7 @@ struct ranks_child {
 
 typedef bool ranks_body(struct ranks_child *child);
 
-/* Runs body in so many processes, each with a device of its own, waits, and fails the test unless
+/* Runs body in a number of processes, each with its own device, waits, and fails the test unless
  * all returned true and ended with 0; but for `killed`, which must die by SIGKILL (ranks: none).
  * Skips the test where a machine has fewer devices. Returns what they left, one entry a rank. */
 struct ranks_shared *ranks_run(unsigned ranks, ranks_body *body, unsigned killed);

@@ -14,7 +14,7 @@
 #ifndef KN_GEMM_H
 #define KN_GEMM_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 
 /* The arithmetic of the products. Sums are always in float. */

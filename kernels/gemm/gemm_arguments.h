@@ -6,7 +6,7 @@
  * batch.
  *
  * The steps may be split into shares. Then the partial sums of each share are written as if it were
- * a matrix of the batch, the shares of a matrix one after the other, and step 8 adds them.
+ * a matrix of the batch, the partial sums of a matrix one after the other, and step 8 adds them.
  */
 #ifndef KN_GEMM_ARGUMENTS_H
 #define KN_GEMM_ARGUMENTS_H

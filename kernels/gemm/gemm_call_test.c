@@ -330,7 +330,7 @@ Test(gemm_call, the_kernel_fits_the_problem) {
     end();
 }
 
-/* Rows that are not aligned are copied where that pays and the workspace has room for them. */
+/* Rows that are not aligned are packed where that pays and the copies fit the workspace. */
 Test(gemm_call, a_large_unaligned_product_takes_copies) {
     enum { LARGE = 2047, COPY = LARGE * (LARGE + 1) * 2 };
     const struct kn_variant *variant = NULL;

@@ -40,17 +40,17 @@ void kn_gemm_whole_values(struct kn_gemm_whole whole, float *values, size_t coun
 
 static const int64_t PRIME = INT64_C(0x7fffffff);
 
-/* Products with a number below PRIME are below 2^55: so many are added before they are reduced. */
+/* Products with a number below PRIME are below 2^55: this many are added, then reduced. */
 enum { AT_ONCE = 128 };
 
-static int64_t reduced(int64_t x) {
+static int64_t gemm_exact_reduced(int64_t x) {
     x %= PRIME;
     return x < 0 ? x + PRIME : x;
 }
 
 /* One row of a stored matrix as whole numbers. false: one of them is not, or is above 2^24. */
-static bool load_row(enum kn_type type, const void *elements, size_t at, size_t count,
-                     float *floats, int64_t *row) {
+static bool gemm_exact_load_row(enum kn_type type, const void *elements, size_t at, size_t count,
+                                float *floats, int64_t *row) {
     bool is_whole = true;
     kn_numbers_load(type, (const char *)elements + at * kn_type_bytes(type), count, floats);
     for (size_t i = 0; i < count; i++) {
@@ -67,7 +67,7 @@ static int64_t row_times(const int64_t *row, const int64_t *x, size_t count) {
     for (size_t first = 0; first < count; first += AT_ONCE) {
         int64_t sum = 0;
         for (size_t i = first; i < count && i < first + AT_ONCE; i++) sum += row[i] * x[i];
-        all = reduced(all + reduced(sum));
+        all = gemm_exact_reduced(all + gemm_exact_reduced(sum));
     }
     return all;
 }
@@ -83,15 +83,16 @@ static void matrix_times(enum kn_type type, const struct kn_gemm_oracle_matrix *
                          const int64_t *x, const struct room *room, int64_t *out) {
     for (size_t i = 0; transpose && i < columns; i++) out[i] = 0;
     for (size_t line = 0; line < lines; line++) {
-        load_row(type, matrix->elements, index * matrix->batch_stride + line * matrix->leading,
-                 columns, room->floats, room->row);
+        gemm_exact_load_row(type, matrix->elements,
+                            index * matrix->batch_stride + line * matrix->leading, columns,
+                            room->floats, room->row);
         if (!transpose) {
             out[line] = row_times(room->row, x, columns);
             continue;
         }
         for (size_t i = 0; i < columns; i++) out[i] += room->row[i] * x[line];
         if (line % AT_ONCE != AT_ONCE - 1 && line + 1 < lines) continue;
-        for (size_t i = 0; i < columns; i++) out[i] = reduced(out[i]);
+        for (size_t i = 0; i < columns; i++) out[i] = gemm_exact_reduced(out[i]);
     }
 }
 
@@ -108,13 +109,15 @@ check_matrix(const struct kn_gemm *g, size_t index, const struct kn_gemm_oracle_
     for (size_t i = 0; i < g->m; i++) {
         int64_t expected = alpha * room->left[i];
         if (beta != 0) {
-            load_row(g->c_type, old->elements, index * old->batch_stride + i * old->leading, g->n,
-                     room->floats, room->row);
+            gemm_exact_load_row(g->c_type, old->elements,
+                                index * old->batch_stride + i * old->leading, g->n, room->floats,
+                                room->row);
             expected += beta * row_times(room->row, room->r, g->n);
         }
-        right[i] = load_row(g->c_type, c->elements, index * c->batch_stride + i * c->leading, g->n,
-                            room->floats, room->row) &&
-                   row_times(room->row, room->r, g->n) == reduced(expected);
+        right[i] =
+            gemm_exact_load_row(g->c_type, c->elements, index * c->batch_stride + i * c->leading,
+                                g->n, room->floats, room->row) &&
+            row_times(room->row, room->r, g->n) == gemm_exact_reduced(expected);
     }
 }
 

@@ -2,16 +2,16 @@
 //
 // The idea: one thread of the first warpgroup copies boxes by tensor maps into a ring of stages;
 // two warpgroups multiply what is in shared memory (wgmma), each 64 rows of the tile, and hold
-// their sums in registers. A product waits neither for memory nor for the product in front of it.
+// their sums in registers. A product waits neither for memory nor for the previous product.
 // The four lanes that hold a row of a fragment exchange words, so that each stores 16 contiguous
-// bytes; nothing waits for these stores. Blocks stay: each walks tiles, in bands, so that those at
+// bytes; nothing waits for these stores. Persistent blocks walk tiles, in bands, so that those at
 // work share rows and columns in the L2 cache.
 // Where there are few tiles, SHARES blocks are a cluster that owns one tile: each multiplies a
 // share of the steps, and adds up a part of the rows from the shared memory of all, in the order of
 // the shares.
 // Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
 // Requires: blockDim = (HOPPER_THREADS, 1, 1); SHARES of 1: any number of blocks; else clusters of
-// SHARES blocks, one a tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that
+// SHARES blocks, one per tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that
 // gemm_maps.c makes; k of at least 1; a span that is a multiple of 64 steps.
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "gemm.cuh"
 #include "gemm_boxes.h"
 
-// One defect a kernel, for gemm_hopper_planted.cu.
+// One defect per kernel, for gemm_hopper_planted.cu.
 enum hopper_defect {
     HOPPER_RIGHT,
     HOPPER_EARLY_RELEASE, // a stage is given back before it is multiplied
@@ -107,7 +107,7 @@ template <typename T, bool K_MAJOR, int COUNT> __device__ inline int hopper_byte
     return COUNT / hopper_wide<T, K_MAJOR, COUNT>() * rows * BOX_ROW;
 }
 
-// Makes the rows zero that no box is copied to, in all stages; `first` of so many threads. What
+// Makes the rows zero that no box is copied to, in all stages; `first` is one of `threads`. What
 // they are multiplied to is not stored, but is computed.
 template <typename T, bool K_MAJOR, int COUNT, int STAGES>
 __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int rows, int first,
@@ -121,7 +121,7 @@ __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int 
     }
 }
 
-// Copies the steps of a stage of so many rows or columns. Boxes that would begin at or behind `end`
+// Copies the steps of a stage of COUNT rows or columns. Boxes that would begin at or after `end`
 // are copies of the first: what they are multiplied to is not stored.
 template <typename T, bool K_MAJOR, int COUNT>
 __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t *barrier, int first,
@@ -134,7 +134,7 @@ __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t 
     }
 }
 
-// PLANES: of each factor so many matrices lie one after the other, and a stage has one of each.
+// PLANES: the matrices of each factor, which lie one after the other, and a stage has one of each.
 template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES, int PLANES = 1>
 __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes &boxes,
                                       hopper_shared<N> *s, const tensor_map *a,
@@ -142,7 +142,7 @@ __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes 
     const int works = hopper_works<N>(x);
     const int bytes = hopper_bytes<T, A_K_MAJOR, TILE_M>(boxes.a_rows) +
                       hopper_bytes<T, B_K_MAJOR, N>(boxes.b_rows);
-    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
+    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier has completed phase 1
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
         const hopper_work work = hopper_work_of<T, N, SHARES>(x, i);
@@ -432,7 +432,7 @@ __device__ inline void hopper_each(const gemm_arguments &x, const gemm_boxes &bo
 }
 
 // What a block does: `produce` is for the one thread that copies, `consume` for the warpgroups that
-// multiply. A stage is given back by so many arrivals.
+// multiply. A stage is released by this many arrivals.
 template <int N, int SHARES, int ARRIVALS, typename PRODUCE, typename CONSUME>
 __device__ inline void hopper_run(const tensor_map *a, const tensor_map *b, const PRODUCE &produce,
                                   const CONSUME &consume) {

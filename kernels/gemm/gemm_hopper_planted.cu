@@ -1,4 +1,4 @@
-// Steps 10, 13 and 14 of gemm with one defect a kernel: what judges gemm must notice each.
+// Steps 10, 13 and 14 of gemm with one defect per kernel: what judges gemm must notice each.
 // Target: compute_90a
 //
 // The idea: the pipeline of gemm_hopper.cuh with one mistake, for bf16, as wgmma_128 or wgmma_k4;

@@ -1,8 +1,9 @@
 /*
- * The maps as gemm_hopper.cuh reads them.
+ * Tensor maps as gemm_hopper.cuh reads them.
  */
 #include "gemm_maps.h"
 
+#include "choose/plan_map.h"
 #include "core/check.h"
 
 enum { BOX_BYTES = 128, TILE_ROWS = 128, BOX_COLUMNS_MAX = 128 };
@@ -15,7 +16,7 @@ bool gemm_maps_serve(const struct gemm_problem *problem) {
            kn_tensor_map_takes(type, x->batch_b);
 }
 
-static int at_most(int most, int count) {
+static int gemm_maps_box_at_most(int most, int count) {
     const int unit = 8;
     const int whole = count / unit * unit + (count % unit != 0 ? unit : 0);
     return whole < most ? whole : most;
@@ -25,11 +26,12 @@ struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, enum kn_type typ
                                 unsigned columns) {
     const int steps = BOX_BYTES / (int)kn_type_bytes(type);
     const int wide = (int)(columns <= BOX_COLUMNS_MAX ? columns : columns / 2);
-    return (struct gemm_boxes){.a_rows = x->transpose_a ? steps : at_most(TILE_ROWS, x->m),
-                               .b_rows = x->transpose_b ? at_most(wide, x->n) : steps};
+    return (struct gemm_boxes){
+        .a_rows = x->transpose_a ? steps : gemm_maps_box_at_most(TILE_ROWS, x->m),
+        .b_rows = x->transpose_b ? gemm_maps_box_at_most(wide, x->n) : steps};
 }
 
-tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
+tol_status gemm_maps_make(struct kn_kernels *kernels, const struct gemm_arguments *x,
                           enum kn_type type, int parts, const struct gemm_arguments *was,
                           const struct gemm_boxes *boxes, struct gemm_maps *maps) {
     tol_status status = TOL_OK;
@@ -53,8 +55,8 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .stride = x->batch_b,
                           .is_tf32 = type == KN_F32,
                           .box_rows = boxes->b_rows};
-    TOL_TRY(kn_tensor_map_make(context, &a, &maps->a));
-    status = kn_tensor_map_make(context, &b, &maps->b);
+    TOL_TRY(kn_kernels_map(kernels, &a, &maps->a));
+    status = kn_kernels_map(kernels, &b, &maps->b);
 out:
     return status;
 }

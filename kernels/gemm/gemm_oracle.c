@@ -36,7 +36,7 @@
  *                  multiply-add, SISC 42(3), 2020. Kernels without tensor cores are below this.
  *   f32_tensor     a chain, or the bound of tensor cores for 64 steps, in four, whose norms add up
  *                  to sqrt(k / 64) N at most, and C u sqrt(2 k / 64 + 4) N for what is rounded
- *                  behind them and left out.
+ *                  after them and left out.
  *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
  *
  * And in both cases:
@@ -55,7 +55,7 @@
 #include <math.h>
 #include <string.h>
 
-static double element(enum kn_type type, const void *elements, size_t at) {
+static double gemm_oracle_element(enum kn_type type, const void *elements, size_t at) {
     switch (type) {
     case KN_F16:
         return (double)kn_f16_value(((const uint16_t *)elements)[at]);
@@ -111,8 +111,8 @@ static double likely_of_sum(const struct kn_gemm *gemm, double norm) {
     return allowed * norm * KN_CHANCE_SECOND_ORDER(k);
 }
 
-static double bound(const struct kn_gemm *gemm, enum kn_gemm_data data, const struct sums *sums,
-                    double old, double result) {
+static double gemm_oracle_bound(const struct kn_gemm *gemm, enum kn_gemm_data data,
+                                const struct sums *sums, double old, double result) {
     const double u = 0x1p-24, k = (double)gemm->k, alpha = fabs((double)gemm->alpha);
     const bool tensor = gemm->precision != KN_GEMM_F32;
     const double least = gemm->c_type == KN_F16 ? 0x1p-25 : gemm->c_type == KN_BF16 ? 0x1p-134 : 0;
@@ -229,7 +229,7 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
             tile.first_l = l, tile.depth = k - l < DEPTH ? k - l : DEPTH;
             tile.first_j = first, tile.columns = columns;
             for (size_t i = 0; i < tile.depth; i++) {
-                left[i] = element(type, a->elements, a_first + (l + i) * a_step);
+                left[i] = gemm_oracle_element(type, a->elements, a_first + (l + i) * a_step);
             }
             load_tile(gemm, index, b, &tile);
             if (gemm->precision == KN_GEMM_TF32) round_tile(&tile, left, &all);
@@ -239,13 +239,13 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
         for (size_t j = first; j < first + columns; j++) {
             double old = 0;
             if (gemm->beta != 0) {
-                old = element(gemm->c_type, c->elements,
-                              index * c->batch_stride + row * c->leading + j);
+                old = gemm_oracle_element(gemm->c_type, c->elements,
+                                          index * c->batch_stride + row * c->leading + j);
             }
             const struct sums sums = {all.sums[j - first], all.sizes[j - first],
                                       all.squares[j - first], all.ties[j - first]};
             result[j] = (double)gemm->alpha * sums.sum + (double)gemm->beta * old;
-            allowed[j] = bound(gemm, data, &sums, old, result[j]);
+            allowed[j] = gemm_oracle_bound(gemm, data, &sums, old, result[j]);
         }
     }
 }

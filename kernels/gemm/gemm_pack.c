@@ -1,5 +1,5 @@
 /*
- * What is copied, where to, and whether that pays.
+ * What is copied, and where to.
  */
 #include "gemm_pack.h"
 
@@ -9,7 +9,7 @@
 
 KN_IMAGES(gemm_11_pack);
 
-enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3, BLOCK = 64 };
+enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3 };
 
 #define PACKING(which)                                                                             \
     {                                                                                              \
@@ -19,26 +19,25 @@ enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3,
 static const struct kn_variant packing_16 = PACKING(16), packing_32 = PACKING(32),
                                turning_32 = PACKING(turned_32), splitting = PACKING(parts);
 
-/* A copy of a stored matrix, or of its transpose, which lies behind `at` elements of the
- * workspace. */
-struct copy {
+/* A copy of a stored matrix, or of its transpose, from element `at` of the workspace on. */
+struct gemm_copy {
     bool is_needed, is_turned;
     size_t rows, columns, leading, matrices, parts, at;
 };
 
-static size_t element_of(const struct gemm_problem *problem) {
+static size_t gemm_pack_element_of(const struct gemm_problem *problem) {
     const enum kn_gemm_precision precision = problem->gemm->precision;
     return kn_type_bytes(precision == KN_GEMM_F32_TENSOR ? KN_BF16 : kn_gemm_input_type(precision));
 }
 
-static struct copy copy_of(bool is_needed, int rows, int columns, long long stride, int batch,
-                           size_t piece) {
+static struct gemm_copy gemm_pack_copy_of(bool is_needed, int rows, int columns, long long stride,
+                                          int batch, size_t piece) {
     const size_t wide = (size_t)columns + piece - 1;
-    return (struct copy){.is_needed = is_needed,
-                         .rows = (size_t)rows,
-                         .columns = (size_t)columns,
-                         .leading = wide - wide % piece,
-                         .matrices = stride != 0 ? (size_t)batch : 1};
+    return (struct gemm_copy){.is_needed = is_needed,
+                              .rows = (size_t)rows,
+                              .columns = (size_t)columns,
+                              .leading = wide - wide % piece,
+                              .matrices = stride != 0 ? (size_t)batch : 1};
 }
 
 int gemm_pack_parts(const struct kn_gemm *gemm) {
@@ -50,23 +49,24 @@ bool gemm_pack_turns_b(const struct kn_gemm *gemm) {
 }
 
 /* false: the size overflows. */
-static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy *b,
-                 size_t *elements) {
+static bool copies_plan(const struct gemm_problem *problem, struct gemm_copy *a,
+                        struct gemm_copy *b, size_t *elements) {
     const struct gemm_arguments *x = &problem->arguments;
     size_t end = 0;
-    const size_t piece = PIECE_BYTES / element_of(problem);
+    const size_t piece = PIECE_BYTES / gemm_pack_element_of(problem);
     const size_t parts = (size_t)gemm_pack_parts(problem->gemm);
     const bool turns_b = gemm_pack_turns_b(problem->gemm),
                a_is_needed = parts > 1 || !problem->a_is_aligned,
                b_is_needed = parts > 1 || turns_b || !problem->b_is_aligned;
-    *a = x->transpose_a ? copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
-                        : copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
-    *b = x->transpose_b || turns_b ? copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
-                                   : copy_of(b_is_needed, x->k, x->n, x->batch_b, x->batch, piece);
+    *a = x->transpose_a ? gemm_pack_copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
+                        : gemm_pack_copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
+    *b = x->transpose_b || turns_b
+             ? gemm_pack_copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
+             : gemm_pack_copy_of(b_is_needed, x->k, x->n, x->batch_b, x->batch, piece);
     b->is_turned = turns_b;
-    struct copy *const both[] = {a, b};
+    struct gemm_copy *const both[] = {a, b};
     for (int i = 0; i < 2; i++) {
-        struct copy *copy = both[i];
+        struct gemm_copy *copy = both[i];
         copy->parts = parts;
         if (!copy->is_needed) continue;
         copy->at = end;
@@ -74,34 +74,19 @@ static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy
         if (!kn_add_product(&end, copy->rows * copy->leading, copy->matrices * parts)) return false;
     }
     *elements = end;
-    return end <= SIZE_MAX / element_of(problem);
+    return end <= SIZE_MAX / gemm_pack_element_of(problem);
 }
 
 size_t gemm_pack_bytes(const struct gemm_problem *problem) {
-    struct copy a, b;
+    struct gemm_copy a, b;
     size_t elements = 0;
-    return plan(problem, &a, &b, &elements) ? elements * element_of(problem) : SIZE_MAX;
+    return copies_plan(problem, &a, &b, &elements) ? elements * gemm_pack_element_of(problem)
+                                                   : SIZE_MAX;
 }
 
-/* Measured on an H200: what a product takes without copies, and with them. */
-bool gemm_pack_wins(const struct gemm_problem *problem) {
-    const bool is_tf32 = problem->gemm->precision == KN_GEMM_TF32;
-    const bool is_aligned = problem->a_is_aligned && problem->b_is_aligned;
-    const double gathered = 65e12, async = 180e12, copied = 3e12, launches = 5e-6;
-    const bool has_parts = gemm_pack_parts(problem->gemm) > 1;
-    const double hopper = has_parts ? 110e12 : is_tf32 ? 350e12 : 600e12, chained = 40e12;
-    const struct gemm_arguments *x = &problem->arguments;
-    const double all = 2.0 * x->m * x->n * x->k * x->batch;
-    const double bytes = 2 * (double)gemm_pack_bytes(problem);
-    if (has_parts) {
-        return x->k >= BLOCK && all / hopper + bytes / copied + launches < all / chained;
-    }
-    return all / hopper + bytes / copied + launches < all / (is_aligned ? async : gathered);
-}
-
-static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
-                        const struct copy *copy, size_t element, CUdeviceptr workspace,
-                        CUdeviceptr *address, long long *leading, long long *stride) {
+static tol_status copy_queue(struct kn_kernels *kernels, struct tol_stream *stream,
+                             const struct gemm_copy *copy, size_t element, CUdeviceptr workspace,
+                             CUdeviceptr *address, long long *leading, long long *stride) {
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
     const struct kn_variant *packing = copy->parts > 1   ? &splitting
@@ -140,15 +125,16 @@ out:
 tol_status gemm_pack(struct kn_kernels *kernels, struct tol_stream *stream,
                      const struct gemm_problem *problem, struct gemm_arguments *x) {
     tol_status status = TOL_OK;
-    struct copy a, b;
+    struct gemm_copy a, b;
     size_t elements = 0;
     CUdeviceptr workspace = 0;
     if (problem->gemm->workspace != NULL) workspace = tol_buffer_address(problem->gemm->workspace);
-    TOL_CHECK(plan(problem, &a, &b, &elements), TOL_OVER_LIMIT, "copies of a and b overflow");
-    TOL_TRY(
-        queue(kernels, stream, &a, element_of(problem), workspace, &x->a, &x->lda, &x->batch_a));
-    TOL_TRY(
-        queue(kernels, stream, &b, element_of(problem), workspace, &x->b, &x->ldb, &x->batch_b));
+    TOL_CHECK(copies_plan(problem, &a, &b, &elements), TOL_OVER_LIMIT,
+              "copies of a and b overflow");
+    TOL_TRY(copy_queue(kernels, stream, &a, gemm_pack_element_of(problem), workspace, &x->a,
+                       &x->lda, &x->batch_a));
+    TOL_TRY(copy_queue(kernels, stream, &b, gemm_pack_element_of(problem), workspace, &x->b,
+                       &x->ldb, &x->batch_b));
     if (b.is_turned) x->transpose_b = true;
 out:
     return status;

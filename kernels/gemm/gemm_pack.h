@@ -1,11 +1,11 @@
 /*
- * Copies of A and B with aligned rows, of B as its transpose, or of both in parts, for kernels that
- * take no others. Internal to the operation.
+ * Packing: copies of A and B in the workspace, for kernels that need them so: with aligned rows, B
+ * as its transpose, or both as sums of three matrices of bf16. Internal to the operation.
  */
 #ifndef KN_GEMM_PACK_H
 #define KN_GEMM_PACK_H
 
-#include "gemm_problem.h"
+#include "gemm_check.h"
 
 /* The bytes of workspace that the copies need; SIZE_MAX if that overflows. Pure. */
 size_t gemm_pack_bytes(const struct gemm_problem *problem);
@@ -18,10 +18,7 @@ int gemm_pack_parts(const struct kn_gemm *gemm);
  * only one factor can come from registers. Pure. */
 bool gemm_pack_turns_b(const struct kn_gemm *gemm);
 
-/* Whether copying and step 10 or 13 are done sooner than steps 6, 7 or 9 on an H200. Pure. */
-bool gemm_pack_wins(const struct gemm_problem *problem);
-
-/* Queues the copies into the caller's workspace, and makes x speak of them. */
+/* Queues the copies into the caller's workspace, and makes x describe them. */
 tol_status gemm_pack(struct kn_kernels *kernels, struct tol_stream *stream,
                      const struct gemm_problem *problem, struct gemm_arguments *x);
 

@@ -1,4 +1,4 @@
-// gemm with one defect a kernel, for sabotage: an attack on gemm must notice each.
+// gemm with one defect per kernel, for sabotage: an attack on gemm must notice each.
 //
 // The idea: step 1 with one mistake. No table offers these kernels; saboteurs force them by name.
 // Owner and requirements: as step 1.

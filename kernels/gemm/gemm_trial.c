@@ -23,8 +23,8 @@ struct side {
     struct kn_guarded device;
 };
 
-static void shape(struct side *side, char name, size_t rows, size_t columns, enum kn_type type,
-                  const struct kn_gemm_trial *trial) {
+static void gemm_trial_shape(struct side *side, char name, size_t rows, size_t columns,
+                             enum kn_type type, const struct kn_gemm_trial *trial) {
     side->name = name, side->rows = rows, side->columns = columns, side->type = type;
     side->batch = trial->gemm.batch != 0 ? trial->gemm.batch : 1;
     const size_t align = trial->align != 0 ? trial->align : 1;
@@ -59,7 +59,7 @@ static void make_whole(const struct kn_gemm_trial *trial, const struct side *sid
     }
 }
 
-/* A row and the gap behind it are NaN, and then the row is numbers. */
+/* A row and the gap after it are NaN; then the row is filled with numbers. */
 static void fill_row(void *user, size_t row) {
     struct filling *f = user;
     const struct side *side = f->side;
@@ -84,8 +84,8 @@ static void fill_row(void *user, size_t row) {
     free(values);
 }
 
-static tol_status fill(struct tol_context *context, struct side *side, uint64_t *state,
-                       const struct kn_gemm_trial *trial, bool with_numbers) {
+static tol_status gemm_trial_fill(struct tol_context *context, struct side *side, uint64_t *state,
+                                  const struct kn_gemm_trial *trial, bool with_numbers) {
     tol_status status = TOL_OK;
     const double element_ns = 10; /* drawn and stored */
     const size_t element = kn_type_bytes(side->type), bytes = side->elements * element;
@@ -104,7 +104,7 @@ out:
     return status;
 }
 
-static struct kn_matrix matrix_of(const struct side *side) {
+static struct kn_matrix gemm_trial_matrix_of(const struct side *side) {
     return (struct kn_matrix){.buffer = side->device.buffer,
                               .offset = side->device.offset / kn_type_bytes(side->type),
                               .leading = side->leading,
@@ -116,7 +116,7 @@ static struct kn_gemm_oracle_matrix oracle_matrix_of(const struct side *side) {
 }
 
 /* How many bytes between the rows are not what they were. */
-static size_t count_touched(const struct side *c, const unsigned char *now) {
+static size_t gemm_trial_count_touched(const struct side *c, const unsigned char *now) {
     const size_t element = kn_type_bytes(c->type);
     size_t touched = 0, at = 0;
     for (size_t batch = 0; batch < c->batch; batch++) {
@@ -167,7 +167,7 @@ static struct kn_deviation pass_row(const struct gemm_judging *j, size_t row, en
 }
 
 /* One row of C: against the oracle, or only against never having been written. */
-static void judge_row(void *user, size_t row) {
+static void gemm_trial_judge_row(void *user, size_t row) {
     struct gemm_judging *j = user;
     const struct kn_gemm_trial *trial = j->trial;
     const struct side *c = &j->sides[2];
@@ -226,9 +226,9 @@ static bool find_wrong_rows(struct gemm_judging *j, size_t rows, uint64_t *state
     return true;
 }
 
-static tol_status judge(const struct kn_gemm_trial *trial, const struct side sides[3],
-                        const unsigned char *now, uint64_t *state,
-                        struct kn_gemm_outcome *outcome) {
+static tol_status gemm_trial_judge(const struct kn_gemm_trial *trial, const struct side sides[3],
+                                   const unsigned char *now, uint64_t *state,
+                                   struct kn_gemm_outcome *outcome) {
     const double product_ns = 0.7, element_ns = 12; /* of the oracle, and of the comparison */
     tol_status status = TOL_OK;
     const struct kn_gemm *gemm = &trial->gemm;
@@ -254,7 +254,7 @@ static tol_status judge(const struct kn_gemm_trial *trial, const struct side sid
     kn_parallel_for(rows,
                     (double)n *
                         (element_ns * (double)rows + product_ns * (double)gemm->k * (double)looked),
-                    judge_row, &judging);
+                    gemm_trial_judge_row, &judging);
     TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "%zu columns", n);
     for (size_t row = 0; row < rows; row++) all = kn_deviation_join(all, judging.rows[row]);
     outcome->deviation = all;
@@ -266,7 +266,7 @@ out:
 }
 
 /* The planted fault: the lowest bit of an element of C. */
-static void flip_bit(const struct side *c, uint64_t *state, unsigned char *now) {
+static void gemm_trial_flip_bit(const struct side *c, uint64_t *state, unsigned char *now) {
     if (c->rows == 0 || c->columns == 0) return;
     const size_t row = kn_random(state) % (c->batch * c->rows);
     const size_t at = row_begin(c, row) + kn_random(state) % c->columns;
@@ -274,7 +274,7 @@ static void flip_bit(const struct side *c, uint64_t *state, unsigned char *now) 
 }
 
 /* The planted fault: two elements of the last row that has two different ones. */
-static void swap_last(const struct side *c, unsigned char *now) {
+static void gemm_trial_swap_last(const struct side *c, unsigned char *now) {
     const size_t element = kn_type_bytes(c->type);
     for (size_t row = c->batch * c->rows; row-- > 0;) {
         if (kn_swap_last(now + row_begin(c, row) * element, element, c->columns)) return;
@@ -293,15 +293,16 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     uint64_t state = trial->seed;
     struct side sides[3] = {0};
     struct side *a = &sides[0], *b = &sides[1], *c = &sides[2];
-    shape(a, 'A', gemm.transpose_a ? gemm.k : gemm.m, gemm.transpose_a ? gemm.m : gemm.k, type,
-          trial);
-    shape(b, 'B', gemm.transpose_b ? gemm.n : gemm.k, gemm.transpose_b ? gemm.k : gemm.n, type,
-          trial);
-    shape(c, 'C', gemm.m, gemm.n, gemm.c_type, trial);
-    TOL_TRY(fill(context, a, &state, trial, true));
-    TOL_TRY(fill(context, b, &state, trial, true));
-    TOL_TRY(fill(context, c, &state, trial, gemm.beta != 0));
-    gemm.a = matrix_of(a), gemm.b = matrix_of(b), gemm.c = matrix_of(c);
+    gemm_trial_shape(a, 'A', gemm.transpose_a ? gemm.k : gemm.m, gemm.transpose_a ? gemm.m : gemm.k,
+                     type, trial);
+    gemm_trial_shape(b, 'B', gemm.transpose_b ? gemm.n : gemm.k, gemm.transpose_b ? gemm.k : gemm.n,
+                     type, trial);
+    gemm_trial_shape(c, 'C', gemm.m, gemm.n, gemm.c_type, trial);
+    TOL_TRY(gemm_trial_fill(context, a, &state, trial, true));
+    TOL_TRY(gemm_trial_fill(context, b, &state, trial, true));
+    TOL_TRY(gemm_trial_fill(context, c, &state, trial, gemm.beta != 0));
+    gemm.a = gemm_trial_matrix_of(a), gemm.b = gemm_trial_matrix_of(b),
+    gemm.c = gemm_trial_matrix_of(c);
     if (trial->workspace) TOL_TRY(kn_gemm_workspace(kernels, &gemm, &found.workspace));
     if (found.workspace > 0) {
         TOL_TRY(tol_buffer_create(context, found.workspace, 1, &workspace));
@@ -314,10 +315,10 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(now != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", c->device.bytes);
     TOL_TRY(kn_guarded_read(&c->device, now));
     TOL_TRY(kn_guarded_check(&c->device, &found.touched));
-    found.touched += count_touched(c, now);
-    if (trial->flips_bit) flip_bit(c, &state, now);
-    if (trial->swaps_last) swap_last(c, now);
-    TOL_TRY(judge(trial, sides, now, &state, &found));
+    found.touched += gemm_trial_count_touched(c, now);
+    if (trial->flips_bit) gemm_trial_flip_bit(c, &state, now);
+    if (trial->swaps_last) gemm_trial_swap_last(c, now);
+    TOL_TRY(gemm_trial_judge(trial, sides, now, &state, &found));
     *outcome = found;
 out:
     tol_buffer_destroy(workspace);

@@ -53,7 +53,7 @@ __device__ inline void copy_if_4(uint32_t shared, const void *global, int is_wan
 __device__ inline uint32_t kept(uint32_t x) {
     return __shfl_sync(~0u, x, threadIdx.x % WARP);
 }
-// at += bytes, as one sum behind another: the compiler would make products of them.
+// at += bytes, as one sum after another: the compiler would make products of them.
 __device__ inline void advance(const char *&at, long long bytes) {
     asm volatile("add.s64 %0, %0, %1;" : "+l"(at) : "l"(bytes));
 }

@@ -55,7 +55,7 @@ struct shape {
     size_t m, n, k, batch;
 };
 
-/* All transpositions of a shape, with drawn data or whole numbers, gaps behind rows or none. */
+/* All transpositions of a shape, with drawn data or whole numbers, gaps after rows or none. */
 static void try_shape(const char *variant, const struct shape *shape, bool has_room) {
     for (unsigned way = 0; way < 4; way++) {
         if (!serves(variant, way)) continue;

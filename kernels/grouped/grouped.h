@@ -1,7 +1,7 @@
 /*
  * grouped: products of groups of rows, each with a matrix of its own, and what follows a product.
  *
- * The rows of A, of k elements each, are in groups, one behind the other. Those of group g are
+ * The rows of A, of k elements each, are in groups, one after the other. Those of group g are
  * multiplied by B_g, as a mixture of experts does with the tokens that it sent to expert g. A
  * product with one group is an ordinary one. For row i of group g and column j
  *
@@ -39,7 +39,7 @@ enum kn_activation {
     KN_ACTIVATIONS
 };
 
-/* Numbers of 32 bits, one behind the other. */
+/* Numbers of 32 bits, one after the other. */
 struct kn_vector {
     const struct tol_buffer *buffer; /* NULL: there is none */
     size_t offset;                   /* of the first, in elements */

@@ -1,4 +1,4 @@
-// grouped, step 1: one thread an element.
+// grouped, step 1: one thread per element.
 //
 // The idea: the definition. A thread finds the group of its row, and adds up its products in their
 // order.

@@ -13,7 +13,7 @@
 #include "../gemm/gemm_hopper_words.cuh"
 #include "grouped.cuh"
 
-// One defect a kernel, for grouped_planted.cu.
+// One defect per kernel, for grouped_planted.cu.
 enum grouped_defect {
     GROUPED_RIGHT,
     GROUPED_EARLY_RELEASE, // a stage is given back before it is multiplied
@@ -44,7 +44,7 @@ __device__ inline void grouped_produce(const grouped_arguments &x, hopper_shared
                                        const tensor_map *a, const tensor_map *b) {
     const int bytes =
         hopper_bytes<T, true, TILE_M>(x.a_rows) + hopper_bytes<T, B_K_MAJOR, N>(x.b_rows);
-    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
+    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier has completed phase 1
     grouped_walk walk(x);
 #pragma unroll 1
     for (int i = blockIdx.x; walk.find(x, i, TILE_M, ceil_div(x.n, N)); i += gridDim.x) {
@@ -109,7 +109,7 @@ __device__ inline bool grouped_is_plain(const grouped_arguments &x) {
            (x.c_type == GROUPED_F16 || x.c_type == GROUPED_BF16);
 }
 
-// Stores a thread's rows `row` and `row` + 8 in front of `end` from its registers.
+// Stores a thread's rows `row` and `row` + 8, if below `end`, from its registers.
 template <int N>
 __device__ inline void grouped_store_plain(const grouped_arguments &x, int row, int end, int column,
                                            const float (&sum)[N / 2]) {

@@ -47,13 +47,13 @@ __device__ inline void grouped_pair_produce(const grouped_arguments &x, hopper_s
                                             const tensor_map *a, const tensor_map *b) {
     enum { HALF = N / PAIR, BOTH = 3 };
     const int rank = cluster_rank(), bytes = (x.a_rows + PAIR * x.b_rows) * BOX_ROW;
-    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
+    hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier has completed phase 1
     grouped_walk walk(x);
 #pragma unroll 1
     for (int i = blockIdx.x / PAIR; walk.find(x, i, PAIR * TILE_M, ceil_div(x.n, N));
          i += gridDim.x / PAIR) {
         const hopper_work work = grouped_pair_work_of<N>(x, walk, i);
-        // Boxes that would begin behind the last row or column are copies of others: nothing of
+        // Boxes that would begin after the last row or column are copies of others: nothing of
         // what they are multiplied to is stored.
         const int row = work.row < x.m ? work.row : 0;
         const int half = work.column + (DEFECT == GROUPED_LOST_HALF ? 0 : rank * HALF);

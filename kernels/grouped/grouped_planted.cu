@@ -1,4 +1,4 @@
-// Steps 3 and 4 of grouped with one defect a kernel: what judges grouped must notice each.
+// Steps 3 and 4 of grouped with one defect per kernel: what judges grouped must notice each.
 // Target: compute_90a
 //
 // The idea: the pipelines of grouped_hopper.cuh and grouped_pair.cuh with one mistake. No table

@@ -12,8 +12,8 @@
 
 TestSuite(grouped, .init = kernel_scene_begin, .fini = kernel_scene_end);
 
-/* Tiles and parts of them, a group of one row, empty ones first, between and last; rows in front of
- * the first group and behind the last are in none. */
+/* Tiles and parts of them, a group of one row, empty ones first, between and last; rows before
+ * the first group and after the last are in none. */
 enum { ROWS = 212, GROUPS = 7 };
 static const int32_t begins[GROUPS + 1] = {3, 3, 76, 77, 77, 206, 209, 209};
 
@@ -196,7 +196,7 @@ Test(grouped, begins_that_make_no_sense_write_no_more_than_c) {
     }
 }
 
-/* Goal: what can go wrong in a pipeline, between groups and behind a product is found. */
+/* Goal: what can go wrong in a pipeline, between groups and in the epilogue is found. */
 Test(grouped, each_planted_defect_is_found) {
     static const struct {
         const char *name;

@@ -28,13 +28,13 @@ struct scene {
     const struct kn_grouped_trial *trial;
     size_t groups;
     struct trial_side sides[OPERANDS];
-    unsigned char *now; /* C behind the kernel */
+    unsigned char *now; /* C after the kernel */
     bool by_bytes;      /* Hopper's products of e4m3 */
     struct kn_deviation *rows;
     atomic_bool failed;
 };
 
-static void store(enum kn_grouped_type type, float value, unsigned char *to) {
+static void grouped_trial_store(enum kn_grouped_type type, float value, unsigned char *to) {
     const uint16_t half = type == KN_GROUPED_BF16 ? kn_bf16_of(value) : kn_f16_of(value);
     const uint8_t byte = kn_e4m3_of(value);
     const int8_t number = (int8_t)fminf(fmaxf(nearbyintf(value), -127), 127);
@@ -46,7 +46,7 @@ static void store(enum kn_grouped_type type, float value, unsigned char *to) {
     memcpy(to, from, bytes);
 }
 
-static float load(enum kn_grouped_type type, const unsigned char *from) {
+static float grouped_trial_load(enum kn_grouped_type type, const unsigned char *from) {
     float value;
     uint16_t half;
     switch (type) {
@@ -66,7 +66,8 @@ static float load(enum kn_grouped_type type, const unsigned char *from) {
     return (float)(int8_t)*from;
 }
 
-static float draw(const struct kn_grouped_trial *trial, enum operand operand, uint64_t *state) {
+static float grouped_trial_draw(const struct kn_grouped_trial *trial, enum operand operand,
+                                uint64_t *state) {
     const double unit = kn_random_unit(state), sign = kn_random(state) % 2 == 0 ? 1 : -1;
     if (operand == A_SCALE || operand == B_SCALE) return ldexpf(0.5f, (int)(unit * 3));
     if (operand > B) return (float)(sign * unit * 4);
@@ -74,9 +75,10 @@ static float draw(const struct kn_grouped_trial *trial, enum operand operand, ui
     return (float)(sign * unit * (trial->scale != 0 ? trial->scale : 1));
 }
 
-/* Rows and the gaps behind them are NaN, and then, but in C, rows are numbers. */
-static tol_status make(struct scene *scene, enum operand operand, size_t rows, size_t columns,
-                       enum kn_grouped_type type, struct tol_context *context) {
+/* Rows and the gaps after them are NaN, and then, but in C, rows are numbers. */
+static tol_status grouped_trial_make(struct scene *scene, enum operand operand, size_t rows,
+                                     size_t columns, enum kn_grouped_type type,
+                                     struct tol_context *context) {
     tol_status status = TOL_OK;
     const struct kn_grouped_trial *trial = scene->trial;
     struct trial_side *side = &scene->sides[operand];
@@ -94,8 +96,8 @@ static tol_status make(struct scene *scene, enum operand operand, size_t rows, s
     memset(side->host, 0xff, side->bytes);
     for (size_t i = 0; i < rows * columns && (operand != C || trial->is_in_place); i++) {
         unsigned char *at = side->host + (i / columns * side->leading + i % columns) * element;
-        store(type, draw(trial, operand, &state), at);
-        side->values[i] = load(type, at);
+        grouped_trial_store(type, grouped_trial_draw(trial, operand, &state), at);
+        side->values[i] = grouped_trial_load(type, at);
     }
     if (operand == BEGINS) memcpy(side->host, trial->begins, side->bytes);
     TOL_TRY(kn_guarded_create(context, side->bytes, trial->skew * element, &side->device));
@@ -104,7 +106,7 @@ out:
     return status;
 }
 
-static struct kn_matrix matrix_of(const struct trial_side *side, size_t stride) {
+static struct kn_matrix grouped_trial_matrix_of(const struct trial_side *side, size_t stride) {
     return (struct kn_matrix){.buffer = side->device.buffer,
                               .offset = side->device.offset / kn_grouped_type_bytes(side->type),
                               .leading = side->leading,
@@ -121,30 +123,30 @@ static tol_status make_all(struct scene *scene, struct tol_context *context, str
     const struct kn_grouped_trial *trial = scene->trial;
     struct trial_side *sides = scene->sides;
     const size_t across = g->transpose_b ? g->k : g->n, down = g->transpose_b ? g->n : g->k;
-    TOL_TRY(make(scene, A, g->m, g->k, g->type, context));
-    TOL_TRY(make(scene, B, scene->groups * down, across, g->type, context));
-    TOL_TRY(make(scene, C, g->m, g->n, g->c_type, context));
-    g->a = matrix_of(&sides[A], 0), g->c = matrix_of(&sides[C], 0);
-    g->b = matrix_of(&sides[B], down * sides[B].leading);
+    TOL_TRY(grouped_trial_make(scene, A, g->m, g->k, g->type, context));
+    TOL_TRY(grouped_trial_make(scene, B, scene->groups * down, across, g->type, context));
+    TOL_TRY(grouped_trial_make(scene, C, g->m, g->n, g->c_type, context));
+    g->a = grouped_trial_matrix_of(&sides[A], 0), g->c = grouped_trial_matrix_of(&sides[C], 0);
+    g->b = grouped_trial_matrix_of(&sides[B], down * sides[B].leading);
     if (trial->has_residual) {
-        TOL_TRY(make(scene, RESIDUAL, g->m, g->n, g->residual_type, context));
-        g->residual = matrix_of(&sides[RESIDUAL], 0);
+        TOL_TRY(grouped_trial_make(scene, RESIDUAL, g->m, g->n, g->residual_type, context));
+        g->residual = grouped_trial_matrix_of(&sides[RESIDUAL], 0);
     }
     if (trial->is_in_place) g->residual = g->c, g->residual_type = g->c_type;
     if (trial->has_bias) {
-        TOL_TRY(make(scene, BIAS, scene->groups, g->n, KN_GROUPED_F32, context));
+        TOL_TRY(grouped_trial_make(scene, BIAS, scene->groups, g->n, KN_GROUPED_F32, context));
         g->bias = vector_of(&sides[BIAS]);
     }
     if (trial->has_b_scale) {
-        TOL_TRY(make(scene, B_SCALE, scene->groups, g->n, KN_GROUPED_F32, context));
+        TOL_TRY(grouped_trial_make(scene, B_SCALE, scene->groups, g->n, KN_GROUPED_F32, context));
         g->b_scale = vector_of(&sides[B_SCALE]);
     }
     if (trial->has_a_scale) {
-        TOL_TRY(make(scene, A_SCALE, 1, g->m, KN_GROUPED_F32, context));
+        TOL_TRY(grouped_trial_make(scene, A_SCALE, 1, g->m, KN_GROUPED_F32, context));
         g->a_scale = vector_of(&sides[A_SCALE]);
     }
     if (trial->begins != NULL) {
-        TOL_TRY(make(scene, BEGINS, 1, scene->groups + 1, KN_GROUPED_F32, context));
+        TOL_TRY(grouped_trial_make(scene, BEGINS, 1, scene->groups + 1, KN_GROUPED_F32, context));
         g->begins = vector_of(&sides[BEGINS]);
     }
 out:
@@ -152,7 +154,7 @@ out:
 }
 
 /* The group of a row; groups: it is in none. */
-static size_t group_of(const struct scene *scene, size_t row) {
+static size_t grouped_trial_group_of(const struct scene *scene, size_t row) {
     const int32_t *begins = scene->trial->begins, m = (int32_t)scene->trial->grouped.m;
     int32_t begin = 0;
     if (begins == NULL) return 0;
@@ -165,8 +167,9 @@ static size_t group_of(const struct scene *scene, size_t row) {
 }
 
 /* The definition and the bound of an element, from the sums of its products and of their sizes. */
-static void judge_element(const struct scene *scene, size_t row, size_t column, size_t group,
-                          double sum, double sizes, double *result, double *allowed) {
+static void grouped_trial_judge_element(const struct scene *scene, size_t row, size_t column,
+                                        size_t group, double sum, double sizes, double *result,
+                                        double *allowed) {
     const struct kn_grouped_trial *trial = scene->trial;
     const struct kn_grouped *g = &trial->grouped;
     const struct trial_side *sides = scene->sides;
@@ -216,11 +219,11 @@ static void judge_element(const struct scene *scene, size_t row, size_t column, 
     *result = v, *allowed = off;
 }
 
-static void judge_row(void *user, size_t row) {
+static void grouped_trial_judge_row(void *user, size_t row) {
     struct scene *scene = user;
     const struct kn_grouped *g = &scene->trial->grouped;
     const struct trial_side *c = &scene->sides[C];
-    const size_t n = g->n, k = g->k, group = group_of(scene, row);
+    const size_t n = g->n, k = g->k, group = grouped_trial_group_of(scene, row);
     const size_t b_step = g->transpose_b ? 1 : n, b_column = g->transpose_b ? k : 1;
     scene->rows[row] = (struct kn_deviation){.first = KN_NOWHERE, .worst = KN_NOWHERE};
     if (group == scene->groups) return;
@@ -240,9 +243,9 @@ static void judge_row(void *user, size_t row) {
             const double product = (double)a[l] * (double)b[l * b_step + j * b_column];
             sum += product, sizes += fabs(product);
         }
-        judge_element(scene, row, j, group, sum, sizes, &result[j], &result[n + j]);
+        grouped_trial_judge_element(scene, row, j, group, sum, sizes, &result[j], &result[n + j]);
         const size_t element = kn_grouped_type_bytes(c->type);
-        got[j] = load(c->type, scene->now + (row * c->leading + j) * element);
+        got[j] = grouped_trial_load(c->type, scene->now + (row * c->leading + j) * element);
     }
     scene->rows[row] =
         kn_deviation_of(KN_F32, got, result, n, (struct kn_tolerance){0, 0}, result + n);
@@ -251,13 +254,13 @@ static void judge_row(void *user, size_t row) {
 }
 
 /* How many bytes of C changed that are not of an element of a row in a group. */
-static size_t count_touched(const struct scene *scene) {
+static size_t grouped_trial_count_touched(const struct scene *scene) {
     const struct trial_side *c = &scene->sides[C];
     const size_t row_bytes = c->leading * kn_grouped_type_bytes(c->type);
     const size_t own = c->columns * kn_grouped_type_bytes(c->type);
     size_t touched = 0;
     for (size_t row = 0; row < c->rows; row++) {
-        const size_t first = group_of(scene, row) == scene->groups ? 0 : own;
+        const size_t first = grouped_trial_group_of(scene, row) == scene->groups ? 0 : own;
         for (size_t i = row * row_bytes + first; i < (row + 1) * row_bytes; i++) {
             touched += scene->now[i] != c->host[i];
         }
@@ -265,16 +268,16 @@ static size_t count_touched(const struct scene *scene) {
     return touched;
 }
 
-static void swap_last(struct scene *scene) {
+static void grouped_trial_swap_last(struct scene *scene) {
     const struct trial_side *c = &scene->sides[C];
     const size_t element = kn_grouped_type_bytes(c->type);
     size_t row = c->rows;
-    while (row > 0 && group_of(scene, row - 1) == scene->groups) row--;
+    while (row > 0 && grouped_trial_group_of(scene, row - 1) == scene->groups) row--;
     if (row == 0) return;
     kn_swap_last(scene->now + (row - 1) * c->leading * element, element, c->columns);
 }
 
-static tol_status judge(struct scene *scene, struct kn_grouped_outcome *found) {
+static tol_status grouped_trial_judge(struct scene *scene, struct kn_grouped_outcome *found) {
     const double product_ns = 1.5;
     tol_status status = TOL_OK;
     const struct trial_side *c = &scene->sides[C];
@@ -284,11 +287,11 @@ static tol_status judge(struct scene *scene, struct kn_grouped_outcome *found) {
     kn_parallel_for(c->rows,
                     product_ns * (double)(c->rows * c->columns) *
                         (double)(scene->trial->grouped.k + 16),
-                    judge_row, scene);
+                    grouped_trial_judge_row, scene);
     TOL_CHECK(!scene->failed, TOL_OUT_OF_HOST_MEMORY, "%zu columns", c->columns);
     for (size_t row = 0; row < c->rows; row++) all = kn_deviation_join(all, scene->rows[row]);
     found->deviation = all;
-    found->touched += count_touched(scene);
+    found->touched += grouped_trial_count_touched(scene);
 out:
     return status;
 }
@@ -310,8 +313,8 @@ tol_status kn_grouped_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(scene.now != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", c->bytes);
     TOL_TRY(kn_guarded_read(&c->device, scene.now));
     TOL_TRY(kn_guarded_check(&c->device, &found.touched));
-    if (trial->swaps_last) swap_last(&scene);
-    TOL_TRY(judge(&scene, &found));
+    if (trial->swaps_last) grouped_trial_swap_last(&scene);
+    TOL_TRY(grouped_trial_judge(&scene, &found));
     *outcome = found;
 out:
     for (int i = 0; i < OPERANDS; i++) {

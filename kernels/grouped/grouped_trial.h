@@ -17,7 +17,7 @@ struct kn_grouped_trial {
     bool is_whole;    /* A and B are whole numbers from 1 to 4 in magnitude, so sums are exact */
     bool is_positive; /* of whole numbers */
     double scale;     /* of A's and B's elements otherwise; 0 is 1 */
-    size_t gap, align, skew; /* rows are so many elements longer, rounded up to a multiple of align;
+    size_t gap, align, skew; /* rows are `gap` elements longer, rounded up to a multiple of align;
                                 matrices begin skew elements past a multiple of 256 bytes */
     uint64_t seed;
     bool

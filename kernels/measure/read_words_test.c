@@ -17,7 +17,7 @@ Test(read_words, every_word_is_read_once) {
     tol_auto_stream struct tol_stream *stream = NULL;
     tol_auto_buffer struct tol_buffer *in = NULL, *out = NULL;
     const struct tol_kernel *kernel = test_kernel("read_words");
-    /* What stands behind is not to be read. */
+    /* What follows is not to be read. */
     for (size_t i = 0; i < WORDS + 4; i++) words[i] = (uint32_t)kn_random(&random);
     for (size_t i = 0; i < WORDS; i++) expected[i / BLOCK_WORDS] ^= words[i];
     MUST(tol_stream_create(test_context(), NULL, &stream));

@@ -7,34 +7,20 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(norm_1_naive);
 KN_IMAGES(norm_2_registers);
 KN_IMAGES(norm_3_whole);
-KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 KN_IMAGES(norm_7_cluster);
 KN_IMAGES(norm_9_slices);
 KN_IMAGES(norm_10_behind);
 
-#define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
-
 static const struct kn_variant variants[] = {
-#define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
-#define NORM_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(norm, __VA_ARGS__)
-#define NORM_SLICES(...) KN_ROW_SLICES_VARIANT(norm, __VA_ARGS__)
-#include "norm/norm_variants.def"
-#undef NORM
-#undef NORM_CLUSTER
-#undef NORM_SLICES
+#include "norm/norm_rows.def"
 };
 
 const struct kn_variants kn_norm_variants = {"norm", variants,
@@ -72,8 +58,8 @@ out:
     return status;
 }
 
-static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
-                        const struct kn_norm *x, struct norm_places *p) {
+static tol_status norm_check(struct kn_kernels *kernels, struct tol_stream *stream,
+                             const struct kn_norm *x, struct norm_places *p) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_given("norm", kernels, stream, x));
     TOL_TRY(check_words(x));
@@ -98,7 +84,7 @@ out:
     return status;
 }
 
-static struct kn_tuning_key key_of(const struct kn_norm *x, const struct norm_places *p) {
+static struct kn_tuning_key norm_key_of(const struct kn_norm *x, const struct norm_places *p) {
     const int parameters = (p->weight.begin != 0) + (p->bias.begin != 0);
     return (struct kn_tuning_key){"norm",
                                   {(int64_t)x->kind, (int64_t)x->type, (int64_t)x->rows,
@@ -111,16 +97,16 @@ tol_status kn_norm_key(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     struct norm_places places = {0};
     TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
-    TOL_TRY(check(kernels, stream, norm, &places));
-    *key = key_of(norm, &places);
+    TOL_TRY(norm_check(kernels, stream, norm, &places));
+    *key = norm_key_of(norm, &places);
 out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, const struct kn_norm *x,
-                       const struct norm_places *p, const struct kn_variant **variant,
-                       const struct tol_kernel **kernel) {
-    const struct kn_tuning_key key = key_of(x, p);
+static tol_status norm_pick(struct kn_kernels *kernels, const struct kn_norm *x,
+                            const struct norm_places *p, const struct kn_variant **variant,
+                            const struct tol_kernel **kernel) {
+    const struct kn_tuning_key key = norm_key_of(x, p);
     return kn_kernels_choose(kernels, &kn_norm_variants, (struct kn_wish){x->variant, x->variants},
                              &key, &p->fit, variant, kernel);
 }
@@ -130,33 +116,32 @@ tol_status kn_norm_pick(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
     struct norm_places places = {0};
-    TOL_TRY(check(kernels, stream, norm, &places));
+    TOL_TRY(norm_check(kernels, stream, norm, &places));
     TOL_CHECK(norm->rows > 0 && norm->columns > 0, TOL_INVALID_ARGUMENT,
               "there are no rows or no columns");
-    status = pick(kernels, norm, &places, variant, &kernel);
+    status = norm_pick(kernels, norm, &places, variant, &kernel);
 out:
     return status;
 }
 
+enum { PIECE_BYTES = 16, SHARED_BYTES_ALWAYS = 48 << 10 };
+
 /* Shared memory for the pieces of weight and bias that each thread loads ahead. */
 static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned pieces,
                             const struct norm_arguments *x) {
-    enum { PIECE_BYTES = 16 };
     const unsigned parameters = (x->weight != 0 ? 1u : 0u) + (x->bias != 0 ? 1u : 0u);
     return shape->block_x * shape->block_y * pieces * PIECE_BYTES * parameters;
 }
 
-static tol_status launch(struct tol_stream *stream, const struct kn_variant *variant,
-                         const struct tol_kernel *kernel, struct tol_launch_shape shape,
-                         struct norm_arguments arguments) {
-    const bool is_early = variant->images == kn_images_norm_6_early;
-    const bool stays_early = variant->images == kn_images_norm_9_slices ||
-                             variant->images == kn_images_norm_10_behind;
-    if (is_early || variant->images == kn_images_norm_5_ahead) {
+static tol_status norm_launch(struct tol_stream *stream, const struct kn_variant *variant,
+                              const struct tol_kernel *kernel, struct tol_launch_shape shape,
+                              struct norm_arguments arguments) {
+    if ((variant->needs & KN_ROW_AHEAD) != 0) {
         shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
+        assert(shape.shared_bytes <= SHARED_BYTES_ALWAYS);
     }
-    return (is_early || stays_early ? kn_rows_launch_early : kn_rows_launch)(
-        stream, kernel, shape, &arguments, sizeof arguments);
+    return (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(stream, kernel, shape, &arguments,
+                                                                  sizeof arguments);
 }
 
 tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_norm *x) {
@@ -164,9 +149,9 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
     struct norm_places places = {0};
-    TOL_TRY(check(kernels, stream, x, &places));
+    TOL_TRY(norm_check(kernels, stream, x, &places));
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    TOL_TRY(pick(kernels, x, &places, &variant, &kernel));
+    TOL_TRY(norm_pick(kernels, x, &places, &variant, &kernel));
     const struct norm_arguments arguments = {.in = places.in.begin,
                                              .out = places.out.begin,
                                              .weight = places.weight.begin,
@@ -178,8 +163,8 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .epsilon = x->epsilon,
                                              .centred = x->kind == KN_LAYERNORM,
                                              .affine_f32 = x->affine_type == KN_F32};
-    status = launch(stream, variant, kernel,
-                    kn_row_shape_on(kernels, variant, &places.fit, x->rows), arguments);
+    status = norm_launch(stream, variant, kernel,
+                         kn_row_shape_on(kernels, variant, &places.fit, x->rows), arguments);
 out:
     return status;
 }

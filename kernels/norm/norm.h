@@ -49,9 +49,9 @@ TOL_API tol_status kn_norm_pick(struct kn_kernels *kernels, struct tol_stream *s
 TOL_API tol_status kn_norm_key(struct kn_kernels *kernels, struct tol_stream *stream,
                                const struct kn_norm *norm, struct kn_tuning_key *key);
 
-/* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring",
- * "ahead", "early", and those of clusters (as softmax.h says): whole rows are read once, weight and
- * bias of the rows' type. */
+/* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "ahead",
+ * "early", and those of clusters (as softmax.h says; "slices_2" of floats, "behind_2" of 16 bits):
+ * whole rows are read once, weight and bias of the rows' type. */
 extern const struct kn_variants kn_norm_variants;
 
 /* The definition, in double, of one row. weight and bias may be NULL. Pure. */

@@ -1,4 +1,4 @@
-// norm, step 10: rows of many blocks that stay, whose results come behind the sums of the next row.
+// norm, step 10: rows by clusters of persistent blocks, stored after the sums of the next row.
 // Target: compute_90
 //
 // The idea: where the blocks of a row are not on neighbouring multiprocessors, a number takes
@@ -113,6 +113,5 @@ NORM_BEHIND(f16, __half, 2)
 NORM_BEHIND(f16, __half, 8)
 NORM_BEHIND(bf16, __nv_bfloat16, 2)
 NORM_BEHIND(bf16, __nv_bfloat16, 8)
-NORM_BEHIND(f32, float, 2)
 NORM_BEHIND(f32, float, 8)
 #endif

@@ -5,7 +5,7 @@
 //
 // The idea: none; this is the definition. Each pass reads the row again.
 // Owner: a warp owns row r, lane l its columns l, l + 32, ...
-// Bound by: three reads of 2 or 4 bytes an element.
+// Bound by: three reads of 2 or 4 bytes per element.
 // Requires: blockDim = (32, rows of a block, 1), gridDim.x = rows / rows of a block, rounded up;
 // any length, any alignment.
 #include "norm.cuh"

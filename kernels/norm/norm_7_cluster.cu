@@ -6,7 +6,7 @@
 // RMSNorm, twice for layernorm.
 // Owner: the blocks of cluster r own row r, neighbouring pieces each. Bound by: memory.
 // Requires: compute capability 9.0; as step 3; gridDim.x = rows * BLOCKS, blockDim.x a multiple of
-// 32 up to 512, with PIECES pieces a thread for a block's share of the row.
+// 32 up to 512, with PIECES pieces per thread for a block's share of the row.
 #include "../row/row_cluster.cuh"
 #include "norm_whole.cuh"
 
@@ -51,7 +51,6 @@ NORM_CLUSTER(f16, __half, 4, 8)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 2)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 4)
 NORM_CLUSTER(bf16, __nv_bfloat16, 4, 8)
-NORM_CLUSTER(f32, float, 8, 2)
 NORM_CLUSTER(f32, float, 8, 4)
 NORM_CLUSTER(f32, float, 8, 8)
 #endif

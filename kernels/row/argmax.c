@@ -15,44 +15,27 @@ KN_IMAGES(argmax_2_whole);
 enum { WARP = 32, WARP_ROWS = 4, WARP_PIECES = 4, WHOLE_PIECES = 4, WHOLE_THREADS = 512 };
 
 /* clang-format off */
-#define REFUSE(type, TYPE)                                                                         \
-    static const char *refuse_warp_##type(const void *fit) {                                       \
-        return kn_row_refuse(fit, KN_##TYPE, KN_ROW_WHOLE, (size_t)WARP * WARP_PIECES);            \
-    }                                                                                              \
-    static const char *refuse_whole_##type(const void *fit) {                                      \
-        return kn_row_refuse(fit, KN_##TYPE, KN_ROW_WHOLE, 0);                                     \
-    }
-#define WHOLE(name_, type, threads_, abreast)                                                      \
+#define WHOLE(type, TYPE, name_, threads_, abreast, pieces)                                        \
     {.name = #name_, .entry = "argmax_whole_" #type, .images = kn_images_argmax_2_whole,           \
-     .compute_capability_min = 90, .refuse = refuse_##name_##_##type, .threads = threads_,         \
-     .tile = {abreast, 0, 0}}
-#define BLOCK(type)                                                                                \
+     .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE, .size = pieces, \
+     .refuse = kn_row_refuses, .threads = threads_, .tile = {abreast, 0, 0}},
+#define BLOCK(type, TYPE, threads_)                                                                \
     {.name = "block", .entry = "argmax_" #type, .images = kn_images_argmax_1_block,                \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
-/* clang-format on */
-
-REFUSE(f32, F32)
-REFUSE(f16, F16)
-REFUSE(bf16, BF16)
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = threads_},
 static const struct kn_variant variants[] = {
-    WHOLE(warp, f32, WARP, WARP_ROWS),
-    WHOLE(warp, f16, WARP, WARP_ROWS),
-    WHOLE(warp, bf16, WARP, WARP_ROWS),
-    WHOLE(whole, f32, WHOLE_THREADS, 1),
-    WHOLE(whole, f16, WHOLE_THREADS, 1),
-    WHOLE(whole, bf16, WHOLE_THREADS, 1),
-    BLOCK(f32),
-    BLOCK(f16),
-    BLOCK(bf16),
+    KN_ROW_EACH(WHOLE, warp, WARP, WARP_ROWS, WARP * WARP_PIECES)
+    KN_ROW_EACH(WHOLE, whole, WHOLE_THREADS, 1, 0)
+    KN_ROW_EACH(BLOCK, 256)
 };
+/* clang-format on */
 const struct kn_variants kn_argmax_variants = {"argmax", variants,
                                                sizeof variants / sizeof variants[0]};
 
-/* As kn_row_shape, but a block that has a whole row has no more threads than have pieces, four each
- * while there are so many. */
-static struct tol_launch_shape shape_of(const struct kn_variant *variant,
-                                        const struct kn_row_fit *fit, size_t rows,
-                                        const struct tol_device *device) {
+/* As kn_row_shape, but a block that has a whole row has one thread per four pieces at most. */
+static struct tol_launch_shape argmax_shape_of(const struct kn_variant *variant,
+                                               const struct kn_row_fit *fit, size_t rows,
+                                               const struct tol_device *device) {
     struct tol_launch_shape shape = kn_row_shape(variant, fit, rows, device);
     const size_t threads = (fit->pieces + WHOLE_PIECES - 1) / WHOLE_PIECES;
     if (variant->images == kn_images_argmax_2_whole && threads < shape.block_x) {
@@ -84,8 +67,8 @@ tol_status kn_argmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                .columns = (long long)x->columns,
                                                .in_stride = (long long)in.stride};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, shape_of(variant, &fit, x->rows, device), &arguments,
-                            sizeof arguments);
+    status = kn_rows_launch(stream, kernel, argmax_shape_of(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -10,12 +10,12 @@
 KN_IMAGES(gather_1_pieces);
 
 /* clang-format off */
-#define PIECES(type)                                                                               \
+#define PIECES(type, TYPE, threads_)                                                               \
     {.name = "pieces", .entry = "gather_" #type, .images = kn_images_gather_1_pieces,              \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 128}
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = threads_},
+static const struct kn_variant variants[] = { KN_ROW_EACH(PIECES, 128) };
 /* clang-format on */
-
-static const struct kn_variant variants[] = {PIECES(f32), PIECES(f16), PIECES(bf16)};
 const struct kn_variants kn_gather_variants = {"gather", variants,
                                                sizeof variants / sizeof variants[0]};
 

@@ -41,7 +41,7 @@ Test(gather, rows_are_copied_and_unknown_ones_are_nan) {
                                                .out = row_matrix_rows(&out),
                                                .indices = {buffer, 0, 0}}));
             /* NaN outside is what a kernel that wrote nothing leaves as well: the gaps are whole,
-             * and a row behind an unknown one has its values. */
+             * and the row after an unknown one has its values. */
             const struct kn_deviation deviation =
                 row_compare(&stage, &out, oracle, (struct kn_tolerance){0, 0}, NULL);
             cr_assert(deviation.failed == 0, "%s, %zu columns: element %lld", kn_type_name(type),

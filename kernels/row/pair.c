@@ -12,14 +12,13 @@
 KN_IMAGES(pair_1_pieces);
 
 /* clang-format off */
-#define PIECES(operation, type)                                                                    \
+#define PIECES(type, TYPE, operation)                                                              \
     {.name = "pieces", .entry = #operation "_" #type, .images = kn_images_pair_1_pieces,           \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = 256},
+static const struct kn_variant swiglu[] = { KN_ROW_EACH(PIECES, swiglu) };
+static const struct kn_variant add[] = { KN_ROW_EACH(PIECES, add) };
 /* clang-format on */
-
-static const struct kn_variant swiglu[] = {PIECES(swiglu, f32), PIECES(swiglu, f16),
-                                           PIECES(swiglu, bf16)};
-static const struct kn_variant add[] = {PIECES(add, f32), PIECES(add, f16), PIECES(add, bf16)};
 const struct kn_variants kn_swiglu_variants = {"swiglu", swiglu, sizeof swiglu / sizeof swiglu[0]};
 const struct kn_variants kn_add_variants = {"add", add, sizeof add / sizeof add[0]};
 

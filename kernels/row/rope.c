@@ -12,12 +12,12 @@
 KN_IMAGES(rope_1_naive);
 
 /* clang-format off */
-#define NAIVE(type)                                                                                \
+#define NAIVE(type, TYPE, threads_)                                                                \
     {.name = "naive", .entry = "rope_" #type, .images = kn_images_rope_1_naive,                    \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = kn_row_refuses,              \
+     .threads = threads_},
+static const struct kn_variant variants[] = { KN_ROW_EACH(NAIVE, 256) };
 /* clang-format on */
-
-static const struct kn_variant variants[] = {NAIVE(f32), NAIVE(f16), NAIVE(bf16)};
 const struct kn_variants kn_rope_variants = {"rope", variants,
                                              sizeof variants / sizeof variants[0]};
 
@@ -25,15 +25,15 @@ static size_t rotated_of(const struct kn_rope *x) {
     return x->rotated != 0 ? x->rotated : x->head_size;
 }
 
-static float base_of(const struct kn_rope *x) {
+static float rope_base_of(const struct kn_rope *x) {
     return x->base != 0 ? x->base : 10000.0f;
 }
 
-static float scale_of(const struct kn_rope *x) {
+static float rope_scale_of(const struct kn_rope *x) {
     return x->scale != 0 ? x->scale : 1.0f;
 }
 
-static tol_status check(const struct kn_rope *x, size_t *columns) {
+static tol_status rope_check(const struct kn_rope *x, size_t *columns) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_type(x->type));
     TOL_CHECK((unsigned)x->pairs <= KN_ROPE_HALVES, TOL_INVALID_ARGUMENT,
@@ -41,7 +41,8 @@ static tol_status check(const struct kn_rope *x, size_t *columns) {
     TOL_CHECK(rotated_of(x) % 2 == 0 && rotated_of(x) <= x->head_size, TOL_INVALID_ARGUMENT,
               "%zu elements of a head of %zu cannot be rotated in pairs", rotated_of(x),
               x->head_size);
-    TOL_CHECK(isfinite(base_of(x)) && base_of(x) > 0 && isfinite(scale_of(x)) && scale_of(x) > 0,
+    TOL_CHECK(isfinite(rope_base_of(x)) && rope_base_of(x) > 0 && isfinite(rope_scale_of(x)) &&
+                  rope_scale_of(x) > 0,
               TOL_INVALID_ARGUMENT, "a base of %g and a scale of %g", (double)x->base,
               (double)x->scale);
     TOL_CHECK(x->head_size <= INT32_MAX && x->heads <= INT32_MAX &&
@@ -58,7 +59,7 @@ tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream, const 
     const struct tol_kernel *kernel = NULL;
     size_t columns = 0;
     TOL_TRY(kn_rows_given("rope", kernels, stream, x));
-    TOL_TRY(check(x, &columns));
+    TOL_TRY(rope_check(x, &columns));
     const size_t element = kn_type_bytes(x->type);
     struct kn_rows_place in = {"in", x->rows, columns, element, false, 0, 0, 0};
     struct kn_rows_place out = {"out", x->rows, columns, element, false, 0, 0, 0};
@@ -81,8 +82,8 @@ tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .head_size = (int)x->head_size,
                                              .rotated = (int)rotated_of(x),
                                              .halves = x->pairs == KN_ROPE_HALVES,
-                                             .base_log2 = log2f(base_of(x)),
-                                             .scale = scale_of(x)};
+                                             .base_log2 = log2f(rope_base_of(x)),
+                                             .scale = rope_scale_of(x)};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
                             &arguments, sizeof arguments);
@@ -98,8 +99,8 @@ void kn_rope_oracle(const struct kn_rope *x, const float *in, int position, doub
             const size_t at = head * x->head_size;
             const size_t first = at + (x->pairs == KN_ROPE_HALVES ? i : 2 * i);
             const size_t second = at + (x->pairs == KN_ROPE_HALVES ? i + pairs : 2 * i + 1);
-            const double angle = (double)position * (double)scale_of(x) *
-                                 pow((double)base_of(x), -(double)i / (double)pairs);
+            const double angle = (double)position * (double)rope_scale_of(x) *
+                                 pow((double)rope_base_of(x), -(double)i / (double)pairs);
             const double a = (double)in[first], b = (double)in[second];
             out[first] = a * cos(angle) - b * sin(angle);
             out[second] = a * sin(angle) + b * cos(angle);

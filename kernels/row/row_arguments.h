@@ -1,6 +1,6 @@
 /*
- * The parameters of the kernels of rows, one struct a kernel: the same on host and device. Strides
- * are from row to row, in elements. Internal to the operations.
+ * The parameters of the kernels of rows, one struct per kernel: the same on host and device.
+ * Strides are from row to row, in elements. Internal to the operations.
  */
 #ifndef KN_ROW_ARGUMENTS_H
 #define KN_ROW_ARGUMENTS_H
@@ -34,12 +34,13 @@ struct norm_arguments {
 struct rope_arguments {
     ROW_ADDRESS in;
     ROW_ADDRESS out;
-    ROW_ADDRESS positions; /* an int a row */
+    ROW_ADDRESS positions; /* an int per row */
     long long rows, in_stride, out_stride;
-    int heads, head_size, rotated; /* of each head the first so many elements are rotated */
-    int halves;                    /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
-    float base_log2;               /* the logarithm of the base of the frequencies */
-    float scale;                   /* of the position */
+    int heads, head_size,
+        rotated;     /* `rotated`: the elements of each head that are, from the first on */
+    int halves;      /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
+    float base_log2; /* the logarithm of the base of the frequencies */
+    float scale;     /* of the position */
 };
 
 /* out = silu(in) * with, or in + with. */
@@ -52,14 +53,14 @@ struct pair_arguments {
 
 struct gather_arguments {
     ROW_ADDRESS table;
-    ROW_ADDRESS indices; /* an int a row of out */
+    ROW_ADDRESS indices; /* an int per row of out */
     ROW_ADDRESS out;
     long long rows, columns, table_rows, table_stride, out_stride;
 };
 
 struct argmax_arguments {
     ROW_ADDRESS in;
-    ROW_ADDRESS out; /* an int a row */
+    ROW_ADDRESS out; /* an int per row */
     long long rows, columns, in_stride;
 };
 

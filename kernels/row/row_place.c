@@ -6,6 +6,8 @@
 #include "core/check.h"
 #include "operand.h"
 
+#include <assert.h>
+
 tol_status kn_rows_locate(const struct kn_rows *rows, struct kn_rows_place *place) {
     tol_status status = TOL_OK;
     const size_t element = place->element_bytes;
@@ -82,6 +84,7 @@ tol_status kn_rows_launch(struct tol_stream *stream, const struct tol_kernel *ke
                           struct tol_launch_shape shape, const void *argument, size_t bytes) {
     void *value = (void *)(uintptr_t)argument; /* the driver's signature is not const */
     const unsigned value_bytes = (unsigned)bytes;
+    assert(shape.grid_x > 0 && shape.block_x > 0);
     return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &value_bytes});
 }
 
@@ -89,6 +92,7 @@ tol_status kn_rows_launch_early(struct tol_stream *stream, const struct tol_kern
                                 struct tol_launch_shape shape, const void *argument, size_t bytes) {
     void *value = (void *)(uintptr_t)argument; /* the driver's signature is not const */
     const unsigned value_bytes = (unsigned)bytes;
+    assert(shape.grid_x > 0 && shape.block_x > 0);
     return tol_launch_programmatic(stream, kernel, shape,
                                    (struct tol_arguments){1, &value, &value_bytes});
 }

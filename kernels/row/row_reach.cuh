@@ -77,7 +77,7 @@ template <typename T, int PIECES> struct reach_masks {
     uint32_t masks[COUNT];
 
     // Of all elements whose order is at least this one; of those the first `count` pieces of a row
-    // have. What lies behind them was filled with LOWEST_BITS.
+    // have. What follows them was filled with LOWEST_BITS.
     __device__ inline void find(const uint4 (&bits)[PIECES], int order, int first, int step,
                                 int count) {
         if (order > ORDER_INFINITE<T>) {

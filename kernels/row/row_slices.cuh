@@ -1,12 +1,12 @@
-// What softmax_8_slices, softmax_9_behind, norm_9_slices and norm_10_behind share: blocks that stay
-// on their multiprocessors and go from row to row, where each warp moves its own slice of a row.
+// What softmax_8_slices, softmax_9_behind, norm_9_slices and norm_10_behind share: persistent
+// thread blocks that walk over rows, where each warp moves its own slice of a row.
 //
 // A warp has three stages of shared memory for its slices, and a bulk copy brings a slice. In the
 // kernels of slices the results take its place, and a bulk copy stores them from there. So no
 // thread waits for its stores, and the only barriers are those of the reductions; a stage is
-// refilled one row later, once its results have been read. In those that come behind, the results
-// of a row are made and stored from registers behind the sums of the next row, so that the other
-// blocks' numbers have the time of a row to arrive.
+// refilled one row later, once its results have been read. In the pipelined kernels (*_behind) the
+// results of a row are stored from registers after the sums of the next row, so that the numbers of
+// the other blocks have the time of a row to arrive.
 //
 // The blocks of a row do not meet at a barrier of the cluster. Each block stores its numbers into
 // the shared memory of all blocks by st.async, and waits at its own mbarrier, which counts the bytes
@@ -26,14 +26,14 @@
 constexpr int SLICE_STAGES = 3; // row_variant.c gives shared memory for as many
 constexpr int SLICE_WARPS = 16; // of a block, at most
 
-// One defect a kernel, for softmax_slices_planted.cu. What a defect does not wait for comes as late
-// as it may: behind the read.
+// One defect per kernel, for softmax_slices_planted.cu. What a defect does not wait for comes as
+// late as it may: after the read.
 enum slice_defect {
     SLICES_RIGHT,
     SLICES_EARLY_REFILL, // a stage is refilled before its row is read
     SLICES_EARLY_BEFORE, // the stage of the row before is refilled before that row is read again
     SLICES_EARLY_STORE,  // a stage is stored before the results are in it
-    SLICES_WRONG_PHASE,  // a stage is read behind a wait for the phase before
+    SLICES_WRONG_PHASE,  // a stage is read after a wait for the previous phase
     SLICES_NO_WAIT,      // a stage is read without a wait for its copy
     SLICES_UNHEARD       // the numbers of other blocks are read without a wait for them
 };
@@ -88,7 +88,7 @@ template <typename T, int BLOCKS, slice_defect DEFECT, typename ARGUMENTS> struc
     uint32_t parity;
     uint4 *stages; // of this warp
     int stage_pieces;
-    uint64_t *arrived; // barriers of this warp, one a stage
+    uint64_t *arrived; // barriers of this warp, one per stage
 
     __device__ inline row_slices(const ARGUMENTS &arguments, uint4 *shared,
                                  uint64_t (*barriers)[SLICE_STAGES])
@@ -120,7 +120,7 @@ template <typename T, int BLOCKS, slice_defect DEFECT, typename ARGUMENTS> struc
         wait_for_kernel_in_front();
         if (is_leader()) ask(0, row);
     }
-    // Requests the following rows, each behind all slices of the one before, and waits until all
+    // Requests the following rows, each after all slices of the previous one, and waits until all
     // blocks of the row have begun.
     __device__ inline void begin_others() {
         for (int i = 1; i < SLICE_STAGES; i++) {
@@ -283,17 +283,17 @@ __device__ inline void tell_block(const float (&numbers)[2], uint64_t *told, uin
 // by which its own block says how many bytes all blocks store.
 //
 // A block may tell turn t before it hears turn t - 1. It has then heard turn t - 2, and so have all
-// of its threads, since tell stands behind a reduction that each reaches when it has heard t - 2.
+// of its threads, since tell follows a reduction that each reaches when it has heard t - 2.
 // So thread 0, when it tells t, arrives for turn t + 2 at the place of turn t - 2:
 // * Without its arrival the phase of t + 2 cannot end, so no thread that still waits for t - 2 can
-//   miss the end of that: threads that look at parities are at most one phase behind.
+//   miss the end of that: threads that look at parities lag by at most one phase.
 // * A block tells t + 2 when it has heard t, and so when all have told t: they have read t - 2, and
 //   nothing is written before it was read, nor are bytes of t + 2 counted in the phase of t - 2.
 //   Bytes that come before the arrival are counted too: it keeps the phase open.
 constexpr int SLICE_PLACES = 4;
 template <int BLOCKS, int NUMBERS, slice_defect DEFECT = SLICES_RIGHT> struct slices_meeting {
     using place = slices_place<BLOCKS, NUMBERS>;
-    place *places; // so many, in shared memory
+    place *places; // SLICE_PLACES, in shared memory
     uint32_t told, heard;
 
     // Before the barrier that all blocks begin with.

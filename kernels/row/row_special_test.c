@@ -22,11 +22,11 @@ static void begin(void) {
 
 TestSuite(row_special, .init = begin, .fini = test_end);
 
-/* What is special stands in column FIRST, in the last one, or everywhere. */
+/* The special values are in column FIRST, in the last one, or everywhere. */
 enum { FIRST = 3, KINDS = 9 };
 
-/* A warp a row, one or two pieces a lane; a block a row; and rows at any address. Of two shapes
- * there are more rows than the blocks that stay on the soft device take in one turn. */
+/* A warp per row, one or two pieces per lane; a block per row; and rows at any address. Two
+ * shapes have more rows than the persistent blocks of the soft device take in one turn. */
 static const struct {
     size_t rows, columns, skew;
 } shapes[] = {{72, 40, 0}, {9, 264, 0}, {24, 1160, 0}, {9, 45, 1}};

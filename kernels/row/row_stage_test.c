@@ -90,7 +90,7 @@ struct kn_deviation row_compare(struct row_stage *stage, const struct row_matrix
                             allowed == NULL ? NULL : allowed + r * row);
         deviation = kn_deviation_join(deviation, one);
         for (size_t i = row * element; r + 1 < matrix->rows && i < matrix->stride * element; i++) {
-            cr_assert(at[i] == 0xff, "byte %zu of the gap behind row %zu was written", i, r);
+            cr_assert(at[i] == 0xff, "byte %zu of the gap after row %zu was written", i, r);
         }
     }
     free(bytes);

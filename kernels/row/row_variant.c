@@ -3,7 +3,9 @@
  */
 #include "row/row_variant.h"
 
-enum { WARP = 32, PIECE_BYTES = 16 };
+#include <assert.h>
+
+enum { WARP = 32, PIECE_BYTES = 16, THREADS_MAX = 1024 };
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in) {
     const size_t bytes = in->columns * in->element_bytes;
@@ -28,20 +30,15 @@ const char *kn_row_whole(const struct kn_rows_place *place) {
                : "a row has no multiple of 16 bytes";
 }
 
-const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
-                          size_t pieces_max) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
-    if (fit->type != type) return clauses[type];
-    if (kind == KN_ROW_WHOLE && fit->not_whole != NULL) return fit->not_whole;
-    if (pieces_max != 0 && fit->pieces > pieces_max) return "the registers do not hold a row";
+const char *kn_row_refuses(const struct kn_variant *row, const void *of) {
+    const struct kn_row_fit *fit = of;
+    if ((row->needs & KN_ROW_SLICES) != 0 && fit->no_slices != NULL) return fit->no_slices;
+    if (row->cluster != 0 && fit->rows > INT32_MAX / row->cluster) return "there are too many rows";
+    const char *why = kn_types_refuse(row->types, fit->type);
+    if (why != NULL) return why;
+    if ((row->needs & KN_ROW_WHOLE) != 0 && fit->not_whole != NULL) return fit->not_whole;
+    if (row->size != 0 && fit->pieces > row->size) return "the registers do not hold a row";
     return NULL;
-}
-
-const char *kn_row_refuse_cluster(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                  size_t pieces) {
-    if (fit->rows > INT32_MAX / blocks) return "there are too many rows";
-    return kn_row_refuse(fit, type, KN_ROW_WHOLE, KN_ROW_CLUSTER_THREADS * blocks * pieces);
 }
 
 const char *kn_row_no_slices(const struct kn_kernels *kernels) {
@@ -50,25 +47,7 @@ const char *kn_row_no_slices(const struct kn_kernels *kernels) {
     return tol_driver_version(driver) < CUDA_12_1 ? "the driver is older than CUDA 12.1" : NULL;
 }
 
-const char *kn_row_refuse_slices(const struct kn_row_fit *fit, enum kn_type type, size_t blocks,
-                                 size_t pieces) {
-    if (fit->no_slices != NULL) return fit->no_slices;
-    return kn_row_refuse_cluster(fit, type, blocks, pieces);
-}
-
-const char *kn_row_only_f32(const void *fit) {
-    return kn_row_refuse(fit, KN_F32, KN_ROW_ANY, 0);
-}
-
-const char *kn_row_only_f16(const void *fit) {
-    return kn_row_refuse(fit, KN_F16, KN_ROW_ANY, 0);
-}
-
-const char *kn_row_only_bf16(const void *fit) {
-    return kn_row_refuse(fit, KN_BF16, KN_ROW_ANY, 0);
-}
-
-/* A cluster a row; each block has its share of the pieces. */
+/* A cluster per row; each block has a part of the pieces. */
 static struct tol_launch_shape shape_of_clusters(const struct kn_variant *variant, size_t pieces,
                                                  size_t rows) {
     const size_t share = (pieces + variant->cluster - 1) / variant->cluster;
@@ -104,8 +83,8 @@ void kn_row_clusters(struct tol_launch_shape *shape, unsigned cluster, size_t ro
     shape->grid_x = (unsigned)((rows + rounds - 1) / rounds) * cluster;
 }
 
-/* As many clusters as run at once, or fewer that have as many rows each at most. As many blocks are
- * on a multiprocessor as have memory for their shares of a row. */
+/* The clusters that run at once, or fewer if no cluster then has more rows. Shared memory for
+ * slices limits the blocks of a multiprocessor. */
 static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant, size_t pieces,
                                                size_t rows, const struct tol_device *device) {
     enum { STATIC_BYTES = 2048, THREADS_AT_ONCE = 1024 }; /* with 64 registers each */
@@ -124,6 +103,7 @@ static struct tol_launch_shape shape_of_slices(const struct kn_variant *variant,
     kn_row_clusters(&shape, variant->cluster, rows,
                     clusters_at_once(device, abreast, variant->cluster));
     shape.shared_bytes = (unsigned)(shares * share);
+    assert(shares > 0 && shape.grid_x > 0 && shape.shared_bytes <= variant->shared_bytes);
     return shape;
 }
 
@@ -140,9 +120,8 @@ struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const str
         abreast = 1;
     }
     if (abreast == 0) abreast = 1;
-    unsigned blocks = (unsigned)((rows + abreast - 1) / abreast);
-    const unsigned blocks_max = variant->tile[2] * (unsigned)device->multiprocessors;
-    if (blocks_max != 0 && blocks > blocks_max) blocks = blocks_max;
+    const unsigned blocks = (unsigned)((rows + abreast - 1) / abreast);
+    assert(threads % WARP == 0 && threads * abreast <= THREADS_MAX && (blocks > 0 || rows == 0));
     return (struct tol_launch_shape){.grid_x = blocks,
                                      .grid_y = 1,
                                      .grid_z = 1,

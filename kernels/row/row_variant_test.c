@@ -32,7 +32,7 @@ static void expect(struct tol_launch_shape got, unsigned clusters, unsigned bloc
     cr_assert(got.shared_bytes == shared_bytes, "%u bytes", got.shared_bytes);
 }
 
-/* 32,000 columns of bf16: as many bytes by two large blocks a multiprocessor as by eight small. */
+/* 32,000 columns of bf16: two large blocks per multiprocessor hold what eight small ones do. */
 Test(row_variant, clusters_fill_the_multiprocessors) {
     expect(shape(2, 4, 4000, 1024), 128, 2, 512, 3 * 32000);
     expect(shape(4, 4, 4000, 1024), 128, 4, 256, 3 * 16000);
@@ -64,18 +64,28 @@ Test(row_variant, clusters_are_as_many_as_run_at_once) {
     expect(got, 5, 8, 512, 3 * 64128);
 }
 
+static const char *refusal(const struct kn_row_fit *fit, enum kn_type type, unsigned blocks,
+                           unsigned needs) {
+    const struct kn_variant row = {.types = 1U << type,
+                                   .needs = needs,
+                                   .size = (size_t)KN_ROW_CLUSTER_THREADS * blocks * 8,
+                                   .cluster = blocks};
+    return kn_row_refuses(&row, fit);
+}
+
 Test(row_variant, slices_refuse_what_clusters_refuse_and_old_drivers) {
+    enum { CLUSTER = KN_ROW_WHOLE, SLICES = KN_ROW_WHOLE | KN_ROW_SLICES };
     const struct kn_row_fit fit = {.type = KN_F32, .rows = 1, .pieces = 8192};
     struct kn_row_fit old = fit;
     old.no_slices = "the driver is old";
-    cr_assert(kn_row_refuse_slices(&fit, KN_F32, 2, 8) == NULL);
-    cr_assert_str_eq(kn_row_refuse_slices(&fit, KN_F16, 2, 8), "the type is not f16");
-    cr_assert_str_eq(kn_row_refuse_slices(&fit, KN_F32, 1, 8), "the registers do not hold a row");
-    cr_assert_str_eq(kn_row_refuse_slices(&old, KN_F32, 2, 8), "the driver is old");
-    cr_assert(kn_row_refuse_cluster(&old, KN_F32, 2, 8) == NULL);
+    cr_assert(refusal(&fit, KN_F32, 2, SLICES) == NULL);
+    cr_assert_str_eq(refusal(&fit, KN_F16, 2, SLICES), "the type is not f16");
+    cr_assert_str_eq(refusal(&fit, KN_F32, 1, SLICES), "the registers do not hold a row");
+    cr_assert_str_eq(refusal(&old, KN_F32, 2, SLICES), "the driver is old");
+    cr_assert(refusal(&old, KN_F32, 2, CLUSTER) == NULL);
 }
 
-/* A row of 160 KB goes by eight blocks that stay, and where the driver does not know their PTX by
+/* Eight persistent blocks take a row of 160 KB; where the driver does not know their PTX,
  * those of a cluster that do not. */
 static void expect_variants(const char *driver, const char *best, bool has_slices) {
     enum { COLUMNS = 40000 };

@@ -10,7 +10,7 @@
 #ifndef KN_ROWS_H
 #define KN_ROWS_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "number.h"
 
 struct kn_rows {

@@ -22,56 +22,50 @@ struct top_k_fit {
 
 enum { WARP = 32, WARP_ROWS = 4, PASS_PIECES = 4, PASS_THREADS = 256 };
 
-static const char *refuse_few(const struct top_k_fit *fit, enum kn_type type, size_t pieces_max) {
-    if (fit->k > TOP_K_FEW) return "k is above 64";
-    return kn_row_refuse(&fit->row, type, KN_ROW_WHOLE, pieces_max);
+enum { FEW = KN_ROW_AHEAD << 1 }; /* of a row's needs: k is at most TOP_K_FEW */
+
+static const char *top_k_refuses(const struct kn_variant *row, const void *of) {
+    const struct top_k_fit *fit = of;
+    if ((row->needs & FEW) != 0 && fit->k > TOP_K_FEW) return "k is above 64";
+    return kn_row_refuses(row, &fit->row);
 }
 
 /* clang-format off */
-#define REFUSE(type, TYPE, short, long)                                                            \
-    static const char *refuse_warp_##type##_##short(const void *fit) {                             \
-        return refuse_few(fit, KN_##TYPE, (size_t)WARP * (short));                                 \
-    }                                                                                              \
-    static const char *refuse_warp_##type##_##long(const void *fit) {                              \
-        return refuse_few(fit, KN_##TYPE, (size_t)WARP * (long));                                  \
-    }                                                                                              \
-    static const char *refuse_pass_##type(const void *fit) {                                       \
-        return refuse_few(fit, KN_##TYPE, 0);                                                      \
-    }
-#define BY_WARP(type, pieces)                                                                      \
+#define BY_WARP(type, TYPE, pieces)                                                                \
     {.name = "warp", .entry = "top_k_warp_" #type "_" #pieces, .images = kn_images_top_k_2_warp,   \
-     .compute_capability_min = 90, .refuse = refuse_warp_##type##_##pieces, .threads = WARP,       \
-     .tile = {WARP_ROWS, 0, 0}}
-#define PASS(type)                                                                                 \
+     .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE | FEW,           \
+     .size = WARP * (pieces), .refuse = top_k_refuses, .threads = WARP, .tile = {WARP_ROWS, 0, 0}},
+#define BY_WARPS(floats, halves)                                                                   \
+    BY_WARP(f32, F32, floats) BY_WARP(f16, F16, halves) BY_WARP(bf16, BF16, halves)
+#define PASS(type, TYPE, threads_)                                                                 \
     {.name = "pass", .entry = "top_k_pass_" #type, .images = kn_images_top_k_3_pass,               \
-     .compute_capability_min = 90, .refuse = refuse_pass_##type, .threads = TOP_K_THREADS}
-#define BLOCK(type)                                                                                \
+     .compute_capability_min = 90, .types = 1 << KN_##TYPE, .needs = KN_ROW_WHOLE | FEW,           \
+     .refuse = top_k_refuses, .threads = threads_},
+#define BLOCK(type, TYPE, threads_)                                                                \
     {.name = "block", .entry = "top_k_" #type, .images = kn_images_top_k_1_block,                  \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = TOP_K_THREADS}
-/* clang-format on */
-
-REFUSE(f32, F32, 8, 32)
-REFUSE(f16, F16, 4, 16)
-REFUSE(bf16, BF16, 4, 16)
+     .compute_capability_min = 75, .types = 1 << KN_##TYPE, .refuse = top_k_refuses,               \
+     .threads = threads_},
 static const struct kn_variant variants[] = {
-    BY_WARP(f32, 8),  BY_WARP(f32, 32),  BY_WARP(f16, 4), BY_WARP(f16, 16),
-    BY_WARP(bf16, 4), BY_WARP(bf16, 16), PASS(f32),       PASS(f16),
-    PASS(bf16),       BLOCK(f32),        BLOCK(f16),      BLOCK(bf16),
+    BY_WARPS(8, 4)
+    BY_WARPS(32, 16)
+    KN_ROW_EACH(PASS, TOP_K_THREADS)
+    KN_ROW_EACH(BLOCK, TOP_K_THREADS)
 };
+/* clang-format on */
 const struct kn_variants kn_top_k_variants = {"top_k", variants,
                                               sizeof variants / sizeof variants[0]};
 
 _Static_assert(2 * KN_TOP_K_MOST <= TOP_K_CANDIDATES, "a threshold must lie above some keys");
 
 /*
- * A warp a row; or a block a row, with a power of two of threads: one a piece while there are any.
- * Of a pass 256 have rows of up to eight chunks: blocks of so many are in different parts of their
- * rows and use a multiprocessor better than half as many of 512. Longer rows leave them more than
- * they keep.
+ * A warp per row; or a block per row, whose threads are a power of two, up to one per piece. "pass"
+ * has 256 threads for rows of up to eight chunks: several such blocks are in different parts of
+ * their rows, and use a multiprocessor better than half as many of 512. Longer rows leave more
+ * candidates than 256 threads keep.
  */
-static struct tol_launch_shape shape_of(const struct kn_variant *variant,
-                                        const struct kn_row_fit *fit, size_t rows,
-                                        const struct tol_device *device) {
+static struct tol_launch_shape top_k_shape_of(const struct kn_variant *variant,
+                                              const struct kn_row_fit *fit, size_t rows,
+                                              const struct tol_device *device) {
     if (variant->images == kn_images_top_k_2_warp) return kn_row_shape(variant, fit, rows, device);
     const size_t chunk = PASS_PIECES * (size_t)PASS_THREADS;
     unsigned threads = WARP;
@@ -131,7 +125,7 @@ tol_status kn_top_k(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .indices_stride = (long long)indices.stride,
                                               .k = (int)x->k};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, shape_of(variant, &fit.row, x->rows, device),
+    status = kn_rows_launch(stream, kernel, top_k_shape_of(variant, &fit.row, x->rows, device),
                             &arguments, sizeof arguments);
 out:
     return status;
@@ -143,7 +137,7 @@ struct top_k_element {
 };
 
 /* The larger element first: a NaN above all, equal ones by column. */
-static int compare(const void *left, const void *right) {
+static int top_k_compare(const void *left, const void *right) {
     const struct top_k_element *a = left, *b = right;
     const bool a_is_nan = isnan(a->value), b_is_nan = isnan(b->value);
     if (a_is_nan != b_is_nan) return a_is_nan ? -1 : 1;
@@ -155,7 +149,7 @@ bool kn_top_k_oracle(const float *in, size_t columns, size_t k, int *indices) {
     struct top_k_element *elements = malloc(columns * sizeof *elements);
     if (elements == NULL) return false;
     for (size_t c = 0; c < columns; c++) elements[c] = (struct top_k_element){in[c], (int)c};
-    qsort(elements, columns, sizeof *elements, compare);
+    qsort(elements, columns, sizeof *elements, top_k_compare);
     for (size_t i = 0; i < k; i++) indices[i] = elements[i].column;
     free(elements);
     return true;

@@ -29,8 +29,8 @@ TOL_API tol_status kn_top_k(struct kn_kernels *kernels, struct tol_stream *strea
                             const struct kn_top_k *top_k);
 
 /* For k of up to 64 and whole rows, which begin at a multiple of 16 bytes and consist of pieces of
- * 16 bytes: "warp", a warp a row of up to 4,096 elements; "pass", a block a row, which is read
- * once. "block": any k and rows, which are read twice. */
+ * 16 bytes: "warp", a warp per row of up to 4,096 elements; "pass", a block per row, which is
+ * read once. "block": any k and rows, which are read twice. */
 extern const struct kn_variants kn_top_k_variants;
 
 /* The definition, of one row: writes k columns. false: there is no memory. Pure. */

@@ -5,10 +5,10 @@
 // atomic. The four (f32) or two times two largest elements of each lane are the delegates of 128
 // groups, and the k-th largest of them is a threshold that at least k elements reach. It is found
 // by halving an interval; for k = 64 about 90 elements of a row that was drawn reach it. If more
-// than TOP_K_SORTED do, the interval above it is halved further, counting elements. Where so many
-// are equal that no threshold fits, those above it are taken, and of the equal ones the first.
+// than TOP_K_SORTED do, the interval above it is halved further, counting elements. If too many
+// are equal for any threshold, those above it are taken, and of the equal ones the first.
 // What was taken is sorted in registers by shuffles.
-// Owner: a warp a row, blockDim.y rows a block; lane t has the pieces t, t + 32, ... of its row.
+// Owner: a warp per row, blockDim.y rows per block; lane t has pieces t, t + 32, ... of its row.
 // Bound by: reads; instructions where rows are short. Requires: blockDim.x = 32, blockDim.y up to
 // WARP_ROWS, whole rows of up to 32 PIECES pieces.
 // Source: Gaihre et al., Dr. Top-k (SC 2021); Batcher, Sorting networks and their applications

@@ -5,7 +5,7 @@
 // threshold comes from the first sixteenth of the row at most, as in step 2 from delegates: the
 // largest of each thread's first pieces, or of two threads'. What reaches it later is some hundred
 // elements of a row that was drawn, and their columns find room in shared memory. Elements are
-// compared as they are (row_reach.cuh), a chunk of four pieces a thread while the next one is on
+// compared as they are (row_reach.cuh), a chunk of four pieces per thread while the next one is on
 // its way. Then the same is done to those few: delegates, a threshold, and what reaches that is
 // sorted by one warp. A row whose large elements come late leaves more than there is room for; it
 // is left to step 1.

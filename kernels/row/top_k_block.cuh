@@ -47,7 +47,7 @@ __device__ inline void sort_keys(unsigned long long *keys, int count) {
     __syncthreads();
 }
 
-// Sorts `count` keys, with as many zeros behind them as make a power of two.
+// Sorts `count` keys, followed by zeros up to a power of two.
 __device__ inline void sort_with_zeros(unsigned long long *keys, int count) {
     int padded = 1;
     while (padded < count) padded *= 2;

@@ -41,7 +41,7 @@ __device__ inline int reached_by(const int (&numbers)[COUNT], int k) {
     }
     lo = smallest_of_warp(lo), hi = largest_of_warp(hi),
     middle = sum_of_warp(middle) / (ALL / PART);
-    int reach = ALL, above = 0; // so many reach lo; fewer than k are above hi
+    int reach = ALL, above = 0; // how many reach lo; fewer than k are above hi
     for (int turn = 1; reach > k + MORE && lo < hi; turn++) {
         middle = min(max(middle, lo + 1), hi);
         int sum = 0;

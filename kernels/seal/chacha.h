@@ -16,7 +16,7 @@
 
 enum { KN_CHACHA_KEY_BYTES = 32, KN_CHACHA_NONCE_BYTES = 12 };
 
-/* Whether kernels have so many rounds: 20, 12 and 8. */
+/* Whether there are kernels with this number of rounds: 20, 12 and 8. */
 bool kn_chacha_has(unsigned rounds);
 
 /* The state of a key and a nonce. It is as secret as the key. */

@@ -52,7 +52,7 @@ LIMBS_FUNCTION struct seal_limbs limbs_step(struct seal_limbs a, struct seal_lim
     return result;
 }
 
-/* 16 bytes and a one behind them, as Poly1305 reads a block. */
+/* 16 bytes and a one after them, as Poly1305 reads a block. */
 LIMBS_FUNCTION struct seal_limbs limbs_of(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
     struct seal_limbs result;
     result.at[0] = w0 & LIMB_MASK;

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "seal/chacha.h"
 
+#include <assert.h>
 #include <string.h>
 
 KN_IMAGES(seal_1_chunks);
@@ -39,7 +40,7 @@ static bool has_after(const struct kn_seal_chunks *p) {
     return p->how == KN_SEAL_CLOSE || p->how == KN_SEAL_TURN;
 }
 
-static tol_status check_place(const char *what, struct kn_place place, size_t bytes) {
+static tol_status seal_chunks_check_place(const char *what, struct kn_place place, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(place.address != 0 && place.address % 16 == 0, TOL_INVALID_ARGUMENT,
               "seal chunks: %s at %#llx is NULL or not aligned to 16 bytes", what,
@@ -50,7 +51,7 @@ out:
     return status;
 }
 
-static tol_status check_kind(const struct kn_seal_chunks *p) {
+static tol_status seal_chunks_check_kind(const struct kn_seal_chunks *p) {
     tol_status status = TOL_OK;
     TOL_CHECK((unsigned)p->how < KN_SEAL_HOWS, TOL_INVALID_ARGUMENT,
               "seal chunks: there is no way %d", (int)p->how);
@@ -72,14 +73,14 @@ out:
     return status;
 }
 
-static tol_status check_places(const struct kn_seal_chunks *p) {
+static tol_status seal_chunks_check_places(const struct kn_seal_chunks *p) {
     tol_status status = TOL_OK;
     const size_t tags = kn_seal_tag_bytes(p->bytes);
     const bool writes = p->how != KN_SEAL_TAGS;
-    TOL_TRY(check_place("in", p->in, p->bytes));
-    if (writes) TOL_TRY(check_place("out", p->out, p->bytes));
-    if (has_before(p)) TOL_TRY(check_place("tags_before", p->tags_before, tags));
-    if (has_after(p)) TOL_TRY(check_place("tags_after", p->tags_after, tags));
+    TOL_TRY(seal_chunks_check_place("in", p->in, p->bytes));
+    if (writes) TOL_TRY(seal_chunks_check_place("out", p->out, p->bytes));
+    if (has_before(p)) TOL_TRY(seal_chunks_check_place("tags_before", p->tags_before, tags));
+    if (has_after(p)) TOL_TRY(seal_chunks_check_place("tags_after", p->tags_after, tags));
     const struct kn_place out = writes ? p->out : p->in;
     const size_t before = has_before(p) ? tags : 0, after = has_after(p) ? tags : 0;
     TOL_CHECK((out.address == p->in.address || !kn_place_overlap(p->in, p->bytes, out, p->bytes)) &&
@@ -102,9 +103,9 @@ tol_status kn_seal_chunks(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && problem != NULL, TOL_INVALID_ARGUMENT,
               "seal chunks needs kernels, a stream and a problem");
     const struct kn_seal_chunks *p = problem;
-    TOL_TRY(check_kind(p));
+    TOL_TRY(seal_chunks_check_kind(p));
     if (p->bytes == 0) return TOL_OK;
-    TOL_TRY(check_places(p));
+    TOL_TRY(seal_chunks_check_places(p));
     const int width = p->how == KN_SEAL_TAGS || p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
     TOL_TRY(kn_kernels_find(kernels, &rows[p->how][width], &kernel));
     arguments.in = p->in.address;
@@ -122,6 +123,7 @@ tol_status kn_seal_chunks(struct kn_kernels *kernels, struct tol_stream *stream,
     const uint64_t blocks = (kn_seal_chunk_count(p->bytes) + SEAL_WARPS - 1) / SEAL_WARPS;
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
+    assert(blocks > 0 && arguments.units > 0);
     status =
         tol_launch(stream, kernel, tol_launch_linear(blocks * 32 * SEAL_WARPS, 32 * SEAL_WARPS),
                    (struct tol_arguments){1, &value, &bytes});

@@ -13,7 +13,7 @@
 #ifndef KN_SEAL_CHUNKS_H
 #define KN_SEAL_CHUNKS_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "seal/seal_arguments.h"
 
@@ -45,7 +45,7 @@ struct kn_seal_chunks {
 TOL_API tol_status kn_seal_chunks(struct kn_kernels *kernels, struct tol_stream *stream,
                                   const struct kn_seal_chunks *problem);
 
-/* The chunks of so many bytes, and the bytes of their tags. */
+/* The chunks of a number of bytes, and the bytes of their tags. */
 TOL_API size_t kn_seal_chunk_count(size_t bytes);
 TOL_API size_t kn_seal_tag_bytes(size_t bytes);
 

@@ -4,10 +4,11 @@
 #include "seal/sealed_product.h"
 
 #include "core/check.h"
-#include "quant/quant_block.h"
+#include "quantised/quant_block.h"
 #include "seal/chacha.h"
 #include "seal/sealed_product_arguments.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -23,27 +24,12 @@ enum {
     SHARED_BYTES_ALWAYS = 48 << 10
 };
 
-/* The key stream: 20, 12 or 8 rounds, and a kernel that may begin before the one in front of it has
- * ended, where the device has that. */
-#define ROW(of, file, rounds, capability)                                                          \
-    {                                                                                              \
-        .name = #of, .entry = "seal_" #of "_" rounds, .images = kn_images_##file,                  \
-        .compute_capability_min = capability                                                       \
-    }
-#define ROWS(rounds)                                                                               \
-    { ROW(early, seal_3_early, rounds, 90), ROW(product, seal_2_product, rounds, 75) }
-
-static const struct kn_variant rows_of[][2] = {ROWS("20"), ROWS("12"), ROWS("8")};
-static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
-                                            {"sealed product", rows_of[1], 2},
-                                            {"sealed product", rows_of[2], 2}};
-
 size_t kn_sealed_row_bytes(size_t k) {
     const size_t bytes = k / 256 * sizeof(struct kn_block_q4_k);
     return (bytes + SEAL_UNIT_BYTES - 1) / SEAL_UNIT_BYTES * SEAL_UNIT_BYTES;
 }
 
-/* x as bytes and its scales, with a gap behind each 16 items of 64. */
+/* x as bytes and its scales, with a gap after each 16 items of 64. */
 static size_t shared_bytes(size_t k) {
     const size_t items = k / 64, spaced = items + items / 16;
     return 5 * 16 * spaced;
@@ -60,7 +46,7 @@ struct shares {
  * rounding k elements of x costs. */
 static const double ALONE = 1.46, OF_TWO = 1.05, ELEMENTS_OF_A_UNIT = 12400;
 
-static double cost_of(unsigned wholes, unsigned halves) {
+static double sealed_product_cost_of(unsigned wholes, unsigned halves) {
     double most = 0;
     for (unsigned i = 0; i < SCHEDULERS; i++) {
         const unsigned whole = (wholes + SCHEDULERS - 1 - i) / SCHEDULERS;
@@ -87,8 +73,8 @@ static struct shares shares_of(const struct kn_sealed_product *p, const struct t
                                  .block_rows = (unsigned)rows,
                                  .wholes = tasks - cut,
                                  .warps = tasks + cut};
-            one.cost =
-                (double)waves * (cost_of(one.wholes, 2 * cut) + (double)p->k / ELEMENTS_OF_A_UNIT);
+            one.cost = (double)waves * (sealed_product_cost_of(one.wholes, 2 * cut) +
+                                        (double)p->k / ELEMENTS_OF_A_UNIT);
             if (one.cost < best.cost) best = one;
         }
     }
@@ -115,8 +101,8 @@ out:
     return status;
 }
 
-static tol_status check_place(const char *what, struct kn_place place, size_t bytes,
-                              unsigned alignment) {
+static tol_status sealed_product_check_place(const char *what, struct kn_place place, size_t bytes,
+                                             unsigned alignment) {
     tol_status status = TOL_OK;
     TOL_CHECK(bytes == 0 || (place.address != 0 && place.address % alignment == 0),
               TOL_INVALID_ARGUMENT,
@@ -128,13 +114,13 @@ out:
     return status;
 }
 
-static tol_status check_places(const struct kn_sealed_product *p) {
+static tol_status sealed_product_check_places(const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
     const size_t weights = p->rows * kn_sealed_row_bytes(p->k);
     const size_t x = p->k * sizeof(float), y = p->rows * sizeof(float);
-    TOL_TRY(check_place("W", p->weights, weights, 16));
-    TOL_TRY(check_place("x", p->x, x, 16));
-    TOL_TRY(check_place("y", p->y, y, sizeof(float)));
+    TOL_TRY(sealed_product_check_place("W", p->weights, weights, 16));
+    TOL_TRY(sealed_product_check_place("x", p->x, x, 16));
+    TOL_TRY(sealed_product_check_place("y", p->y, y, sizeof(float)));
     TOL_CHECK(!kn_place_overlap(p->y, y, p->weights, weights) &&
                   !kn_place_overlap(p->y, y, p->x, x),
               TOL_INVALID_ARGUMENT, "sealed product: y overlaps what is read");
@@ -142,8 +128,33 @@ out:
     return status;
 }
 
-static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                         const struct kn_sealed_product *p) {
+/* Blocks that leave a multiprocessor to others gained nothing by PDL on an H100. */
+static const char *early_declines(const struct kn_variant *row, const void *shares,
+                                  const struct tol_device *device) {
+    (void)row, (void)device;
+    return ((const struct shares *)shares)->warps <= WARPS_MAX / 2 ? "there are few warps" : NULL;
+}
+
+/* The key stream has 20, 12 or 8 rounds; on devices that have programmatic dependent launch (PDL)
+ * there is a kernel that may begin before the previous one has ended. */
+#define ROW(of, file, rounds, capability, ...)                                                     \
+    {                                                                                              \
+        .name = #of, .entry = "seal_" #of "_" rounds, .images = kn_images_##file,                  \
+        .compute_capability_min = capability, __VA_ARGS__                                          \
+    }
+#define ROWS(rounds)                                                                               \
+    {                                                                                              \
+        ROW(early, seal_3_early, rounds, 90, .pdl = true, .decline = early_declines),              \
+            ROW(product, seal_2_product, rounds, 75, .decline = NULL)                              \
+    }
+
+static const struct kn_variant rows_of[][2] = {ROWS("20"), ROWS("12"), ROWS("8")};
+static const struct kn_variants tables[] = {{"sealed product", rows_of[0], 2},
+                                            {"sealed product", rows_of[1], 2},
+                                            {"sealed product", rows_of[2], 2}};
+
+static tol_status sealed_product_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                                        const struct kn_sealed_product *p) {
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
@@ -170,11 +181,10 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                            (unsigned)shared};
     const struct tol_arguments passed = {1, &value, &bytes};
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
-    /* Blocks that leave room for others gained nothing by beginning early on an H100. */
-    const char *name = p->variant == NULL && shares.warps <= WARPS_MAX / 2 ? "product" : p->variant;
-    TOL_TRY(kn_kernels_pick(kernels, &tables[width], name, p, &variant, &kernel));
-    status = variant == &rows_of[width][0] ? tol_launch_programmatic(stream, kernel, shape, passed)
-                                           : tol_launch(stream, kernel, shape, passed);
+    assert(shares.blocks >= 1 && shares.warps >= 1 && shares.warps <= WARPS_MAX);
+    TOL_TRY(kn_kernels_pick(kernels, &tables[width], p->variant, &shares, &variant, &kernel));
+    status = variant->pdl ? tol_launch_programmatic(stream, kernel, shape, passed)
+                          : tol_launch(stream, kernel, shape, passed);
 out:
     explicit_bzero(&arguments, sizeof arguments);
     return status;
@@ -187,8 +197,8 @@ tol_status kn_sealed_product(struct kn_kernels *kernels, struct tol_stream *stre
               "sealed product needs kernels, a stream and a problem");
     if (problem->rows == 0) return TOL_OK;
     TOL_TRY(check_numbers(problem));
-    TOL_TRY(check_places(problem));
-    status = launch(kernels, stream, problem);
+    TOL_TRY(sealed_product_check_places(problem));
+    status = sealed_product_launch(kernels, stream, problem);
 out:
     return status;
 }

@@ -6,7 +6,7 @@
 // registers and multiplies them there: plain weights are in no memory, not even a shared one. Which
 // of the 36 pieces of 16 bytes are headers depends on the unit alone, so a warp never diverges. x
 // is rounded to bytes in shared memory as by quant_product_5_staged, once a multiprocessor, while
-// the first weights are in flight and behind the first block of key stream, which needs neither.
+// the first weights are in flight and after the first block of key stream, which needs neither.
 // Owner: a block has some rows, and a lane a group of four blocks of one of them. A scheduler of a
 // multiprocessor would have one warp of groups more than another one: so the last warps' groups are
 // cut in halves of five units, of which the middle one is decrypted twice.
@@ -17,13 +17,13 @@
 // that begin at multiples of 64 bytes; x at a multiple of 16.
 #pragma once
 
-#include "../quant/quant_product_staged.cuh"
+#include "../quantised/quant_product_staged.cuh"
 #include "chacha.cuh"
 #include "sealed_product_arguments.h"
 
 enum { GROUP_BLOCKS = 4, GROUP_UNITS = 9, GROUP_ITEMS = 16, BLOCK_PIECES = 9, HALF_UNIT = 4 };
 
-// As staged_x, with a gap behind 16 items, which are a group's. Neighbouring lanes read 17 items
+// As staged_x, with a gap after 16 items, which are a group's. Neighbouring lanes read 17 items
 // apart, and so they do from different banks.
 struct staged_groups {
     staged_x x; // its items are those with the gaps
@@ -178,7 +178,7 @@ __device__ inline void stage_all(const sealed_product_arguments &a, const staged
 }
 
 // The sum of a lane. The key stream is made in one place, and each unit of the nine has code of its
-// own behind it, in which all places are constants. Warps do not diverge. PREPARE is what a kernel
+// own after it, in which all places are constants. Warps do not diverge. PREPARE is what a kernel
 // does between the first block of key stream and the first use of memory.
 template <int ROUNDS, typename PREPARE>
 __device__ inline float sum_of(const sealed_product_arguments &a, const sealed_item &item,

@@ -1,16 +1,16 @@
 /*
  * Sealed product: y = W x for one column, straight from encrypted blocks of Q4_K.
  *
- * It is kn_quant_product (quant/quant_product.h) with KN_QUANT_Q8_1, with its error bound, but W is
- * encrypted as seal/seal_chunks.h does it, and each row begins at a multiple of 64 bytes. Weights
- * are decrypted in the registers of the lane that multiplies them: neither device nor shared memory
- * ever holds a plain block. x and y are plain. Nothing is verified here: what is multiplied is what
- * is there. The call queues one kernel and waits for nothing. Thread-safe.
+ * It is kn_quant_product (quantised/quant_product.h) with KN_QUANT_Q8_1, with its error bound, but
+ * W is encrypted as seal/seal_chunks.h does it, and each row begins at a multiple of 64 bytes.
+ * Weights are decrypted in the registers of the lane that multiplies them: neither device nor
+ * shared memory ever holds a plain block. x and y are plain. Nothing is verified here: what is
+ * multiplied is what is there. The call queues one kernel and waits for nothing. Thread-safe.
  */
 #ifndef KN_SEALED_PRODUCT_H
 #define KN_SEALED_PRODUCT_H
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "seal/seal_arguments.h"
 

@@ -7,33 +7,19 @@
 #include "row/row_arguments.h"
 #include "row/row_variant.h"
 
+#include <assert.h>
 #include <math.h>
 
 KN_IMAGES(softmax_1_naive);
 KN_IMAGES(softmax_2_registers);
 KN_IMAGES(softmax_3_online);
 KN_IMAGES(softmax_4_whole);
-KN_IMAGES(softmax_5_ring);
 KN_IMAGES(softmax_6_cluster);
 KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 
-#define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_REFUSE(__VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_REFUSE(__VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
-
 static const struct kn_variant variants[] = {
-#define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_CLUSTER(...) KN_ROW_CLUSTER_VARIANT(softmax, __VA_ARGS__)
-#define SOFTMAX_SLICES(...) KN_ROW_SLICES_VARIANT(softmax, __VA_ARGS__)
-#include "softmax/softmax_variants.def"
-#undef SOFTMAX
-#undef SOFTMAX_CLUSTER
-#undef SOFTMAX_SLICES
+#include "softmax/softmax_rows.def"
 };
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,
@@ -45,8 +31,8 @@ struct softmax_places {
     struct kn_row_fit fit;
 };
 
-static tol_status check(struct kn_kernels *kernels, struct tol_stream *stream,
-                        const struct kn_softmax *x, struct softmax_places *p) {
+static tol_status softmax_check(struct kn_kernels *kernels, struct tol_stream *stream,
+                                const struct kn_softmax *x, struct softmax_places *p) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_given("softmax", kernels, stream, x));
     TOL_CHECK(isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g", (double)x->scale);
@@ -65,7 +51,8 @@ out:
     return status;
 }
 
-static struct kn_tuning_key key_of(const struct kn_softmax *x, const struct softmax_places *p) {
+static struct kn_tuning_key softmax_key_of(const struct kn_softmax *x,
+                                           const struct softmax_places *p) {
     return (struct kn_tuning_key){"softmax",
                                   {(int64_t)x->type, (int64_t)x->rows, (int64_t)x->columns,
                                    p->fit.not_whole == NULL, x->mask.buffer != NULL}};
@@ -76,16 +63,16 @@ tol_status kn_softmax_key(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     struct softmax_places places = {0};
     TOL_CHECK(key != NULL, TOL_INVALID_ARGUMENT, "a key needs a place");
-    TOL_TRY(check(kernels, stream, softmax, &places));
-    *key = key_of(softmax, &places);
+    TOL_TRY(softmax_check(kernels, stream, softmax, &places));
+    *key = softmax_key_of(softmax, &places);
 out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, const struct kn_softmax *x,
-                       const struct softmax_places *p, const struct kn_variant **variant,
-                       const struct tol_kernel **kernel) {
-    const struct kn_tuning_key key = key_of(x, p);
+static tol_status softmax_pick(struct kn_kernels *kernels, const struct kn_softmax *x,
+                               const struct softmax_places *p, const struct kn_variant **variant,
+                               const struct tol_kernel **kernel) {
+    const struct kn_tuning_key key = softmax_key_of(x, p);
     return kn_kernels_choose(kernels, &kn_softmax_variants,
                              (struct kn_wish){x->variant, x->variants}, &key, &p->fit, variant,
                              kernel);
@@ -96,10 +83,10 @@ tol_status kn_softmax_pick(struct kn_kernels *kernels, struct tol_stream *stream
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
     struct softmax_places places = {0};
-    TOL_TRY(check(kernels, stream, softmax, &places));
+    TOL_TRY(softmax_check(kernels, stream, softmax, &places));
     TOL_CHECK(softmax->rows > 0 && softmax->columns > 0, TOL_INVALID_ARGUMENT,
               "there are no rows or no columns");
-    status = pick(kernels, softmax, &places, variant, &kernel);
+    status = softmax_pick(kernels, softmax, &places, variant, &kernel);
 out:
     return status;
 }
@@ -110,9 +97,9 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
     struct softmax_places places = {0};
-    TOL_TRY(check(kernels, stream, x, &places));
+    TOL_TRY(softmax_check(kernels, stream, x, &places));
     if (x->rows == 0 || x->columns == 0) return TOL_OK;
-    TOL_TRY(pick(kernels, x, &places, &variant, &kernel));
+    TOL_TRY(softmax_pick(kernels, x, &places, &variant, &kernel));
     const struct softmax_arguments arguments = {.in = places.in.begin,
                                                 .out = places.out.begin,
                                                 .mask = places.mask.begin,
@@ -122,9 +109,8 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .out_stride = (long long)places.out.stride,
                                                 .mask_stride = (long long)places.mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
-    const bool is_early = variant->images == kn_images_softmax_8_slices ||
-                          variant->images == kn_images_softmax_9_behind;
-    status = (is_early ? kn_rows_launch_early : kn_rows_launch)(
+    assert(places.fit.pieces > 0 && places.fit.rows == x->rows);
+    status = (variant->pdl ? kn_rows_launch_early : kn_rows_launch)(
         stream, kernel, kn_row_shape_on(kernels, variant, &places.fit, x->rows), &arguments,
         sizeof arguments);
 out:

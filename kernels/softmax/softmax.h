@@ -44,11 +44,11 @@ TOL_API tol_status kn_softmax_pick(struct kn_kernels *kernels, struct tol_stream
 TOL_API tol_status kn_softmax_key(struct kn_kernels *kernels, struct tol_stream *stream,
                                   const struct kn_softmax *softmax, struct kn_tuning_key *key);
 
-/* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole",
- * "wide", "ring": whole rows are read once, without a mask; "cluster_2", "cluster_4", "cluster_8":
- * by so many blocks a row; "slices_1", "behind_2", "behind_8": by so many that go from row to row,
- * with drivers from CUDA 12.1 on. A row is whole if it begins at a multiple of 16 bytes and
- * consists of pieces of 16 bytes. */
+/* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole":
+ * whole rows are read once, without a mask; "cluster_2" (16 bits), "cluster_4", "cluster_8": by
+ * this number of blocks per row; "slices_1", "behind_2", "behind_8": by this number of persistent
+ * blocks, with drivers from CUDA 12.1 on. A row is whole if it begins at a multiple of 16 bytes
+ * and consists of pieces of 16 bytes. */
 extern const struct kn_variants kn_softmax_variants;
 
 /* The definition, in double, of one row. mask may be NULL. Pure. */

@@ -2,7 +2,7 @@
 //
 // The idea: device memory is read once and written once, by pieces of 16 bytes.
 // Owner: blockDim.x threads own a row, thread t its pieces t, t + blockDim.x, ...; blockDim.x is 32
-// with several rows a block where rows are short.
+// with several rows per block where rows are short.
 // Bound by: memory.
 // Requires: blockDim.x a multiple of 32, and 32 where blockDim.y is above 1; gridDim.x = rows /
 // blockDim.y, rounded up; PIECES * blockDim.x pieces hold a row; any alignment.

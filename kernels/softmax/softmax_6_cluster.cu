@@ -7,7 +7,7 @@
 // the largest and the sum of the row.
 // Owner: the blocks of cluster r own row r, neighbouring pieces each. Bound by: memory.
 // Requires: compute capability 9.0; as step 4; gridDim.x = rows * BLOCKS, blockDim.x a multiple of
-// 32 up to 512, with PIECES pieces a thread for a block's share of the row.
+// 32 up to 512, with PIECES pieces per thread for a block's share of the row.
 #include "softmax_cluster.cuh"
 
 #if __CUDA_ARCH__ >= 900
@@ -22,7 +22,6 @@ SOFTMAX_CLUSTER(f16, __half, 4, 8)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 2)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 4)
 SOFTMAX_CLUSTER(bf16, __nv_bfloat16, 4, 8)
-SOFTMAX_CLUSTER(f32, float, 8, 2)
 SOFTMAX_CLUSTER(f32, float, 8, 4)
 SOFTMAX_CLUSTER(f32, float, 8, 8)
 #endif

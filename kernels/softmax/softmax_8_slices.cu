@@ -1,4 +1,4 @@
-// softmax, step 8: long whole rows, by large blocks that stay, a slice of a row a warp.
+// softmax, step 8: long whole rows by large persistent blocks, one slice of a row per warp.
 // Target: compute_90
 //
 // The idea: in step 7 the threads that reduce a row also store it, and wait for memory. Here bulk
@@ -7,7 +7,7 @@
 // Owner: the blocks of cluster r own rows r, r + clusters, ...; each warp neighbouring pieces.
 // Bound by: memory.
 // Requires: compute capability 9.0; as step 6, but gridDim.x any multiple of BLOCKS, blockDim.x up
-// to 512 with 8 pieces a thread, dynamic shared memory for three shares of a row, a programmatic
+// to 512 with 8 pieces per thread, dynamic shared memory for three slices of rows, a programmatic
 // launch, and a driver of CUDA 12.1 (row_slices.cuh).
 #include "softmax_slices.cuh"
 

@@ -1,5 +1,4 @@
-// softmax, step 9: rows of many blocks that stay, whose results come behind the sums of the next
-// row.
+// softmax, step 9: rows by clusters of persistent blocks, stored after the sums of the next row.
 // Target: compute_90
 //
 // The idea: where the blocks of a row are not on neighbouring multiprocessors, a number takes

@@ -5,7 +5,7 @@
 #include "../row/row_cluster.cuh"
 #include "softmax_whole.cuh"
 
-// One defect a kernel, for softmax_planted.cu.
+// One defect per kernel, for softmax_planted.cu.
 enum cluster_defect {
     CLUSTER_RIGHT,
     CLUSTER_LOST_BLOCK, // the sum of the last block is not added
@@ -54,7 +54,7 @@ softmax_of_share(float (&values)[PIECES][PIECE<T>], const uint4 (&bits)[PIECES],
         row_sum = fmaf(all[i].y, expf(all[i].x - row_base), row_sum);
     }
     const float own_share = DEFECT == CLUSTER_OWN_BASE ? 1 : expf(largest - row_base);
-    // Not one factor: of bfloat16 row_sum is times 2^64, and what is left of own_share behind it may
+    // Not one factor: of bfloat16 row_sum is times 2^64, and what is left of own_share after it may
     // be subnormal, with few digits, where the results are not.
     const float share = row_sum == 0 ? 0 : 1 / row_sum;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Step 6 of softmax with one defect a kernel: its tests must notice each.
+// Step 6 of softmax with one defect per kernel: its tests must notice each.
 // Target: compute_90
 //
 // The idea: softmax_cluster.cuh with one mistake, for bf16 and clusters of four. No table of the

@@ -1,4 +1,4 @@
-// What steps 8 and 9 of softmax are made of: rows by blocks that stay, as softmax_8_slices.cu and
+// What steps 8 and 9 of softmax are made of: rows by persistent blocks, as softmax_8_slices.cu and
 // softmax_9_behind.cu say.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Steps 8 and 9 of softmax with one defect a kernel: their tests must notice each.
+// Steps 8 and 9 of softmax with one defect per kernel: their tests must notice each.
 // Target: compute_90
 //
 // The idea: softmax_slices.cuh with one mistake, for bf16 and clusters of two (step 8) and eight.

@@ -118,7 +118,7 @@ Test(softmax, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
-/* Of two, four or two, and eight blocks a row each. */
+/* Two, four or two, and eight blocks per row. */
 enum { CLUSTERS = 6 };
 static const char *const clusters[CLUSTERS] = {"cluster_2", "cluster_4", "cluster_8",
                                                "behind_2",  "behind_2",  "behind_8"};
@@ -135,9 +135,10 @@ Test(softmax, rows_of_clusters_are_the_definition_too) {
     struct row_stage stage = row_stage_begin(8);
     for (size_t i = 0; i < CLUSTERS * 4 * KN_TYPES; i++) {
         const size_t v = i % CLUSTERS, c = i / CLUSTERS % 4;
-        if ((c == 3 && v % 3 < 2) || !test_takes_trial()) continue;
+        const enum kn_type type = i / (CLUSTERS * 4);
+        if ((c == 3 && v % 3 < 2) || (type == KN_F32 && v == 0) || !test_takes_trial()) continue;
         run(&stage, &(struct trial){.variant = clusters[v],
-                                    .type = i / (CLUSTERS * 4),
+                                    .type = type,
                                     .rows = c < 2 ? 5 : 2,
                                     .columns = columns[c],
                                     .gap = 8,
@@ -166,6 +167,7 @@ Test(softmax, blocks_far_below_the_largest_keep_their_digits) {
     for (size_t i = 0; i < CLUSTERS * KN_TYPES; i++) {
         const struct trial t = {
             .variant = clusters[i % CLUSTERS], .type = i / CLUSTERS, .columns = COLUMNS};
+        if (t.type == KN_F32 && i % CLUSTERS == 0) continue;
         struct row_matrix in = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
         struct row_matrix out = row_matrix_make(t.type, DEPTHS, COLUMNS, 0, 0);
         row_fill(&in, values);
@@ -254,12 +256,12 @@ KN_IMAGES(softmax_8_slices);
 KN_IMAGES(softmax_9_behind);
 KN_IMAGES(softmax_slices_planted);
 enum { SLICES_COLUMNS = 3200, SLICES_SHARE = SLICES_COLUMNS * 2 / 4 };
-/* One block a multiprocessor, and three shares of a row. */
+/* One block per multiprocessor, and three slices of rows. */
 #define SLICES_OF(name_, entry_, image, pieces, blocks)                                            \
     {                                                                                              \
         .name = name_, .entry = "softmax_" entry_, .images = kn_images_softmax_##image,            \
         .compute_capability_min = 90, .threads = 512, .tile = {3, pieces, 1},                      \
-        .shared_bytes = SLICES_SHARE * 4 / (blocks) * 3, .cluster = blocks                         \
+        .shared_bytes = SLICES_SHARE * 4 / (blocks)*3, .cluster = blocks                           \
     }
 
 /* The first of `rows` is right, and the others have a defect each. */
@@ -298,7 +300,7 @@ static void expect_defects(const char *table, const struct kn_variant *rows, siz
     row_stage_end(&stage);
 }
 
-/* Goal: what can go wrong in blocks that stay is found, and nothing where all is right. */
+/* Goal: what can go wrong in persistent blocks is found, and nothing where all is right. */
 Test(softmax, each_planted_defect_of_slices_is_found) {
     static const struct kn_variant rows[] = {
         SLICES_OF("right", "slices_bf16_1", 8_slices, 8, 1),
@@ -310,18 +312,18 @@ Test(softmax, each_planted_defect_of_slices_is_found) {
     expect_defects("softmax, with a defect in its slices", rows, 6);
 }
 
-/* The same where results come behind the sums of the next row. */
+/* The same where results are stored after the sums of the next row. */
 Test(softmax, each_planted_defect_of_what_comes_behind_is_found) {
     static const struct kn_variant rows[] = {
         SLICES_OF("right", "behind_bf16_8", 9_behind, 8, 8),
         SLICES_OF("early before", "behind_early_before", slices_planted, 8, 8)};
-    expect_defects("softmax, with a defect behind", rows, 2);
+    expect_defects("softmax, with a defect in the pipeline", rows, 2);
 }
 
 Test(softmax, whole_rows_are_the_definition_too) {
-    static const char *const whole[] = {"whole", "wide", "ring"};
+    static const char *const whole[] = {"whole"};
     struct row_stage stage = row_stage_begin(6);
-    for (size_t v = 0; v < 3; v++) {
+    for (size_t v = 0; v < 1; v++) {
         for (size_t s = 0; s < WHOLE_SHAPES; s++) {
             struct trial t = {.variant = whole[v],
                               .type = s % 2 == 0 ? KN_F16 : KN_BF16,
@@ -353,13 +355,6 @@ Test(softmax, whole_rows_are_the_definition_too) {
                                         .in_place = true});
         }
     }
-    run(&stage, &(struct trial){.variant = "ring",
-                                .type = KN_BF16,
-                                .rows = 1060,
-                                .columns = 1032,
-                                .distribution = KN_NORMAL,
-                                .magnitude = 3,
-                                .in_place = true});
     for (enum kn_type type = 0; type < KN_TYPES && has_clusters(); type++) {
         for (size_t s = 0; s < 3; s++) {
             run(&stage, &(struct trial){.variant = "slices_1",
@@ -450,8 +445,6 @@ Test(softmax, what_cannot_be_is_refused) {
     MUST(tol_buffer_fill_at(buffer, 0, 0, 4, 1024));
     MUST(kn_softmax(stage.kernels, stage.stream, &good));
     bad.variant = "whole", bad.type = KN_BF16, bad.columns = 252;
-    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
-    bad.variant = "ring", bad.type = KN_BF16, bad.columns = 252;
     REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
     bad.rows = 5;
     REFUSED(TOL_OUT_OF_RANGE, "4096 bytes");

@@ -2,13 +2,13 @@
  * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
  * keys, causal, with a window and full, and a few rows with the keys split among blocks.
  */
-#include "attention_backward/attention_backward_trial.h"
-#include "attention/attention_trial.h"
+#include "attention/backward/attention_backward_trial.h"
+#include "attention/forward/attention_trial.h"
 #include "kernel_sweep.h"
 
 #include <string.h>
 
-static void run_case(struct sweep *sweep, const struct kn_attention_trial *trial) {
+static void attention_sweep_run_case(struct sweep *sweep, const struct kn_attention_trial *trial) {
     const struct kn_attention *x = &trial->attention;
     struct kn_attention_outcome outcome = {0};
     if (!sweep_begin(sweep, "attention %s %s heads of %zu, %zu rows, %zu keys%s%s%s", x->variant,
@@ -23,28 +23,29 @@ static void run_case(struct sweep *sweep, const struct kn_attention_trial *trial
 }
 
 /* With a workspace one head, so that blocks split the keys even on the smallest device. */
-static void run_cases(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
-                      size_t rows, size_t keys, bool workspace) {
+static void attention_sweep_run_cases(struct sweep *sweep, const char *variant, enum kn_type type,
+                                      size_t head_size, size_t rows, size_t keys, bool workspace) {
     const bool few = strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0;
     for (int turn = 0; turn < (few && rows > 1 ? 2 : 3); turn++) {
         const int causal = turn > 0;
-        run_case(sweep, &(struct kn_attention_trial){.attention = {.type = type,
-                                                                   .batch = 1,
-                                                                   .heads = workspace ? 1 : 2,
-                                                                   .kv_heads = 1,
-                                                                   .q_length = rows,
-                                                                   .kv_length = keys,
-                                                                   .head_size = head_size,
-                                                                   .causal = causal,
-                                                                   .window = turn == 2 ? 70 : 0,
-                                                                   .variant = variant},
-                                                     .distribution = KN_NORMAL,
-                                                     .values = KN_UNIFORM,
-                                                     .heads_inside = causal,
-                                                     .gap = causal ? 8 : 0,
-                                                     .lse = causal,
-                                                     .workspace = workspace,
-                                                     .seed = head_size + (size_t)turn});
+        attention_sweep_run_case(
+            sweep, &(struct kn_attention_trial){.attention = {.type = type,
+                                                              .batch = 1,
+                                                              .heads = workspace ? 1 : 2,
+                                                              .kv_heads = 1,
+                                                              .q_length = rows,
+                                                              .kv_length = keys,
+                                                              .head_size = head_size,
+                                                              .causal = causal,
+                                                              .window = turn == 2 ? 70 : 0,
+                                                              .variant = variant},
+                                                .distribution = KN_NORMAL,
+                                                .values = KN_UNIFORM,
+                                                .heads_inside = causal,
+                                                .gap = causal ? 8 : 0,
+                                                .lse = causal,
+                                                .workspace = workspace,
+                                                .seed = head_size + (size_t)turn});
     }
 }
 
@@ -90,7 +91,7 @@ void sweep_attention(struct sweep *sweep) {
     sweep_combine(sweep);
     static const size_t sizes[] = {64, 80, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        run_cases(sweep, "naive", type, 7, 5, 40, false);
+        attention_sweep_run_cases(sweep, "naive", type, 7, 5, 40, false);
         run_backward(sweep, "naive", type, 7, 5, 40);
         if (type != KN_F32) {
             run_backward(sweep, "tensor", type, 64, 131, 140);
@@ -101,16 +102,21 @@ void sweep_attention(struct sweep *sweep) {
             run_backward(sweep, "ordered", type, 128, 131, 140);
         }
         for (int i = 0; i < 5; i++) {
-            run_cases(sweep, "decode", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
+            attention_sweep_run_cases(sweep, "decode", type, sizes[i], i % 2 == 0 ? 1 : 5, 270,
+                                      i % 2 == 0);
             const size_t tile = sizes[i] == 256 ? 32 : 64;
             if (type == KN_F32) {
-                run_cases(sweep, "tiled", type, sizes[i], tile + 3, 2 * tile + 7, false);
+                attention_sweep_run_cases(sweep, "tiled", type, sizes[i], tile + 3, 2 * tile + 7,
+                                          false);
             } else {
-                run_cases(sweep, "tensor", type, sizes[i], 2 * tile + 3, 3 * tile + 7, false);
+                attention_sweep_run_cases(sweep, "tensor", type, sizes[i], 2 * tile + 3,
+                                          3 * tile + 7, false);
                 if (sizes[i] != 80) { /* three kernels, and 96 by that of 128 */
-                    run_cases(sweep, "wgmma", type, sizes[i], 131, 3 * 128 + 7, false);
+                    attention_sweep_run_cases(sweep, "wgmma", type, sizes[i], 131, 3 * 128 + 7,
+                                              false);
                 }
-                run_cases(sweep, "grouped", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
+                attention_sweep_run_cases(sweep, "grouped", type, sizes[i], i % 2 == 0 ? 1 : 5, 270,
+                                          i % 2 == 0);
             }
         }
     }

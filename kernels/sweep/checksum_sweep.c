@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static void run(struct sweep *sweep, size_t offset, size_t bytes) {
+static void checksum_sweep_run(struct sweep *sweep, size_t offset, size_t bytes) {
     tol_status status = TOL_OK;
     struct kn_checksum *checksum = NULL;
     struct tol_buffer *buffer = NULL;
@@ -36,7 +36,7 @@ out:
 }
 
 void sweep_checksum(struct sweep *sweep) {
-    run(sweep, 1, 2);
-    run(sweep, 3, 1000);
-    run(sweep, 2, 300000);
+    checksum_sweep_run(sweep, 1, 2);
+    checksum_sweep_run(sweep, 3, 1000);
+    checksum_sweep_run(sweep, 2, 300000);
 }

@@ -49,7 +49,7 @@ static const struct kn_variant columns[] = {{.name = "columns direct",
 
 enum { COUNT = 1003, LINES = 500 }; /* of 8 bytes: all of COUNT floats but three */
 
-static CUdeviceptr address_of(const struct sweep_matrix *matrix) {
+static CUdeviceptr collective_sweep_address_of(const struct sweep_matrix *matrix) {
     return tol_buffer_address(matrix->guarded.buffer) + matrix->guarded.offset;
 }
 
@@ -57,29 +57,32 @@ static CUdeviceptr address_of(const struct sweep_matrix *matrix) {
 static tol_status launch_direct(struct sweep *sweep, const struct tol_kernel *kernel,
                                 const struct sweep_matrix *a, const struct sweep_matrix *b,
                                 const struct sweep_matrix *out, unsigned sources) {
-    struct collective_direct x = {.sources = {address_of(a), address_of(b)},
-                                  .targets = {address_of(out)},
-                                  .count = COUNT,
-                                  .source_count = sources,
-                                  .target_count = 1};
+    struct collective_direct x = {
+        .sources = {collective_sweep_address_of(a), collective_sweep_address_of(b)},
+        .targets = {collective_sweep_address_of(out)},
+        .count = COUNT,
+        .source_count = sources,
+        .target_count = 1};
     x.is_wide = (x.sources[0] | x.sources[1] | x.targets[0]) % 16 == 0;
     return tol_launch(sweep->stream, kernel, tol_launch_linear(2 * COLLECTIVE_THREADS, 512),
                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
 }
 
 /* The same of one rank, which meets nobody, twice: the second finds no count of the first. */
-static tol_status launch_met(struct sweep *sweep, const struct tol_kernel *kernel,
-                             const struct sweep_matrix *a, const struct sweep_matrix *b,
-                             const struct sweep_matrix *out) {
+static tol_status collective_sweep_launch_met(struct sweep *sweep, const struct tol_kernel *kernel,
+                                              const struct sweep_matrix *a,
+                                              const struct sweep_matrix *b,
+                                              const struct sweep_matrix *out) {
     tol_status status = TOL_OK;
     struct tol_buffer *words = NULL;
-    struct collective_met x = {.direct = {.sources = {address_of(a), address_of(b)},
-                                          .targets = {address_of(out)},
-                                          .count = COUNT,
-                                          .source_count = 2,
-                                          .target_count = 1},
-                               .ranks = 1,
-                               .epoch = 1};
+    struct collective_met x = {
+        .direct = {.sources = {collective_sweep_address_of(a), collective_sweep_address_of(b)},
+                   .targets = {collective_sweep_address_of(out)},
+                   .count = COUNT,
+                   .source_count = 2,
+                   .target_count = 1},
+        .ranks = 1,
+        .epoch = 1};
     struct collective_words after = {.blocks = 1};
     const struct tol_arguments arguments = {1, (void *[]){&x}, (const unsigned[]){sizeof x}};
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), sizeof after, 1, &words));
@@ -101,8 +104,8 @@ out:
 static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *kernel,
                                const struct sweep_matrix *a, const struct sweep_matrix *out,
                                enum kn_type type) {
-    struct collective_flags x = {.in = address_of(a),
-                                 .out = address_of(out),
+    struct collective_flags x = {.in = collective_sweep_address_of(a),
+                                 .out = collective_sweep_address_of(out),
                                  .bytes = COUNT * kn_type_bytes(type),
                                  .ranks = 1,
                                  .epoch = 1,
@@ -111,8 +114,8 @@ static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *ker
                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
 }
 
-static void run(struct sweep *sweep, const struct kn_variant *variant, enum kn_type type,
-                unsigned sources, size_t offset) {
+static void collective_sweep_run(struct sweep *sweep, const struct kn_variant *variant,
+                                 enum kn_type type, unsigned sources, size_t offset) {
     const bool is_direct = variant == &direct[type];
     const bool is_met = variant == &met[type] || variant == &met_early[type];
     const struct tol_kernel *kernel = NULL;
@@ -138,7 +141,7 @@ static void run(struct sweep *sweep, const struct kn_variant *variant, enum kn_t
     }
     TOL_TRY(kn_kernels_find(sweep->kernels, variant, &kernel));
     TOL_TRY(is_direct ? launch_direct(sweep, kernel, &a, &b, &out, sources)
-            : is_met  ? launch_met(sweep, kernel, &a, &b, &out)
+            : is_met  ? collective_sweep_launch_met(sweep, kernel, &a, &b, &out)
                       : launch_flags(sweep, kernel, &a, &out, type));
     status =
         sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
@@ -163,8 +166,8 @@ static void run_columns(struct sweep *sweep, const struct kn_variant *variant, b
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * LINES, 0, 0, 1, &a));
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * LINES, 0, 0, 0, &out));
     for (size_t i = 0; i < 2 * LINES; i++) oracle[i] = (double)a.values[i];
-    struct collective_columns x = {.in = address_of(&a),
-                                   .out = {address_of(&out)},
+    struct collective_columns x = {.in = collective_sweep_address_of(&a),
+                                   .out = {collective_sweep_address_of(&out)},
                                    .count = is_wide ? LINES / 2 : LINES,
                                    .row = is_wide ? LINES / 2 : LINES,
                                    .ranks = 1,
@@ -185,16 +188,16 @@ void sweep_collective(struct sweep *sweep) {
     const bool has_early =
         tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
     for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
-        run(sweep, &direct[type], type, 2, 0);
-        run(sweep, &direct[type], type, 1, 1);
-        run(sweep, &flags[type], type, 1, 0);
-        run(sweep, &flags[type], type, 1, 1);
-        run(sweep, &copies[0], type, 1, 0);
-        run(sweep, &copies[0], type, 1, 1);
-        run(sweep, &met[type], type, 2, 0);
-        if (has_early) run(sweep, &met_early[type], type, 2, 1);
-        if (has_early) run(sweep, &flags_early[type], type, 1, 0);
-        if (has_early) run(sweep, &copies[1], type, 1, 1);
+        collective_sweep_run(sweep, &direct[type], type, 2, 0);
+        collective_sweep_run(sweep, &direct[type], type, 1, 1);
+        collective_sweep_run(sweep, &flags[type], type, 1, 0);
+        collective_sweep_run(sweep, &flags[type], type, 1, 1);
+        collective_sweep_run(sweep, &copies[0], type, 1, 0);
+        collective_sweep_run(sweep, &copies[0], type, 1, 1);
+        collective_sweep_run(sweep, &met[type], type, 2, 0);
+        if (has_early) collective_sweep_run(sweep, &met_early[type], type, 2, 1);
+        if (has_early) collective_sweep_run(sweep, &flags_early[type], type, 1, 0);
+        if (has_early) collective_sweep_run(sweep, &copies[1], type, 1, 1);
     }
     run_columns(sweep, &columns[0], false);
     run_columns(sweep, &columns[0], true);

@@ -1,11 +1,11 @@
 /*
- * Cases of the kernels that merge the parts of blocks that split attention's keys. One that begins
- * early is the choice where devices have that, and the soft device has too few multiprocessors for
- * many shares, so each kernel is launched by itself here, on parts that are drawn: more shares than
- * a block's threads read at once, one of them without any key, and a row without any.
+ * Cases of the kernels that merge the parts of blocks that split attention's keys. Only one of them
+ * is chosen on a device, and the soft device has too few multiprocessors for many parts, so each
+ * kernel is launched alone here, on drawn parts: more than the threads of a block read at once, one
+ * of them without any key, and a row without any.
  */
-#include "attention/attention_combine.h"
-#include "attention/attention_problem.h"
+#include "attention/forward/attention_combine.h"
+#include "attention/forward/attention_variants.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 
@@ -16,7 +16,8 @@ enum { HEADS = 3, QUERIES = 2, BATCH = 2, ROWS = BATCH * HEADS * QUERIES, SHARES
 
 /* Row r of out and the logarithm of its sum of weights: rows of all shares, each with the binary
  * logarithm of its own sum. */
-static void merge(const float *parts, size_t r, size_t width, double *out, double *lse) {
+static void combine_sweep_merge(const float *parts, size_t r, size_t width, double *out,
+                                double *lse) {
     double sum = 0;
     for (size_t d = 0; d < width; d++) out[d] = 0;
     for (size_t s = 0; s < SHARES; s++) {
@@ -29,8 +30,8 @@ static void merge(const float *parts, size_t r, size_t width, double *out, doubl
     *lse = log(sum);
 }
 
-static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, size_t width,
-                      struct kn_deviation *deviation, size_t *touched) {
+static tol_status combine_sweep_run(struct sweep *sweep, const char *name, enum kn_type type,
+                                    size_t width, struct kn_deviation *deviation, size_t *touched) {
     tol_status status = TOL_OK;
     struct sweep_matrix parts = {0}, out = {0}, lse = {0};
     const struct kn_variant *variant = NULL;
@@ -49,7 +50,7 @@ static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, 
     }
     TOL_TRY(kn_guarded_write(&parts.guarded, parts.values));
     for (size_t r = 0; r < ROWS; r++) {
-        merge(parts.values, r, width, oracle + r * width, lse_oracle + r);
+        combine_sweep_merge(parts.values, r, width, oracle + r * width, lse_oracle + r);
     }
     const long long w = (long long)width;
     struct attention_arguments arguments = {
@@ -67,8 +68,10 @@ static tol_status run(struct sweep *sweep, const char *name, enum kn_type type, 
     void *value = &arguments;
     const struct tol_launch_shape shape = {
         HEADS, BATCH * QUERIES, 1, KN_ATTENTION_COMBINE_THREADS, 1, 1, 0};
-    TOL_TRY(kn_kernels_pick(sweep->kernels, &kn_attention_combine[type], name, NULL, &variant,
-                            &kernel));
+    const struct kn_attention of_type = {.type = type};
+    const struct attention_problem problem = {.attention = &of_type};
+    TOL_TRY(
+        kn_kernels_pick(sweep->kernels, &kn_attention_combine, name, &problem, &variant, &kernel));
     TOL_TRY(tol_launch(sweep->stream, kernel, shape, (struct tol_arguments){1, &value, &bytes}));
     TOL_TRY(sweep_matrix_judge(
         sweep, &out, oracle,
@@ -87,17 +90,18 @@ out:
 void sweep_combine(struct sweep *sweep) {
     static const size_t widths[] = {64, 80, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        const struct kn_variants *table = &kn_attention_combine[type];
-        for (size_t i = 0; i < 3 * table->count; i++) {
-            const char *name = table->rows[i % table->count].name;
-            const size_t width = widths[i / table->count];
+        static const char *const names[] = {"combine_early", "combine"};
+        for (size_t i = 0; i < 6; i++) {
+            const char *name = names[i % 2];
+            const size_t width = widths[i / 2];
             struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
             size_t touched = 0;
             if (!sweep_begin(sweep, "attention %s %s heads of %zu", name, kn_type_name(type),
                              width)) {
                 continue;
             }
-            const tol_status status = run(sweep, name, type, width, &deviation, &touched);
+            const tol_status status =
+                combine_sweep_run(sweep, name, type, width, &deviation, &touched);
             sweep_judge(sweep, status, &deviation, touched);
         }
     }

@@ -25,7 +25,7 @@ struct small {
     double *oracle;
 };
 
-/* in has this gap between its rows, and skew in front of them. */
+/* in has this gap between its rows, and skew before them. */
 static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns, size_t gap,
                            size_t skew, const int *ints, struct small *s) {
     tol_status status = TOL_OK;
@@ -39,8 +39,8 @@ out:
     return status;
 }
 
-static tol_status begin(struct sweep *sweep, enum kn_type type, size_t columns, const int *ints,
-                        struct small *s) {
+static tol_status decoder_sweep_begin(struct sweep *sweep, enum kn_type type, size_t columns,
+                                      const int *ints, struct small *s) {
     return begin_at(sweep, type, columns, 3, 1, ints, s);
 }
 
@@ -51,7 +51,7 @@ static tol_status begin_for(struct sweep *sweep, const char *variant, enum kn_ty
     return begin_at(sweep, type, columns, is_any ? 3 : 8, is_any ? 1 : 0, ints, s);
 }
 
-static void finish(struct sweep *sweep, tol_status status, struct small *s) {
+static void decoder_sweep_finish(struct sweep *sweep, tol_status status, struct small *s) {
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
     const double error = s->out.type == KN_F32 ? 1e-5 : 3 * kn_type_roundoff(s->out.type);
     size_t touched = 0;
@@ -67,15 +67,15 @@ static void finish(struct sweep *sweep, tol_status status, struct small *s) {
     free(s->oracle);
 }
 
-static void run_pair(struct sweep *sweep, enum kn_pair_kind kind, enum kn_type type,
-                     size_t columns) {
+static void decoder_sweep_run_pair(struct sweep *sweep, enum kn_pair_kind kind, enum kn_type type,
+                                   size_t columns) {
     static const int none[ROWS];
     struct small s = {0};
     if (!sweep_begin(sweep, "%s %s %d x %zu", kind == KN_ADD ? "add" : "swiglu", kn_type_name(type),
                      ROWS, columns)) {
         return;
     }
-    tol_status status = begin(sweep, type, columns, none, &s);
+    tol_status status = decoder_sweep_begin(sweep, type, columns, none, &s);
     for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
         s.oracle[i] = kn_pair_oracle(kind, (double)s.in.values[i], (double)s.with.values[i]);
     }
@@ -89,7 +89,7 @@ static void run_pair(struct sweep *sweep, enum kn_pair_kind kind, enum kn_type t
                                            .with = sweep_matrix_rows(&s.with),
                                            .out = sweep_matrix_rows(&s.out)});
     }
-    finish(sweep, status, &s);
+    decoder_sweep_finish(sweep, status, &s);
 }
 
 static void run_rope(struct sweep *sweep, enum kn_rope_pairs pairs, enum kn_type type) {
@@ -100,7 +100,7 @@ static void run_rope(struct sweep *sweep, enum kn_rope_pairs pairs, enum kn_type
                      kn_type_name(type))) {
         return;
     }
-    tol_status status = begin(sweep, type, columns, positions, &s);
+    tol_status status = decoder_sweep_begin(sweep, type, columns, positions, &s);
     const struct kn_rope rope = {.type = type,
                                  .pairs = pairs,
                                  .rows = ROWS,
@@ -114,7 +114,7 @@ static void run_rope(struct sweep *sweep, enum kn_rope_pairs pairs, enum kn_type
         kn_rope_oracle(&rope, s.in.values + r * columns, positions[r], s.oracle + r * columns);
     }
     if (status == TOL_OK) status = kn_rope(sweep->kernels, sweep->stream, &rope);
-    finish(sweep, status, &s);
+    decoder_sweep_finish(sweep, status, &s);
 }
 
 /* An index that the table does not have makes a row NaN. */
@@ -122,7 +122,7 @@ static void run_gather(struct sweep *sweep, enum kn_type type, size_t columns) {
     static const int indices[ROWS] = {4, 0, 5, -1, 2};
     struct small s = {0};
     if (!sweep_begin(sweep, "gather %s %d x %zu", kn_type_name(type), ROWS, columns)) return;
-    tol_status status = begin(sweep, type, columns, indices, &s);
+    tol_status status = decoder_sweep_begin(sweep, type, columns, indices, &s);
     for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
         const int row = indices[i / columns];
         const bool is_there = row >= 0 && row < ROWS;
@@ -138,7 +138,7 @@ static void run_gather(struct sweep *sweep, enum kn_type type, size_t columns) {
                                                .out = sweep_matrix_rows(&s.out),
                                                .indices = {s.ints, 0, 0}});
     }
-    finish(sweep, status, &s);
+    decoder_sweep_finish(sweep, status, &s);
 }
 
 static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns,
@@ -275,8 +275,8 @@ void sweep_decoder(struct sweep *sweep) {
     run_vector_add(sweep);
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         for (enum kn_pair_kind kind = 0; kind <= KN_ADD; kind++) {
-            run_pair(sweep, kind, type, 61);
-            run_pair(sweep, kind, type, 9001);
+            decoder_sweep_run_pair(sweep, kind, type, 61);
+            decoder_sweep_run_pair(sweep, kind, type, 9001);
         }
         run_rope(sweep, KN_ROPE_NEIGHBOURS, type);
         run_rope(sweep, KN_ROPE_HALVES, type);

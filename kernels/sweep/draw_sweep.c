@@ -2,7 +2,7 @@
  * Cases of draws: each limit in a row of its own, compared with the host's draw.
  */
 #include "core/check.h"
-#include "decoder/draw.h"
+#include "decode/draw.h"
 #include "sweep_matrix.h"
 
 #include <stdlib.h>

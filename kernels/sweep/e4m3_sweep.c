@@ -2,8 +2,8 @@
  * Cases of attention over numbers of 8 bits: two heads that share one of k and v, each with its
  * scale, a tile of rows and part of another.
  */
-#include "attention_e4m3/attention_e4m3.h"
-#include "attention_e4m3/attention_e4m3_oracle.h"
+#include "attention/e4m3/attention_e4m3.h"
+#include "attention/e4m3/attention_e4m3_oracle.h"
 #include "core/check.h"
 #include "inputs.h"
 #include "sweep_matrix.h"
@@ -20,7 +20,7 @@ struct bytes {
     float *values;
 };
 
-static tol_status make(struct sweep *sweep, size_t count, struct bytes *bytes) {
+static tol_status e4m3_sweep_make(struct sweep *sweep, size_t count, struct bytes *bytes) {
     tol_status status = TOL_OK;
     uint8_t *elements = malloc(count);
     bytes->values = malloc(count * sizeof *bytes->values);
@@ -38,12 +38,13 @@ out:
     return status;
 }
 
-static void end(struct bytes *bytes) {
+static void e4m3_sweep_end(struct bytes *bytes) {
     tol_buffer_destroy(bytes->buffer);
     free(bytes->values);
 }
 
-static bool solve(const struct kn_attention *x, const struct bytes in[3], double *oracle) {
+static bool e4m3_sweep_solve(const struct kn_attention *x, const struct bytes in[3],
+                             double *oracle) {
     const size_t d = x->head_size;
     double *allowed = malloc(d * sizeof *allowed);
     bool ok = allowed != NULL;
@@ -59,8 +60,8 @@ static bool solve(const struct kn_attention *x, const struct bytes in[3], double
     return ok;
 }
 
-static void run_case(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
-                     int mask) {
+static void e4m3_sweep_run_case(struct sweep *sweep, const char *variant, enum kn_type type,
+                                size_t head_size, int mask) {
     tol_status status = TOL_OK;
     struct bytes in[3] = {{0}, {0}, {0}};
     struct sweep_matrix out = {0};
@@ -79,9 +80,9 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_type type
         return;
     }
     TOL_CHECK(oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%d rows", ROWS);
-    TOL_TRY(make(sweep, HEADS * ROWS * head_size, &in[0]));
-    TOL_TRY(make(sweep, KEYS * head_size, &in[1]));
-    TOL_TRY(make(sweep, KEYS * head_size, &in[2]));
+    TOL_TRY(e4m3_sweep_make(sweep, HEADS * ROWS * head_size, &in[0]));
+    TOL_TRY(e4m3_sweep_make(sweep, KEYS * head_size, &in[1]));
+    TOL_TRY(e4m3_sweep_make(sweep, KEYS * head_size, &in[2]));
     TOL_TRY(sweep_matrix_make(sweep, type, HEADS * ROWS, head_size, 8, 0, 0, &out));
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), sizeof scales, 1, &of_heads));
     TOL_TRY(tol_buffer_write(of_heads, scales, sizeof scales));
@@ -106,13 +107,14 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_type type
                                            .k_scales = kn_place_of(of_heads, 2 * sizeof *scales),
                                            .v_scales = kn_place_of(of_heads, 3 * sizeof *scales),
                                            .variant = variant};
-    TOL_CHECK(solve(&wish.attention, in, oracle), TOL_OUT_OF_HOST_MEMORY, "a row's bound");
+    TOL_CHECK(e4m3_sweep_solve(&wish.attention, in, oracle), TOL_OUT_OF_HOST_MEMORY,
+              "a row's bound");
     TOL_TRY(kn_attention_e4m3(sweep->kernels, sweep->stream, &wish));
     status = sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){error, error},
                                 &deviation, &touched);
 out:
     sweep_judge(sweep, status, &deviation, touched);
-    for (int i = 0; i < 3; i++) end(&in[i]);
+    for (int i = 0; i < 3; i++) e4m3_sweep_end(&in[i]);
     sweep_matrix_end(&out);
     tol_buffer_destroy(of_heads);
     free(oracle);
@@ -121,7 +123,8 @@ out:
 void sweep_e4m3(struct sweep *sweep) {
     static const size_t sizes[] = {64, 128, 256, 112};
     for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
-        for (int mask = 0; mask < 3; mask++) run_case(sweep, "naive", type, 7, mask);
-        for (int i = 0; i < 4; i++) run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
+        for (int mask = 0; mask < 3; mask++) e4m3_sweep_run_case(sweep, "naive", type, 7, mask);
+        for (int i = 0; i < 4; i++)
+            e4m3_sweep_run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
     }
 }

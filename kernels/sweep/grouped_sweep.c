@@ -7,8 +7,9 @@
 
 enum { GROUPS = 4 };
 
-static void run_case(struct sweep *sweep, const char *variant, enum kn_grouped_type type,
-                     bool transpose_b, size_t n, size_t k, unsigned way) {
+static void grouped_sweep_run_case(struct sweep *sweep, const char *variant,
+                                   enum kn_grouped_type type, bool transpose_b, size_t n, size_t k,
+                                   unsigned way) {
     static const int32_t begins[GROUPS + 1] = {2, 135, 136, 136, 150};
     const bool is_wide = way < KN_GROUPED_E4M3, is_aligned = variant[0] == 'w';
     struct kn_grouped_outcome outcome = {0};
@@ -43,22 +44,25 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_grouped_t
 }
 
 /* Both orders of B, where the variant takes them, and all types of C. */
-static void run_cases(struct sweep *sweep, const char *variant, enum kn_grouped_type type, size_t n,
-                      size_t k) {
+static void grouped_sweep_run_cases(struct sweep *sweep, const char *variant,
+                                    enum kn_grouped_type type, size_t n, size_t k) {
     const bool takes_nn = variant[0] != 'w' || type != KN_GROUPED_E4M3;
     for (unsigned way = 0; way < KN_GROUPED_TYPES; way++) {
-        run_case(sweep, variant, type, !takes_nn || way % 2 == 0, n, k, way);
+        grouped_sweep_run_case(sweep, variant, type, !takes_nn || way % 2 == 0, n, k, way);
     }
 }
 
 void sweep_grouped(struct sweep *sweep) {
     for (enum kn_grouped_type type = KN_GROUPED_F16; type <= KN_GROUPED_E4M3; type++) {
-        run_cases(sweep, "naive", type, 33, 19);
-        run_cases(sweep, "tensor", type, 67, 45);
-        run_cases(sweep, "wgmma_128", type, 136,
-                  type == KN_GROUPED_E4M3 ? 7 * 128 + 5 : 7 * 64 + 5);
-        if (type != KN_GROUPED_E4M3) run_cases(sweep, "wgmma_256", type, 264, 5 * 64 + 5);
-        if (type == KN_GROUPED_E4M3) run_cases(sweep, "wgmma_pair", type, 200, 6 * 128 + 5);
-        if (type == KN_GROUPED_E4M3) run_cases(sweep, "wgmma_192", type, 200, 6 * 128 + 5);
+        grouped_sweep_run_cases(sweep, "naive", type, 33, 19);
+        grouped_sweep_run_cases(sweep, "tensor", type, 67, 45);
+        grouped_sweep_run_cases(sweep, "wgmma_128", type, 136,
+                                type == KN_GROUPED_E4M3 ? 7 * 128 + 5 : 7 * 64 + 5);
+        if (type != KN_GROUPED_E4M3)
+            grouped_sweep_run_cases(sweep, "wgmma_256", type, 264, 5 * 64 + 5);
+        if (type == KN_GROUPED_E4M3)
+            grouped_sweep_run_cases(sweep, "wgmma_pair", type, 200, 6 * 128 + 5);
+        if (type == KN_GROUPED_E4M3)
+            grouped_sweep_run_cases(sweep, "wgmma_192", type, 200, 6 * 128 + 5);
     }
 }

@@ -3,7 +3,7 @@
  * keys and values of both caches.
  */
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/halves.h"
 #include "inputs.h"
 #include "sweep_matrix.h"
 
@@ -19,7 +19,7 @@ struct parts {
     double *oracle;
 };
 
-static struct kn_place place_of(const struct sweep_matrix *matrix) {
+static struct kn_place halves_sweep_place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
     return (struct kn_place){tol_buffer_address(guarded->buffer) + guarded->offset, guarded->bytes};
 }
@@ -32,8 +32,8 @@ out:
     return status;
 }
 
-static void finish(struct sweep *sweep, tol_status status, const struct sweep_matrix *out,
-                   double absolute, struct parts *p) {
+static void halves_sweep_finish(struct sweep *sweep, tol_status status,
+                                const struct sweep_matrix *out, double absolute, struct parts *p) {
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
     size_t touched = 0;
     if (status == TOL_OK) {
@@ -50,8 +50,8 @@ static void finish(struct sweep *sweep, tol_status status, const struct sweep_ma
 }
 
 /* Bytes that are weights of every format: as fp16, bf16 and fp32 they are from 0.5 to 2. */
-static void draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *weights,
-                 size_t bytes) {
+static void halves_sweep_draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *weights,
+                              size_t bytes) {
     const bool is_wide = format == KN_WEIGHT_BF16 || format == KN_WEIGHT_F32;
     for (size_t i = 0; i < bytes; i += 2) {
         const uint16_t bits = (uint16_t)(kn_random(&sweep->random) & 0x3ff);
@@ -77,7 +77,7 @@ static void run_weights(struct sweep *sweep, enum kn_weight_format format, bool 
     TOL_TRY(sweep_matrix_make(sweep, is_peak ? KN_F32 : KN_F16, 1, is_peak ? 1 : COUNT, 0, 0, 0,
                               &p.out));
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), bytes, 1, &p.some));
-    draw(sweep, format, weights, bytes);
+    halves_sweep_draw(sweep, format, weights, bytes);
     kn_weight_values(format, weights, COUNT, values);
     TOL_TRY(tol_buffer_write(p.some, weights, bytes));
     for (size_t i = 0; i < COUNT; i++) {
@@ -88,7 +88,7 @@ static void run_weights(struct sweep *sweep, enum kn_weight_format format, bool 
         }
     }
     const struct kn_halves_weights problem = {format, COUNT, kn_place_of(p.some, 0),
-                                              place_of(&p.out), -6};
+                                              halves_sweep_place_of(&p.out), -6};
     if (is_peak) {
         TOL_TRY(tol_buffer_fill_at(p.out.guarded.buffer, p.out.guarded.offset, 0, 4, 1));
         status = kn_halves_peak(sweep->kernels, sweep->stream, &problem);
@@ -96,13 +96,13 @@ static void run_weights(struct sweep *sweep, enum kn_weight_format format, bool 
         status = kn_halves_weights(sweep->kernels, sweep->stream, &problem);
     }
 out:
-    finish(sweep, status, &p.out, 1e-3, &p);
+    halves_sweep_finish(sweep, status, &p.out, 1e-3, &p);
     free(weights), free(values);
 }
 
 /* Rows plus twice themselves; weights are 1. */
-static void run_norm(struct sweep *sweep, size_t columns) {
-    enum { WEIGHT = 4 }; /* where ones begin, behind a factor for each row */
+static void halves_sweep_run_norm(struct sweep *sweep, size_t columns) {
+    enum { WEIGHT = 4 }; /* where ones begin, after a factor for each row */
     tol_status status = TOL_OK;
     struct parts p = {.oracle = NULL};
     struct tol_context *context = kn_kernels_context(sweep->kernels);
@@ -128,15 +128,15 @@ static void run_norm(struct sweep *sweep, size_t columns) {
     status = kn_halves_norm(sweep->kernels, sweep->stream,
                             &(struct kn_halves_norm){.rows = ROWS,
                                                      .columns = columns,
-                                                     .x = place_of(&p.x),
+                                                     .x = halves_sweep_place_of(&p.x),
                                                      .sums = kn_place_of(p.some, 0),
                                                      .scales = kn_place_of(p.more, 0),
                                                      .weight = kn_place_of(p.more, WEIGHT * 4),
-                                                     .out = place_of(&p.out),
+                                                     .out = halves_sweep_place_of(&p.out),
                                                      .epsilon = 1e-5f,
                                                      .exponent = 1});
 out:
-    finish(sweep, status, &p.out, 1e-3, &p);
+    halves_sweep_finish(sweep, status, &p.out, 1e-3, &p);
 }
 
 /* The halves are compared, so the powers are found from the oracle. */
@@ -160,14 +160,15 @@ static void run_gated(struct sweep *sweep, size_t columns) {
         for (size_t c = 0; c < columns; c++) p.oracle[r * columns + c] *= by;
     }
     status = kn_halves_gated(sweep->kernels, sweep->stream,
-                             &(struct kn_halves_gated){ROWS, columns, place_of(&p.x),
-                                                       place_of(&p.out), place_of(&p.scales)});
+                             &(struct kn_halves_gated){ROWS, columns, halves_sweep_place_of(&p.x),
+                                                       halves_sweep_place_of(&p.out),
+                                                       halves_sweep_place_of(&p.scales)});
 out:
-    finish(sweep, status, &p.out, 0.1, &p);
+    halves_sweep_finish(sweep, status, &p.out, 0.1, &p);
 }
 
 /* Rows plus themselves as a bias, of all columns but the last 24. */
-static void run_rows(struct sweep *sweep) {
+static void halves_sweep_run_rows(struct sweep *sweep) {
     enum { COLUMNS = 1048, OWN = 1024 };
     tol_status status = TOL_OK;
     struct parts p = {.oracle = NULL};
@@ -180,14 +181,15 @@ static void run_rows(struct sweep *sweep) {
     for (size_t i = 0; i < (size_t)ROWS * OWN; i++) {
         p.oracle[i] = (double)(p.x.values[i / OWN * COLUMNS + i % OWN] + p.x.values[i % OWN]);
     }
-    TOL_TRY(kn_halves_bias(
-        sweep->kernels, sweep->stream,
-        &(struct kn_halves_bias){ROWS, OWN, COLUMNS, place_of(&p.x), kn_place_of(p.some, 0)}));
-    status = kn_halves_rows(
-        sweep->kernels, sweep->stream,
-        &(struct kn_halves_rows){ROWS, OWN, COLUMNS, place_of(&p.x), place_of(&p.out)});
+    TOL_TRY(kn_halves_bias(sweep->kernels, sweep->stream,
+                           &(struct kn_halves_bias){ROWS, OWN, COLUMNS, halves_sweep_place_of(&p.x),
+                                                    kn_place_of(p.some, 0)}));
+    status =
+        kn_halves_rows(sweep->kernels, sweep->stream,
+                       &(struct kn_halves_rows){ROWS, OWN, COLUMNS, halves_sweep_place_of(&p.x),
+                                                halves_sweep_place_of(&p.out)});
 out:
-    finish(sweep, status, &p.out, 1e-3, &p);
+    halves_sweep_finish(sweep, status, &p.out, 1e-3, &p);
 }
 
 /* A page of one number: 1.5 as fp16, or a byte of 3 with a scale of a half. Values follow keys. */
@@ -215,7 +217,7 @@ static void run_cache(struct sweep *sweep, enum kn_cache cache) {
     TOL_TRY(sweep_ints(sweep, zeros, 2, &p.more));
     TOL_TRY(tol_buffer_create(context, 1, sizeof address, &table));
     TOL_TRY(tol_buffer_write(table, &address, sizeof address));
-    const struct kn_place out = place_of(&p.out);
+    const struct kn_place out = halves_sweep_place_of(&p.out);
     const size_t half = ALL / 2 * sizeof(uint16_t);
     status = kn_halves_cache(
         sweep->kernels, sweep->stream,
@@ -226,7 +228,7 @@ static void run_cache(struct sweep *sweep, enum kn_cache cache) {
                                   .keys = {out.address, half},
                                   .values = {out.address + half, half}});
 out:
-    finish(sweep, status, &p.out, 0, &p);
+    halves_sweep_finish(sweep, status, &p.out, 0, &p);
     tol_buffer_destroy(table);
 }
 
@@ -237,9 +239,9 @@ void sweep_halves(struct sweep *sweep) {
         run_weights(sweep, format, true);
     }
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        run_norm(sweep, columns[i]);
+        halves_sweep_run_norm(sweep, columns[i]);
         run_gated(sweep, columns[i]);
     }
-    run_rows(sweep);
+    halves_sweep_run_rows(sweep);
     for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) run_cache(sweep, cache);
 }

@@ -120,7 +120,8 @@ void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviati
 /* ---- what must be launched ------------------------------------------------------------------- */
 
 /* Copies the name of the next entry of PTX at *at, and moves *at past it. NULL: no more entries. */
-static const char *next_entry(const char **at, const char *end, char *name, size_t bytes) {
+static const char *kernel_sweep_next_entry(const char **at, const char *end, char *name,
+                                           size_t bytes) {
     static const char word[] = ".entry ";
     for (const char *p = *at; p + sizeof word < end; p++) {
         if (memcmp(p, word, sizeof word - 1) != 0) continue;
@@ -155,7 +156,8 @@ static void each_entry(const char *group, int compute_capability,
                 exit(2); /* NOLINT(concurrency-mt-unsafe): there is one thread */
             }
             const char *at = text, *end = at + form->bytes;
-            while (next_entry(&at, end, name, sizeof name) != NULL) use(&images[i], name, user);
+            while (kernel_sweep_next_entry(&at, end, name, sizeof name) != NULL)
+                use(&images[i], name, user);
             free(text);
             break;
         }
@@ -200,7 +202,7 @@ static bool read_rounds(const char *text, size_t *rounds) {
     return text == NULL || (text[0] >= '1' && text[0] <= '9' && *end == '\0' && value <= 1000000);
 }
 
-static bool read_options(int argc, char **argv, struct options *options) {
+static bool kernel_sweep_read_options(int argc, char **argv, struct options *options) {
     for (int i = 1; i < argc; i++) {
         const char **value = strcmp(argv[i], "--group") == 0     ? &options->group
                              : strcmp(argv[i], "--filter") == 0  ? &options->filter
@@ -226,8 +228,8 @@ static bool read_options(int argc, char **argv, struct options *options) {
 }
 
 /* Prints the summary. true: no case failed and no kernel was missed. */
-static bool report(const struct sweep *sweep, const struct options *options,
-                   int compute_capability) {
+static bool kernel_sweep_report(const struct sweep *sweep, const struct options *options,
+                                int compute_capability) {
     struct census census = {0};
     size_t kernels = 0;
     launched_each(print_launched, &kernels);
@@ -261,7 +263,8 @@ static void run_groups(struct sweep *sweep, const struct options *options) {
     }
 }
 
-static tol_status run(struct tol_driver *driver, const struct options *options, bool *is_right) {
+static tol_status kernel_sweep_run(struct tol_driver *driver, const struct options *options,
+                                   bool *is_right) {
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
     struct sweep sweep = {.filter = options->filter, .says_entries = options->says_entries};
@@ -274,7 +277,8 @@ static tol_status run(struct tol_driver *driver, const struct options *options, 
         run_groups(&sweep, options);
         if (!rounds_next(&sweep.rounds)) sweep.wrong++;
     }
-    *is_right = report(&sweep, options, tol_context_device(context)->compute_capability);
+    *is_right =
+        kernel_sweep_report(&sweep, options, tol_context_device(context)->compute_capability);
 out:
     rounds_end(&sweep.rounds);
     kn_kernels_destroy(sweep.kernels);
@@ -288,7 +292,7 @@ int main(int argc, char **argv) {
     struct options options = {0};
     struct tol_driver *driver = NULL;
     bool is_right = false;
-    if (!read_options(argc, argv, &options)) {
+    if (!kernel_sweep_read_options(argc, argv, &options)) {
         fprintf(stderr, "usage: kernel-sweep [--group ");
         for (size_t i = 0; i < GROUPS; i++) fprintf(stderr, "%s%s", i ? "|" : "", groups[i].name);
         fprintf(stderr, "] [--filter TEXT] [--repeat N] [--library PATH] [--list] [--cases]\n");
@@ -299,7 +303,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     tol_status status = tol_any_driver_open(options.library, &driver, NULL);
-    if (status == TOL_OK) status = run(driver, &options, &is_right);
+    if (status == TOL_OK) status = kernel_sweep_run(driver, &options, &is_right);
     if (status != TOL_OK) fprintf(stderr, "kernel-sweep: %s\n", tol_message());
     tol_driver_close(driver);
     return status != TOL_OK ? 2 : is_right ? 0 : 1;

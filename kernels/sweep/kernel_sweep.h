@@ -11,9 +11,9 @@
 #ifndef KN_KERNEL_SWEEP_H
 #define KN_KERNEL_SWEEP_H
 
-#include "decoder/paged.h"
+#include "decode/paged.h"
 #include "deviation.h"
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "rounds.h"
 
 #include <time.h>

@@ -20,7 +20,7 @@ static struct entry {
 } entries[ENTRIES_MAX];
 static size_t entry_count, lost;
 
-static void look_up(CUfunction handle, const char *name) {
+static void launched_look_up(CUfunction handle, const char *name) {
     struct entry *entry = NULL;
     for (size_t i = 0; i < entry_count; i++) {
         if (entries[i].handle == handle) entries[i].handle = NULL;
@@ -35,7 +35,7 @@ static void look_up(CUfunction handle, const char *name) {
     entry->handle = handle;
 }
 
-static void launch(CUfunction handle) {
+static void launched_launch(CUfunction handle) {
     for (size_t i = 0; i < entry_count; i++) {
         if (entries[i].handle == handle) {
             entries[i].launches++;
@@ -45,22 +45,22 @@ static void launch(CUfunction handle) {
     lost++;
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void launched_after(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->result != CUDA_SUCCESS) return;
     read_back_note(call);
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
-        look_up(**(CUfunction *const *)call->arguments[0],
-                *(const char *const *)call->arguments[2]);
+        launched_look_up(**(CUfunction *const *)call->arguments[0],
+                         *(const char *const *)call->arguments[2]);
     } else if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) {
-        launch(*(const CUfunction *)call->arguments[0]);
+        launched_launch(*(const CUfunction *)call->arguments[0]);
     } else if (call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx) {
-        launch(*(const CUfunction *)call->arguments[1]);
+        launched_launch(*(const CUfunction *)call->arguments[1]);
     }
 }
 
 tol_status launched_watch(struct tol_driver *driver) {
-    return tol_interpose_install(driver, &(struct tol_interpose_options){.after = after});
+    return tol_interpose_install(driver, &(struct tol_interpose_options){.after = launched_after});
 }
 
 size_t launched_count(const char *entry) {

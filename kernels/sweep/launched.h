@@ -16,7 +16,7 @@ size_t launched_count(const char *entry);
 /* Calls use(entry, launches, user) for each launched entry. */
 void launched_each(void (*use)(const char *entry, size_t launches, void *user), void *user);
 
-/* launched_each_since_mark calls use as launched_each does, with the launches behind the last
+/* launched_each_since_mark calls use as launched_each does, with the launches after the last
  * launched_mark, and leaves out those of functions that nobody looked up. */
 void launched_mark(void);
 void launched_each_since_mark(void (*use)(const char *entry, size_t launches, void *user),

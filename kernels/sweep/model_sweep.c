@@ -1,11 +1,12 @@
 /*
  * Cases of linear, embed, heads and paged attention: every format with one column and several,
- * and as many heads that share a key as each kernel takes.
+ * and for each kernel its number of heads that share a key.
  */
 #include "core/check.h"
-#include "linear/linear.h"
-#include "decoder/paged.h"
+#include "decode/embed.h"
+#include "decode/paged.h"
 #include "inputs.h"
+#include "quantised/linear.h"
 #include "sweep_matrix.h"
 
 #include <math.h>
@@ -14,14 +15,14 @@
 
 enum { ROWS = 3, TILE = 16, COLUMNS = 5, K = 512, POSITIONS = 2 };
 
-static struct kn_place place_of(const struct sweep_matrix *matrix) {
+static struct kn_place model_sweep_place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
     return (struct kn_place){tol_buffer_address(guarded->buffer) + guarded->offset, guarded->bytes};
 }
 
 /* Bytes that are weights of every format: as fp16, bf16 and fp32 they are from 0.5 to 2. */
-static void draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *weights,
-                 size_t bytes) {
+static void model_sweep_draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *weights,
+                             size_t bytes) {
     for (size_t i = 0; i < bytes; i += 2) {
         const uint16_t bits = (uint16_t)(kn_random(&sweep->random) & 0x3ff);
         const uint16_t half = format == KN_WEIGHT_BF16 || format == KN_WEIGHT_F32
@@ -40,8 +41,8 @@ struct product {
     double absolute; /* what is allowed if more than 1e-2, besides 1e-4 of the value */
 };
 
-static tol_status begin(struct sweep *sweep, enum kn_weight_format format, size_t rows,
-                        size_t columns, struct product *p) {
+static tol_status model_sweep_begin(struct sweep *sweep, enum kn_weight_format format, size_t rows,
+                                    size_t columns, struct product *p) {
     tol_status status = TOL_OK;
     const size_t bytes = rows * kn_weight_row_bytes(format, K);
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, K, 4, 0, 1, &p->x));
@@ -52,15 +53,15 @@ static tol_status begin(struct sweep *sweep, enum kn_weight_format format, size_
     p->oracle = calloc(columns * K, sizeof *p->oracle);
     TOL_CHECK(p->bytes != NULL && p->values != NULL && p->oracle != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%zu bytes", bytes);
-    draw(sweep, format, p->bytes, bytes);
+    model_sweep_draw(sweep, format, p->bytes, bytes);
     kn_weight_values(format, p->bytes, rows * K, p->values);
     status = tol_buffer_write(p->weights, p->bytes, bytes);
 out:
     return status;
 }
 
-static void finish(struct sweep *sweep, tol_status status, const struct sweep_matrix *out,
-                   struct product *p) {
+static void model_sweep_finish(struct sweep *sweep, tol_status status,
+                               const struct sweep_matrix *out, struct product *p) {
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
     size_t touched = 0;
     if (status == TOL_OK) {
@@ -88,7 +89,7 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
                      columns, gated ? " gated" : "")) {
         return;
     }
-    TOL_TRY(begin(sweep, format, rows, columns, &p));
+    TOL_TRY(model_sweep_begin(sweep, format, rows, columns, &p));
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), kn_linear_workspace(columns, K),
                               1, &p.workspace));
     for (size_t i = 0; i < columns * rows; i++) {
@@ -114,14 +115,14 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
                             .k = K,
                             .weights = kn_place_of(p.weights, 0),
                             .gate = gated ? kn_place_of(p.weights, 0) : (struct kn_place){0, 0},
-                            .x = place_of(&p.x),
-                            .y = place_of(&p.y),
+                            .x = model_sweep_place_of(&p.x),
+                            .y = model_sweep_place_of(&p.y),
                             .x_stride = p.x.stride,
                             .y_stride = p.y.stride,
                             .workspace = kn_place_of(p.workspace, 0),
                             .variant = variant});
 out:
-    finish(sweep, status, &p.y, &p);
+    model_sweep_finish(sweep, status, &p.y, &p);
 }
 
 static void run_embed(struct sweep *sweep, enum kn_weight_format format) {
@@ -129,7 +130,7 @@ static void run_embed(struct sweep *sweep, enum kn_weight_format format) {
     tol_status status = TOL_OK;
     struct product p = {0};
     if (!sweep_begin(sweep, "embed %s", kn_weight_name(format))) return;
-    TOL_TRY(begin(sweep, format, ROWS, ROWS, &p));
+    TOL_TRY(model_sweep_begin(sweep, format, ROWS, ROWS, &p));
     TOL_TRY(sweep_ints(sweep, tokens, ROWS, &p.tokens));
     for (size_t i = 0; i < ROWS * K; i++) {
         p.oracle[i] = (double)p.values[(size_t)tokens[i / K] * K + i % K];
@@ -141,10 +142,10 @@ static void run_embed(struct sweep *sweep, enum kn_weight_format format) {
                                          .table_rows = ROWS,
                                          .table = kn_place_of(p.weights, 0),
                                          .tokens = kn_place_of(p.tokens, 0),
-                                         .out = place_of(&p.x),
+                                         .out = model_sweep_place_of(&p.x),
                                          .out_stride = p.x.stride});
 out:
-    finish(sweep, status, &p.x, &p);
+    model_sweep_finish(sweep, status, &p.x, &p);
 }
 
 double sweep_cached(const float *values, size_t i, enum kn_cache cache) {
@@ -158,7 +159,8 @@ double sweep_cached(const float *values, size_t i, enum kn_cache cache) {
 }
 
 /* Two positions of one session. q is 0, so a row is the mean of the values that it sees. */
-static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache, const char *variant) {
+static void model_sweep_run_paged(struct sweep *sweep, size_t group, enum kn_cache cache,
+                                  const char *variant) {
     static const int numbers[2 * POSITIONS] = {0, 1, 0, 0}; /* positions, slots */
     tol_status status = TOL_OK;
     struct product p = {0};
@@ -199,22 +201,22 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache, co
     TOL_TRY(kn_heads(sweep->kernels, sweep->stream,
                      &(struct kn_heads_ready){.batch = batch,
                                               .shape = shape,
-                                              .qkv = place_of(&p.x),
+                                              .qkv = model_sweep_place_of(&p.x),
                                               .qkv_stride = width,
                                               .magnitude = 1,
                                               .variant = variant}));
     status = kn_paged_attention(sweep->kernels, sweep->stream,
                                 &(struct kn_paged){.batch = batch,
                                                    .shape = shape,
-                                                   .q = place_of(&p.x),
-                                                   .out = place_of(&p.y),
+                                                   .q = model_sweep_place_of(&p.x),
+                                                   .out = model_sweep_place_of(&p.y),
                                                    .q_stride = width,
                                                    .out_stride = p.y.stride,
                                                    .splits = 1,
                                                    .workspace = kn_place_of(workspace, 0),
                                                    .variant = variant});
 out:
-    finish(sweep, status, &p.y, &p);
+    model_sweep_finish(sweep, status, &p.y, &p);
     tol_buffer_destroy(page);
     tol_buffer_destroy(table);
     tol_buffer_destroy(workspace);
@@ -245,8 +247,9 @@ void sweep_model(struct sweep *sweep) {
     }
     for (size_t group = 1; group <= 8; group *= 2) {
         for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {
-            run_paged(sweep, group, cache, "plain");
-            if (device->compute_capability >= 90) run_paged(sweep, group, cache, "early");
+            model_sweep_run_paged(sweep, group, cache, "plain");
+            if (device->compute_capability >= 90)
+                model_sweep_run_paged(sweep, group, cache, "early");
         }
     }
     sweep_rounded(sweep);

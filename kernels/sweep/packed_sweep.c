@@ -2,8 +2,8 @@
  * Cases of attention over packed sequences: a whole tile of rows and part of one, a single row,
  * sequences without rows or without keys, and rows of none, which must stay as they were.
  */
-#include "attention_packed/attention_packed.h"
-#include "attention/attention_oracle.h"
+#include "attention/packed/attention_packed.h"
+#include "attention/forward/attention_oracle.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 
@@ -15,8 +15,8 @@ static const int q_begins[SEQUENCES + 1] = {1, 132, 132, 133, 140, 148};
 static const int kv_begins[SEQUENCES + 1] = {2, 142, 150, 320, 320, 329};
 
 /* The definition, for one head; NaN for the rows of no sequence. false: there is no memory. */
-static bool solve(const struct kn_attention *packed, const struct sweep_matrix *const in[3],
-                  double *oracle) {
+static bool packed_sweep_solve(const struct kn_attention *packed,
+                               const struct sweep_matrix *const in[3], double *oracle) {
     const size_t d = packed->head_size;
     double *allowed = malloc(d * sizeof *allowed);
     bool ok = allowed != NULL;
@@ -38,7 +38,7 @@ static bool solve(const struct kn_attention *packed, const struct sweep_matrix *
     return ok;
 }
 
-static struct kn_heads heads_of(const struct sweep_matrix *matrix) {
+static struct kn_heads packed_sweep_heads_of(const struct sweep_matrix *matrix) {
     const struct kn_rows rows = sweep_matrix_rows(matrix);
     return (struct kn_heads){.buffer = rows.buffer,
                              .offset = rows.offset,
@@ -46,8 +46,8 @@ static struct kn_heads heads_of(const struct sweep_matrix *matrix) {
                              .row_stride = rows.stride};
 }
 
-static void run_case(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
-                     int mask) {
+static void packed_sweep_run_case(struct sweep *sweep, const char *variant, enum kn_type type,
+                                  size_t head_size, int mask) {
     tol_status status = TOL_OK;
     struct sweep_matrix q = {0}, k = {0}, v = {0}, out = {0};
     const struct sweep_matrix *const in[3] = {&q, &k, &v};
@@ -81,16 +81,17 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_type type
                                                              .head_size = head_size,
                                                              .causal = mask > 0,
                                                              .window = mask == 2 ? 50 : 0,
-                                                             .q = heads_of(&q),
-                                                             .k = heads_of(&k),
-                                                             .v = heads_of(&v),
-                                                             .out = heads_of(&out)},
+                                                             .q = packed_sweep_heads_of(&q),
+                                                             .k = packed_sweep_heads_of(&k),
+                                                             .v = packed_sweep_heads_of(&v),
+                                                             .out = packed_sweep_heads_of(&out)},
                                                .q_rows = ROWS,
                                                .kv_rows = KEYS,
                                                .q_begins = of_q,
                                                .kv_begins = of_kv,
                                                .variant = variant};
-    TOL_CHECK(solve(&packed.attention, in, oracle), TOL_OUT_OF_HOST_MEMORY, "a row's bound");
+    TOL_CHECK(packed_sweep_solve(&packed.attention, in, oracle), TOL_OUT_OF_HOST_MEMORY,
+              "a row's bound");
     TOL_TRY(kn_attention_packed(sweep->kernels, sweep->stream, &packed));
     status = sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){error, error},
                                 &deviation, &touched);
@@ -108,10 +109,10 @@ out:
 void sweep_packed(struct sweep *sweep) {
     static const size_t sizes[] = {64, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        for (int mask = 0; mask < 3; mask++) run_case(sweep, "naive", type, 7, mask);
+        for (int mask = 0; mask < 3; mask++) packed_sweep_run_case(sweep, "naive", type, 7, mask);
         for (int i = 0; i < (type == KN_F32 ? 0 : 4); i++) {
-            run_case(sweep, "tensor", type, sizes[i], (i + (int)type) % 3);
-            run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
+            packed_sweep_run_case(sweep, "tensor", type, sizes[i], (i + (int)type) % 3);
+            packed_sweep_run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
         }
     }
 }

@@ -3,8 +3,8 @@
  * sequences without rows or without positions, pages in no order, and rows of no sequence, which
  * must stay as they were.
  */
-#include "attention_paged/attention_paged.h"
-#include "attention/attention_oracle.h"
+#include "attention/paged/attention_paged.h"
+#include "attention/forward/attention_oracle.h"
 #include "core/check.h"
 #include "sweep_matrix.h"
 
@@ -12,30 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A page is rows of keys, and behind them as many of values. */
+/* A page is rows of keys, and after them as many of values. */
 enum { SEQUENCES = 5, ROWS = 150, LONGEST = 170, PAGE = 16, PAGES = 23, PAGES_MAX = 11 };
 static const int q_begins[SEQUENCES + 1] = {1, 132, 132, 133, 140, 148};
 static const int positions[SEQUENCES] = {140, 8, LONGEST, 0, 9};
 static const int slots[SEQUENCES] = {4, 0, 3, 1, 2};
 
 /* The number of a page in the pool. */
-static size_t page_of(int sequence, size_t index) {
+static size_t pages_sweep_page_of(int sequence, size_t index) {
     size_t before = index;
     for (int i = 0; i < sequence; i++) before += ((size_t)positions[i] + PAGE - 1) / PAGE;
     return (before * 5 + 3) % PAGES;
 }
 
-static void gather(const struct sweep_matrix *pool, int sequence, bool values, float *rows) {
+static void pages_sweep_gather(const struct sweep_matrix *pool, int sequence, bool values,
+                               float *rows) {
     const size_t d = pool->columns;
     for (size_t i = 0; i < (size_t)positions[sequence]; i++) {
-        const size_t page = 2 * page_of(sequence, i / PAGE) + values;
+        const size_t page = 2 * pages_sweep_page_of(sequence, i / PAGE) + values;
         memcpy(rows + i * d, pool->values + (page * PAGE + i % PAGE) * d, d * sizeof *rows);
     }
 }
 
 /* The definition, for one head; NaN for the rows of no sequence. false: there is no memory. */
-static bool solve(const struct kn_attention *paged, const struct sweep_matrix *q,
-                  const struct sweep_matrix *pool, double *oracle) {
+static bool pages_sweep_solve(const struct kn_attention *paged, const struct sweep_matrix *q,
+                              const struct sweep_matrix *pool, double *oracle) {
     const size_t d = paged->head_size;
     double *allowed = malloc(d * sizeof *allowed);
     float *k = malloc(2 * LONGEST * d * sizeof *k), *v = k + LONGEST * d;
@@ -46,8 +47,8 @@ static bool solve(const struct kn_attention *paged, const struct sweep_matrix *q
         const struct kn_attention_head head = {q->values + (size_t)q_begins[s] * d, k, v};
         x.q_length = (size_t)(q_begins[s + 1] - q_begins[s]);
         x.kv_length = (size_t)positions[s];
-        gather(pool, s, false, k);
-        gather(pool, s, true, v);
+        pages_sweep_gather(pool, s, false, k);
+        pages_sweep_gather(pool, s, true, v);
         for (size_t row = 0; ok && row < x.q_length; row++) {
             struct kn_attention_row to = {.out = oracle + ((size_t)q_begins[s] + row) * d,
                                           .allowed = allowed};
@@ -66,7 +67,7 @@ static tol_status make_tables(struct sweep *sweep, CUdeviceptr pool, size_t page
     memset(table, 0, sizeof table);
     for (int s = 0; s < SEQUENCES; s++) {
         for (size_t i = 0; i * PAGE < (size_t)positions[s]; i++) {
-            table[(size_t)slots[s] * PAGES_MAX + i] = pool + page_of(s, i) * page_bytes;
+            table[(size_t)slots[s] * PAGES_MAX + i] = pool + pages_sweep_page_of(s, i) * page_bytes;
         }
     }
     TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), sizeof table, 1, tables));
@@ -75,7 +76,7 @@ out:
     return status;
 }
 
-static struct kn_heads heads_of(const struct sweep_matrix *matrix) {
+static struct kn_heads pages_sweep_heads_of(const struct sweep_matrix *matrix) {
     const struct kn_rows rows = sweep_matrix_rows(matrix);
     return (struct kn_heads){.buffer = rows.buffer,
                              .offset = rows.offset,
@@ -83,8 +84,8 @@ static struct kn_heads heads_of(const struct sweep_matrix *matrix) {
                              .row_stride = rows.stride};
 }
 
-static void run_case(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
-                     int mask) {
+static void pages_sweep_run_case(struct sweep *sweep, const char *variant, enum kn_type type,
+                                 size_t head_size, int mask) {
     tol_status status = TOL_OK;
     struct sweep_matrix q = {0}, pool = {0}, out = {0};
     struct tol_buffer *ints[3] = {NULL, NULL, NULL}, *tables = NULL;
@@ -121,8 +122,8 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_type type
                       .head_size = head_size,
                       .causal = mask > 0,
                       .window = mask == 2 ? 50 : 0,
-                      .q = heads_of(&q),
-                      .out = heads_of(&out)},
+                      .q = pages_sweep_heads_of(&q),
+                      .out = pages_sweep_heads_of(&out)},
         .q_rows = ROWS,
         .q_begins = kn_place_of(ints[0], 0),
         .positions = kn_place_of(ints[1], 0),
@@ -134,7 +135,8 @@ static void run_case(struct sweep *sweep, const char *variant, enum kn_type type
         .v = {.at = page_bytes / 2, .head_stride = PAGE * stride, .row_stride = stride},
         .pool = {at, pool.guarded.bytes},
         .variant = variant};
-    TOL_CHECK(solve(&paged.attention, &q, &pool, oracle), TOL_OUT_OF_HOST_MEMORY, "a row's bound");
+    TOL_CHECK(pages_sweep_solve(&paged.attention, &q, &pool, oracle), TOL_OUT_OF_HOST_MEMORY,
+              "a row's bound");
     TOL_TRY(kn_attention_paged(sweep->kernels, sweep->stream, &paged));
     status = sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){error, error},
                                 &deviation, &touched);
@@ -151,10 +153,10 @@ out:
 void sweep_pages(struct sweep *sweep) {
     static const size_t sizes[] = {64, 96, 128, 256};
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        for (int mask = 0; mask < 3; mask++) run_case(sweep, "naive", type, 7, mask);
+        for (int mask = 0; mask < 3; mask++) pages_sweep_run_case(sweep, "naive", type, 7, mask);
         for (int i = 0; i < (type == KN_F32 ? 0 : 4); i++) {
-            run_case(sweep, "tensor", type, sizes[i], (i + (int)type) % 3);
-            run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
+            pages_sweep_run_case(sweep, "tensor", type, sizes[i], (i + (int)type) % 3);
+            pages_sweep_run_case(sweep, "wgmma", type, sizes[i], (i + (int)type) % 3);
         }
     }
 }

@@ -15,7 +15,7 @@ void read_back_begin(void) {
     bytes_read = 0;
 }
 
-static void add(const unsigned char *bytes, size_t count) {
+static void read_back_add(const unsigned char *bytes, size_t count) {
     for (size_t i = 0; i < count; i += 8) {
         uint64_t word = 0;
         memcpy(&word, bytes + i, count - i < 8 ? count - i : 8);
@@ -27,7 +27,8 @@ static void add(const unsigned char *bytes, size_t count) {
 
 void read_back_note(const struct tol_interpose_call *call) {
     if (call->index != TOL_DRIVER_INDEX_cuMemcpyDtoH_v2) return;
-    add(*(const unsigned char *const *)call->arguments[0], *(const size_t *)call->arguments[2]);
+    read_back_add(*(const unsigned char *const *)call->arguments[0],
+                  *(const size_t *)call->arguments[2]);
 }
 
 size_t read_back_bytes(void) {

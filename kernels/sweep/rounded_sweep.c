@@ -3,11 +3,11 @@
  * elements is read back and its numbers are multiplied by their scales again.
  */
 #include "core/check.h"
-#include "decoder/best.h"
-#include "decoder/decoder_arguments.h"
-#include "linear/linear_pair.h"
-#include "decoder/paged_step.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/paged_step.h"
+#include "quantised/linear_arguments.h"
+#include "quantised/linear_pair.h"
+#include "quantised/rounded.h"
 #include "row/argmax.h"
 #include "sweep_matrix.h"
 
@@ -17,13 +17,13 @@
 
 enum { COLUMNS = 5, CHUNK = 256, ROWS = 3, LONG = 700 };
 
-static struct kn_place place_of(const struct sweep_matrix *matrix) {
+static struct kn_place rounded_sweep_place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
     return (struct kn_place){tol_buffer_address(guarded->buffer) + guarded->offset, guarded->bytes};
 }
 
-/* Element i of a column of a tile: where decoder_arguments.h says that it is, times its scale. */
-static float value_of(const uint8_t *tile, size_t column, size_t i, float *scale) {
+/* Element i of a column of a tile: where linear_arguments.h says that it is, times its scale. */
+static float rounded_sweep_value_of(const uint8_t *tile, size_t column, size_t i, float *scale) {
     const size_t sub = i / 32, at = i % 32;
     const int number = (int8_t)
         tile[sub / 2 * 512 + (column * 4 + at % 16 / 4) * 16 + sub % 2 * 8 + at / 16 * 4 + at % 4];
@@ -31,7 +31,7 @@ static float value_of(const uint8_t *tile, size_t column, size_t i, float *scale
     return (float)number * *scale;
 }
 
-/* Reads the tile of so many columns, and compares it with the oracle. */
+/* Reads the tile of this number of columns, and compares it with the oracle. */
 static tol_status judge_tile(struct sweep *sweep, struct tol_buffer *out, size_t columns,
                              const double *oracle, struct kn_deviation *deviation) {
     tol_status status = TOL_OK;
@@ -42,7 +42,7 @@ static tol_status judge_tile(struct sweep *sweep, struct tol_buffer *out, size_t
     TOL_TRY(tol_buffer_read(out, tile, sizeof tile));
     for (size_t i = 0; i < columns * CHUNK; i++) {
         float scale = 0;
-        values[i] = value_of(tile, i / CHUNK, i % CHUNK, &scale);
+        values[i] = rounded_sweep_value_of(tile, i / CHUNK, i % CHUNK, &scale);
         /* half a scale, and what a norm or a mean is off by in floats */
         allowed[i] = (double)scale * 0.5001 + 1e-5 * fabs(oracle[i]);
     }
@@ -77,16 +77,16 @@ static void run_rounded(struct sweep *sweep, const char *variant, bool has_norm)
             if (has_norm) oracle[c * CHUNK + i] *= (double)weight.values[i] / root;
         }
     }
-    TOL_TRY(kn_rounded(
-        sweep->kernels, sweep->stream,
-        &(struct kn_rounded){.columns = COLUMNS,
-                             .k = CHUNK,
-                             .x = place_of(&x),
-                             .x_stride = x.stride,
-                             .norm = has_norm ? place_of(&weight) : (struct kn_place){0, 0},
-                             .epsilon = 1e-5f,
-                             .out = kn_place_of(out, 0),
-                             .variant = variant}));
+    TOL_TRY(kn_rounded(sweep->kernels, sweep->stream,
+                       &(struct kn_rounded){.columns = COLUMNS,
+                                            .k = CHUNK,
+                                            .x = rounded_sweep_place_of(&x),
+                                            .x_stride = x.stride,
+                                            .norm = has_norm ? rounded_sweep_place_of(&weight)
+                                                             : (struct kn_place){0, 0},
+                                            .epsilon = 1e-5f,
+                                            .out = kn_place_of(out, 0),
+                                            .variant = variant}));
     status = judge_tile(sweep, out, COLUMNS, oracle, &deviation);
 out:
     sweep_judge(sweep, status, &deviation, 0);
@@ -113,7 +113,7 @@ static void run_best(struct sweep *sweep, const char *variant) {
     TOL_TRY(kn_best(sweep->kernels, sweep->stream,
                     &(struct kn_best){.rows = ROWS,
                                       .columns = LONG,
-                                      .in = place_of(&in),
+                                      .in = rounded_sweep_place_of(&in),
                                       .in_stride = in.stride,
                                       .out = kn_place_of(out, 0),
                                       .workspace = kn_place_of(workspace, 0),
@@ -136,7 +136,8 @@ out:
 
 /* One position, which sees itself alone: its row is its value, whatever the score. "step" is the
  * kernel that is heads and attention. */
-static void run_paged(struct sweep *sweep, const char *variant, size_t heads, enum kn_cache cache) {
+static void rounded_sweep_run_paged(struct sweep *sweep, const char *variant, size_t heads,
+                                    enum kn_cache cache) {
     static const int numbers[2] = {0, 0}; /* the position and the slot */
     tol_status status = TOL_OK;
     const bool is_step = strcmp(variant, "step") == 0;
@@ -170,14 +171,14 @@ static void run_paged(struct sweep *sweep, const char *variant, size_t heads, en
                                         .pages_max = 1};
     const struct kn_heads_ready ready = {.batch = batch,
                                          .shape = shape,
-                                         .qkv = place_of(&x),
+                                         .qkv = rounded_sweep_place_of(&x),
                                          .qkv_stride = width,
                                          .magnitude = 1,
                                          .variant = is_step ? NULL : variant};
     const struct kn_paged paged = {.batch = batch,
                                    .shape = shape,
-                                   .q = place_of(&x),
-                                   .out = place_of(&y),
+                                   .q = rounded_sweep_place_of(&x),
+                                   .out = rounded_sweep_place_of(&y),
                                    .q_stride = width,
                                    .out_stride = CHUNK,
                                    .rounded = kn_place_of(out, 0),
@@ -205,7 +206,7 @@ out:
 /* ---- two products of one x ------------------------------------------------------------------- */
 
 /* Weights are zeros, so y is the bias; the bits of products are the tests'. */
-static void run_pair(struct sweep *sweep, enum kn_weight_format format) {
+static void rounded_sweep_run_pair(struct sweep *sweep, enum kn_weight_format format) {
     enum { TILE = 16 };
     tol_status status = TOL_OK;
     struct sweep_matrix x = {0}, y = {0}, bias = {0};
@@ -226,23 +227,23 @@ static void run_pair(struct sweep *sweep, enum kn_weight_format format) {
     TOL_TRY(kn_rounded(sweep->kernels, sweep->stream,
                        &(struct kn_rounded){.columns = 1,
                                             .k = CHUNK,
-                                            .x = place_of(&x),
+                                            .x = rounded_sweep_place_of(&x),
                                             .x_stride = x.stride,
                                             .out = kn_place_of(workspace, 0)}));
     struct kn_linear problems[2];
     for (size_t i = 0; i < 2; i++) {
         const size_t at = i * TILE * sizeof(float);
-        problems[i] =
-            (struct kn_linear){.format = formats[i],
-                               .rows = TILE,
-                               .columns = 1,
-                               .k = CHUNK,
-                               .weights = kn_place_of(weights, 0),
-                               .bias = {place_of(&bias).address + at, TILE * sizeof(float)},
-                               .y = {place_of(&y).address + at, TILE * sizeof(float)},
-                               .y_stride = TILE,
-                               .workspace = kn_place_of(workspace, 0),
-                               .is_rounded = true};
+        problems[i] = (struct kn_linear){
+            .format = formats[i],
+            .rows = TILE,
+            .columns = 1,
+            .k = CHUNK,
+            .weights = kn_place_of(weights, 0),
+            .bias = {rounded_sweep_place_of(&bias).address + at, TILE * sizeof(float)},
+            .y = {rounded_sweep_place_of(&y).address + at, TILE * sizeof(float)},
+            .y_stride = TILE,
+            .workspace = kn_place_of(workspace, 0),
+            .is_rounded = true};
     }
     for (size_t i = 0; i < sizeof oracle / sizeof *oracle; i++) oracle[i] = (double)bias.values[i];
     TOL_TRY(kn_linear_pair(sweep->kernels, sweep->stream, &problems[0], &problems[1]));
@@ -265,15 +266,15 @@ void sweep_rounded(struct sweep *sweep) {
         if (has_early) run_rounded(sweep, "early", norm == 1);
     }
     run_best(sweep, "parts");
-    run_paged(sweep, "plain", 4, KN_CACHE_F16);
+    rounded_sweep_run_paged(sweep, "plain", 4, KN_CACHE_F16);
     if (!has_early) return;
-    run_pair(sweep, KN_WEIGHT_Q4_K);
-    run_pair(sweep, KN_WEIGHT_Q5_K);
+    rounded_sweep_run_pair(sweep, KN_WEIGHT_Q4_K);
+    rounded_sweep_run_pair(sweep, KN_WEIGHT_Q5_K);
     run_best(sweep, "early");
-    run_paged(sweep, "early", 4, KN_CACHE_F16);
+    rounded_sweep_run_paged(sweep, "early", 4, KN_CACHE_F16);
     for (size_t heads = 1; heads <= 8; heads *= 2) {
         for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {
-            run_paged(sweep, "step", heads, cache);
+            rounded_sweep_run_paged(sweep, "step", heads, cache);
         }
     }
 }

@@ -14,7 +14,7 @@ bool rounds_next(struct rounds *rounds) {
     return is_whole;
 }
 
-static bool remember(struct rounds *rounds, const char *name, uint64_t checksum) {
+static bool rounds_remember(struct rounds *rounds, const char *name, uint64_t checksum) {
     if (rounds->count == rounds->capacity) {
         const size_t capacity = rounds->capacity == 0 ? 1024 : 2 * rounds->capacity;
         struct round_case *more = realloc(rounds->cases, capacity * sizeof *more);
@@ -29,7 +29,7 @@ static bool remember(struct rounds *rounds, const char *name, uint64_t checksum)
 }
 
 bool rounds_take(struct rounds *rounds, const char *name, uint64_t checksum) {
-    if (rounds->round == 0) return remember(rounds, name, checksum);
+    if (rounds->round == 0) return rounds_remember(rounds, name, checksum);
     const size_t at = rounds->at++;
     const struct round_case *first = at < rounds->count ? &rounds->cases[at] : NULL;
     rounds->compared++;

@@ -6,10 +6,10 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "kernel_sweep.h"
-#include "quant/quant_draw.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_draw.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ struct secrets {
     struct seal_tagger before, after;
 };
 
-static void draw(struct sweep *sweep, struct secrets *secrets) {
+static void seal_sweep_draw(struct sweep *sweep, struct secrets *secrets) {
     uint8_t keys[4][32], nonce[12] = {1};
     for (size_t i = 0; i < sizeof keys; i++) {
         keys[i / 32][i % 32] = (uint8_t)kn_random(&sweep->random);
@@ -40,8 +40,8 @@ static void draw(struct sweep *sweep, struct secrets *secrets) {
 }
 
 /* What the host makes of the bytes; tags that a pass does not make stay as they are. */
-static void expect(const struct secrets *s, enum kn_seal_how how, unsigned rounds,
-                   struct sealed_bytes *bytes) {
+static void seal_sweep_expect(const struct secrets *s, enum kn_seal_how how, unsigned rounds,
+                              struct sealed_bytes *bytes) {
     if (how != KN_SEAL_CLOSE) kn_tagger_tags(&s->before, 0, 0, bytes->data, BYTES, bytes->before);
     if (how == KN_SEAL_OPEN || how == KN_SEAL_TURN) {
         kn_chacha_add(&s->from, rounds, 0, bytes->data, bytes->data, BYTES);
@@ -51,8 +51,8 @@ static void expect(const struct secrets *s, enum kn_seal_how how, unsigned round
     kn_tagger_tags(&s->after, 0, 0, bytes->data, BYTES, bytes->after);
 }
 
-static struct kn_deviation compare(const struct sealed_bytes *made,
-                                   const struct sealed_bytes *wanted) {
+static struct kn_deviation seal_sweep_compare(const struct sealed_bytes *made,
+                                              const struct sealed_bytes *wanted) {
     static float found[sizeof *made];
     static double oracle[sizeof *made];
     for (size_t i = 0; i < sizeof *made; i++) {
@@ -62,7 +62,7 @@ static struct kn_deviation compare(const struct sealed_bytes *made,
     return kn_deviation_of(KN_F32, found, oracle, sizeof *made, (struct kn_tolerance){0, 0}, NULL);
 }
 
-static void run_pass(struct sweep *sweep, enum kn_seal_how how, unsigned rounds) {
+static void seal_sweep_run_pass(struct sweep *sweep, enum kn_seal_how how, unsigned rounds) {
     static const char *const names[] = {"tags", "close", "open", "turn"};
     static struct sealed_bytes wanted, made;
     tol_status status = TOL_OK;
@@ -71,7 +71,7 @@ static void run_pass(struct sweep *sweep, enum kn_seal_how how, unsigned rounds)
     struct secrets secrets;
     size_t touched = 0;
     if (!sweep_begin(sweep, "seal %s, %u rounds", names[how], rounds)) return;
-    draw(sweep, &secrets);
+    seal_sweep_draw(sweep, &secrets);
     for (size_t i = 0; i < sizeof wanted; i++) {
         ((uint8_t *)&wanted)[i] = (uint8_t)kn_random(&sweep->random);
     }
@@ -96,8 +96,8 @@ static void run_pass(struct sweep *sweep, enum kn_seal_how how, unsigned rounds)
     TOL_TRY(tol_stream_synchronize_for(sweep->stream, KN_PATIENCE_MS));
     TOL_TRY(kn_guarded_read(&all, &made));
     TOL_TRY(kn_guarded_check(&all, &touched));
-    expect(&secrets, how, rounds, &wanted);
-    deviation = compare(&made, &wanted);
+    seal_sweep_expect(&secrets, how, rounds, &wanted);
+    deviation = seal_sweep_compare(&made, &wanted);
 out:
     sweep_judge(sweep, status, &deviation, touched);
     kn_guarded_destroy(&all);
@@ -105,7 +105,7 @@ out:
 
 /* Blocks of zero quants and minimums of one: each row of y is -dmin times the sum of x, which is
  * whole numbers that rounding to bytes keeps. */
-static void run_product(struct sweep *sweep, unsigned rounds, const char *variant) {
+static void seal_sweep_run_product(struct sweep *sweep, unsigned rounds, const char *variant) {
     enum { ROWS = 37, GROUPS = 6, K = GROUPS * 256, PITCH = 896 };
     tol_status status = TOL_OK;
     struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
@@ -116,7 +116,7 @@ static void run_product(struct sweep *sweep, unsigned rounds, const char *varian
     struct secrets secrets;
     size_t touched = 0;
     if (!sweep_begin(sweep, "sealed product, %u rounds, %s", rounds, variant)) return;
-    draw(sweep, &secrets);
+    seal_sweep_draw(sweep, &secrets);
     double sum = 0;
     for (int i = 0; i < K; i++) {
         x[i] = i % 32 == 0 ? 127 : (float)(kn_random(&sweep->random) % 255) - 127;
@@ -164,9 +164,9 @@ void sweep_seal(struct sweep *sweep) {
         tol_context_device(kn_kernels_context(sweep->kernels))->compute_capability >= 90;
     for (int i = 0; i < 3; i++) {
         for (enum kn_seal_how how = 0; how < KN_SEAL_HOWS; how++) {
-            if (how != KN_SEAL_TAGS || i == 0) run_pass(sweep, how, rounds[i]);
+            if (how != KN_SEAL_TAGS || i == 0) seal_sweep_run_pass(sweep, how, rounds[i]);
         }
-        run_product(sweep, rounds[i], "product");
-        if (has_early) run_product(sweep, rounds[i], "early");
+        seal_sweep_run_product(sweep, rounds[i], "product");
+        if (has_early) seal_sweep_run_product(sweep, rounds[i], "early");
     }
 }

@@ -11,7 +11,8 @@
 
 enum { POISON = 0xff };
 
-static tol_status draw(struct sweep *sweep, struct sweep_matrix *matrix, double scale) {
+static tol_status sweep_matrix_draw(struct sweep *sweep, struct sweep_matrix *matrix,
+                                    double scale) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(matrix->type), row = matrix->columns;
     unsigned char *bytes = malloc(matrix->guarded.bytes);
@@ -40,7 +41,7 @@ tol_status sweep_matrix_make(struct sweep *sweep, enum kn_type type, size_t rows
                               &matrix->guarded));
     matrix->values = calloc(rows * columns, sizeof *matrix->values);
     TOL_CHECK(matrix->values != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu values", rows * columns);
-    if (scale != 0) status = draw(sweep, matrix, scale);
+    if (scale != 0) status = sweep_matrix_draw(sweep, matrix, scale);
 out:
     return status;
 }

@@ -41,14 +41,14 @@ struct tune_operands {
     struct tol_buffer *a, *b, *c, *more, *workspace; /* more: where groups begin, or v */
 };
 
-static void destroy(struct tune_operands *o) {
+static void tune_destroy(struct tune_operands *o) {
     struct tol_buffer *all[] = {o->a, o->b, o->c, o->more, o->workspace};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) tol_buffer_destroy(all[i]);
 }
 
 /* Uniform numbers from -1 to 1; the same piece again and again. */
-static tol_status make(struct tol_context *context, enum kn_grouped_type type, size_t count,
-                       struct tol_buffer **buffer) {
+static tol_status tune_make(struct tol_context *context, enum kn_grouped_type type, size_t count,
+                            struct tol_buffer **buffer) {
     enum { VALUES = 1 << 16 };
     static float values[VALUES];
     static unsigned char bytes[VALUES * sizeof(float)];
@@ -72,7 +72,7 @@ out:
     return status;
 }
 
-static int find(const char *name, const char *const *names, int count) {
+static int tune_find(const char *name, const char *const *names, int count) {
     for (int i = 0; i < count; i++) {
         if (strcmp(name, names[i]) == 0) return i;
     }
@@ -84,7 +84,7 @@ static tol_status tune_gemm(struct tune_scene *s, struct tune_operands *o, const
     static const char *const names[] = {"f32", "tf32", "f16", "bf16", "f32_tensor"};
     tol_status status = TOL_OK;
     size_t workspace = 0;
-    const int precision = find(type, names, KN_GEMM_PRECISIONS);
+    const int precision = tune_find(type, names, KN_GEMM_PRECISIONS);
     TOL_CHECK(precision >= 0, TOL_INVALID_ARGUMENT, "gemm has no type %s", type);
     struct kn_gemm gemm = {.precision = (enum kn_gemm_precision)precision,
                            .transpose_a = op[0] == 't',
@@ -97,9 +97,9 @@ static tol_status tune_gemm(struct tune_scene *s, struct tune_operands *o, const
     const enum kn_grouped_type in = gemm.c_type == KN_F32   ? KN_GROUPED_F32
                                     : gemm.c_type == KN_F16 ? KN_GROUPED_F16
                                                             : KN_GROUPED_BF16;
-    TOL_TRY(make(s->context, in, size[0] * size[2], &o->a));
-    TOL_TRY(make(s->context, in, size[1] * size[2], &o->b));
-    TOL_TRY(make(s->context, in, size[0] * size[1], &o->c));
+    TOL_TRY(tune_make(s->context, in, size[0] * size[2], &o->a));
+    TOL_TRY(tune_make(s->context, in, size[1] * size[2], &o->b));
+    TOL_TRY(tune_make(s->context, in, size[0] * size[1], &o->c));
     gemm.a.buffer = o->a, gemm.b.buffer = o->b, gemm.c.buffer = o->c;
     TOL_TRY(kn_gemm_workspace(s->kernels, &gemm, &workspace));
     if (workspace > 0) TOL_TRY(tol_buffer_create(s->context, workspace, 1, &o->workspace));
@@ -115,7 +115,7 @@ static tol_status tune_grouped(struct tune_scene *s, struct tune_operands *o, co
     enum { GROUPS_MAX = 1024 };
     tol_status status = TOL_OK;
     int32_t begins[GROUPS_MAX + 1];
-    const int kind = find(type, names, 4);
+    const int kind = tune_find(type, names, 4);
     TOL_CHECK(kind > 0, TOL_INVALID_ARGUMENT, "grouped has no type %s", type);
     TOL_CHECK(size[3] >= 1 && size[3] <= GROUPS_MAX, TOL_INVALID_ARGUMENT, "%zu groups", size[3]);
     struct kn_grouped grouped = {.type = (enum kn_grouped_type)kind,
@@ -128,9 +128,9 @@ static tol_status tune_grouped(struct tune_scene *s, struct tune_operands *o, co
                                  .groups = size[3],
                                  .alpha = 1};
     TOL_CHECK(op[0] == 'n', TOL_INVALID_ARGUMENT, "grouped does not transpose a");
-    TOL_TRY(make(s->context, grouped.type, size[0] * size[2], &o->a));
-    TOL_TRY(make(s->context, grouped.type, size[1] * size[2] * size[3], &o->b));
-    TOL_TRY(make(s->context, grouped.c_type, size[0] * size[1], &o->c));
+    TOL_TRY(tune_make(s->context, grouped.type, size[0] * size[2], &o->a));
+    TOL_TRY(tune_make(s->context, grouped.type, size[1] * size[2] * size[3], &o->b));
+    TOL_TRY(tune_make(s->context, grouped.c_type, size[0] * size[1], &o->c));
     for (size_t i = 0; i <= size[3]; i++) begins[i] = (int32_t)(size[0] * i / size[3]);
     TOL_TRY(tol_buffer_create(s->context, size[3] + 1, sizeof begins[0], &o->more));
     TOL_TRY(tol_buffer_write(o->more, begins, (size[3] + 1) * sizeof begins[0]));
@@ -144,7 +144,7 @@ out:
 static tol_status find_type(const char *operation, const char *type, enum kn_type *found) {
     static const char *const names[KN_TYPES] = {"f32", "f16", "bf16"};
     tol_status status = TOL_OK;
-    const int kind = find(type, names, KN_TYPES);
+    const int kind = tune_find(type, names, KN_TYPES);
     TOL_CHECK(kind >= 0, TOL_INVALID_ARGUMENT, "%s has no type %s", operation, type);
     *found = (enum kn_type)kind;
 out:
@@ -156,8 +156,8 @@ static tol_status tune_rows(struct tune_scene *s, struct tune_operands *o, const
     tol_status status = TOL_OK;
     enum kn_type kind = KN_F32;
     TOL_TRY(find_type(operation, type, &kind));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->a));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->c));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->a));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, size[0] * size[1], &o->c));
     if (strcmp(operation, "softmax") == 0) {
         const struct kn_softmax softmax = {.type = kind,
                                            .rows = size[0],
@@ -166,7 +166,7 @@ static tol_status tune_rows(struct tune_scene *s, struct tune_operands *o, const
                                            .out = {o->c, 0, 0}};
         return kn_tune_softmax(s->kernels, s->stream, &softmax, s->tuning, tuned);
     }
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, size[1], &o->b));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, size[1], &o->b));
     const bool is_centred = strcmp(operation, "layernorm") == 0;
     const struct kn_norm norm = {.kind = is_centred ? KN_LAYERNORM : KN_RMSNORM,
                                  .type = kind,
@@ -193,10 +193,10 @@ static tol_status tune_attention(struct tune_scene *s, struct tune_operands *o, 
     TOL_CHECK(is_causal || strcmp(mask, "full") == 0, TOL_INVALID_ARGUMENT,
               "attention has no mask %s", mask);
     const size_t rows = size[0] * size[1] * size[3], keys = size[0] * size[2] * size[4];
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->a));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->b));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->more));
-    TOL_TRY(make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->c));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->a));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->b));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, keys * size[5], &o->more));
+    TOL_TRY(tune_make(s->context, (enum kn_grouped_type)kind, rows * size[5], &o->c));
     struct kn_attention attention = {.type = kind,
                                      .batch = size[0],
                                      .heads = size[1],
@@ -241,7 +241,7 @@ static tol_status tune_one(struct tune_scene *s, const char *text) {
         status = tune_attention(s, &operands, type, word, size, &tuned);
     } else if (sscanf(text, "%15[a-z]:%15[a-z0-9]:%zux%zu%n", word, type, &size[0], &size[1],
                       &end) == 4 &&
-               (size_t)end == length && find(word, row_operations, 3) >= 0) {
+               (size_t)end == length && tune_find(word, row_operations, 3) >= 0) {
         status = tune_rows(s, &operands, word, type, size, &tuned);
     } else {
         TOL_CHECK(false, TOL_INVALID_ARGUMENT, "%s is no problem: see the usage", text);
@@ -251,7 +251,7 @@ static tol_status tune_one(struct tune_scene *s, const char *text) {
                tuned.us, tuned.us / tuned.table_us, tuned.candidates);
     }
 out:
-    destroy(&operands);
+    tune_destroy(&operands);
     return status;
 }
 

@@ -28,7 +28,7 @@ struct tune_candidate {
     double us[ROUNDS];
 };
 
-/* Behind launches that are not timed: between an event that is reached at once and a kernel that is
+/* After launches that are not timed: between an event that is reached at once and a kernel that is
  * still being launched lies time of the host, which is not the kernel's. */
 static tol_status time_launches(const struct tune_work *work, const char *variant, int launches,
                                 struct tol_event *begin, struct tol_event *end, double *us) {
@@ -72,7 +72,7 @@ out:
     return status;
 }
 
-static int compare(const void *a, const void *b) {
+static int tune_compare(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -96,7 +96,7 @@ static tol_status time_all(const struct tune_work *work, struct tune_candidate *
         }
     }
     for (int i = 0; i < count; i++) {
-        qsort(candidates[i].us, ROUNDS, sizeof(double), compare);
+        qsort(candidates[i].us, ROUNDS, sizeof(double), tune_compare);
     }
 out:
     tol_event_destroy(begin);

@@ -13,7 +13,7 @@
 #ifndef KN_TUNE_H
 #define KN_TUNE_H
 
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 #include "grouped/grouped.h"
 #include "norm/norm.h"
 #include "softmax/softmax.h"

@@ -4,9 +4,9 @@
  * The kernels are a library of their own (tollens-kernels): an operation picks the one that serves
  * the device and the problem, and refuses what does not fit before anything is queued.
  */
-#include "kernel_set.h"
-#include "quant/quant_product.h"
-#include "quant/quantise.h"
+#include "choose/kernel_set.h"
+#include "quantised/quant_product.h"
+#include "quantised/quantise.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  * The result is compared with the formula, evaluated in double: softmax(q k^T / sqrt(size)) v.
  */
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 
 #include <math.h>
 #include <stdio.h>

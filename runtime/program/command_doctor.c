@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 /* Sets a member if there is an object: without --json there is none. */
-static void set(json_t *object, const char *name, json_t *value) {
+static void doctor_set(json_t *object, const char *name, json_t *value) {
     json_object_set_new(object, name, value);
 }
 
 /* Adds an object to a list, and returns it. */
-static json_t *add_object(json_t *list) {
+static json_t *doctor_add_object(json_t *list) {
     json_t *object = json_object();
     return json_array_append_new(list, object) == 0 ? object : NULL;
 }
@@ -27,13 +27,13 @@ static json_t *integer_or_null(int64_t number) {
 }
 
 static void show_device(const struct tol_device *device, json_t *object) {
-    set(object, "ordinal", json_integer(device->ordinal));
-    set(object, "name", hyp_record_text(device->name));
-    set(object, "compute_capability", json_integer(device->compute_capability));
-    set(object, "memory_bytes", json_integer((json_int_t)device->memory_bytes));
-    set(object, "multiprocessors", json_integer(device->multiprocessors));
-    set(object, "is_supported",
-        json_boolean(device->compute_capability >= TOL_COMPUTE_CAPABILITY_MIN));
+    doctor_set(object, "ordinal", json_integer(device->ordinal));
+    doctor_set(object, "name", hyp_record_text(device->name));
+    doctor_set(object, "compute_capability", json_integer(device->compute_capability));
+    doctor_set(object, "memory_bytes", json_integer((json_int_t)device->memory_bytes));
+    doctor_set(object, "multiprocessors", json_integer(device->multiprocessors));
+    doctor_set(object, "is_supported",
+               json_boolean(device->compute_capability >= TOL_COMPUTE_CAPABILITY_MIN));
     hyp_command_say("  device %d: %s, compute capability %d.%d, %.1f GiB, %d multiprocessor%s\n",
                     device->ordinal, device->name, device->compute_capability / 10,
                     device->compute_capability % 10, (double)device->memory_bytes / (1u << 30),
@@ -46,10 +46,10 @@ static void show_device(const struct tol_device *device, json_t *object) {
 
 /* What NVML reports about a device, if it is available. */
 static void show_nvml(const struct tol_health_device *device, json_t *object) {
-    set(object, "nvml", device->is_told ? json_null() : hyp_record_text(device->reason));
-    set(object, "nvml_free_bytes", integer_or_null(device->free_bytes));
-    set(object, "ecc_uncorrected", integer_or_null(device->ecc_uncorrected));
-    set(object, "temperature_celsius", integer_or_null(device->temperature_celsius));
+    doctor_set(object, "nvml", device->is_told ? json_null() : hyp_record_text(device->reason));
+    doctor_set(object, "nvml_free_bytes", integer_or_null(device->free_bytes));
+    doctor_set(object, "ecc_uncorrected", integer_or_null(device->ecc_uncorrected));
+    doctor_set(object, "temperature_celsius", integer_or_null(device->temperature_celsius));
     if (!device->is_told) {
         hyp_command_say("    NVML is not available: %s\n", device->reason);
         return;
@@ -78,7 +78,7 @@ static bool try_context(struct tol_driver *driver, int ordinal, json_t *object) 
     if (tol_context_create(driver, ordinal, &context) != TOL_OK ||
         tol_health_check(context, NULL, &health) != TOL_OK) {
         hyp_command_say("    a context could not be created: %s\n", hyp_session_message());
-        set(object, "context", hyp_record_text(hyp_session_message()));
+        doctor_set(object, "context", hyp_record_text(hyp_session_message()));
         tol_context_destroy(context);
         return false;
     }
@@ -86,31 +86,32 @@ static bool try_context(struct tol_driver *driver, int ordinal, json_t *object) 
                     (double)health.free_bytes / (1u << 30),
                     (double)health.total_bytes / (1u << 30));
     if (!health.is_healthy) hyp_command_say("    unhealthy: %s\n", health.complaint);
-    set(object, "context", json_null());
-    set(object, "free_bytes", json_integer((json_int_t)health.free_bytes));
-    set(object, "health", health.is_healthy ? json_null() : hyp_record_text(health.complaint));
+    doctor_set(object, "context", json_null());
+    doctor_set(object, "free_bytes", json_integer((json_int_t)health.free_bytes));
+    doctor_set(object, "health",
+               health.is_healthy ? json_null() : hyp_record_text(health.complaint));
     show_nvml(&health.device, object);
     tol_context_destroy(context);
     return true;
 }
 
 static bool show_driver(enum hyp_device_kind kind, json_t *drivers) {
-    json_t *object = add_object(drivers), *devices = json_array();
+    json_t *object = doctor_add_object(drivers), *devices = json_array();
     struct tol_driver *driver = NULL;
     bool works = false;
     int count = 0;
-    set(object, "kind", json_string(hyp_device_kind_name(kind)));
-    set(object, "devices", devices);
+    doctor_set(object, "kind", json_string(hyp_device_kind_name(kind)));
+    doctor_set(object, "devices", devices);
     if (hyp_session_open(&kind, &driver) != TOL_OK) {
-        set(object, "error", hyp_record_text(hyp_session_message()));
+        doctor_set(object, "error", hyp_record_text(hyp_session_message()));
         hyp_command_say("%s: not available: %s\n", hyp_device_kind_name(kind),
                         hyp_session_message());
         return false;
     }
     int version = tol_driver_version(driver);
-    set(object, "error", json_null());
-    set(object, "path", hyp_record_text(tol_driver_path(driver)));
-    set(object, "cuda_version", json_integer(version));
+    doctor_set(object, "error", json_null());
+    doctor_set(object, "path", hyp_record_text(tol_driver_path(driver)));
+    doctor_set(object, "cuda_version", json_integer(version));
     hyp_command_say("%s: %s, supports CUDA up to %d.%d\n", hyp_device_kind_name(kind),
                     tol_driver_path(driver), version / 1000, version % 1000 / 10);
     if (tol_device_count(driver, &count) != TOL_OK)
@@ -121,7 +122,7 @@ static bool show_driver(enum hyp_device_kind kind, json_t *drivers) {
             hyp_command_say("  device %d: %s\n", i, hyp_session_message());
             continue;
         }
-        json_t *one = add_object(devices);
+        json_t *one = doctor_add_object(devices);
         show_device(&device, one);
         works |= try_context(driver, i, one);
     }

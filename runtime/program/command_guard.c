@@ -29,14 +29,14 @@ struct guard_run {
 
 static struct tol_guard *running; /* for the handler of signals */
 
-static void stop(int number) {
+static void guard_stop(int number) {
     (void)number;
     tol_guard_stop(running);
 }
 
 /* ---- jobs in, answers out ---- */
 
-static tol_status deliver(void *user, const struct tol_guard_answer *answer) {
+static tol_status guard_deliver(void *user, const struct tol_guard_answer *answer) {
     struct guard_run *run = user;
     return hyp_guard_results_add(&run->results, answer) ? TOL_OK : TOL_UNWRITABLE;
 }
@@ -86,7 +86,7 @@ static json_t *devices_of(const struct tol_guard *guard) {
     return devices;
 }
 
-static void print_json(const struct guard_run *run, int code) {
+static void guard_print_json(const struct guard_run *run, int code) {
     struct tol_guard_stats s;
     tol_guard_stats(run->guard, &s);
     json_t *object = json_pack(
@@ -111,7 +111,7 @@ static void print_times(const char *what, const struct tol_hdr *hdr) {
             (double)tol_hdr_percentile(hdr, 99) / 1e6, (double)tol_hdr_max(hdr) / 1e6);
 }
 
-static void print_text(const struct guard_run *run) {
+static void guard_print_text(const struct guard_run *run) {
     struct tol_guard_stats s;
     const char *name, *state, *reason;
     tol_guard_stats(run->guard, &s);
@@ -131,7 +131,7 @@ static void print_text(const struct guard_run *run) {
     }
 }
 
-static int judge(const struct guard_run *run, tol_status status) {
+static int guard_judge(const struct guard_run *run, tol_status status) {
     struct tol_guard_stats stats;
     tol_guard_stats(run->guard, &stats);
     if (status == TOL_CANCELLED) {
@@ -145,10 +145,10 @@ static int judge(const struct guard_run *run, tol_status status) {
     return stats.failed > 0 ? FAILED_JOBS : HYP_EXIT_OK;
 }
 
-static int supervise(struct guard_run *run) {
+static int guard_supervise(struct guard_run *run) {
     struct tol_guard_options options = run->options.guard;
     options.user = run;
-    options.deliver = deliver;
+    options.deliver = guard_deliver;
     options.note = note;
     if (!hyp_guard_results_open(&run->results, run->options.results, run->options.is_lines,
                                 &options.delivered)) {
@@ -159,14 +159,14 @@ static int supervise(struct guard_run *run) {
     }
     if (!submit_all(run)) return hyp_command_complain("%s", hyp_error());
     running = run->guard;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = guard_stop}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = guard_stop}, NULL);
     const tol_status status = tol_guard_run(run->guard);
-    const int code = judge(run, status);
+    const int code = guard_judge(run, status);
     if (run->options.is_json) {
-        print_json(run, code);
+        guard_print_json(run, code);
     } else {
-        print_text(run);
+        guard_print_text(run);
     }
     return code;
 }
@@ -174,7 +174,7 @@ static int supervise(struct guard_run *run) {
 int hyp_command_guard(int count, char **words) {
     struct guard_run run = {.guard = NULL};
     int code = hyp_guard_options_read(&run.options, count, words);
-    if (code == HYP_GUARD_RUNS) code = supervise(&run);
+    if (code == HYP_GUARD_RUNS) code = guard_supervise(&run);
     running = NULL;
     tol_guard_close(run.guard);
     if (!hyp_guard_results_close(&run.results) && code != HYP_EXIT_ERROR) {

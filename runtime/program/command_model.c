@@ -19,7 +19,7 @@ struct model_options {
     const char *path;
 };
 
-static bool read_words(int count, char **words, struct model_options *options) {
+static bool model_read_words(int count, char **words, struct model_options *options) {
     *options = (struct model_options){.path = NULL};
     if (count == 0 || strcmp(words[0], "info") != 0)
         return hyp_fail("model requires: info FILE, run FILE or bench FILE");
@@ -74,7 +74,7 @@ static void print_element(const struct tol_gguf_value *value, uint64_t index) {
     }
 }
 
-static json_t *element_of(const struct tol_gguf_value *value, uint64_t index) {
+static json_t *model_element_of(const struct tol_gguf_value *value, uint64_t index) {
     struct tol_gguf_text text = tol_gguf_text_at(value, index);
     if (value->element == TOL_GGUF_STRING) {
         json_t *plain = json_stringn(text.bytes, text.count);
@@ -98,7 +98,7 @@ static json_t *element_of(const struct tol_gguf_value *value, uint64_t index) {
 
 /* ---- for people ---- */
 
-static uint64_t size_of(const struct tol_gguf *gguf, const char *arch, const char *name) {
+static uint64_t model_size_of(const struct tol_gguf *gguf, const char *arch, const char *name) {
     char key[160];
     uint64_t value = 0;
     snprintf(key, sizeof key, "%s.%s", arch, name);
@@ -115,12 +115,12 @@ static void print_model(const struct tol_gguf *gguf) {
     char *arch = shown_text(text, TEXT_SHOWN);
     printf("architecture: %s, %llu layers, hidden size %llu, feed-forward size %llu, %llu heads, "
            "%llu of keys and values, context %llu\n",
-           arch, (number)size_of(gguf, arch, "block_count"),
-           (number)size_of(gguf, arch, "embedding_length"),
-           (number)size_of(gguf, arch, "feed_forward_length"),
-           (number)size_of(gguf, arch, "attention.head_count"),
-           (number)size_of(gguf, arch, "attention.head_count_kv"),
-           (number)size_of(gguf, arch, "context_length"));
+           arch, (number)model_size_of(gguf, arch, "block_count"),
+           (number)model_size_of(gguf, arch, "embedding_length"),
+           (number)model_size_of(gguf, arch, "feed_forward_length"),
+           (number)model_size_of(gguf, arch, "attention.head_count"),
+           (number)model_size_of(gguf, arch, "attention.head_count_kv"),
+           (number)model_size_of(gguf, arch, "context_length"));
     free(arch);
 }
 
@@ -215,11 +215,11 @@ static json_t *keys_of(const struct tol_gguf *gguf) {
         if (value->kind == TOL_GGUF_ARRAY) {
             json_t *elements = json_array();
             for (uint64_t j = 0; j < value->count; j++) {
-                json_array_append_new(elements, element_of(value, j));
+                json_array_append_new(elements, model_element_of(value, j));
             }
             json_object_set_new(entry, "array", elements);
         } else {
-            json_object_set_new(entry, "value", element_of(value, 0));
+            json_object_set_new(entry, "value", model_element_of(value, 0));
         }
         json_object_set_new(keys, key, entry);
         free(key);
@@ -245,7 +245,7 @@ static json_t *tensors_of(const struct tol_gguf *gguf) {
     return tensors;
 }
 
-static bool print_json(const struct tol_gguf *gguf, const char *path) {
+static bool model_print_json(const struct tol_gguf *gguf, const char *path) {
     struct tol_gguf_description about;
     tol_gguf_describe(gguf, &about);
     json_t *all = json_pack(
@@ -270,12 +270,12 @@ int hyp_command_model(int count, char **words) {
     }
     struct model_options options;
     struct tol_gguf *gguf = NULL;
-    bool ok = read_words(count, words, &options);
+    bool ok = model_read_words(count, words, &options);
     if (ok && tol_gguf_open(options.path, &gguf) != TOL_OK) {
         ok = hyp_fail("%s", hyp_session_message());
     }
     if (ok && hyp_command_is_json())
-        ok = print_json(gguf, options.path);
+        ok = model_print_json(gguf, options.path);
     else if (ok)
         print_file(gguf, options.path);
     tol_gguf_close(gguf);

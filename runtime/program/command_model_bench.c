@@ -83,7 +83,7 @@ struct bench {
     int *words; /* random tokens */
 };
 
-static const char *value_of(const char *name, int count, char **words, int *at) {
+static const char *model_bench_value_of(const char *name, int count, char **words, int *at) {
     if (strcmp(words[*at], name) != 0) return NULL;
     return *at + 1 < count ? words[++*at] : "";
 }
@@ -100,7 +100,7 @@ static bool read_draw(int count, char **words, int *i, struct bench *b, bool *kn
     if (strcmp(words[*i], "--host-draws") == 0) return b->draws_on_host = true;
     for (size_t at = 0; at < sizeof limits / sizeof limits[0]; at++) {
         char *end = NULL;
-        const char *value = value_of(limits[at].name, count, words, i);
+        const char *value = model_bench_value_of(limits[at].name, count, words, i);
         if (value == NULL) continue;
         *limits[at].number = strtod(value, &end);
         if (end == value || *end != '\0' || !(*limits[at].number >= 0) ||
@@ -114,7 +114,7 @@ static bool read_draw(int count, char **words, int *i, struct bench *b, bool *kn
     return true;
 }
 
-static bool read_words(int count, char **words, struct bench *b) {
+static bool model_bench_read_words(int count, char **words, struct bench *b) {
     *b = (struct bench){.prompt = PROMPT, .tokens = TOKENS, .repeats = REPEATS};
     if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &b->kind, &b->ordinal)) return false;
     for (int i = 0; i < count; i++) {
@@ -127,22 +127,23 @@ static bool read_words(int count, char **words, struct bench *b) {
         bool is_draw = false;
         if (!read_draw(count, words, &i, b, &is_draw)) return false;
         if (is_draw) continue;
-        while (at < 3 && (value = value_of(numbers[at].name, count, words, &i)) == NULL) at++;
+        while (at < 3 && (value = model_bench_value_of(numbers[at].name, count, words, &i)) == NULL)
+            at++;
         if (value != NULL) {
             if (!hyp_session_number(value, 100000, numbers[at].number) ||
                 *numbers[at].number == 0) {
                 return hyp_fail("%s must be a number from 1 to 100000, not '%s'", numbers[at].name,
                                 value);
             }
-        } else if ((value = value_of("--device", count, words, &i)) != NULL) {
+        } else if ((value = model_bench_value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &b->kind, &b->ordinal)) return false;
-        } else if ((value = value_of("--devices", count, words, &i)) != NULL) {
+        } else if ((value = model_bench_value_of("--devices", count, words, &i)) != NULL) {
             if (!hyp_model_devices_read(value, &b->devices)) return false;
-        } else if ((value = value_of("--exchange", count, words, &i)) != NULL) {
+        } else if ((value = model_bench_value_of("--exchange", count, words, &i)) != NULL) {
             if (!hyp_model_way(value, &b->way)) return false;
-        } else if ((value = value_of("--cache", count, words, &i)) != NULL) {
+        } else if ((value = model_bench_value_of("--cache", count, words, &i)) != NULL) {
             if (!hyp_model_cache(value, &b->cache)) return false;
-        } else if ((value = value_of("--out", count, words, &i)) != NULL) {
+        } else if ((value = model_bench_value_of("--out", count, words, &i)) != NULL) {
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             b->out = value;
         } else if (strcmp(words[i], "--json") == 0) {
@@ -159,7 +160,7 @@ static bool read_words(int count, char **words, struct bench *b) {
     return b->path != NULL || hyp_fail("model bench requires a file");
 }
 
-static tol_status open_all(struct bench *b) {
+static tol_status model_bench_open_all(struct bench *b) {
     enum hyp_device_kind kind = b->kind;
     const size_t positions = (size_t)(b->prompt > b->tokens ? b->prompt : b->tokens) + 16;
     uint32_t state = 1;
@@ -190,7 +191,7 @@ static void close_sessions(struct bench *b) {
     while (b->open > 0) tol_session_destroy(b->sessions[--b->open]);
 }
 
-static void close_all(struct bench *b) {
+static void model_bench_close_all(struct bench *b) {
     close_sessions(b);
     free(b->words);
     tol_model_unload(b->loaded);
@@ -209,7 +210,7 @@ struct row {
     double read_bytes;     /* of a step; 0 for others */
 };
 
-static void note(struct row *row, double rate) {
+static void model_bench_note(struct row *row, double rate) {
     if (row->count < sizeof row->rates / sizeof row->rates[0]) row->rates[row->count++] = rate;
 }
 
@@ -230,8 +231,8 @@ static tol_status time_prompt(struct bench *b, struct row *row, struct row *firs
         if (status == TOL_OK) status = tol_session_step(b->sessions[0], &token);
         const int64_t first_ns = (int64_t)(hyp_clock_ns() - begin);
         if (i > 0 && ns > 0) {
-            note(row, (double)b->prompt * 1e9 / (double)ns);
-            note(first, 1e9 / (double)first_ns);
+            model_bench_note(row, (double)b->prompt * 1e9 / (double)ns);
+            model_bench_note(first, 1e9 / (double)first_ns);
             tol_hdr_record(first->times, first_ns);
         }
         close_sessions(b);
@@ -285,7 +286,8 @@ static tol_status time_steps(struct bench *b, size_t sessions, struct row *row) 
             all += ns;
             if (i > 0) tol_hdr_record(row->times, ns);
         }
-        if (i > 0 && all > 0) note(row, (double)(b->tokens * sessions) * 1e9 / (double)all);
+        if (i > 0 && all > 0)
+            model_bench_note(row, (double)(b->tokens * sessions) * 1e9 / (double)all);
         close_sessions(b);
     }
     return status;
@@ -306,7 +308,7 @@ static json_t *line_of(const struct bench *b, const char *test) {
 }
 
 /* Prints an object or keeps it for bench.json. Takes it. */
-static tol_status put_line(const struct bench *b, json_t *line) {
+static tol_status model_bench_put_line(const struct bench *b, json_t *line) {
     char *text = line != NULL ? json_dumps(line, JSON_REAL_PRECISION(9)) : NULL;
     if (text == NULL) return TOL_OUT_OF_HOST_MEMORY;
     if (b->as_json) puts(text);
@@ -326,7 +328,7 @@ static bool add_times(struct bench *b, const struct row *row) {
     return hyp_hlog_add(&b->log, tag, 0, hyp_clock_day_s() - b->begin_s, row->times);
 }
 
-static tol_status print_row(struct bench *b, const struct row *row) {
+static tol_status model_bench_print_row(struct bench *b, const struct row *row) {
     double mean = 0, squares = 0;
     for (size_t i = 0; i < row->count; i++) mean += row->rates[i] / (double)row->count;
     for (size_t i = 0; i < row->count; i++) squares += pow(row->rates[i] - mean, 2);
@@ -352,7 +354,7 @@ static tol_status print_row(struct bench *b, const struct row *row) {
         if (rate > 0 && peak_of(b) > 0) printf(", %.1f %% of peak", 100 * rate / peak_of(b));
         printf("\n");
     }
-    const tol_status status = put_line(b, line);
+    const tol_status status = model_bench_put_line(b, line);
     fflush(stdout);
     return status == TOL_OK && !add_times(b, row) ? TOL_UNREADABLE : status;
 }
@@ -373,7 +375,7 @@ static tol_status print_gaps(struct bench *b, double p50) {
             "each\n",
             kernels.count, kernels.ns / 1e6, between / 1e6, between / 1e3 / (double)kernels.count);
     }
-    return put_line(b, line);
+    return model_bench_put_line(b, line);
 }
 
 /* How fast the weights came, and their share of what a pinned copy can do. */
@@ -386,10 +388,10 @@ static tol_status print_load(struct bench *b) {
         printf("%-14s %12.2f GB/s, %.1f %% of a pinned copy\n", "load", b->load.bytes_per_s / 1e9,
                share);
     }
-    return put_line(b, line);
+    return model_bench_put_line(b, line);
 }
 
-static tol_status run_rows(struct bench *b) {
+static tol_status model_bench_run_rows(struct bench *b) {
     static const size_t batches[BATCHES] = {1, 8, SESSIONS};
     struct row prompt = {.count = 0}, first = {.count = 0};
     double p50 = 0;
@@ -400,14 +402,14 @@ static tol_status run_rows(struct bench *b) {
                hyp_model_devices_name(&b->devices), "", "tokens/s", "", "p50 ms", "p99 ms");
     }
     if (status == TOL_OK) status = print_load(b);
-    if (status == TOL_OK) status = print_row(b, &prompt);
-    if (status == TOL_OK) status = print_row(b, &first);
+    if (status == TOL_OK) status = model_bench_print_row(b, &prompt);
+    if (status == TOL_OK) status = model_bench_print_row(b, &first);
     tol_hdr_free(first.times);
     for (size_t i = 0; i < BATCHES && status == TOL_OK; i++) {
         struct row row = {.count = 0};
         if (tol_hdr_new_latency(&row.times) != TOL_HDR_OK) return TOL_OUT_OF_HOST_MEMORY;
         status = time_steps(b, batches[i], &row);
-        if (status == TOL_OK) status = print_row(b, &row);
+        if (status == TOL_OK) status = model_bench_print_row(b, &row);
         if (i == 0) p50 = (double)tol_hdr_percentile(row.times, 50);
         tol_hdr_free(row.times);
     }
@@ -425,7 +427,7 @@ static bool write_rows(const struct bench *b) {
 }
 
 /* false: what could not be written; hyp_error(). */
-static bool run(struct bench *b, tol_status *status) {
+static bool model_bench_run(struct bench *b, tol_status *status) {
     char path[4200];
     b->rows = json_array();
     b->begin_s = hyp_clock_day_s();
@@ -435,7 +437,7 @@ static bool run(struct bench *b, tol_status *status) {
             return false;
         }
     }
-    *status = run_rows(b);
+    *status = model_bench_run_rows(b);
     bool ok = b->out == NULL || hyp_hlog_end(&b->log);
     ok = ok && (b->out == NULL || *status != TOL_OK || write_rows(b));
     json_decref(b->rows);
@@ -448,16 +450,17 @@ int hyp_command_model_bench(int count, char **words) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
-    if (!read_words(count, words, &bench)) return hyp_command_complain("%s", hyp_error());
-    tol_status status = open_all(&bench);
+    if (!model_bench_read_words(count, words, &bench))
+        return hyp_command_complain("%s", hyp_error());
+    tol_status status = model_bench_open_all(&bench);
     bool is_written = true;
-    if (status == TOL_OK) is_written = run(&bench, &status);
+    if (status == TOL_OK) is_written = model_bench_run(&bench, &status);
     int code = HYP_EXIT_OK;
     if (!is_written) {
         code = hyp_command_complain("%s", hyp_error());
     } else if (status != TOL_OK) {
         code = hyp_command_complain("%s", hyp_session_message_of(status));
     }
-    close_all(&bench);
+    model_bench_close_all(&bench);
     return code;
 }

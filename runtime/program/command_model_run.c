@@ -61,7 +61,7 @@ struct run_wish {
 
 static atomic_bool is_interrupted;
 
-static void interrupt(int number) {
+static void model_run_interrupt(int number) {
     (void)number;
     atomic_store(&is_interrupted, true);
 }
@@ -69,14 +69,15 @@ static void interrupt(int number) {
 /* ---- words ---- */
 
 /* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
-static const char *value_of(const char *name, int count, char **words, int *at) {
+static const char *model_run_value_of(const char *name, int count, char **words, int *at) {
     const size_t length = strlen(name);
     if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
     const bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
     return fits ? words[*at] + length + 1 : NULL;
 }
 
-static bool read_number(const char *option, const char *text, uint64_t most, uint64_t *number) {
+static bool model_run_read_number(const char *option, const char *text, uint64_t most,
+                                  uint64_t *number) {
     return hyp_session_number(text, most, number) ||
            hyp_fail("%s must be a number from 0 to %llu, not '%s'", option,
                     (unsigned long long)most, text);
@@ -106,11 +107,12 @@ static bool read_numbers(struct run_wish *wish, int count, char **words, int *at
                    {"--min-p", 0, NULL, &sampling->min_p},
                    {"--repeat-penalty", 0, NULL, &sampling->repetition_penalty}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *value = value_of(options[i].name, count, words, at);
+        const char *value = model_run_value_of(options[i].name, count, words, at);
         if (value == NULL) continue;
         *found = true;
         if (options[i].real != NULL) return read_real(options[i].name, value, options[i].real);
-        if (!read_number(options[i].name, value, options[i].most, options[i].number)) return false;
+        if (!model_run_read_number(options[i].name, value, options[i].most, options[i].number))
+            return false;
         if (options[i].number == &top_k) sampling->top_k = (size_t)top_k;
         if (options[i].number == &most) wish->text.tokens_max = (size_t)most;
         return true;
@@ -118,21 +120,21 @@ static bool read_numbers(struct run_wish *wish, int count, char **words, int *at
     return true;
 }
 
-static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
+static bool model_run_read_word(struct run_wish *wish, int count, char **words, int *at) {
     const char *value = NULL;
     bool found = false;
     if (!read_numbers(wish, count, words, at, &found)) return false;
     if (found) return true;
-    if ((value = value_of("-p", count, words, at)) != NULL) {
+    if ((value = model_run_value_of("-p", count, words, at)) != NULL) {
         wish->prompt = value;
-    } else if ((value = value_of("--stop", count, words, at)) != NULL) {
+    } else if ((value = model_run_value_of("--stop", count, words, at)) != NULL) {
         if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
         wish->stops[wish->text.stop_count++] = value;
-    } else if ((value = value_of("--cache", count, words, at)) != NULL) {
+    } else if ((value = model_run_value_of("--cache", count, words, at)) != NULL) {
         return hyp_model_cache(value, &wish->cache);
-    } else if ((value = value_of("--device", count, words, at)) != NULL) {
+    } else if ((value = model_run_value_of("--device", count, words, at)) != NULL) {
         return hyp_session_device(value, &wish->kind, &wish->ordinal);
-    } else if ((value = value_of("--devices", count, words, at)) != NULL) {
+    } else if ((value = model_run_value_of("--devices", count, words, at)) != NULL) {
         return hyp_model_devices_read(value, &wish->devices);
     } else if (strcmp(words[*at], "--json") == 0) {
         wish->as_json = true;
@@ -152,12 +154,12 @@ static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
     return true;
 }
 
-static bool read_words(int count, char **words, struct run_wish *wish) {
+static bool model_run_read_words(int count, char **words, struct run_wish *wish) {
     *wish =
         (struct run_wish){.text = {.tokens_max = 128, .cancels = &is_interrupted}, .sessions = 1};
     if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wish->kind, &wish->ordinal)) return false;
     for (int i = 0; i < count; i++) {
-        if (!read_word(wish, count, words, &i)) return false;
+        if (!model_run_read_word(wish, count, words, &i)) return false;
     }
     wish->text.stops = wish->stops;
     if (wish->path == NULL) return hyp_fail("model run requires a file");
@@ -184,7 +186,7 @@ struct model_run {
     double load_s, prompt_s, step_s;
 };
 
-static double now_s(void) {
+static double model_run_now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
@@ -201,14 +203,14 @@ static bool show_progress(void *user, uint64_t done, uint64_t total) {
     return !atomic_load(&is_interrupted);
 }
 
-static tol_status open_all(struct model_run *run) {
+static tol_status model_run_open_all(struct model_run *run) {
     struct run_wish *wish = &run->wish;
     struct tol_load_options options = {.context = (size_t)wish->context,
                                        .sessions = (size_t)wish->sessions,
                                        .cache = wish->cache,
                                        .progress = show_progress};
     enum hyp_device_kind kind = wish->kind;
-    const double begin = now_s();
+    const double begin = model_run_now_s();
     tol_status status = tol_model_open(wish->path, &run->model);
     if (status == TOL_OK) {
         status = tol_tokenizer_create(tol_model_file(run->model), &run->tokenizer);
@@ -220,11 +222,11 @@ static tol_status open_all(struct model_run *run) {
     if (status == TOL_OK) {
         status = tol_model_load(run->model, wish->devices.contexts[0], &options, &run->loaded);
     }
-    run->load_s = now_s() - begin;
+    run->load_s = model_run_now_s() - begin;
     return status;
 }
 
-static void close_all(struct model_run *run) {
+static void model_run_close_all(struct model_run *run) {
     for (size_t i = 0; i < run->wish.sessions; i++) {
         tol_text_destroy(run->texts[i]);
         free(run->written[i]);
@@ -238,18 +240,18 @@ static void close_all(struct model_run *run) {
 
 static tol_status run_prompts(struct model_run *run) {
     tol_status status = TOL_OK;
-    const double begin = now_s();
+    const double begin = model_run_now_s();
     struct tol_text_options options = run->wish.text;
     for (size_t i = 0; i < run->wish.sessions && status == TOL_OK; i++) {
         status = tol_text_create(run->loaded, run->tokenizer, &options, run->wish.prompt,
                                  strlen(run->wish.prompt), &run->texts[i]);
         options.sampling.seed++;
     }
-    run->prompt_s = now_s() - begin;
+    run->prompt_s = model_run_now_s() - begin;
     return status;
 }
 
-static bool keep(struct model_run *run, size_t i, struct tol_gguf_text fresh) {
+static bool model_run_keep(struct model_run *run, size_t i, struct tol_gguf_text fresh) {
     char *grown = realloc(run->written[i], run->written_bytes[i] + fresh.count + 1);
     if (grown == NULL) return false;
     if (fresh.count > 0) memcpy(grown + run->written_bytes[i], fresh.bytes, fresh.count);
@@ -260,10 +262,10 @@ static bool keep(struct model_run *run, size_t i, struct tol_gguf_text fresh) {
 }
 
 /* Steps until all have ended. */
-static tol_status run_steps(struct model_run *run) {
+static tol_status model_run_run_steps(struct model_run *run) {
     const size_t count = (size_t)run->wish.sessions;
     const bool streams = count == 1 && !run->wish.as_json;
-    const double begin = now_s();
+    const double begin = model_run_now_s();
     for (bool go_on = true; go_on;) {
         const tol_status status = tol_texts_step(run->texts, count);
         if (status != TOL_OK) return status;
@@ -274,12 +276,12 @@ static tol_status run_steps(struct model_run *run) {
             if (streams) {
                 fwrite(fresh.bytes, 1, fresh.count, stdout);
                 fflush(stdout);
-            } else if (!keep(run, i, fresh)) {
+            } else if (!model_run_keep(run, i, fresh)) {
                 return TOL_OUT_OF_HOST_MEMORY;
             }
         }
     }
-    run->step_s = now_s() - begin;
+    run->step_s = model_run_now_s() - begin;
     return TOL_OK;
 }
 
@@ -289,7 +291,7 @@ static const char *end_name(const struct tol_text_about *about) {
     return about->status == TOL_CANCELLED ? "interrupted" : tol_text_end_name(about->end);
 }
 
-static void print_json(const struct model_run *run) {
+static void model_run_print_json(const struct model_run *run) {
     const char *device = hyp_model_devices_name(&run->wish.devices);
     for (size_t i = 0; i < run->wish.sessions; i++) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
@@ -307,7 +309,7 @@ static void print_json(const struct model_run *run) {
     }
 }
 
-static void print_text(const struct model_run *run) {
+static void model_run_print_text(const struct model_run *run) {
     size_t tokens = 0, prompts = 0;
     for (size_t i = 0; i < run->wish.sessions; i++) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
@@ -323,7 +325,7 @@ static void print_text(const struct model_run *run) {
 }
 
 /* The exit code of a run that went through, whose texts may have failed. */
-static int judge(const struct model_run *run) {
+static int model_run_judge(const struct model_run *run) {
     for (size_t i = 0; i < run->wish.sessions; i++) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
         if (about.end != TOL_TEXT_FAILED) continue;
@@ -334,7 +336,7 @@ static int judge(const struct model_run *run) {
     return HYP_EXIT_OK;
 }
 
-static int serve(const struct model_run *run) {
+static int model_run_serve(const struct model_run *run) {
     const struct run_wish *wish = &run->wish;
     const struct hyp_model_guarded model = {.loaded = run->loaded,
                                             .tokenizer = run->tokenizer,
@@ -355,29 +357,32 @@ int hyp_command_model_run(int count, char **words) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
-    if (!read_words(count, words, &run.wish)) return hyp_command_complain("%s", hyp_error());
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
-    tol_status status = open_all(&run);
+    if (!model_run_read_words(count, words, &run.wish))
+        return hyp_command_complain("%s", hyp_error());
+    sigaction(SIGINT,
+              &(struct sigaction){.sa_handler = model_run_interrupt, .sa_flags = SA_RESTART}, NULL);
+    sigaction(SIGTERM,
+              &(struct sigaction){.sa_handler = model_run_interrupt, .sa_flags = SA_RESTART}, NULL);
+    tol_status status = model_run_open_all(&run);
     if (status == TOL_OK && run.wish.is_guarded) {
-        code = serve(&run);
-        close_all(&run);
+        code = model_run_serve(&run);
+        model_run_close_all(&run);
         return code;
     }
     if (status == TOL_OK) status = run_prompts(&run);
-    if (status == TOL_OK) status = run_steps(&run);
+    if (status == TOL_OK) status = model_run_run_steps(&run);
     if (status == TOL_OK) {
         if (run.wish.as_json) {
-            print_json(&run);
+            model_run_print_json(&run);
         } else {
-            print_text(&run);
+            model_run_print_text(&run);
         }
-        code = judge(&run);
+        code = model_run_judge(&run);
     } else if (status == TOL_CANCELLED) {
         code = EXIT_INTERRUPTED;
     } else {
         code = hyp_command_complain("%s", hyp_session_message());
     }
-    close_all(&run);
+    model_run_close_all(&run);
     return code;
 }

@@ -46,35 +46,35 @@ static bool read_profile(const char *name, const struct profile **profile) {
     return hyp_fail("unknown profile '%s': it must be default, tight, latency or driver", name);
 }
 
-static bool read_bytes(const char *option, const char *text, uint64_t *bytes) {
+static bool replay_read_bytes(const char *option, const char *text, uint64_t *bytes) {
     return hyp_session_number(text, INT64_MAX, bytes) ||
            hyp_fail("%s must be a number of bytes, not '%s'", option, text);
 }
 
 /* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
-static const char *value_of(const char *name, int count, char **words, int *at) {
+static const char *replay_value_of(const char *name, int count, char **words, int *at) {
     size_t length = strlen(name);
     if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
     bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
     return fits ? words[*at] + length + 1 : NULL;
 }
 
-static bool read_words(int count, char **words, struct replay_options *options) {
+static bool replay_read_words(int count, char **words, struct replay_options *options) {
     const char *value = NULL;
     *options = (struct replay_options){.profile = &profiles[0]};
     if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &options->kind, &options->ordinal))
         return false;
     for (int i = 0; i < count; i++) {
-        if ((value = value_of("--profile", count, words, &i)) != NULL) {
+        if ((value = replay_value_of("--profile", count, words, &i)) != NULL) {
             if (!read_profile(value, &options->profile)) return false;
-        } else if ((value = value_of("--device", count, words, &i)) != NULL) {
+        } else if ((value = replay_value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &options->kind, &options->ordinal)) return false;
-        } else if ((value = value_of("--limit", count, words, &i)) != NULL) {
-            if (!read_bytes("--limit", value, &options->limit)) return false;
-        } else if ((value = value_of("--floor", count, words, &i)) != NULL) {
-            if (!read_bytes("--floor", value, &options->floor)) return false;
+        } else if ((value = replay_value_of("--limit", count, words, &i)) != NULL) {
+            if (!replay_read_bytes("--limit", value, &options->limit)) return false;
+        } else if ((value = replay_value_of("--floor", count, words, &i)) != NULL) {
+            if (!replay_read_bytes("--floor", value, &options->floor)) return false;
             options->has_floor = true;
-        } else if ((value = value_of("--out", count, words, &i)) != NULL) {
+        } else if ((value = replay_value_of("--out", count, words, &i)) != NULL) {
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             options->out = value;
         } else if (words[i][0] == '-') {
@@ -108,7 +108,7 @@ static const double percents[] = {50, 90, 99, 99.9, 100};
 static const char *const percent_names[] = {"p50", "p90", "p99", "p999", "max"};
 enum { PERCENTS = sizeof percents / sizeof percents[0] };
 
-static void print(const struct replay_report *report) {
+static void replay_print(const struct replay_report *report) {
     const struct hyp_replay *replay = report->replay;
     const struct hyp_trace *trace = replay->trace;
     printf("%s: %zu event%s of %u thread%s and %u stream%s: %zu allocation%s, %zu free%s, %zu "
@@ -187,8 +187,8 @@ static bool write_summary(const struct replay_report *report) {
     return ok;
 }
 
-static bool write_text(const struct replay_report *report, const char *name,
-                       tol_status (*make)(struct tol_pool *pool, char **text)) {
+static bool replay_write_text(const struct replay_report *report, const char *name,
+                              tol_status (*make)(struct tol_pool *pool, char **text)) {
     char path[1100], *text = NULL;
     if (make(report->replay->pool, &text) != TOL_OK) return hyp_fail("%s", hyp_session_message());
     snprintf(path, sizeof path, "%s/%s", report->options->out, name);
@@ -222,11 +222,13 @@ static bool write_report(struct replay_report *report) {
         ok = hyp_command_answer("replay", summary_of(report), HYP_EXIT_OK) == HYP_EXIT_OK ||
              hyp_fail("out of memory");
     } else if (ok) {
-        print(report);
+        replay_print(report);
     }
     if (ok && report->options->out != NULL) {
-        ok = write_summary(report) && write_text(report, "snapshot.json", tol_pool_snapshot) &&
-             write_text(report, "timeline.json", tol_pool_chrome_trace) && write_times(report);
+        ok = write_summary(report) &&
+             replay_write_text(report, "snapshot.json", tol_pool_snapshot) &&
+             replay_write_text(report, "timeline.json", tol_pool_chrome_trace) &&
+             write_times(report);
     }
     for (int call = 0; call < TOL_POOL_CALLS; call++) tol_hdr_free(report->times[call]);
     return ok;
@@ -278,7 +280,7 @@ static bool replay_on_device(struct replay_options *options, const struct hyp_tr
 int hyp_command_replay(int count, char **words) {
     struct replay_options options;
     struct hyp_trace trace = {.events = NULL};
-    bool ok = read_words(count, words, &options) && hyp_trace_read(options.path, &trace) &&
+    bool ok = replay_read_words(count, words, &options) && hyp_trace_read(options.path, &trace) &&
               replay_on_device(&options, &trace);
     hyp_trace_free(&trace);
     return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());

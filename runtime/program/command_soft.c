@@ -89,7 +89,7 @@ static const struct {
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 
 /* The name of the option, and its value, whether they are one word or two. */
-static const char *value_of(const char *option, int *at, int count, char **words) {
+static const char *soft_value_of(const char *option, int *at, int count, char **words) {
     const size_t length = strlen(option);
     if (strncmp(words[*at], option, length) != 0) return NULL;
     if (words[*at][length] == '=') return words[*at] + length + 1;
@@ -143,7 +143,7 @@ static void end_trace(const struct soft_run *run) {
     }
 }
 
-static int read_words(struct soft_run *run, int count, char **words) {
+static int soft_read_words(struct soft_run *run, int count, char **words) {
     int at = 0;
     if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
         fputs(usage, stdout);
@@ -153,7 +153,7 @@ static int read_words(struct soft_run *run, int count, char **words) {
         const char *value = NULL;
         int i = 0;
         while (i < VARIABLES &&
-               (value = value_of(variables[i].option, &at, count, words)) == NULL) {
+               (value = soft_value_of(variables[i].option, &at, count, words)) == NULL) {
             i++;
         }
         if (strcmp(words[at], "--no-nvjitlink") == 0) {
@@ -162,11 +162,11 @@ static int read_words(struct soft_run *run, int count, char **words) {
             run->as_json = true;
         } else if (value != NULL) {
             setenv(variables[i].variable, value, 1);
-        } else if ((value = value_of("--report", &at, count, words)) != NULL) {
+        } else if ((value = soft_value_of("--report", &at, count, words)) != NULL) {
             if (set_report(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
-        } else if ((value = value_of("--trace", &at, count, words)) != NULL) {
+        } else if ((value = soft_value_of("--trace", &at, count, words)) != NULL) {
             if (set_trace(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
-        } else if ((value = value_of("--error-exitcode", &at, count, words)) != NULL) {
+        } else if ((value = soft_value_of("--error-exitcode", &at, count, words)) != NULL) {
             if (!hyp_session_number(value, 255, &run->error_code)) {
                 return hyp_command_complain("soft: --error-exitcode takes a number from 0 to 255, "
                                             "not %s",
@@ -215,7 +215,7 @@ static bool find_target(const struct soft_run *run, int link, const char *soft, 
 }
 
 /* The folder that the loader finds the device in, and where the processes write. */
-static int make_folder(struct soft_run *run) {
+static int soft_make_folder(struct soft_run *run) {
     char library[PATH_MAX], path[PATH_MAX + NAME_BYTES], target[PATH_MAX + NAME_BYTES];
     const char *parent = getenv("TMPDIR"), *before = getenv("LD_LIBRARY_PATH");
     if (realpath(hyp_session_soft_library(), library) == NULL) {
@@ -291,8 +291,8 @@ static int run_program(const struct soft_run *run) {
 int hyp_command_soft(int count, char **words) {
     struct soft_run run = {.folder = ""};
     struct hyp_soft_report report = {.findings = 0};
-    int code = read_words(&run, count, words);
-    if (code == HYP_EXIT_OK) code = make_folder(&run);
+    int code = soft_read_words(&run, count, words);
+    if (code == HYP_EXIT_OK) code = soft_make_folder(&run);
     if (code != HYP_EXIT_OK) {
         end_folder(&run);
         return code == HELPED ? HYP_EXIT_OK : code;

@@ -14,7 +14,7 @@
 
 enum { REPLAYED_EVENTS_MAX = 64, REPLAYED_THREADS_MAX = 4, REPLAYED_STREAMS_MAX = 4 };
 
-static void check_sense(const struct hyp_trace *trace) {
+static void trace_check_sense(const struct hyp_trace *trace) {
     size_t counts[TOL_POOL_EVENT_KINDS] = {0};
     uint64_t live = 0, peak = 0;
     FUZZ_HOLDS(trace->count > 0 && trace->threads >= 1);
@@ -43,7 +43,7 @@ static void check_sense(const struct hyp_trace *trace) {
 }
 
 /* The small numbers of the reader, as a trace. */
-static char *write_text(const struct hyp_trace *trace, size_t *bytes) {
+static char *trace_write_text(const struct hyp_trace *trace, size_t *bytes) {
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes);
     if (out == NULL) exit(2);
@@ -62,10 +62,10 @@ static char *write_text(const struct hyp_trace *trace, size_t *bytes) {
     return text;
 }
 
-static void read_again(const struct hyp_trace *trace) {
+static void trace_read_again(const struct hyp_trace *trace) {
     struct hyp_trace again;
     size_t bytes = 0;
-    char *text = write_text(trace, &bytes);
+    char *text = trace_write_text(trace, &bytes);
     FUZZ_HOLDS(hyp_trace_read(fuzz_file("again.csv", text, bytes), &again));
     free(text);
     FUZZ_HOLDS(again.count == trace->count && again.blocks == trace->blocks);
@@ -81,7 +81,7 @@ static void read_again(const struct hyp_trace *trace) {
     hyp_trace_free(&again);
 }
 
-static void replay(const struct hyp_trace *trace) {
+static void replay_trace(const struct hyp_trace *trace) {
     static struct tol_driver *driver;
     static struct tol_context *context;
     struct tol_pool_options options;
@@ -105,11 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!hyp_trace_read(fuzz_file("input.csv", data, size), &trace)) {
         FUZZ_HOLDS(hyp_error()[0] != '\0');
     } else {
-        check_sense(&trace);
-        read_again(&trace);
+        trace_check_sense(&trace);
+        trace_read_again(&trace);
         if (trace.count <= REPLAYED_EVENTS_MAX && trace.threads <= REPLAYED_THREADS_MAX &&
             trace.streams <= REPLAYED_STREAMS_MAX) {
-            replay(&trace);
+            replay_trace(&trace);
         }
     }
     hyp_trace_free(&trace);

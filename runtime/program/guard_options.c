@@ -63,7 +63,7 @@ static const char usage[] =
 
 /* ---- words ---- */
 
-static const char *value_of(const char *name, int count, char **words, int *at) {
+static const char *guard_options_value_of(const char *name, int count, char **words, int *at) {
     const size_t length = strlen(name);
     if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
     const bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
@@ -80,7 +80,7 @@ static bool read_times(struct hyp_guard_options *o, int count, char **words, int
         {"--end-time", &o->guard.end_ms, NULL},   {"--failures", NULL, &o->guard.failures},
         {"--attempts", NULL, &o->guard.attempts}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *value = value_of(options[i].name, count, words, at);
+        const char *value = guard_options_value_of(options[i].name, count, words, at);
         char *end = NULL;
         if (value == NULL) continue;
         *found = true;
@@ -96,7 +96,7 @@ static bool read_times(struct hyp_guard_options *o, int count, char **words, int
     return true;
 }
 
-static bool read_flag(struct hyp_guard_options *o, const char *word) {
+static bool guard_options_read_flag(struct hyp_guard_options *o, const char *word) {
     const struct {
         const char *name;
         bool *flag;
@@ -111,21 +111,21 @@ static bool read_flag(struct hyp_guard_options *o, const char *word) {
     return false;
 }
 
-static bool read_word(struct hyp_guard_options *o, int count, char **words, int *at,
-                      const char **devices) {
+static bool guard_options_read_word(struct hyp_guard_options *o, int count, char **words, int *at,
+                                    const char **devices) {
     const char *value = NULL;
     bool found = false;
     if (!read_times(o, count, words, at, &found)) return false;
-    if (found || read_flag(o, words[*at])) return true;
-    if ((value = value_of("--jobs", count, words, at)) != NULL) {
+    if (found || guard_options_read_flag(o, words[*at])) return true;
+    if ((value = guard_options_value_of("--jobs", count, words, at)) != NULL) {
         o->jobs = value;
-    } else if ((value = value_of("--results", count, words, at)) != NULL) {
+    } else if ((value = guard_options_value_of("--results", count, words, at)) != NULL) {
         o->results = value;
-    } else if ((value = value_of("--journal", count, words, at)) != NULL) {
+    } else if ((value = guard_options_value_of("--journal", count, words, at)) != NULL) {
         o->guard.journal = value;
-    } else if ((value = value_of("--probe", count, words, at)) != NULL) {
+    } else if ((value = guard_options_value_of("--probe", count, words, at)) != NULL) {
         o->probe_word = value;
-    } else if ((value = value_of("--devices", count, words, at)) != NULL) {
+    } else if ((value = guard_options_value_of("--devices", count, words, at)) != NULL) {
         *devices = value;
     } else {
         return hyp_fail("guard: %s is not an option; the program follows --", words[*at]);
@@ -136,7 +136,7 @@ static bool read_word(struct hyp_guard_options *o, int count, char **words, int 
 /* ---- devices ---- */
 
 /* "cuda:0,cuda:1", as another process counts them. Free it. */
-static char *count_devices(void) {
+static char *guard_options_count_devices(void) {
     char command[4200], line[4096] = "";
     snprintf(command, sizeof command, "'%s' guard --count-devices", hyp_session_program());
     FILE *pipe = popen(command, "re");
@@ -153,7 +153,7 @@ static char *count_devices(void) {
 
 static bool list_devices(struct hyp_guard_options *o, const char *list) {
     size_t count = 1;
-    o->names = list != NULL ? strdup(list) : count_devices();
+    o->names = list != NULL ? strdup(list) : guard_options_count_devices();
     if (o->names == NULL) return false;
     for (const char *c = o->names; *c != '\0'; c++) count += *c == ',';
     o->devices = calloc(count, sizeof *o->devices);
@@ -179,8 +179,8 @@ static void choose_probe(struct hyp_guard_options *o) {
 
 /* ---- all ---- */
 
-static void print_row(void *user, const char *from, const char *event, const char *to,
-                      uint64_t count) {
+static void guard_options_print_row(void *user, const char *from, const char *event, const char *to,
+                                    uint64_t count) {
     (void)count; /* nothing ran */
     fprintf(user, "%-9s  %-14s  %s\n", from, event, to);
 }
@@ -190,7 +190,7 @@ static int read_alone(const char *word) {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         fputs(usage, stdout);
     } else if (strcmp(word, "--states") == 0) {
-        tol_guard_moves(print_row, stdout);
+        tol_guard_moves(guard_options_print_row, stdout);
     } else if (strcmp(word, "--probe-device") == 0) {
         return hyp_guard_probe();
     } else if (strcmp(word, "--count-devices") == 0) {
@@ -208,7 +208,7 @@ int hyp_guard_options_read(struct hyp_guard_options *o, int count, char **words)
     const int alone = count > 0 ? read_alone(words[0]) : HYP_GUARD_RUNS;
     if (alone != HYP_GUARD_RUNS) return alone;
     for (; at < count && strcmp(words[at], "--") != 0; at++) {
-        if (!read_word(o, count, words, &at, &devices)) {
+        if (!guard_options_read_word(o, count, words, &at, &devices)) {
             return hyp_command_complain("%s", hyp_error());
         }
     }

@@ -41,7 +41,7 @@ static tol_status open_context(struct tol_driver **driver, struct tol_context **
 }
 
 /* The soft device computes a hundredth of it, which is as much of a test there. */
-static tol_status compute(struct tol_context *context, size_t words, unsigned *back) {
+static tol_status guard_probe_compute(struct tol_context *context, size_t words, unsigned *back) {
     tol_auto_stream struct tol_stream *stream = NULL;
     tol_auto_module struct tol_module *module = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
@@ -59,12 +59,12 @@ static tol_status compute(struct tol_context *context, size_t words, unsigned *b
     return status;
 }
 
-static bool check(struct tol_driver *driver, struct tol_context *context) {
+static bool guard_probe_check(struct tol_driver *driver, struct tol_context *context) {
     const size_t words = tol_driver_is_soft(driver) ? WORDS / 1024 : WORDS;
     struct tol_health health;
     unsigned *back = calloc(words, sizeof *back);
     if (back == NULL) return hyp_fail("no host memory for a probe");
-    const tol_status status = compute(context, words, back);
+    const tol_status status = guard_probe_compute(context, words, back);
     size_t wrong = 0;
     for (size_t i = 0; i < words; i++) wrong += back[i] != (unsigned)i * 2654435761u + 7u;
     free(back);
@@ -83,7 +83,7 @@ int hyp_guard_probe(void) {
         printf("%s\n", hyp_session_message());
         return 1;
     }
-    if (check(driver, context)) return 0;
+    if (guard_probe_check(driver, context)) return 0;
     printf("%s\n", hyp_error());
     return 1;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add(struct hyp_model_devices *devices, long number) {
+static bool model_devices_add(struct hyp_model_devices *devices, long number) {
     if (number < 0 || number >= 1024 || devices->count == KN_COLLECTIVE_RANKS_MAX) return false;
     for (unsigned i = 0; i < devices->count; i++) {
         if (devices->ordinals[i] == number) return false;
@@ -25,7 +25,7 @@ bool hyp_model_devices_read(const char *text, struct hyp_model_devices *devices)
         char *end = NULL;
         const long number = strtol(at, &end, 10);
         more = *end == ',';
-        if (end == at || (*end != '\0' && !more) || !add(devices, number)) {
+        if (end == at || (*end != '\0' && !more) || !model_devices_add(devices, number)) {
             return hyp_fail("--devices must be numbers of different devices, at most %d, such as "
                             "0,1, not '%s'",
                             KN_COLLECTIVE_RANKS_MAX, text);
@@ -47,7 +47,7 @@ bool hyp_model_way(const char *name, enum kn_collective_way *way) {
 tol_status hyp_model_devices_open(struct hyp_model_devices *devices, struct tol_driver *driver,
                                   int alone, struct tol_load_options *options) {
     tol_status status = TOL_OK;
-    if (devices->count == 0) (void)add(devices, alone);
+    if (devices->count == 0) (void)model_devices_add(devices, alone);
     for (unsigned i = 0; i < devices->count && status == TOL_OK; i++) {
         status = tol_context_create(driver, devices->ordinals[i], &devices->contexts[i]);
     }

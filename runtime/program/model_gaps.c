@@ -64,7 +64,7 @@ static int compare_begins(const void *a, const void *b) {
 }
 
 /* Of the kernels in the order of their beginnings, the second half is the second pass. */
-static bool add_up(const json_t *root, struct hyp_model_kernels *kernels) {
+static bool model_gaps_add_up(const json_t *root, struct hyp_model_kernels *kernels) {
     const json_t *events = json_is_array(root) ? root : json_object_get(root, "traceEvents");
     struct traced_kernel *found = calloc(json_array_size(events) + 1, sizeof *found);
     size_t count = 0, i = 0;
@@ -103,7 +103,7 @@ tol_status hyp_model_kernels(const char *path, enum hyp_device_kind kind, int or
     const tol_status status = trace_passes(path, kind, ordinal, file);
     fclose(file);
     json_t *root = status == TOL_OK ? json_loadb(text, bytes, 0, NULL) : NULL;
-    const bool is_read = add_up(root, kernels);
+    const bool is_read = model_gaps_add_up(root, kernels);
     json_decref(root);
     free(text);
     return status != TOL_OK || is_read ? status : TOL_INVALID_FILE;

@@ -11,7 +11,7 @@
 
 #include "harness/session.h"
 
-#include "decoder/paged.h"
+#include "decode/paged.h"
 
 struct hyp_model_kernels {
     size_t count; /* of a pass of one row */

@@ -18,8 +18,8 @@ enum { SETTINGS_BYTES = 2048, TOKEN_BYTES = 16 };
 /* ---- what is kept ---- */
 
 /* The settings of a job in one line. */
-static void describe(const struct hyp_model_guarded *m, const struct tol_text_options *text,
-                     char *line, size_t bytes) {
+static void model_guarded_describe(const struct hyp_model_guarded *m,
+                                   const struct tol_text_options *text, char *line, size_t bytes) {
     const struct tol_sampling *s = &text->sampling;
     struct stat about = {.st_size = 0};
     (void)stat(m->path, &about); /* it was opened before */
@@ -85,8 +85,9 @@ static tol_status add_fresh(const struct tol_text *text, struct written *written
 }
 
 /* Samples to the end, and stores each token before the next is sampled. */
-static tol_status write_text(struct tol_guard_worker *worker, const struct tol_guard_work *job,
-                             struct tol_text *text, struct written *written) {
+static tol_status model_guarded_write_text(struct tol_guard_worker *worker,
+                                           const struct tol_guard_work *job, struct tol_text *text,
+                                           struct written *written) {
     tol_status status = add_fresh(text, written);
     while (status == TOL_OK && tol_text_about(text).end == TOL_TEXT_GOES_ON) {
         status = tol_texts_step(&text, 1);
@@ -97,9 +98,11 @@ static tol_status write_text(struct tol_guard_worker *worker, const struct tol_g
     return status;
 }
 
-static tol_status answer(const struct hyp_model_guarded *m, struct tol_guard_worker *worker,
-                         const struct tol_guard_work *job, const struct tol_text *text,
-                         const struct written *written, size_t replayed) {
+static tol_status model_guarded_answer(const struct hyp_model_guarded *m,
+                                       struct tol_guard_worker *worker,
+                                       const struct tol_guard_work *job,
+                                       const struct tol_text *text, const struct written *written,
+                                       size_t replayed) {
     const struct tol_text_about about = tol_text_about(text);
     if (!m->as_json) {
         return tol_guard_worker_done(worker, job, written->bytes, written->count);
@@ -118,14 +121,16 @@ static tol_status answer(const struct hyp_model_guarded *m, struct tol_guard_wor
 
 /* ---- jobs ---- */
 
-static tol_status refuse(struct tol_guard_worker *worker, const struct tol_guard_work *job) {
+static tol_status model_guarded_refuse(struct tol_guard_worker *worker,
+                                       const struct tol_guard_work *job) {
     fprintf(stderr, "tollens: job %llu was begun with other settings\n",
             (unsigned long long)job->number);
     return tol_guard_worker_failed(worker, job, TOL_MISMATCH);
 }
 
-static tol_status serve(const struct hyp_model_guarded *m, struct tol_guard_worker *worker,
-                        const struct tol_guard_work *job) {
+static tol_status model_guarded_serve(const struct hyp_model_guarded *m,
+                                      struct tol_guard_worker *worker,
+                                      const struct tol_guard_work *job) {
     char settings[SETTINGS_BYTES];
     struct tol_text_options options = m->text;
     struct tol_text *text = NULL;
@@ -133,10 +138,10 @@ static tol_status serve(const struct hyp_model_guarded *m, struct tol_guard_work
     int *tokens = NULL;
     size_t count = 0;
     options.sampling.seed += job->number - 1;
-    describe(m, &options, settings, sizeof settings);
+    model_guarded_describe(m, &options, settings, sizeof settings);
     if (!read_parts(job, settings, &tokens, &count)) {
         free(tokens);
-        return refuse(worker, job);
+        return model_guarded_refuse(worker, job);
     }
     tol_status status = TOL_OK;
     if (job->parts_count == 0) {
@@ -147,8 +152,8 @@ static tol_status serve(const struct hyp_model_guarded *m, struct tol_guard_work
     if (status == TOL_OK) {
         status = tol_text_create(m->loaded, m->tokenizer, &options, job->bytes, job->count, &text);
     }
-    if (status == TOL_OK) status = write_text(worker, job, text, &written);
-    if (status == TOL_OK) status = answer(m, worker, job, text, &written, count);
+    if (status == TOL_OK) status = model_guarded_write_text(worker, job, text, &written);
+    if (status == TOL_OK) status = model_guarded_answer(m, worker, job, text, &written, count);
     tol_text_destroy(text);
     free(written.bytes);
     free(tokens);
@@ -162,7 +167,7 @@ tol_status hyp_model_serve(const struct hyp_model_guarded *m) {
     while (status == TOL_OK) {
         status = tol_guard_worker_next(worker, &job);
         if (status != TOL_OK || job.number == 0) break;
-        status = serve(m, worker, &job);
+        status = model_guarded_serve(m, worker, &job);
     }
     tol_guard_worker_close(worker);
     return status;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *object, const char *name) {
+static const char *report_text_of(const json_t *object, const char *name) {
     const char *text = json_string_value(json_object_get(object, name));
     return text != NULL ? text : "";
 }
 
-static uint64_t number_of(const json_t *object, const char *name) {
+static uint64_t report_number_of(const json_t *object, const char *name) {
     const json_int_t number = json_integer_value(json_object_get(object, name));
     return number > 0 ? (uint64_t)number : 0;
 }
@@ -31,14 +31,14 @@ static void count_kind(struct hyp_soft_report *report, const char *name) {
 
 static void take_finding(struct hyp_soft_report *report, const json_t *line) {
     const json_t *block = json_object_get(line, "block"), *thread = json_object_get(line, "thread");
-    const char *kernel = text_of(line, "kernel"), *source = text_of(line, "source");
+    const char *kernel = report_text_of(line, "kernel"), *source = report_text_of(line, "source");
     char place[400] = "";
-    if (strcmp(text_of(line, "severity"), "note") == 0) {
+    if (strcmp(report_text_of(line, "severity"), "note") == 0) {
         report->notes++;
         return;
     }
     report->findings++;
-    count_kind(report, text_of(line, "kind"));
+    count_kind(report, report_text_of(line, "kind"));
     if (report->first[0] != '\0') return;
     if (kernel[0] != '\0') {
         snprintf(place, sizeof place,
@@ -54,17 +54,17 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
         if (source[0] == '\0') {
             const size_t used = strlen(place);
             snprintf(place + used, sizeof place - used, "%llu",
-                     (unsigned long long)number_of(line, "ptx_line"));
+                     (unsigned long long)report_number_of(line, "ptx_line"));
         }
     }
-    snprintf(report->first, sizeof report->first, "%.60s%s: %.700s", text_of(line, "kind"), place,
-             text_of(line, "detail"));
+    snprintf(report->first, sizeof report->first, "%.60s%s: %.700s", report_text_of(line, "kind"),
+             place, report_text_of(line, "detail"));
 }
 
 static void take_summary(struct hyp_soft_report *report, const json_t *line) {
     report->processes++;
-    report->kernels += number_of(line, "kernels");
-    report->launches += number_of(line, "launches");
+    report->kernels += report_number_of(line, "kernels");
+    report->launches += report_number_of(line, "launches");
 }
 
 static void each_line(struct hyp_soft_report *report, const char *path, long skip,
@@ -96,7 +96,7 @@ void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path)
     each_line(report, path, 0, take_summary);
 }
 
-static const char *plural(uint64_t count) {
+static const char *report_plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
@@ -128,22 +128,23 @@ void hyp_soft_report_print(const struct hyp_soft_report *report, const char *che
     } else {
         fprintf(out, "%llu process%s, %llu kernel%s, %llu launch%s\n",
                 (unsigned long long)report->processes, report->processes == 1 ? "" : "es",
-                (unsigned long long)report->kernels, plural(report->kernels),
+                (unsigned long long)report->kernels, report_plural(report->kernels),
                 (unsigned long long)report->launches, report->launches == 1 ? "" : "es");
     }
     fprintf(out, "tollens soft: %llu finding%s", (unsigned long long)report->findings,
-            plural(report->findings));
+            report_plural(report->findings));
     for (size_t i = 0; i < report->kind_count; i++) {
         fprintf(out, "%s%llu %s", i == 0 ? ": " : ", ", (unsigned long long)report->kinds[i].count,
                 report->kinds[i].name);
     }
     if (report->notes > 0) {
-        fprintf(out, "; %llu note%s", (unsigned long long)report->notes, plural(report->notes));
+        fprintf(out, "; %llu note%s", (unsigned long long)report->notes,
+                report_plural(report->notes));
     }
     fprintf(out, " (checks: %s)\n", checks);
     if (report->first[0] != '\0') fprintf(out, "tollens soft: the first: %s\n", report->first);
     if (report->unreadable > 0) {
         fprintf(out, "tollens soft: %llu line%s could not be read, so there may be more\n",
-                (unsigned long long)report->unreadable, plural(report->unreadable));
+                (unsigned long long)report->unreadable, report_plural(report->unreadable));
     }
 }

@@ -31,14 +31,14 @@ struct reader {
     uint64_t next, live;
 };
 
-static bool refuse(const struct reader *r, const char *what, const char *word) {
+static bool trace_file_refuse(const struct reader *r, const char *what, const char *word) {
     return hyp_fail("%s line %lu: %s%s%.60s%s", r->path, r->line, what, word != NULL ? " '" : "",
                     word != NULL ? word : "", word != NULL ? "'" : "");
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static struct live *place_of(struct live *table, size_t places, uint64_t name) {
+static struct live *trace_file_place_of(struct live *table, size_t places, uint64_t name) {
     size_t at = (size_t)((name * 0x9e3779b97f4a7c15u) >> 20) & (places - 1);
     while (table[at].block != 0 && table[at].name != name) at = (at + 1) & (places - 1);
     return &table[at];
@@ -50,7 +50,8 @@ static bool grow_table(struct reader *r) {
     struct live *table = calloc(places, sizeof *table);
     if (table == NULL) return hyp_fail("out of host memory for %zu blocks", places);
     for (size_t i = 0; i < r->places; i++) {
-        if (r->table[i].block != 0) *place_of(table, places, r->table[i].name) = r->table[i];
+        if (r->table[i].block != 0)
+            *trace_file_place_of(table, places, r->table[i].name) = r->table[i];
     }
     free(r->table);
     r->table = table;
@@ -58,10 +59,10 @@ static bool grow_table(struct reader *r) {
     return true;
 }
 
-static bool make_block(struct reader *r, uint64_t name, struct hyp_trace_event *event) {
+static bool trace_file_make_block(struct reader *r, uint64_t name, struct hyp_trace_event *event) {
     if (!grow_table(r)) return false;
-    struct live *live = place_of(r->table, r->places, name);
-    if (live->is_live) return refuse(r, "the block is live already", NULL);
+    struct live *live = trace_file_place_of(r->table, r->places, name);
+    if (live->is_live) return trace_file_refuse(r, "the block is live already", NULL);
     r->taken += live->block == 0;
     *live = (struct live){name, event->bytes, ++r->trace->blocks, true};
     event->block = live->block - 1;
@@ -72,13 +73,15 @@ static bool make_block(struct reader *r, uint64_t name, struct hyp_trace_event *
 }
 
 /* *skip: it was made by an event that is lost. */
-static bool free_block(struct reader *r, uint64_t name, struct hyp_trace_event *event, bool *skip) {
+static bool trace_file_free_block(struct reader *r, uint64_t name, struct hyp_trace_event *event,
+                                  bool *skip) {
     if (!grow_table(r)) return false;
-    struct live *live = place_of(r->table, r->places, name);
+    struct live *live = trace_file_place_of(r->table, r->places, name);
     *skip = !live->is_live && r->trace->lost > 0 && live->block == 0;
     r->trace->skipped += *skip;
     if (*skip) return true;
-    if (!live->is_live) return refuse(r, "the block is not live, so it cannot be freed", NULL);
+    if (!live->is_live)
+        return trace_file_refuse(r, "the block is not live, so it cannot be freed", NULL);
     live->is_live = false;
     event->block = live->block - 1;
     event->bytes = live->bytes;
@@ -89,42 +92,43 @@ static bool free_block(struct reader *r, uint64_t name, struct hyp_trace_event *
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-static bool read_number(const struct reader *r, const char *word, uint64_t most, uint64_t *number) {
+static bool trace_file_read_number(const struct reader *r, const char *word, uint64_t most,
+                                   uint64_t *number) {
     char *end = NULL;
     errno = 0;
-    if (word[0] < '0' || word[0] > '9') return refuse(r, "this is not a number:", word);
+    if (word[0] < '0' || word[0] > '9') return trace_file_refuse(r, "this is not a number:", word);
     unsigned long long value = strtoull(word, &end, 10);
-    if (*end != '\0') return refuse(r, "this is not a number:", word);
-    if (errno != 0 || value > most) return refuse(r, "the number is too large:", word);
+    if (*end != '\0') return trace_file_refuse(r, "this is not a number:", word);
+    if (errno != 0 || value > most) return trace_file_refuse(r, "the number is too large:", word);
     *number = value;
     return true;
 }
 
-static bool split(const struct reader *r, char *line, char *fields[FIELDS]) {
+static bool trace_file_split(const struct reader *r, char *line, char *fields[FIELDS]) {
     for (int i = 0; i < FIELDS; i++) {
         fields[i] = line;
         line = line != NULL ? strchr(line, ',') : NULL;
         if ((line == NULL) != (i == FIELDS - 1)) {
-            return refuse(r, "a line must have nine fields, separated by commas", NULL);
+            return trace_file_refuse(r, "a line must have nine fields, separated by commas", NULL);
         }
         if (line != NULL) *line++ = '\0';
     }
     return true;
 }
 
-static bool read_kind(const struct reader *r, const char *word, uint8_t *kind) {
+static bool trace_file_read_kind(const struct reader *r, const char *word, uint8_t *kind) {
     for (unsigned i = 0; i < TOL_POOL_EVENT_KINDS; i++) {
         if (strcmp(word, tol_pool_event_name(i)) != 0) continue;
         *kind = (uint8_t)i;
         return true;
     }
-    return refuse(r, "unknown kind of event", word);
+    return trace_file_refuse(r, "unknown kind of event", word);
 }
 
 /* A small number for one of the trace's; those come from 1. */
-static bool narrow(const struct reader *r, uint16_t *known, unsigned *count, unsigned most,
-                   const char *what, uint16_t *result) {
-    if (*known == 0 && *count == most) return refuse(r, "too many", what);
+static bool trace_file_narrow(const struct reader *r, uint16_t *known, unsigned *count,
+                              unsigned most, const char *what, uint16_t *result) {
+    if (*known == 0 && *count == most) return trace_file_refuse(r, "too many", what);
     if (*known == 0) *known = (uint16_t)++ * count;
     *result = *known;
     return true;
@@ -143,7 +147,7 @@ static bool add_event(struct reader *r, const struct hyp_trace_event *event) {
     return true;
 }
 
-static bool read_event(struct reader *r, char *line) {
+static bool trace_file_read_event(struct reader *r, char *line) {
     static const uint64_t most[FIELDS] = {
         UINT64_MAX - 1,         UINT64_MAX, UINT16_MAX, UINT16_MAX, 0, UINT64_MAX, (1ull << 48) - 1,
         HYP_TRACE_TAGS_MAX - 1, UINT32_MAX};
@@ -151,12 +155,13 @@ static bool read_event(struct reader *r, char *line) {
     uint64_t values[FIELDS] = {0};
     char *fields[FIELDS] = {NULL};
     bool skip = false;
-    if (!split(r, line, fields) || !read_kind(r, fields[KIND], &event.kind)) return false;
+    if (!trace_file_split(r, line, fields) || !trace_file_read_kind(r, fields[KIND], &event.kind))
+        return false;
     for (int i = 0; i < FIELDS; i++) {
-        if (i != KIND && !read_number(r, fields[i], most[i], &values[i])) return false;
+        if (i != KIND && !trace_file_read_number(r, fields[i], most[i], &values[i])) return false;
     }
     if (values[EVENT] < r->next)
-        return refuse(r, "events must be in the order of their numbers", NULL);
+        return trace_file_refuse(r, "events must be in the order of their numbers", NULL);
     r->next = values[EVENT] + 1;
     if (event.kind == TOL_POOL_EVENT_GROW || event.kind == TOL_POOL_EVENT_SHRINK ||
         event.kind == TOL_POOL_EVENT_STITCH) {
@@ -166,25 +171,28 @@ static bool read_event(struct reader *r, char *line) {
     event.bytes = values[BYTES];
     event.tag = (uint16_t)values[TAG];
     if (event.tag != 0 && r->trace->tags[event.tag][0] == '\0') {
-        return refuse(r, "no #tag line defines the tag", fields[TAG]);
+        return trace_file_refuse(r, "no #tag line defines the tag", fields[TAG]);
     }
-    if (values[THREAD] == 0) return refuse(r, "thread numbers begin at 1", NULL);
-    if (event.kind == TOL_POOL_EVENT_FREE && !free_block(r, values[BLOCK], &event, &skip)) {
+    if (values[THREAD] == 0) return trace_file_refuse(r, "thread numbers begin at 1", NULL);
+    if (event.kind == TOL_POOL_EVENT_FREE &&
+        !trace_file_free_block(r, values[BLOCK], &event, &skip)) {
         return false;
     }
     if (skip) return true; /* its thread and stream may have no event that is replayed */
-    if (!narrow(r, &r->threads[values[THREAD]], &r->trace->threads, HYP_TRACE_THREADS_MAX,
-                "threads", &event.thread)) {
+    if (!trace_file_narrow(r, &r->threads[values[THREAD]], &r->trace->threads,
+                           HYP_TRACE_THREADS_MAX, "threads", &event.thread)) {
         return false;
     }
     event.thread--;
-    if (values[STREAM] != 0 && !narrow(r, &r->streams[values[STREAM]], &r->trace->streams,
-                                       HYP_TRACE_STREAMS_MAX, "streams", &event.stream)) {
+    if (values[STREAM] != 0 &&
+        !trace_file_narrow(r, &r->streams[values[STREAM]], &r->trace->streams,
+                           HYP_TRACE_STREAMS_MAX, "streams", &event.stream)) {
         return false;
     }
     bool allocates = event.kind == TOL_POOL_EVENT_ALLOCATE || event.kind == TOL_POOL_EVENT_REFUSE;
-    if (allocates && event.bytes == 0) return refuse(r, "a block must have at least 1 byte", NULL);
-    if (event.kind == TOL_POOL_EVENT_ALLOCATE && !make_block(r, values[BLOCK], &event))
+    if (allocates && event.bytes == 0)
+        return trace_file_refuse(r, "a block must have at least 1 byte", NULL);
+    if (event.kind == TOL_POOL_EVENT_ALLOCATE && !trace_file_make_block(r, values[BLOCK], &event))
         return false;
     r->trace->refusals += event.kind == TOL_POOL_EVENT_REFUSE;
     r->trace->trims += event.kind == TOL_POOL_EVENT_TRIM;
@@ -192,20 +200,20 @@ static bool read_event(struct reader *r, char *line) {
 }
 
 /* "#tag 3 weights", "#lost 17", or what later versions may say. */
-static bool read_note(struct reader *r, char *line) {
+static bool trace_file_read_note(struct reader *r, char *line) {
     uint64_t tag = 0;
     if (strncmp(line, "#lost ", 6) == 0) {
-        return read_number(r, line + 6, UINT64_MAX, &r->trace->lost);
+        return trace_file_read_number(r, line + 6, UINT64_MAX, &r->trace->lost);
     }
     if (strncmp(line, "#tag ", 5) != 0) return true;
     char *name = strchr(line + 5, ' ');
-    if (name == NULL) return refuse(r, "a tag must have a number and a name", NULL);
+    if (name == NULL) return trace_file_refuse(r, "a tag must have a number and a name", NULL);
     *name++ = '\0';
-    if (!read_number(r, line + 5, HYP_TRACE_TAGS_MAX - 1, &tag)) return false;
+    if (!trace_file_read_number(r, line + 5, HYP_TRACE_TAGS_MAX - 1, &tag)) return false;
     size_t length = strlen(name);
     if (tag == 0 || length == 0 || length >= sizeof r->trace->tags[0]) {
-        return refuse(r, "a tag must have a number of at least 1 and a name of 1 to 31 characters",
-                      NULL);
+        return trace_file_refuse(
+            r, "a tag must have a number of at least 1 and a name of 1 to 31 characters", NULL);
     }
     memcpy(r->trace->tags[tag], name, length + 1);
     return true;
@@ -218,24 +226,26 @@ static bool read_lines(struct reader *r, FILE *file) {
         size_t length = strlen(line);
         r->line++;
         if (length + 1 == sizeof line && line[length - 1] != '\n') {
-            return refuse(r, "the line is too long", NULL);
+            return trace_file_refuse(r, "the line is too long", NULL);
         }
         /* A byte 0 ends it too, and may be the first. */
         if (length == 0 || line[length - 1] != '\n') {
-            return refuse(r, "the line is cut off", NULL);
+            return trace_file_refuse(r, "the line is cut off", NULL);
         }
         line[--length] = '\0';
         if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
         if (r->line == 1) {
             if (strcmp(line, first_line) == 0) continue;
-            return refuse(r, "the first line must be '#tollens pool trace 1', not", line);
+            return trace_file_refuse(r, "the first line must be '#tollens pool trace 1', not",
+                                     line);
         }
         if (line[0] == '#') {
-            if (!read_note(r, line)) return false;
+            if (!trace_file_read_note(r, line)) return false;
         } else if (!has_names) {
-            if (strcmp(line, names) != 0) return refuse(r, "unexpected names of the fields:", line);
+            if (strcmp(line, names) != 0)
+                return trace_file_refuse(r, "unexpected names of the fields:", line);
             has_names = true;
-        } else if (!read_event(r, line)) {
+        } else if (!trace_file_read_event(r, line)) {
             return false;
         }
     }

@@ -28,15 +28,15 @@ struct turns {
     char trouble[600];
 };
 
-static bool note_trouble(struct turns *turns, const struct hyp_trace_event *event,
-                         const char *call) {
+static bool trace_replay_note_trouble(struct turns *turns, const struct hyp_trace_event *event,
+                                      const char *call) {
     snprintf(turns->trouble, sizeof turns->trouble, "event %llu: %s: %.500s",
              (unsigned long long)event->number, call, hyp_session_message());
     turns->failed = true;
     return false;
 }
 
-static bool allocate(struct turns *turns, const struct hyp_trace_event *event) {
+static bool trace_replay_allocate(struct turns *turns, const struct hyp_trace_event *event) {
     struct hyp_replay *replay = turns->replay;
     struct tol_stream *stream = turns->streams[event->stream];
     struct tol_block block = {0};
@@ -47,7 +47,7 @@ static bool allocate(struct turns *turns, const struct hyp_trace_event *event) {
         replay->refused += !was_refused;
         return true;
     }
-    if (status != TOL_OK) return note_trouble(turns, event, "tol_pool_allocate");
+    if (status != TOL_OK) return trace_replay_note_trouble(turns, event, "tol_pool_allocate");
     if (!was_refused) {
         turns->blocks[event->block] = block;
         replay->requested += event->bytes;
@@ -55,7 +55,7 @@ static bool allocate(struct turns *turns, const struct hyp_trace_event *event) {
     }
     replay->granted++;
     return tol_pool_free(replay->pool, block, stream) == TOL_OK ||
-           note_trouble(turns, event, "tol_pool_free");
+           trace_replay_note_trouble(turns, event, "tol_pool_free");
 }
 
 static bool do_event(struct turns *turns, const struct hyp_trace_event *event) {
@@ -63,25 +63,25 @@ static bool do_event(struct turns *turns, const struct hyp_trace_event *event) {
     struct tol_stream *stream = turns->streams[event->stream];
     if (event->kind == TOL_POOL_EVENT_TRIM) {
         return tol_pool_trim(replay->pool, (size_t)event->bytes) == TOL_OK ||
-               note_trouble(turns, event, "tol_pool_trim");
+               trace_replay_note_trouble(turns, event, "tol_pool_trim");
     }
     if (event->kind != TOL_POOL_EVENT_FREE) {
-        if (!allocate(turns, event)) return false;
+        if (!trace_replay_allocate(turns, event)) return false;
     } else if (turns->blocks[event->block].name != 0) {
         if (tol_pool_free(replay->pool, turns->blocks[event->block], stream) != TOL_OK) {
-            return note_trouble(turns, event, "tol_pool_free");
+            return trace_replay_note_trouble(turns, event, "tol_pool_free");
         }
         replay->requested -= event->bytes;
     }
     return stream == NULL || tol_stream_synchronize(stream) == TOL_OK ||
-           note_trouble(turns, event, "tol_stream_synchronize");
+           trace_replay_note_trouble(turns, event, "tol_stream_synchronize");
 }
 
-static bool measure(struct turns *turns, const struct hyp_trace_event *event) {
+static bool trace_replay_measure(struct turns *turns, const struct hyp_trace_event *event) {
     struct hyp_replay *replay = turns->replay;
     struct tol_pool_stats stats;
     if (tol_pool_stats(replay->pool, &stats) != TOL_OK) {
-        return note_trouble(turns, event, "tol_pool_stats");
+        return trace_replay_note_trouble(turns, event, "tol_pool_stats");
     }
     if (stats.requested != replay->requested) {
         snprintf(turns->trouble, sizeof turns->trouble,
@@ -111,7 +111,7 @@ static bool measure(struct turns *turns, const struct hyp_trace_event *event) {
 }
 
 /* Does the thread's events until it is another's turn. */
-static void *take_turns(void *user) {
+static void *trace_replay_take_turns(void *user) {
     struct replay_worker *worker = user;
     struct turns *turns = worker->turns;
     const struct hyp_trace *trace = turns->replay->trace;
@@ -119,13 +119,14 @@ static void *take_turns(void *user) {
     for (bool is_bound = false;;) {
         while (sem_wait(&worker->turn) != 0) sched_yield();
         if (!is_bound && !turns->failed && turns->next < trace->count) {
-            is_bound = tol_context_bind(turns->replay->context) == TOL_OK ||
-                       note_trouble(turns, &trace->events[turns->next], "tol_context_bind");
+            is_bound =
+                tol_context_bind(turns->replay->context) == TOL_OK ||
+                trace_replay_note_trouble(turns, &trace->events[turns->next], "tol_context_bind");
         }
         while (!turns->failed && turns->next < trace->count &&
                trace->events[turns->next].thread == own) {
             const struct hyp_trace_event *event = &trace->events[turns->next];
-            if (do_event(turns, event) && measure(turns, event)) turns->next++;
+            if (do_event(turns, event) && trace_replay_measure(turns, event)) turns->next++;
         }
         if (turns->failed || turns->next == trace->count) break;
         sem_post(&turns->workers[trace->events[turns->next].thread].turn);
@@ -136,7 +137,7 @@ static void *take_turns(void *user) {
     return NULL;
 }
 
-static bool prepare(struct turns *turns) {
+static bool trace_replay_prepare(struct turns *turns) {
     struct hyp_replay *replay = turns->replay;
     const struct hyp_trace *trace = replay->trace;
     turns->streams = calloc(trace->streams + 1, sizeof(struct tol_stream *));
@@ -159,15 +160,16 @@ static bool prepare(struct turns *turns) {
     return true;
 }
 
-static bool run_threads(struct turns *turns) {
+static bool trace_replay_run_threads(struct turns *turns) {
     const struct hyp_trace *trace = turns->replay->trace;
     unsigned started = 0;
     for (unsigned i = 0; i < trace->threads; i++) {
         turns->workers[i].turns = turns;
         sem_init(&turns->workers[i].turn, 0, 0);
     }
-    while (started < trace->threads && pthread_create(&turns->workers[started].thread, NULL,
-                                                      take_turns, &turns->workers[started]) == 0) {
+    while (started < trace->threads &&
+           pthread_create(&turns->workers[started].thread, NULL, trace_replay_take_turns,
+                          &turns->workers[started]) == 0) {
         started++;
     }
     if (started < trace->threads) {
@@ -183,7 +185,7 @@ static bool run_threads(struct turns *turns) {
 
 bool hyp_replay_run(struct hyp_replay *replay) {
     struct turns turns = {.replay = replay};
-    bool ok = prepare(&turns) && run_threads(&turns);
+    bool ok = trace_replay_prepare(&turns) && trace_replay_run_threads(&turns);
     for (unsigned i = 1; turns.streams != NULL && i <= replay->trace->streams; i++) {
         tol_stream_destroy(turns.streams[i]);
     }

@@ -36,7 +36,7 @@ CUresult memory_write(const struct tol_driver_table *cu, CUdeviceptr at, const v
 
 /* ---- a block left plain ---- */
 
-static void enlarge(struct tol_interpose_call *call, void *user) {
+static void memory_faults_enlarge(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index == TOL_DRIVER_INDEX_cuMemAlloc_v2) ARGUMENT(call, 1, size_t) += LEFT_BYTES;
 }
@@ -53,7 +53,7 @@ static void leave_plain(struct tol_interpose_call *call, void *user) {
 /* ---- changes ---- */
 
 /* Every third copy to the host. */
-static bool is_time(const struct tol_interpose_call *call) {
+static bool memory_faults_is_time(const struct tol_interpose_call *call) {
     return call->index == TOL_DRIVER_INDEX_cuMemcpyDtoH_v2 && target.sealed.address != 0 &&
            ++target.copies % 3 == 1;
 }
@@ -61,7 +61,7 @@ static bool is_time(const struct tol_interpose_call *call) {
 static void change_bit(struct tol_interpose_call *call, void *user) {
     unsigned char byte = 0;
     (void)user;
-    if (!is_time(call)) return;
+    if (!memory_faults_is_time(call)) return;
     const CUdeviceptr at = target.sealed.address + target.sealed.bytes / 2;
     (void)call->driver->cuMemcpyDtoH_v2(&byte, at, 1);
     byte ^= 8;
@@ -71,7 +71,7 @@ static void change_bit(struct tol_interpose_call *call, void *user) {
 static void swap_chunks(struct tol_interpose_call *call, void *user) {
     static char chunks[2][CHUNK];
     (void)user;
-    if (!is_time(call) || target.sealed.bytes < sizeof chunks) return;
+    if (!memory_faults_is_time(call) || target.sealed.bytes < sizeof chunks) return;
     const CUdeviceptr at = target.sealed.address;
     (void)call->driver->cuMemcpyDtoH_v2(chunks, at, sizeof chunks);
     (void)memory_write(call->driver, at, chunks[1], CHUNK);
@@ -109,7 +109,7 @@ static void replay_tags(struct tol_interpose_call *call, void *user) {
 const struct hyp_fault memory_faults[] = {
     {.name = "block_left_plain",
      .sentence = "64 plain bytes are left after each allocation of device memory",
-     .before = enlarge,
+     .before = memory_faults_enlarge,
      .after = leave_plain},
     {.name = "sealed_bit_changed",
      .sentence = "a bit of sealed memory changes between two calls",

@@ -119,7 +119,7 @@ struct captured {
 };
 
 /* Copies out, aside and a copying kernel, recorded. Nothing of it happens now. */
-static bool capture(struct watch_stage *s, struct captured *c) {
+static bool kernels_capture(struct watch_stage *s, struct captured *c) {
     const struct tol_driver_table *cu = s->cu;
     const CUstream stream = tol_stream_handle(s->stream);
     const CUdeviceptr weights = tol_buffer_address(s->weights),
@@ -152,7 +152,7 @@ static bool capture(struct watch_stage *s, struct captured *c) {
            watch_stage_expect(s, "a capture", NULL, 0);
 }
 
-static void replay(struct watch_stage *s, const struct captured *c) {
+static void kernels_replay(struct watch_stage *s, const struct captured *c) {
     const struct watch_alarm_wanted wanted[] = {
         {TOL_WATCH_NO_READ_BACK, "weights.0", "cuGraphLaunch", (double)c->out},
         {TOL_WATCH_NO_COPY, "weights.0", "cuGraphLaunch", (double)c->out},
@@ -170,15 +170,15 @@ static void replay(struct watch_stage *s, const struct captured *c) {
     memset(s->host, 0xa5, s->bytes);
 }
 
-static void graphs(struct hyp_attack *attack, bool refuses) {
+static void kernels_graphs(struct hyp_attack *attack, bool refuses) {
     const unsigned rounds = attack->session.full ? 20 : 3;
     struct watch_stage *s = malloc(sizeof *s);
     if (!HYP_CHECK(attack, s != NULL, "no host memory")) return;
     bool ok = watch_stage_begin(attack, s, refuses);
     for (unsigned i = 0; ok && i < rounds; i++) {
         struct captured c = {.graph = NULL};
-        ok = capture(s, &c);
-        for (unsigned j = 0; ok && j < 3; j++) replay(s, &c);
+        ok = kernels_capture(s, &c);
+        for (unsigned j = 0; ok && j < 3; j++) kernels_replay(s, &c);
         if (c.exec != NULL) (void)s->cu->cuGraphExecDestroy(c.exec);
         if (c.outer != NULL) (void)s->cu->cuGraphDestroy(c.outer);
         if (c.graph != NULL) (void)s->cu->cuGraphDestroy(c.graph);
@@ -189,9 +189,9 @@ static void graphs(struct hyp_attack *attack, bool refuses) {
 }
 
 HYP_ATTACK(s2, each_launch_of_a_graph_is_noticed) {
-    graphs(attack, false);
+    kernels_graphs(attack, false);
 }
 
 HYP_ATTACK(s2, graphs_are_refused_where_rules_refuse) {
-    graphs(attack, true);
+    kernels_graphs(attack, true);
 }

@@ -10,7 +10,7 @@
 /* ---- a rate ---------------------------------------------------------------------------------- */
 
 /* Reads the state at a share of the limit, in steps; returns whether an alarm came. */
-static bool read_at(struct watch_stage *s, double share, unsigned steps) {
+static bool rates_read_at(struct watch_stage *s, double share, unsigned steps) {
     bool has_alarm = false;
     for (unsigned i = 0; i < steps && !has_alarm; i++) {
         const size_t bytes = s->bytes / 2 + (size_t)hyp_random_below(s->attack, s->bytes / 2);
@@ -33,9 +33,9 @@ static void rates(struct hyp_attack *attack, bool refuses) {
     if (watch_stage_begin(attack, s, refuses)) {
         /* A second's bytes are stored up; a tenth too many use them up after ten of these. */
         const unsigned steps = (unsigned)(25 * s->mb_per_s * 1e6 / (double)(s->bytes / 2));
-        HYP_CHECK(attack, !read_at(s, 0.95, steps), "an alarm at 0.95 of the limit");
+        HYP_CHECK(attack, !rates_read_at(s, 0.95, steps), "an alarm at 0.95 of the limit");
         watch_stage_wait_ns(2000000000);
-        HYP_CHECK(attack, read_at(s, 1.1, steps), "no alarm at 1.1 of the limit");
+        HYP_CHECK(attack, rates_read_at(s, 1.1, steps), "no alarm at 1.1 of the limit");
         HYP_CHECK(attack,
                   s->count == 1 && strcmp(s->log[0].label, "state") == 0 &&
                       s->log[0].kind == TOL_WATCH_COPY_OUT_LIMIT && s->log[0].value > s->mb_per_s &&
@@ -141,7 +141,7 @@ static bool load_more(struct watch_stage *s, struct tol_buffer **more) {
 
 /* A step: copies an input to the device, launches products, one of them in a graph, and copies the
  * result back. */
-static bool step(struct watch_stage *s, struct tol_graph_exec *exec) {
+static bool rates_step(struct watch_stage *s, struct tol_graph_exec *exec) {
     const CUdeviceptr state = tol_buffer_address(s->state), target = tol_buffer_address(s->target);
     const CUstream stream = tol_stream_handle(s->stream);
     const bool ok =
@@ -157,7 +157,7 @@ static bool step(struct watch_stage *s, struct tol_graph_exec *exec) {
     return HYP_CHECK(s->attack, ok, "ordinary work failed");
 }
 
-static void work(struct hyp_attack *attack, bool refuses) {
+static void rates_work(struct hyp_attack *attack, bool refuses) {
     const unsigned steps = attack->session.full ? 400 : 30;
     struct watch_stage *s = malloc(sizeof *s);
     struct tol_graph *graph = NULL;
@@ -169,7 +169,7 @@ static void work(struct hyp_attack *attack, bool refuses) {
               watch_stage_weigh(s, tol_buffer_address(s->state) + 256) &&
               HYP_OK(attack, tol_graph_capture_end(s->stream, &graph)) &&
               HYP_OK(attack, tol_graph_instantiate(graph, &exec));
-    for (unsigned i = 0; ok && i < steps; i++) ok = step(s, exec);
+    for (unsigned i = 0; ok && i < steps; i++) ok = rates_step(s, exec);
     if (ok) {
         struct tol_watch_block block;
         watch_stage_expect(s, "ordinary work", NULL, 0);
@@ -191,9 +191,9 @@ static void work(struct hyp_attack *attack, bool refuses) {
 }
 
 HYP_ATTACK(s2, ordinary_work_raises_no_alarm) {
-    work(attack, false);
+    rates_work(attack, false);
 }
 
 HYP_ATTACK(s2, ordinary_work_is_not_refused) {
-    work(attack, true);
+    rates_work(attack, true);
 }

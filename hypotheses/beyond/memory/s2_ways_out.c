@@ -14,9 +14,9 @@ struct hidden_piece {
     size_t at, bytes, row, pitch;
 };
 
-static struct hidden_piece draw_piece(struct watch_stage *s) {
-    struct hidden_piece piece = {
-        .bytes = 4 * (1 + (size_t)hyp_random_below(s->attack, s->bytes / 16))};
+static struct hidden_piece ways_draw_piece(struct watch_stage *s) {
+    struct hidden_piece piece = {.bytes =
+                                     4 * (1 + (size_t)hyp_random_below(s->attack, s->bytes / 16))};
     piece.at = 4 * (size_t)hyp_random_below(s->attack, s->bytes / 8 / 4);
     piece.row = piece.bytes / 4;
     piece.pitch = piece.row + (size_t)hyp_random_below(s->attack, s->bytes / 16);
@@ -25,24 +25,24 @@ static struct hidden_piece draw_piece(struct watch_stage *s) {
 
 typedef CUresult way(struct watch_stage *s, const struct hidden_piece *piece);
 
-static CUdeviceptr from(const struct watch_stage *s, const struct hidden_piece *piece) {
+static CUdeviceptr ways_from(const struct watch_stage *s, const struct hidden_piece *piece) {
     return tol_buffer_address(s->weights) + piece->at;
 }
 
-static CUdeviceptr target(const struct watch_stage *s) {
+static CUdeviceptr ways_target(const struct watch_stage *s) {
     return tol_buffer_address(s->target);
 }
 
 /* The host's memory by its address on the device. */
-static CUdeviceptr mapped(const struct watch_stage *s) {
+static CUdeviceptr ways_mapped(const struct watch_stage *s) {
     return (CUdeviceptr)(uintptr_t)s->host;
 }
 
-static CUstream stream(const struct watch_stage *s) {
+static CUstream ways_stream(const struct watch_stage *s) {
     return tol_stream_handle(s->stream);
 }
 
-static CUcontext context(const struct watch_stage *s) {
+static CUcontext ways_context(const struct watch_stage *s) {
     CUcontext current = NULL;
     (void)s->cu->cuCtxGetCurrent(&current);
     return current;
@@ -53,30 +53,31 @@ static CUcontext context(const struct watch_stage *s) {
 /* ---- out to the host ------------------------------------------------------------------------- */
 
 WAY(out_sync) {
-    return s->cu->cuMemcpyDtoH_v2(s->host, from(s, p), p->bytes);
+    return s->cu->cuMemcpyDtoH_v2(s->host, ways_from(s, p), p->bytes);
 }
 WAY(out_async) {
-    return s->cu->cuMemcpyDtoHAsync_v2(s->host, from(s, p), p->bytes, stream(s));
+    return s->cu->cuMemcpyDtoHAsync_v2(s->host, ways_from(s, p), p->bytes, ways_stream(s));
 }
 WAY(out_second) {
-    return s->cu->cuMemcpyDtoHAsync_v2(s->host, from(s, p), p->bytes, tol_stream_handle(s->second));
+    return s->cu->cuMemcpyDtoHAsync_v2(s->host, ways_from(s, p), p->bytes,
+                                       tol_stream_handle(s->second));
 }
 WAY(out_unified) {
-    return s->cu->cuMemcpy(mapped(s), from(s, p), p->bytes);
+    return s->cu->cuMemcpy(ways_mapped(s), ways_from(s, p), p->bytes);
 }
 WAY(out_unified_async) {
-    return s->cu->cuMemcpyAsync(mapped(s), from(s, p), p->bytes, stream(s));
+    return s->cu->cuMemcpyAsync(ways_mapped(s), ways_from(s, p), p->bytes, ways_stream(s));
 }
 WAY(out_mapped) {
-    return s->cu->cuMemcpyDtoD_v2(mapped(s), from(s, p), p->bytes);
+    return s->cu->cuMemcpyDtoD_v2(ways_mapped(s), ways_from(s, p), p->bytes);
 }
 WAY(out_mapped_async) {
-    return s->cu->cuMemcpyDtoDAsync_v2(mapped(s), from(s, p), p->bytes, stream(s));
+    return s->cu->cuMemcpyDtoDAsync_v2(ways_mapped(s), ways_from(s, p), p->bytes, ways_stream(s));
 }
 
 static CUDA_MEMCPY2D rows_out(const struct watch_stage *s, const struct hidden_piece *p) {
     return (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                           .srcDevice = from(s, p),
+                           .srcDevice = ways_from(s, p),
                            .srcPitch = p->pitch,
                            .dstMemoryType = CU_MEMORYTYPE_HOST,
                            .dstHost = s->host,
@@ -94,18 +95,18 @@ WAY(out_rows_unaligned) {
 }
 WAY(out_rows_async) {
     const CUDA_MEMCPY2D copy = rows_out(s, p);
-    return s->cu->cuMemcpy2DAsync_v2(&copy, stream(s));
+    return s->cu->cuMemcpy2DAsync_v2(&copy, ways_stream(s));
 }
 WAY(out_rows_unified) {
     CUDA_MEMCPY2D copy = rows_out(s, p);
     copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-    copy.dstDevice = mapped(s);
-    return s->cu->cuMemcpy2DAsync_v2(&copy, stream(s));
+    copy.dstDevice = ways_mapped(s);
+    return s->cu->cuMemcpy2DAsync_v2(&copy, ways_stream(s));
 }
 
 static CUDA_MEMCPY3D layers_out(const struct watch_stage *s, const struct hidden_piece *p) {
     return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                           .srcDevice = from(s, p),
+                           .srcDevice = ways_from(s, p),
                            .srcPitch = p->pitch,
                            .srcHeight = 2,
                            .dstMemoryType = CU_MEMORYTYPE_HOST,
@@ -122,7 +123,7 @@ WAY(out_layers) {
 }
 WAY(out_layers_async) {
     const CUDA_MEMCPY3D copy = layers_out(s, p);
-    return s->cu->cuMemcpy3DAsync_v2(&copy, stream(s));
+    return s->cu->cuMemcpy3DAsync_v2(&copy, ways_stream(s));
 }
 
 static const struct {
@@ -145,39 +146,40 @@ static const struct {
 /* ---- to other memory of a device ------------------------------------------------------------- */
 
 WAY(aside) {
-    return s->cu->cuMemcpyDtoD_v2(target(s), from(s, p), p->bytes);
+    return s->cu->cuMemcpyDtoD_v2(ways_target(s), ways_from(s, p), p->bytes);
 }
 WAY(aside_async) {
-    return s->cu->cuMemcpyDtoDAsync_v2(target(s), from(s, p), p->bytes, stream(s));
+    return s->cu->cuMemcpyDtoDAsync_v2(ways_target(s), ways_from(s, p), p->bytes, ways_stream(s));
 }
 WAY(aside_unified) {
-    return s->cu->cuMemcpyAsync(target(s), from(s, p), p->bytes, stream(s));
+    return s->cu->cuMemcpyAsync(ways_target(s), ways_from(s, p), p->bytes, ways_stream(s));
 }
 WAY(aside_peer) {
-    return s->cu->cuMemcpyPeer(target(s), context(s), from(s, p), context(s), p->bytes);
+    return s->cu->cuMemcpyPeer(ways_target(s), ways_context(s), ways_from(s, p), ways_context(s),
+                               p->bytes);
 }
 WAY(aside_peer_async) {
-    return s->cu->cuMemcpyPeerAsync(target(s), context(s), from(s, p), context(s), p->bytes,
-                                    stream(s));
+    return s->cu->cuMemcpyPeerAsync(ways_target(s), ways_context(s), ways_from(s, p),
+                                    ways_context(s), p->bytes, ways_stream(s));
 }
 WAY(aside_rows) {
     CUDA_MEMCPY2D copy = rows_out(s, p);
     copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    copy.dstDevice = target(s);
-    return s->cu->cuMemcpy2DAsync_v2(&copy, stream(s));
+    copy.dstDevice = ways_target(s);
+    return s->cu->cuMemcpy2DAsync_v2(&copy, ways_stream(s));
 }
 
 static CUDA_MEMCPY3D_PEER layers_aside(const struct watch_stage *s, const struct hidden_piece *p) {
     return (CUDA_MEMCPY3D_PEER){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .srcDevice = from(s, p),
+                                .srcDevice = ways_from(s, p),
                                 .srcPitch = p->pitch,
                                 .srcHeight = 2,
-                                .srcContext = context(s),
+                                .srcContext = ways_context(s),
                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = target(s),
+                                .dstDevice = ways_target(s),
                                 .dstPitch = p->row,
                                 .dstHeight = 2,
-                                .dstContext = context(s),
+                                .dstContext = ways_context(s),
                                 .WidthInBytes = p->row,
                                 .Height = 2,
                                 .Depth = 2};
@@ -188,7 +190,7 @@ WAY(aside_layers_peer) {
 }
 WAY(aside_layers_peer_async) {
     const CUDA_MEMCPY3D_PEER copy = layers_aside(s, p);
-    return s->cu->cuMemcpy3DPeerAsync(&copy, stream(s));
+    return s->cu->cuMemcpy3DPeerAsync(&copy, ways_stream(s));
 }
 
 static const struct {
@@ -214,7 +216,7 @@ static void check_came(struct watch_stage *s, const struct hidden_piece *p, cons
 }
 
 static void try_out(struct watch_stage *s, size_t which) {
-    const struct hidden_piece p = draw_piece(s);
+    const struct hidden_piece p = ways_draw_piece(s);
     const char *call = ways_out[which].call;
     const CUresult result = ways_out[which].go(s, &p);
     HYP_CHECK(s->attack, result == (s->refuses ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS),
@@ -228,7 +230,7 @@ static void try_out(struct watch_stage *s, size_t which) {
 }
 
 static void try_aside(struct watch_stage *s, size_t which) {
-    const struct hidden_piece p = draw_piece(s);
+    const struct hidden_piece p = ways_draw_piece(s);
     const char *call = ways_aside[which].call;
     const CUresult result = ways_aside[which].go(s, &p);
     HYP_CHECK(s->attack, result == (s->refuses ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS),
@@ -236,7 +238,7 @@ static void try_aside(struct watch_stage *s, size_t which) {
     watch_stage_settle(s);
     watch_stage_expect(s, call, WANTED({TOL_WATCH_NO_COPY, "weights.0", call, (double)p.bytes}), 1);
     /* And out from there, which is allowed: the alarm came before. */
-    (void)s->attack->raw->cuMemcpyDtoH_v2(s->host, target(s), p.bytes);
+    (void)s->attack->raw->cuMemcpyDtoH_v2(s->host, ways_target(s), p.bytes);
     check_came(s, &p, call);
     watch_stage_clear(s);
 }
@@ -295,42 +297,42 @@ HYP_ATTACK(s2, few_bytes_at_a_time_are_noticed) {
 /* ---- changes --------------------------------------------------------------------------------- */
 
 WAY(in_sync) {
-    return s->cu->cuMemcpyHtoD_v2(from(s, p), s->host, p->bytes);
+    return s->cu->cuMemcpyHtoD_v2(ways_from(s, p), s->host, p->bytes);
 }
 WAY(in_async) {
-    return s->cu->cuMemcpyHtoDAsync_v2(from(s, p), s->host, p->bytes, stream(s));
+    return s->cu->cuMemcpyHtoDAsync_v2(ways_from(s, p), s->host, p->bytes, ways_stream(s));
 }
 WAY(in_device) {
-    return s->cu->cuMemcpyDtoDAsync_v2(from(s, p), target(s), p->bytes, stream(s));
+    return s->cu->cuMemcpyDtoDAsync_v2(ways_from(s, p), ways_target(s), p->bytes, ways_stream(s));
 }
 WAY(in_mapped) {
-    return s->cu->cuMemcpyDtoD_v2(from(s, p), mapped(s), p->bytes);
+    return s->cu->cuMemcpyDtoD_v2(ways_from(s, p), ways_mapped(s), p->bytes);
 }
 WAY(in_unified) {
-    return s->cu->cuMemcpy(from(s, p), mapped(s), p->bytes);
+    return s->cu->cuMemcpy(ways_from(s, p), ways_mapped(s), p->bytes);
 }
 WAY(in_rows) {
     const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                                 .srcHost = s->host,
                                 .srcPitch = p->row,
                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = from(s, p),
+                                .dstDevice = ways_from(s, p),
                                 .dstPitch = p->pitch,
                                 .WidthInBytes = p->row,
                                 .Height = 4};
-    return s->cu->cuMemcpy2DAsync_v2(&copy, stream(s));
+    return s->cu->cuMemcpy2DAsync_v2(&copy, ways_stream(s));
 }
 WAY(fill_8) {
-    return s->cu->cuMemsetD8_v2(from(s, p), 7, p->bytes);
+    return s->cu->cuMemsetD8_v2(ways_from(s, p), 7, p->bytes);
 }
 WAY(fill_16) {
-    return s->cu->cuMemsetD16Async(from(s, p), 7, p->bytes / 2, stream(s));
+    return s->cu->cuMemsetD16Async(ways_from(s, p), 7, p->bytes / 2, ways_stream(s));
 }
 WAY(fill_32) {
-    return s->cu->cuMemsetD32Async(from(s, p), 7, p->bytes / 4, stream(s));
+    return s->cu->cuMemsetD32Async(ways_from(s, p), 7, p->bytes / 4, ways_stream(s));
 }
 WAY(fill_rows) {
-    return s->cu->cuMemsetD2D8_v2(from(s, p), p->pitch, 7, p->row, 4);
+    return s->cu->cuMemsetD2D8_v2(ways_from(s, p), p->pitch, 7, p->row, 4);
 }
 
 static const struct {
@@ -354,7 +356,7 @@ static void all_changes(struct hyp_attack *attack, bool refuses) {
     bool ok = watch_stage_begin(attack, s, refuses);
     for (size_t i = 0; ok && i < rounds * (sizeof ways_in / sizeof ways_in[0]); i++) {
         const size_t which = i % (sizeof ways_in / sizeof ways_in[0]);
-        const struct hidden_piece p = draw_piece(s);
+        const struct hidden_piece p = ways_draw_piece(s);
         const char *call = ways_in[which].call;
         const CUresult result = ways_in[which].go(s, &p);
         const double seen = (double)(s->written + p.bytes);
@@ -405,7 +407,7 @@ static void try_handles(struct watch_stage *s, CUdeviceptr range, size_t page,
     (void)tol_watch_drop(s->watch, range + page / 4);
 }
 
-static void share(struct hyp_attack *attack, bool refuses) {
+static void ways_share(struct hyp_attack *attack, bool refuses) {
     struct watch_stage *s = malloc(sizeof *s);
     if (!HYP_CHECK(attack, s != NULL, "no host memory")) return;
     if (watch_stage_begin(attack, s, refuses)) {
@@ -439,9 +441,9 @@ static void share(struct hyp_attack *attack, bool refuses) {
 }
 
 HYP_ATTACK(s2, memory_that_is_given_away_is_noticed) {
-    share(attack, false);
+    ways_share(attack, false);
 }
 
 HYP_ATTACK(s2, memory_is_not_given_away_where_rules_refuse) {
-    share(attack, true);
+    ways_share(attack, true);
 }

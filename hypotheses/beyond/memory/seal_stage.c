@@ -10,19 +10,20 @@
 
 static struct tol_interpose_options saboteur;
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void seal_stage_before(struct tol_interpose_call *call, void *user) {
     if (saboteur.before != NULL) saboteur.before(call, user);
     plain_search_before(call, user);
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void seal_stage_after(struct tol_interpose_call *call, void *user) {
     plain_search_after(call, user);
     if (saboteur.after != NULL) saboteur.after(call, user);
 }
 
 /* A context whose calls go through the hooks, in place of the attack's. */
-static bool stage_context(struct hyp_attack *attack) {
-    const struct tol_interpose_options options = {.before = before, .after = after};
+static bool seal_stage_stage_context(struct hyp_attack *attack) {
+    const struct tol_interpose_options options = {.before = seal_stage_before,
+                                                  .after = seal_stage_after};
     memset(&saboteur, 0, sizeof saboteur);
     memory_fault_hooks(attack, &saboteur);
     tol_context_destroy(attack->context);
@@ -85,7 +86,7 @@ bool seal_stage_begin(struct hyp_attack *attack, struct seal_stage *s) {
     draw_blocks(attack, s->plain, s->shape.rows * blocks);
     plain_search_begin(s->plain, s->plain_bytes);
     memory_fault_on(s->plain, s->plain_bytes);
-    return stage_context(attack) && make_product(attack, s) &&
+    return seal_stage_stage_context(attack) && make_product(attack, s) &&
            HYP_OK(attack, tol_sealer_create(attack->context, s->key, &s->sealer));
 }
 
@@ -142,7 +143,7 @@ bool seal_stage_multiply(struct hyp_attack *attack, struct seal_stage *s) {
     return ok;
 }
 
-static bool copied(struct hyp_attack *attack, CUresult result, const char *what) {
+static bool seal_stage_copied(struct hyp_attack *attack, CUresult result, const char *what) {
     return HYP_CHECK(attack, result == CUDA_SUCCESS, "%s sealed memory: error %d", what,
                      (int)result);
 }
@@ -150,13 +151,13 @@ static bool copied(struct hyp_attack *attack, CUresult result, const char *what)
 bool seal_stage_peek(struct hyp_attack *attack, struct seal_stage *s, size_t offset, void *bytes,
                      size_t count) {
     const CUdeviceptr at = tol_sealed_place(s->sealed).address + offset;
-    return copied(attack, attack->raw->cuMemcpyDtoH_v2(bytes, at, count), "reading");
+    return seal_stage_copied(attack, attack->raw->cuMemcpyDtoH_v2(bytes, at, count), "reading");
 }
 
 bool seal_stage_poke(struct hyp_attack *attack, struct seal_stage *s, size_t offset,
                      const void *bytes, size_t count) {
     const CUdeviceptr at = tol_sealed_place(s->sealed).address + offset;
-    return copied(attack, memory_write(attack->raw, at, bytes, count), "writing");
+    return seal_stage_copied(attack, memory_write(attack->raw, at, bytes, count), "writing");
 }
 
 bool seal_stage_read(struct hyp_attack *attack, struct seal_stage *s) {

@@ -59,7 +59,7 @@ static bool is_hidden(const struct tol_interpose_call *call) {
     }
 }
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void watch_stage_before(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (is_hidden(call)) return;
     hooks.watch.before(call, hooks.watch.user);
@@ -91,7 +91,7 @@ static void log_alarm(struct watch_stage *s, const struct tol_watch_alarm *alarm
     pthread_mutex_unlock(&s->lock);
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void watch_stage_after(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!is_hidden(call)) hooks.watch.after(call, hooks.watch.user);
     if (call->index == TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2 &&
@@ -106,8 +106,8 @@ static void on_alarm(const struct tol_watch_alarm *alarm, void *user) {
     log_alarm(user, alarm);
 }
 
-static bool is_wanted(const struct watch_stage *s, const struct watch_alarm_seen *seen,
-                      const struct watch_alarm_wanted *wanted) {
+static bool watch_stage_is_wanted(const struct watch_stage *s, const struct watch_alarm_seen *seen,
+                                  const struct watch_alarm_wanted *wanted) {
     const bool is_of_weights = strcmp(wanted->label, "weights.0") == 0;
     return !seen->is_matched && seen->kind == wanted->kind && seen->value == wanted->value &&
            strcmp(seen->label, wanted->label) == 0 &&
@@ -124,7 +124,7 @@ bool watch_stage_expect(struct watch_stage *s, const char *what,
     for (unsigned i = 0; i < count; i++) {
         struct watch_alarm_seen *found = NULL;
         for (unsigned j = 0; j < s->count && found == NULL; j++) {
-            if (is_wanted(s, &s->log[j], &wanted[i])) found = &s->log[j];
+            if (watch_stage_is_wanted(s, &s->log[j], &wanted[i])) found = &s->log[j];
         }
         ok =
             HYP_CHECK(s->attack, found != NULL,
@@ -197,7 +197,8 @@ static void write_rules(const struct watch_stage *s, char *text, size_t bytes) {
 static bool make_watch(struct watch_stage *s) {
     struct hyp_attack *attack = s->attack;
     char rules[2048];
-    const struct tol_interpose_options options = {.before = before, .after = after};
+    const struct tol_interpose_options options = {.before = watch_stage_before,
+                                                  .after = watch_stage_after};
     write_rules(s, rules, sizeof rules);
     atomic_store(&hooks.clock_ns, 1000000000);
     hooks.attack = attack;
@@ -221,7 +222,7 @@ static bool make_watch(struct watch_stage *s) {
             HYP_OK(attack, tol_watch_accesses(s->watch, attack->driver)));
 }
 
-static bool make_memory(struct watch_stage *s) {
+static bool watch_stage_make_memory(struct watch_stage *s) {
     struct hyp_attack *attack = s->attack;
     struct tol_context *context = attack->context;
     void *host = NULL;
@@ -276,7 +277,7 @@ bool watch_stage_begin(struct hyp_attack *attack, struct watch_stage *s, bool re
     pthread_mutex_init(&s->lock, NULL);
     if (!make_watch(s)) return false;
     s->cu = tol_driver_functions(attack->driver);
-    return make_memory(s) && make_ready(s);
+    return watch_stage_make_memory(s) && make_ready(s);
 }
 
 void watch_stage_end(struct watch_stage *s) {

@@ -48,7 +48,7 @@ static void end_pair(struct peer_stage *stage, struct pair *pair) {
     *pair = (struct pair){.stream = NULL};
 }
 
-static bool check_pair(struct peer_stage *stage, const struct pair *pair) {
+static bool at_check_pair(struct peer_stage *stage, const struct pair *pair) {
     char words[120];
     snprintf(words, sizeof words, "%s, device %zu to %zu, beside all other pairs",
              peer_way_name(pair->way), pair->trial.from, pair->trial.to);
@@ -76,7 +76,7 @@ static void try_round(struct peer_stage *stage, struct pair *pairs, size_t round
     for (size_t i = 0; ok && i < count; i++) {
         ok = peer_way_queue(&pairs[i].trial, pairs[i].way, pairs[i].stream);
     }
-    for (size_t i = 0; ok && i < count; i++) ok = check_pair(stage, &pairs[i]);
+    for (size_t i = 0; ok && i < count; i++) ok = at_check_pair(stage, &pairs[i]);
     for (size_t i = 0; i < count; i++) end_pair(stage, &pairs[i]);
 }
 
@@ -104,7 +104,7 @@ HYP_ATTACK_WITH(p1, all_pairs_at_once_return, .soft_devices = "8", .many_queues 
 /* ---- order ---- */
 
 /* Longer than it takes to queue what follows. */
-static tol_status take_time(void *user, char *reason, size_t bytes) {
+static tol_status at_take_time(void *user, char *reason, size_t bytes) {
     const struct timespec pause = {.tv_nsec = 4000000};
     (void)user, (void)reason, (void)bytes;
     nanosleep(&pause, NULL);
@@ -112,7 +112,7 @@ static tol_status take_time(void *user, char *reason, size_t bytes) {
 }
 
 /* The driver's code, as a check. */
-static bool went(struct peer_stage *stage, CUresult result, const char *call) {
+static bool at_went(struct peer_stage *stage, CUresult result, const char *call) {
     return HYP_CHECK(stage->attack, result == CUDA_SUCCESS, "%s: CUDA error %d", call, (int)result);
 }
 
@@ -125,22 +125,23 @@ static bool queue_in_order(const struct peer_trial *trial, const struct peer_are
     const struct peer_device *from = &stage->devices[trial->from];
     const CUstream first = tol_stream_handle(from->stream), second = tol_stream_handle(stream);
     struct tol_context *other = tol_stream_context(stream);
-    return HYP_OK(stage->attack, tol_stream_call(from->stream, take_time, NULL)) &&
+    return HYP_OK(stage->attack, tol_stream_call(from->stream, at_take_time, NULL)) &&
            HYP_OK(stage->attack, tol_context_bind(from->context)) &&
-           went(stage,
-                driver->cuMemcpyDtoDAsync_v2(trial->source->address, spare->address, trial->bytes,
-                                             first),
-                "cuMemcpyDtoDAsync") &&
-           went(stage, driver->cuEventRecord(events[0], first), "cuEventRecord") &&
+           at_went(stage,
+                   driver->cuMemcpyDtoDAsync_v2(trial->source->address, spare->address,
+                                                trial->bytes, first),
+                   "cuMemcpyDtoDAsync") &&
+           at_went(stage, driver->cuEventRecord(events[0], first), "cuEventRecord") &&
            HYP_OK(stage->attack, tol_context_bind(other)) &&
-           went(stage, driver->cuStreamWaitEvent(second, events[0], 0), "cuStreamWaitEvent") &&
+           at_went(stage, driver->cuStreamWaitEvent(second, events[0], 0), "cuStreamWaitEvent") &&
            peer_way_queue(trial, way, stream) && HYP_OK(stage->attack, tol_context_bind(other)) &&
-           went(stage, driver->cuEventRecord(events[1], second), "cuEventRecord") &&
+           at_went(stage, driver->cuEventRecord(events[1], second), "cuEventRecord") &&
            HYP_OK(stage->attack, tol_context_bind(from->context)) &&
-           went(stage, driver->cuStreamWaitEvent(first, events[1], 0), "cuStreamWaitEvent") &&
-           went(stage,
-                driver->cuMemsetD8Async(trial->source->address, trial->poison, trial->bytes, first),
-                "cuMemsetD8Async");
+           at_went(stage, driver->cuStreamWaitEvent(first, events[1], 0), "cuStreamWaitEvent") &&
+           at_went(
+               stage,
+               driver->cuMemsetD8Async(trial->source->address, trial->poison, trial->bytes, first),
+               "cuMemsetD8Async");
 }
 
 static void try_order(struct peer_stage *stage, size_t from, size_t to, enum peer_way way) {
@@ -168,9 +169,11 @@ static void try_order(struct peer_stage *stage, size_t from, size_t to, enum pee
         peer_area_poison(stage, &target, trial.poison) &&
         peer_area_send(stage, &spare, 0, seed, bytes) &&
         HYP_OK(stage->attack, tol_context_bind(stage->devices[from].context)) &&
-        went(stage, stage->driver.cuEventCreate(&events[0], CU_EVENT_DISABLE_TIMING), "an event") &&
+        at_went(stage, stage->driver.cuEventCreate(&events[0], CU_EVENT_DISABLE_TIMING),
+                "an event") &&
         HYP_OK(stage->attack, tol_context_bind(context)) &&
-        went(stage, stage->driver.cuEventCreate(&events[1], CU_EVENT_DISABLE_TIMING), "an event") &&
+        at_went(stage, stage->driver.cuEventCreate(&events[1], CU_EVENT_DISABLE_TIMING),
+                "an event") &&
         queue_in_order(&trial, &spare, way, stream, events) &&
         HYP_OK(stage->attack, tol_stream_synchronize_for(stream, 60000)) &&
         HYP_OK(stage->attack, tol_stream_synchronize_for(stage->devices[from].stream, 60000))) {

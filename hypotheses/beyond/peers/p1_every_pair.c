@@ -13,8 +13,8 @@ static uint64_t seed_of(struct hyp_attack *attack, size_t from, size_t to) {
 }
 
 /* The bytes that the source of a trial has next, and the poison that does not begin like them. */
-static uint64_t prepare(struct peer_stage *stage, const struct peer_area *source,
-                        struct peer_trial *trial) {
+static uint64_t every_prepare(struct peer_stage *stage, const struct peer_area *source,
+                              struct peer_trial *trial) {
     const uint64_t seed = seed_of(stage->attack, trial->from, trial->to);
     trial->stage = stage;
     trial->source = source;
@@ -22,15 +22,15 @@ static uint64_t prepare(struct peer_stage *stage, const struct peer_area *source
     return seed;
 }
 
-static bool send(const struct peer_trial *trial, uint64_t seed) {
+static bool every_send(const struct peer_trial *trial, uint64_t seed) {
     struct peer_stage *stage = trial->stage;
     return peer_area_poison(stage, trial->source, trial->poison) &&
            peer_area_send(stage, trial->source, trial->source_offset, seed, trial->bytes);
 }
 
 /* Poisons the target, copies what the source was sent, and compares. */
-static bool copy(struct peer_trial *trial, const struct peer_area *target, enum peer_way way,
-                 uint64_t seed) {
+static bool every_copy(struct peer_trial *trial, const struct peer_area *target, enum peer_way way,
+                       uint64_t seed) {
     char words[160];
     struct peer_stage *stage = trial->stage;
     trial->target = target;
@@ -44,8 +44,8 @@ static bool copy(struct peer_trial *trial, const struct peer_area *target, enum 
 
 static bool try_once(struct peer_stage *stage, const struct peer_area *source,
                      const struct peer_area *target, struct peer_trial *trial, enum peer_way way) {
-    const uint64_t seed = prepare(stage, source, trial);
-    return send(trial, seed) && copy(trial, target, way, seed);
+    const uint64_t seed = every_prepare(stage, source, trial);
+    return every_send(trial, seed) && every_copy(trial, target, way, seed);
 }
 
 /* ---- sizes ---- */
@@ -126,20 +126,20 @@ static size_t large_count(const struct hyp_attack *attack) {
 static bool try_large(struct peer_stage *stage, struct peer_trial *trial) {
     struct peer_area source = {0}, target = {0};
     const size_t bytes = trial->bytes + 1; /* and the offset */
-    const uint64_t seed = prepare(stage, &source, trial);
+    const uint64_t seed = every_prepare(stage, &source, trial);
     bool ok = peer_area_create(stage, trial->from, bytes, &source) &&
-              peer_area_create(stage, trial->to, bytes, &target) && send(trial, seed);
+              peer_area_create(stage, trial->to, bytes, &target) && every_send(trial, seed);
     for (enum peer_way way = PEER_ENGINE; ok && way < PEER_WAYS; way++) {
         struct peer_area mapped = {0};
         bool is_skipped = false;
         if (!peer_way_is_open(stage, way, trial->from, trial->to)) continue;
         if (way == PEER_MAPPED) {
             ok = peer_area_map(stage, trial->to, trial->from, bytes, &mapped, &is_skipped) &&
-                 copy(trial, &mapped, way, seed);
+                 every_copy(trial, &mapped, way, seed);
             peer_area_destroy(stage, &mapped);
             ok = ok || is_skipped;
         } else {
-            ok = copy(trial, &target, way, seed);
+            ok = every_copy(trial, &target, way, seed);
         }
     }
     peer_area_destroy(stage, &source);

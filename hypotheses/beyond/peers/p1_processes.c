@@ -12,8 +12,8 @@
 enum { BYTES = 200003 };
 
 /* An area of device 0 with the pattern, and the order to use it. */
-static bool share(struct peer_stage *stage, struct peer_area *area, struct peer_order *order,
-                  bool *is_skipped) {
+static bool processes_share(struct peer_stage *stage, struct peer_area *area,
+                            struct peer_order *order, bool *is_skipped) {
     *order = (struct peer_order){
         .kind = PEER_OPEN, .seed = hyp_random(stage->attack), .bytes = BYTES, .offset = PEER_GUARD};
     *is_skipped = false;
@@ -48,7 +48,8 @@ static void try_open(struct peer_stage *stage, size_t device, enum peer_order_ki
     snprintf(way, sizeof way, "memory of device 0 %s by another process on device %zu, %s",
              kind == PEER_OPEN_TWICE ? "opened twice" : "opened", device,
              has_kernel ? "kernel" : "copy");
-    if (peer_child_begin(stage, device, &child) && share(stage, &area, &order, &is_skipped)) {
+    if (peer_child_begin(stage, device, &child) &&
+        processes_share(stage, &area, &order, &is_skipped)) {
         order.kind = kind;
         order.overwrites = true;
         order.has_kernel = has_kernel;
@@ -83,7 +84,7 @@ HYP_ATTACK_WITH(p1, memory_opened_twice_returns_until_the_last_close, .soft_devi
 /* ---- events ---- */
 
 /* Longer than it takes the other process to queue its copy. */
-static tol_status take_time(void *user, char *reason, size_t bytes) {
+static tol_status processes_take_time(void *user, char *reason, size_t bytes) {
     const struct timespec pause = {.tv_nsec = 100000000};
     (void)user, (void)reason, (void)bytes;
     nanosleep(&pause, NULL);
@@ -95,7 +96,8 @@ static bool queue_pattern(struct peer_stage *stage, const struct peer_area *spar
                           const struct peer_area *area, CUevent event) {
     const struct peer_driver *driver = &stage->driver;
     const CUstream stream = tol_stream_handle(area->device->stream);
-    return HYP_OK(stage->attack, tol_stream_call(area->device->stream, take_time, NULL)) &&
+    return HYP_OK(stage->attack,
+                  tol_stream_call(area->device->stream, processes_take_time, NULL)) &&
            HYP_OK(stage->attack, tol_context_bind(area->device->context)) &&
            HYP_CHECK(stage->attack,
                      driver->cuMemcpyDtoDAsync_v2(area->address, spare->address, BYTES, stream) ==
@@ -113,7 +115,8 @@ static void try_event(struct peer_stage *stage, size_t device) {
     bool is_skipped = false;
     const char *way = "a copy of another process after an event of this one";
     const struct peer_driver *driver = &stage->driver;
-    if (peer_child_begin(stage, device, &child) && share(stage, &area, &order, &is_skipped) &&
+    if (peer_child_begin(stage, device, &child) &&
+        processes_share(stage, &area, &order, &is_skipped) &&
         peer_area_create(stage, 0, BYTES, &spare)) {
         order.kind = PEER_WAIT;
         order.seed += 1;

@@ -20,8 +20,8 @@ static void record_side(struct peer_stage *stage, const char *name,
 
 /* An attack can record 64 numbers: both sides for up to five devices, for more the runtime's
  * only. */
-static void conclude(struct peer_stage *stage, const char *name, const char *unit,
-                     bool is_less_better, const struct peer_matrix *matrix) {
+static void speed_conclude(struct peer_stage *stage, const char *name, const char *unit,
+                           bool is_less_better, const struct peer_matrix *matrix) {
     enum { BOTH_SIDES_MAX = 5 };
     char text[64];
     const double least = peer_speed_least(matrix, stage->count, is_less_better);
@@ -59,8 +59,8 @@ static void note_links(struct peer_stage *stage, size_t device, const struct tol
         (double)(links.nvlink_received_kib - before->nvlink_received_kib) * 1024e-9);
 }
 
-static bool begin(struct hyp_attack *attack, struct peer_stage *stage,
-                  struct tol_context **contexts, struct tol_links *links) {
+static bool speed_begin(struct hyp_attack *attack, struct peer_stage *stage,
+                        struct tol_context **contexts, struct tol_links *links) {
     bool ok = peer_stage_begin_timed(attack, stage);
     for (size_t i = 0; ok && i < stage->count; i++) {
         contexts[i] = stage->devices[i].context;
@@ -76,15 +76,14 @@ static void try_load(struct hyp_attack *attack, enum peer_load load) {
     struct tol_links links[PEER_SPEED_DEVICES];
     const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
     const size_t bytes = (size_t)(is_soft ? 1 : 512) << 20;
-    const bool ready = begin(attack, &stage, contexts, links);
+    const bool ready = speed_begin(attack, &stage, contexts, links);
     const unsigned each = attack->session.full ? 15 : 7;
     const unsigned turns = is_soft ? 1 : peer_speed_turns(load, stage.count, each);
-    if (ready &&
-        HYP_OK(attack, peer_speed_bandwidth(contexts, stage.count, attack->raw, load, bytes, turns,
-                                            2, &matrix))) {
+    if (ready && HYP_OK(attack, peer_speed_bandwidth(contexts, stage.count, attack->raw, load,
+                                                     bytes, turns, 2, &matrix))) {
         char name[40];
         snprintf(name, sizeof name, "%s", peer_load_name(load));
-        conclude(&stage, name, "GB/s", false, &matrix);
+        speed_conclude(&stage, name, "GB/s", false, &matrix);
         for (size_t i = 0; i < stage.count && !is_soft; i++) note_links(&stage, i, &links[i]);
     }
     peer_stage_end(&stage);
@@ -109,10 +108,10 @@ HYP_ATTACK_WITH(p2, a_small_copy_takes_no_longer_than_the_drivers, .soft_devices
     struct tol_context *contexts[PEER_SPEED_DEVICES];
     struct tol_links links[PEER_SPEED_DEVICES];
     const unsigned calls = attack->kind == HYP_DEVICE_SOFT ? 20 : 1001;
-    if (begin(attack, &stage, contexts, links) &&
+    if (speed_begin(attack, &stage, contexts, links) &&
         HYP_OK(attack,
                peer_speed_latency(contexts, stage.count, attack->raw, 4096, calls, &matrix))) {
-        conclude(&stage, "latency", "us", true, &matrix);
+        speed_conclude(&stage, "latency", "us", true, &matrix);
     }
     peer_stage_end(&stage);
 }

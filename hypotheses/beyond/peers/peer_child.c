@@ -31,7 +31,7 @@ static const char *program_path(void) {
 }
 
 /* Some orders must fail, so what the soft device reports there is no finding. */
-static bool start(const char *program, char *const *words, int socket, pid_t *process) {
+static bool peer_child_start(const char *program, char *const *words, int socket, pid_t *process) {
     enum { VARIABLES_MAX = 2000 };
     static const char report[] = "TOLLENS_SOFT_REPORT=";
     char *variables[VARIABLES_MAX + 1];
@@ -67,7 +67,7 @@ bool peer_child_begin(struct peer_stage *stage, size_t device, struct peer_child
                    "no sockets: %s", strerror(errno))) {
         return false;
     }
-    const bool is_started = start(program, words, sockets[1], &child->process);
+    const bool is_started = peer_child_start(program, words, sockets[1], &child->process);
     close(sockets[1]);
     child->socket = sockets[0];
     if (!HYP_CHECK(attack, is_started, "%s cannot be started", program)) return false;

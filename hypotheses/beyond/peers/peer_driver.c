@@ -22,7 +22,7 @@ int peer_driver_open(const char *path, struct peer_driver *driver) {
     return lacking;
 }
 
-static size_t round_up(size_t bytes, size_t granule) {
+static size_t peer_driver_round_up(size_t bytes, size_t granule) {
     return (bytes + granule - 1) / granule * granule;
 }
 
@@ -51,7 +51,7 @@ CUresult peer_mapping_create(const struct peer_driver *driver, int device, size_
     CUresult result = driver->cuMemGetAllocationGranularity(&granule, &properties,
                                                             CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result != CUDA_SUCCESS) return result;
-    mapping->bytes = round_up(bytes, granule);
+    mapping->bytes = peer_driver_round_up(bytes, granule);
     result = driver->cuMemCreate(&mapping->handle, mapping->bytes, &properties, 0);
     return result == CUDA_SUCCESS ? peer_mapping_place(driver, mapping) : result;
 }

@@ -62,7 +62,7 @@ static void swap_pair(struct tol_interpose_call *call, void *user) {
 }
 
 /* One bit in the last third of a copy of at least 10^9 bits. */
-static void flip_bit(struct tol_interpose_call *call, void *user) {
+static void peer_faults_flip_bit(struct tol_interpose_call *call, void *user) {
     unsigned char byte = 0;
     (void)user;
     if (!is_copy(call) || call->result != CUDA_SUCCESS) return;
@@ -119,7 +119,7 @@ const struct hyp_fault peer_faults[] = {
      .before = swap_pair},
     {.name = "peer_bit_flipped",
      .sentence = "one bit of a copy of 1,000,000,000 bits is flipped",
-     .after = flip_bit},
+     .after = peer_faults_flip_bit},
     {.name = "peer_kernel_short",
      .sentence = "kernels that load, store or change another device's memory omit the last byte",
      .before = shorten_kernel},

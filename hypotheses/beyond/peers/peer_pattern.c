@@ -45,7 +45,7 @@ static void compare_part(struct part *part) {
     part->difference = part->first + i;
 }
 
-static void *work(void *user) {
+static void *peer_pattern_work(void *user) {
     struct part *part = user;
     if (part->to != NULL) {
         write_part(part);
@@ -55,7 +55,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-static uint64_t share(struct part whole) {
+static uint64_t peer_pattern_share(struct part whole) {
     struct part parts[PARTS_MAX];
     pthread_t threads[PARTS_MAX];
     bool has_thread[PARTS_MAX] = {false};
@@ -71,8 +71,9 @@ static uint64_t share(struct part whole) {
         if (whole.to != NULL) parts[i].to += i * each;
         if (whole.found != NULL) parts[i].found += i * each;
         parts[i].bytes = i + 1 == count ? whole.bytes - i * each : each;
-        has_thread[i] = i > 0 && pthread_create(&threads[i], NULL, work, &parts[i]) == 0;
-        if (!has_thread[i]) work(&parts[i]);
+        has_thread[i] =
+            i > 0 && pthread_create(&threads[i], NULL, peer_pattern_work, &parts[i]) == 0;
+        if (!has_thread[i]) peer_pattern_work(&parts[i]);
     }
     uint64_t difference = whole.first + whole.bytes;
     for (size_t i = 0; i < count; i++) {
@@ -86,10 +87,11 @@ static uint64_t share(struct part whole) {
 }
 
 void peer_pattern_write(uint64_t seed, uint64_t first, unsigned char *to, size_t bytes) {
-    share((struct part){.seed = seed, .first = first, .to = to, .bytes = bytes});
+    peer_pattern_share((struct part){.seed = seed, .first = first, .to = to, .bytes = bytes});
 }
 
 uint64_t peer_pattern_difference(uint64_t seed, uint64_t first, const unsigned char *found,
                                  size_t bytes) {
-    return share((struct part){.seed = seed, .first = first, .found = found, .bytes = bytes});
+    return peer_pattern_share(
+        (struct part){.seed = seed, .first = first, .found = found, .bytes = bytes});
 }

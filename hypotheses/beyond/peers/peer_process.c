@@ -90,7 +90,8 @@ out:
 }
 
 /* Compares, and then overwrites with the next pattern as the order says. */
-static void use(CUdeviceptr address, const struct peer_order *order, struct peer_answer *answer) {
+static void peer_process_use(CUdeviceptr address, const struct peer_order *order,
+                             struct peer_answer *answer) {
     address += order->offset;
     answer->is_same = is_pattern(address, order->seed, order->bytes, answer);
     if (answer->result != CUDA_SUCCESS || !order->overwrites) return;
@@ -106,7 +107,7 @@ static void use(CUdeviceptr address, const struct peer_order *order, struct peer
 
 /* ---- orders ---- */
 
-static void open_memory(const struct peer_order *order, struct peer_answer *answer) {
+static void peer_process_open_memory(const struct peer_order *order, struct peer_answer *answer) {
     CUdeviceptr address = 0, again = 0;
     const bool is_twice = order->kind == PEER_OPEN_TWICE;
     TRY(cuIpcOpenMemHandle_v2(&address, order->memory, PEER_IPC_LAZY_ENABLE));
@@ -127,7 +128,7 @@ static void open_memory(const struct peer_order *order, struct peer_answer *answ
             TRY(cuIpcCloseMemHandle(closed));
         }
     }
-    if (answer->result == CUDA_SUCCESS) use(address, order, answer);
+    if (answer->result == CUDA_SUCCESS) peer_process_use(address, order, answer);
 out:
     if (again != 0) own.driver.cuIpcCloseMemHandle(again);
     if (address != 0) {
@@ -211,7 +212,7 @@ static void import_file(const struct peer_order *order, struct peer_answer *answ
                  answer->result);
         goto out;
     }
-    use(mapping.address, order, answer);
+    peer_process_use(mapping.address, order, answer);
 out:
     peer_mapping_end(&own.driver, &mapping);
 }
@@ -226,7 +227,7 @@ static void import_pool(const struct peer_order *order, struct peer_answer *answ
     TRY(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file, PEER_HANDLE_POSIX_FD, 0));
     TRY(cuMemPoolSetAccess(pool, &access, 1));
     TRY(cuMemPoolImportPointer(&address, pool, &data));
-    use(address, order, answer);
+    peer_process_use(address, order, answer);
 out:
     if (address != 0) {
         own.driver.cuMemFreeAsync(address, own.stream);
@@ -264,13 +265,14 @@ static void denied_load(const struct peer_order *order, struct peer_answer *answ
 out:;
 }
 
-static void obey(const struct peer_order *order, struct peer_answer *answer, int *file) {
+static void peer_process_obey(const struct peer_order *order, struct peer_answer *answer,
+                              int *file) {
     const int got = *file;
     *file = -1;
     switch (order->kind) {
     case PEER_OPEN:
     case PEER_OPEN_TWICE:
-        open_memory(order, answer);
+        peer_process_open_memory(order, answer);
         break;
     case PEER_HOLD:
         hold_memory(order, answer);
@@ -305,7 +307,7 @@ static void obey(const struct peer_order *order, struct peer_answer *answer, int
 
 /* ---- the program ---- */
 
-static void begin(int ordinal, const char *ptx, struct peer_answer *answer) {
+static void peer_process_begin(int ordinal, const char *ptx, struct peer_answer *answer) {
     CUmodule module = NULL;
     CUdevice device = 0;
     own.device = ordinal;
@@ -329,7 +331,7 @@ int main(int count, char **words) {
         return 2;
     }
     struct peer_answer ready = {.result = CUDA_SUCCESS};
-    begin(atoi(words[2]), ptx, &ready);
+    peer_process_begin(atoi(words[2]), ptx, &ready);
     if (!peer_send(PEER_SOCKET, &ready, sizeof ready, -1)) return 2;
     for (;;) {
         enum { PATIENCE_S = 600 };
@@ -338,7 +340,7 @@ int main(int count, char **words) {
         int file = -1;
         if (!peer_receive(PEER_SOCKET, &order, sizeof order, &file, PATIENCE_S)) return 0;
         if (order.kind == PEER_END) return 0;
-        obey(&order, &answer, &file);
+        peer_process_obey(&order, &answer, &file);
         if (!peer_send(PEER_SOCKET, &answer, sizeof answer, file)) return 2;
     }
 }

@@ -20,11 +20,11 @@ static struct {
     const bool *denies;
 } hooks;
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void peer_stage_before(struct tol_interpose_call *call, void *user) {
     if (hooks.saboteur.before != NULL) hooks.saboteur.before(call, user);
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void peer_stage_after(struct tol_interpose_call *call, void *user) {
     if (hooks.saboteur.after != NULL) hooks.saboteur.after(call, user);
     if (call->index == TOL_DRIVER_INDEX_cuDeviceCanAccessPeer && *hooks.denies) {
         **(int *const *)call->arguments[0] = 0;
@@ -32,9 +32,10 @@ static void after(struct tol_interpose_call *call, void *user) {
 }
 
 /* A context keeps the table that it was created with, so the attack's is created again. */
-static bool interpose(struct peer_stage *stage) {
+static bool peer_stage_interpose(struct peer_stage *stage) {
     struct hyp_attack *attack = stage->attack;
-    const struct tol_interpose_options options = {.before = before, .after = after};
+    const struct tol_interpose_options options = {.before = peer_stage_before,
+                                                  .after = peer_stage_after};
     hooks.denies = &stage->goes_through_host;
     const char *sabotage = attack->session.sabotage;
     if (!HYP_CHECK(attack, sabotage == NULL || hyp_sabotage_hooks(sabotage, &hooks.saboteur),
@@ -49,8 +50,8 @@ static bool interpose(struct peer_stage *stage) {
                   tol_context_create(attack->driver, attack->session.ordinal, &attack->context));
 }
 
-static bool load(struct peer_stage *stage, struct peer_device *device, const char *name,
-                 struct tol_module **module, struct tol_kernel **kernel) {
+static bool peer_stage_load(struct peer_stage *stage, struct peer_device *device, const char *name,
+                            struct tol_module **module, struct tol_kernel **kernel) {
     char path[128];
     size_t bytes = 0;
     snprintf(path, sizeof path, "fixtures/ptx/kernels/%s.ptx", name);
@@ -63,14 +64,14 @@ static bool load(struct peer_stage *stage, struct peer_device *device, const cha
     return ok;
 }
 
-static bool begin_device(struct peer_stage *stage, size_t index) {
+static bool peer_stage_begin_device(struct peer_stage *stage, size_t index) {
     struct peer_device *device = &stage->devices[index];
     struct hyp_attack *attack = stage->attack;
     if (!HYP_OK(attack, tol_context_create(attack->driver, (int)index, &device->context)) ||
         !HYP_OK(attack, tol_stream_create(device->context, NULL, &device->stream)) ||
         !HYP_OK(attack, tol_transfer_create(device->context, NULL, &device->transfer)) ||
-        !load(stage, device, "peer_move", &device->move_module, &device->move) ||
-        !load(stage, device, "peer_flip", &device->flip_module, &device->flip) ||
+        !peer_stage_load(stage, device, "peer_move", &device->move_module, &device->move) ||
+        !peer_stage_load(stage, device, "peer_flip", &device->flip_module, &device->flip) ||
         !HYP_OK(attack, tol_context_bind(device->context))) {
         return false;
     }
@@ -124,12 +125,12 @@ static bool begin_stage(struct hyp_attack *attack, struct peer_stage *stage, boo
     stage->count = count < PEER_DEVICES_MAX ? (size_t)count : PEER_DEVICES_MAX;
     if (!HYP_CHECK(attack, peer_driver_open(tol_driver_path(attack->driver), &stage->driver) >= 0,
                    "%s cannot be opened again", tol_driver_path(attack->driver)) ||
-        (!is_timed && !interpose(stage))) {
+        (!is_timed && !peer_stage_interpose(stage))) {
         return false;
     }
     stage->functions = tol_context_functions(attack->context);
     bool ok = true;
-    for (size_t i = 0; ok && i < stage->count; i++) ok = begin_device(stage, i);
+    for (size_t i = 0; ok && i < stage->count; i++) ok = peer_stage_begin_device(stage, i);
     for (size_t i = 0; ok && i < stage->count * stage->count; i++) {
         if (i / stage->count == i % stage->count) continue;
         ok = enable_pair(stage, i / stage->count, i % stage->count);
@@ -162,7 +163,7 @@ static size_t whole_bytes(const struct peer_area *area) {
     return area->bytes + 2 * PEER_GUARD;
 }
 
-static struct tol_place place_of(const struct peer_area *area) {
+static struct tol_place peer_stage_place_of(const struct peer_area *area) {
     return (struct tol_place){area->address - PEER_GUARD, whole_bytes(area)};
 }
 
@@ -206,19 +207,21 @@ bool peer_area_send(struct peer_stage *stage, const struct peer_area *area, size
     for (size_t at = 0; ok && at < bytes; at += piece) {
         const size_t now = bytes - at < piece ? bytes - at : piece;
         peer_pattern_write(seed, at, host, now);
-        ok = HYP_OK(stage->attack, tol_transfer_write(area->device->transfer, place_of(area),
-                                                      PEER_GUARD + offset + at, host, now));
+        ok = HYP_OK(stage->attack,
+                    tol_transfer_write(area->device->transfer, peer_stage_place_of(area),
+                                       PEER_GUARD + offset + at, host, now));
     }
     free(host);
     return ok;
 }
 
 /* Every byte of [offset, offset + bytes) of the place is the poison. */
-static bool check_guard(struct peer_stage *stage, const struct peer_area *area, size_t offset,
-                        size_t bytes, unsigned char poison, const char *way, const char *side) {
+static bool peer_stage_check_guard(struct peer_stage *stage, const struct peer_area *area,
+                                   size_t offset, size_t bytes, unsigned char poison,
+                                   const char *way, const char *side) {
     unsigned char guard[PEER_GUARD];
-    if (!HYP_OK(stage->attack,
-                tol_transfer_read(area->device->transfer, place_of(area), offset, guard, bytes))) {
+    if (!HYP_OK(stage->attack, tol_transfer_read(area->device->transfer, peer_stage_place_of(area),
+                                                 offset, guard, bytes))) {
         return false;
     }
     size_t at = 0;
@@ -230,16 +233,18 @@ static bool check_guard(struct peer_stage *stage, const struct peer_area *area, 
 
 /* offset is in the place, that is, from the guard on. The host's memory is poisoned once: what a
  * read left of the piece before it differs from this piece, as bytes depend on their position. */
-static bool check_bytes(struct peer_stage *stage, const struct peer_area *area, size_t offset,
-                        uint64_t seed, size_t bytes, unsigned char poison, const char *way) {
+static bool peer_stage_check_bytes(struct peer_stage *stage, const struct peer_area *area,
+                                   size_t offset, uint64_t seed, size_t bytes, unsigned char poison,
+                                   const char *way) {
     const size_t piece = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
     unsigned char *host = malloc(piece);
     bool ok = HYP_CHECK(stage->attack, host != NULL, "no memory for %zu bytes", piece);
     if (ok) memset(host, poison, piece);
     for (size_t at = 0; ok && at < bytes; at += piece) {
         const size_t now = bytes - at < piece ? bytes - at : piece;
-        ok = HYP_OK(stage->attack, tol_transfer_read(area->device->transfer, place_of(area),
-                                                     offset + at, host, now));
+        ok = HYP_OK(stage->attack,
+                    tol_transfer_read(area->device->transfer, peer_stage_place_of(area),
+                                      offset + at, host, now));
         const uint64_t found = peer_pattern_difference(seed, at, host, now);
         ok = ok && HYP_CHECK(stage->attack, found == at + now,
                              "%s: byte %llu of %zu is %#04x, expected %#04x", way,
@@ -255,12 +260,13 @@ bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, siz
     const size_t begin = PEER_GUARD + offset, end = begin + bytes;
     const size_t after =
         whole_bytes(area) - end < PEER_GUARD ? whole_bytes(area) - end : PEER_GUARD;
-    return check_bytes(stage, area, begin, seed, bytes, poison, way) &&
-           check_guard(stage, area, begin - PEER_GUARD, PEER_GUARD, poison, way, "before") &&
-           check_guard(stage, area, end, after, poison, way, "after");
+    return peer_stage_check_bytes(stage, area, begin, seed, bytes, poison, way) &&
+           peer_stage_check_guard(stage, area, begin - PEER_GUARD, PEER_GUARD, poison, way,
+                                  "before") &&
+           peer_stage_check_guard(stage, area, end, after, poison, way, "after");
 }
 
 bool peer_area_check_whole(struct peer_stage *stage, const struct peer_area *area, uint64_t seed,
                            const char *way) {
-    return check_bytes(stage, area, 0, seed, whole_bytes(area), 0, way);
+    return peer_stage_check_bytes(stage, area, 0, seed, whole_bytes(area), 0, way);
 }

@@ -23,9 +23,9 @@ static const struct {
 enum { MODELS = sizeof models / sizeof models[0], PROMPTS = 8, QUICK_PROMPT = 40 };
 
 /* Each position of short prompts; of long ones, the positions after pieces of random lengths. */
-static bool check_prompt(struct hyp_attack *attack, const struct worker_stage *stage,
-                         struct tol_session *session, const struct worker_prompt *prompt,
-                         double *worst) {
+static bool decode_check_prompt(struct hyp_attack *attack, const struct worker_stage *stage,
+                                struct tol_session *session, const struct worker_prompt *prompt,
+                                double *worst) {
     const uint64_t most = prompt->count > 200 ? 199 : prompt->count > 20 ? 15 : 1;
     for (size_t done = 0; done < prompt->count;) {
         size_t now = 1 + (size_t)hyp_random_below(attack, most);
@@ -115,7 +115,7 @@ static void check_model(struct hyp_attack *attack, size_t index) {
         if (!ok || prompt->count > most) continue;
         ok = HYP_OK(attack, tol_session_create(stage.loaded, &keeps, &d.sessions[d.count]));
         d.count += ok;
-        ok = ok && check_prompt(attack, &stage, d.sessions[d.count - 1], prompt, &worst);
+        ok = ok && decode_check_prompt(attack, &stage, d.sessions[d.count - 1], prompt, &worst);
     }
     if (ok) check_greedy(attack, &d, models[index].bound, name, attack->session.full ? 64 : 24);
     if (ok) {

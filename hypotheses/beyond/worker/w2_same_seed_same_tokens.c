@@ -25,7 +25,8 @@ struct outcome {
     uint64_t sums[STEPS]; /* of the logits that the token was sampled from, FNV-1a */
 };
 
-static struct trial draw_trial(struct hyp_attack *attack, size_t vocabulary, size_t length_max) {
+static struct trial same_draw_trial(struct hyp_attack *attack, size_t vocabulary,
+                                    size_t length_max) {
     struct trial trial = {.count = 1 + (size_t)hyp_random_below(attack, length_max),
                           .pieces = 1 + (size_t)hyp_random_below(attack, 3)};
     const uint64_t kind = hyp_random_below(attack, 4);
@@ -115,8 +116,8 @@ static bool play_alone(struct hyp_attack *attack, const struct worker_stage *sta
     return ok;
 }
 
-static void compare(struct hyp_attack *attack, const struct outcome *got,
-                    const struct outcome *expected, size_t which, const char *what) {
+static void same_compare(struct hyp_attack *attack, const struct outcome *got,
+                         const struct outcome *expected, size_t which, const char *what) {
     for (size_t i = 0; i < STEPS; i++) {
         HYP_CHECK(attack, got->tokens[i] == expected->tokens[i],
                   "session %zu %s: token %zu is %d, but alone it is %d", which, what, i,
@@ -135,7 +136,7 @@ static bool play_each_alone(struct hyp_attack *attack, const struct worker_stage
                             size_t count) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        trials[i] = draw_trial(attack, stage->vocabulary, LENGTH_MAX);
+        trials[i] = same_draw_trial(attack, stage->vocabulary, LENGTH_MAX);
         ok = play_alone(attack, stage, &trials[i], 1, &alone[i]);
     }
     return ok;
@@ -174,7 +175,7 @@ HYP_ATTACK(w2, a_batch_gives_each_session_what_it_gets_alone) {
     }
     for (size_t i = 0; i < SESSIONS; i++) {
         end_player(&players[i]);
-        if (ok) compare(attack, &players[i].outcome, &alone[i], i, "in a batch");
+        if (ok) same_compare(attack, &players[i].outcome, &alone[i], i, "in a batch");
     }
     tol_sampler_destroy(shared);
     shared = NULL;
@@ -191,7 +192,7 @@ HYP_ATTACK(w2, the_device_draws_what_the_host_draws) {
                                  &(struct tol_load_options){.context = 128, .draws_on_host = true},
                                  &stage);
     for (size_t i = 0; ok && i < SESSIONS; i++) {
-        trials[i] = draw_trial(attack, stage.vocabulary, LENGTH_MAX);
+        trials[i] = same_draw_trial(attack, stage.vocabulary, LENGTH_MAX);
         trials[i].sampling.temperature = 0.2 + (double)hyp_random_below(attack, 1800) / 1000;
         trials[i].sampling.repetition_penalty = 0.6 + (double)hyp_random_below(attack, 1000) / 1000;
         ok = play_alone(attack, &stage, &trials[i], 1, &alone[i]);
@@ -210,7 +211,7 @@ HYP_ATTACK(w2, the_device_draws_what_the_host_draws) {
     }
     for (size_t i = 0; i < begun; i++) {
         end_player(&players[i]);
-        if (ok) compare(attack, &players[i].outcome, &alone[i], i, "drawn on the device");
+        if (ok) same_compare(attack, &players[i].outcome, &alone[i], i, "drawn on the device");
     }
     tol_sampler_destroy(shared);
     shared = NULL;
@@ -223,12 +224,12 @@ HYP_ATTACK(w2, a_hundred_runs_give_the_same_tokens) {
     struct outcome first, next;
     bool ok = worker_stage_begin(attack, "llama-f32", NULL, &stage);
     struct trial trial = {.count = 0};
-    if (ok) trial = draw_trial(attack, stage.vocabulary, 20);
+    if (ok) trial = same_draw_trial(attack, stage.vocabulary, 20);
     trial.sampling.temperature = 1;
     ok = ok && play_alone(attack, &stage, &trial, 1, &first);
     for (unsigned run = 1; ok && run < runs; run++) {
         ok = play_alone(attack, &stage, &trial, 1 + run % 3, &next);
-        if (ok) compare(attack, &next, &first, run, "run again");
+        if (ok) same_compare(attack, &next, &first, run, "run again");
         hyp_attack_progress(attack, (double)run / runs);
     }
     tol_sampler_destroy(shared);
@@ -282,7 +283,7 @@ HYP_ATTACK(w2, threads_beside_change_nothing) {
     for (size_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
     for (size_t i = 0; ok && i < count; i++) {
         HYP_CHECK(attack, runners[i].status == TOL_OK, "%s", runners[i].message);
-        compare(attack, &runners[i].outcome, &alone[i], i, "beside threads");
+        same_compare(attack, &runners[i].outcome, &alone[i], i, "beside threads");
     }
     tol_sampler_destroy(shared);
     shared = NULL;

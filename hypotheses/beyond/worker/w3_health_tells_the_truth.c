@@ -33,7 +33,7 @@ static struct {
     bool is_lost;        /* every call is answered as by a lost context */
 } staged;
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void health_before(struct tol_interpose_call *call, void *user) {
     if (staged.saboteur.before != NULL) staged.saboteur.before(call, user);
     if (staged.is_lost) {
         call->forward = false;
@@ -54,7 +54,7 @@ static void before(struct tol_interpose_call *call, void *user) {
     }
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void health_after(struct tol_interpose_call *call, void *user) {
     if (call->index == TOL_DRIVER_INDEX_cuPointerGetAttribute &&
         *(CUpointer_attribute *)call->arguments[1] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE &&
         ++staged.questions == staged.lied_about) {
@@ -64,8 +64,8 @@ static void after(struct tol_interpose_call *call, void *user) {
 }
 
 /* A context whose calls go through the hooks, in place of the attack's. */
-static bool stage_context(struct hyp_attack *attack) {
-    const struct tol_interpose_options options = {.before = before, .after = after};
+static bool health_stage_context(struct hyp_attack *attack) {
+    const struct tol_interpose_options options = {.before = health_before, .after = health_after};
     worker_fault_hooks(attack, &staged.saboteur);
     tol_context_destroy(attack->context);
     attack->context = NULL;
@@ -77,7 +77,7 @@ static bool stage_context(struct hyp_attack *attack) {
 
 HYP_ATTACK(w3, weights_in_host_memory_are_refused) {
     struct worker_stage stage = {.model = NULL};
-    if (!stage_context(attack)) return;
+    if (!health_stage_context(attack)) return;
     const char *path = worker_file(attack, "llama-f32");
     if (path != NULL && HYP_OK(attack, tol_model_open(path, &stage.model))) {
         staged.host_bytes = (size_t)tol_model_shape(stage.model)->weight_bytes;
@@ -99,7 +99,7 @@ HYP_ATTACK(w3, each_tensor_and_page_counts) {
     struct worker_stage stage = {.model = NULL};
     struct tol_session *session = NULL;
     bool resident = false;
-    if (stage_context(attack) && worker_stage_begin(attack, "llama-f32", NULL, &stage) &&
+    if (health_stage_context(attack) && worker_stage_begin(attack, "llama-f32", NULL, &stage) &&
         begin_session(attack, &stage, &session)) {
         staged.questions = 0;
         HYP_OK(attack, tol_loaded_is_resident(stage.loaded, &resident));
@@ -167,8 +167,7 @@ HYP_ATTACK_WITH(w3, what_is_held_is_what_the_driver_gave, .ledger = true) {
         }
         tol_session_destroy(session);
         worker_stage_end(&stage);
-        HYP_CHECK(attack, hyp_ledger_read().bytes == before_all,
-                  "%llu bytes were not freed",
+        HYP_CHECK(attack, hyp_ledger_read().bytes == before_all, "%llu bytes were not freed",
                   (unsigned long long)(hyp_ledger_read().bytes - before_all));
         HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
         HYP_CHECK(attack, held_by(&health) == buffers, "the runtime's ledger still has %llu bytes",
@@ -213,7 +212,7 @@ HYP_ATTACK(w3, a_lost_context_is_said_to_be_lost) {
     struct tol_health health;
     bool resident = true;
     int token = 0;
-    if (stage_context(attack) && worker_stage_begin(attack, "llama-f32", NULL, &stage) &&
+    if (health_stage_context(attack) && worker_stage_begin(attack, "llama-f32", NULL, &stage) &&
         begin_session(attack, &stage, &session)) {
         HYP_OK(attack, tol_health_check(attack->context, NULL, &health));
         HYP_CHECK(attack, health.is_healthy, "a healthy context is reported as unhealthy: %s",

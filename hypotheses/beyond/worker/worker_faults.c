@@ -1,12 +1,13 @@
 /*
  * The faults. Kernels are known by the names that the runtime looked up; their one argument is a
- * struct of decoder_arguments.h or halves_arguments.h, and the launch gets a changed copy of it.
+ * struct of a file *_arguments.h, and the launch gets a changed copy of it.
  */
 #include "worker_faults.h"
 
-#include "decoder/decoder_arguments.h"
-#include "decoder/draw_arguments.h"
-#include "decoder/halves_arguments.h"
+#include "decode/decode_arguments.h"
+#include "decode/draw_arguments.h"
+#include "decode/halves_arguments.h"
+#include "quantised/linear_arguments.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void note_kernels(struct tol_interpose_call *call, void *user) {
 }
 
 /* Whether the call launches a kernel whose name has this prefix. */
-static bool launches(const struct tol_interpose_call *call, const char *beginning) {
+static bool worker_faults_launches(const struct tol_interpose_call *call, const char *beginning) {
     bool is_so = false;
     const bool is_ex = call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx; /* with PDL */
     if (!is_ex && call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return false;
@@ -61,7 +62,7 @@ static bool launches(const struct tol_interpose_call *call, const char *beginnin
 
 /* A copy of the kernel's struct, which the launch has in its place. The driver copies it before
  * the call returns. */
-static void *replaced(struct tol_interpose_call *call, size_t bytes) {
+static void *worker_faults_replaced(struct tol_interpose_call *call, size_t bytes) {
     static _Thread_local union {
         uint64_t aligned;
         char bytes[512];
@@ -75,7 +76,7 @@ static void *replaced(struct tol_interpose_call *call, size_t bytes) {
 }
 
 /* The blocks along one dimension of the grid, 1 or 2, which may be changed likewise. */
-static unsigned *blocks_of(struct tol_interpose_call *call, int dimension) {
+static unsigned *worker_faults_blocks_of(struct tol_interpose_call *call, int dimension) {
     static _Thread_local CUlaunchConfig copy;
     if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) {
         return &ARGUMENT(call, 1 + dimension, unsigned);
@@ -89,30 +90,30 @@ static unsigned *blocks_of(struct tol_interpose_call *call, int dimension) {
 
 static void shift_rope(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "heads_")) return;
-    struct heads_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "heads_")) return;
+    struct heads_arguments *x = worker_faults_replaced(call, sizeof *x);
     x->frequencies += sizeof(float);
 }
 
 static void drop_bias(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "linear_")) return;
-    struct linear_bytes_arguments *x =
-        replaced(call, launches(call, "linear_bytes_") ? sizeof *x : sizeof x->linear);
+    if (!worker_faults_launches(call, "linear_")) return;
+    struct linear_bytes_arguments *x = worker_faults_replaced(
+        call, worker_faults_launches(call, "linear_bytes_") ? sizeof *x : sizeof x->linear);
     x->linear.bias = 0;
 }
 
 static void double_rows(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "halves_norm_")) return;
-    struct halves_rows_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "halves_norm_")) return;
+    struct halves_rows_arguments *x = worker_faults_replaced(call, sizeof *x);
     x->scale *= 2;
 }
 
 static void lose_token(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "heads_")) return;
-    unsigned *rows = blocks_of(call, 1);
+    if (!worker_faults_launches(call, "heads_")) return;
+    unsigned *rows = worker_faults_blocks_of(call, 1);
     if (*rows > 1) --*rows;
 }
 
@@ -139,8 +140,8 @@ static void keep_page(struct tol_interpose_call *call, void *user) {
 static void reorder_sums(struct tol_interpose_call *call, void *user) {
     static _Atomic unsigned counted;
     (void)user;
-    if (!launches(call, "paged_span") || ++counted % 3 != 0) return;
-    struct paged_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "paged_span") || ++counted % 3 != 0) return;
+    struct paged_arguments *x = worker_faults_replaced(call, sizeof *x);
     uint32_t bits = 0;
     memcpy(&bits, &x->scale_log2, sizeof bits);
     bits ^= 1;
@@ -150,24 +151,25 @@ static void reorder_sums(struct tol_interpose_call *call, void *user) {
 /* Every row of a pass sees the pages of the first session. */
 static void leak_batch(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "paged_span") || *blocks_of(call, 2) < 2) return;
-    struct paged_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "paged_span") || *worker_faults_blocks_of(call, 2) < 2)
+        return;
+    struct paged_arguments *x = worker_faults_replaced(call, sizeof *x);
     x->cache.pages_max = 0;
 }
 
 /* Every row of a step is sampled with the parameters of the first session. */
 static void draw_by_first(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "draw_")) return;
-    struct draw_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "draw_")) return;
+    struct draw_arguments *x = worker_faults_replaced(call, sizeof *x);
     x->row_stride = 0;
 }
 
 /* The list of penalised tokens is read from its second one on. */
 static void shift_penalties(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "draw_largest")) return;
-    struct draw_arguments *x = replaced(call, sizeof *x);
+    if (!worker_faults_launches(call, "draw_largest")) return;
+    struct draw_arguments *x = worker_faults_replaced(call, sizeof *x);
     x->tokens += sizeof(uint32_t);
 }
 
@@ -184,7 +186,7 @@ static void call_resident(struct tol_interpose_call *call, void *user) {
 }
 
 /* The driver's ledger (ledger.h) sees what was allocated, and the runtime what it requested. */
-static void add_block(struct tol_interpose_call *call, void *user) {
+static void worker_faults_add_block(struct tol_interpose_call *call, void *user) {
     enum { BLOCK_BYTES = 512 };
     static _Atomic unsigned allocations;
     (void)user;
@@ -245,7 +247,7 @@ const struct hyp_fault worker_faults[] = {
      .after = call_resident},
     {.name = "ledger_off_by_a_block",
      .sentence = "every second allocation takes 512 bytes more than the runtime records",
-     .before = add_block},
+     .before = worker_faults_add_block},
     {.name = "poison_hidden",
      .sentence = "an illegal address is reported as success",
      .after = hide_error},

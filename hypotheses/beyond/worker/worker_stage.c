@@ -34,13 +34,13 @@ static bool change_scales(char *bytes) {
 }
 
 /* The first text of two letters, "th", in the file. */
-static void misspell(char *bytes, size_t count) {
+static void worker_stage_misspell(char *bytes, size_t count) {
     static const char token[] = {2, 0, 0, 0, 0, 0, 0, 0, 't', 'h'};
     char *found = memmem(bytes, count, token, sizeof token);
     if (found != NULL) found[sizeof token - 1] = '~';
 }
 
-static bool write_bytes(const char *bytes, size_t count) {
+static bool worker_stage_write_bytes(const char *bytes, size_t count) {
     FILE *file = fopen(copy_path, "wb");
     const bool is_written = file != NULL && fwrite(bytes, 1, count, file) == count;
     return file != NULL && fclose(file) == 0 && is_written;
@@ -55,12 +55,12 @@ const char *worker_file(struct hyp_attack *attack, const char *name) {
     strcpy(copy_path, "/tmp/tollens-model-XXXXXX");
     const int file = mkstemp(copy_path);
     if (file >= 0) close(file);
-    bool ok = file >= 0 && write_bytes(content, bytes);
+    bool ok = file >= 0 && worker_stage_write_bytes(content, bytes);
     if (ok && worker_fault_is(attack, "scale_nibble_wrong") && change_scales(content)) {
-        ok = write_bytes(content, bytes);
+        ok = worker_stage_write_bytes(content, bytes);
     } else if (ok && worker_fault_is(attack, "token_misspelt")) {
-        misspell(content, bytes);
-        ok = write_bytes(content, bytes);
+        worker_stage_misspell(content, bytes);
+        ok = worker_stage_write_bytes(content, bytes);
     }
     free(content);
     HYP_CHECK(attack, ok, "%s could not be copied to %s", below, copy_path);
@@ -108,7 +108,7 @@ uint64_t worker_sum(const float *logits, size_t vocabulary) {
 
 enum { POSITION_BYTES = WORKER_TOP * 6 + WORKER_PROJECTIONS * 4 };
 
-static bool take(struct worker_record *record, void *to, size_t bytes) {
+static bool worker_stage_take(struct worker_record *record, void *to, size_t bytes) {
     if ((size_t)(record->end - record->at) < bytes) return false;
     memcpy(to, record->at, bytes);
     record->at += bytes;
@@ -117,7 +117,7 @@ static bool take(struct worker_record *record, void *to, size_t bytes) {
 
 static bool take_id(struct worker_record *record, int *id) {
     uint16_t value = 0;
-    const bool ok = take(record, &value, sizeof value);
+    const bool ok = worker_stage_take(record, &value, sizeof value);
     *id = value;
     return ok;
 }
@@ -125,22 +125,23 @@ static bool take_id(struct worker_record *record, int *id) {
 bool worker_record_begin(struct worker_record *record, const char *text, size_t bytes) {
     *record = (struct worker_record){(const unsigned char *)text,
                                      (const unsigned char *)text + bytes, 0, 0};
-    return take(record, &record->vocabulary, 4) && take(record, &record->prompts, 4);
+    return worker_stage_take(record, &record->vocabulary, 4) &&
+           worker_stage_take(record, &record->prompts, 4);
 }
 
 bool worker_record_next(struct worker_record *record, struct worker_prompt *prompt) {
     uint32_t count = 0;
-    bool ok = take(record, &count, 4) && count > 0 && count <= WORKER_PROMPT_MAX;
+    bool ok = worker_stage_take(record, &count, 4) && count > 0 && count <= WORKER_PROMPT_MAX;
     for (uint32_t i = 0; ok && i < count; i++) ok = take_id(record, &prompt->tokens[i]);
     ok = ok && (size_t)(record->end - record->at) >= (size_t)count * POSITION_BYTES;
     if (!ok) return false;
     prompt->count = count;
     prompt->positions = record->at;
     record->at += (size_t)count * POSITION_BYTES;
-    ok = take(record, &count, 4) && count <= WORKER_GREEDY;
+    ok = worker_stage_take(record, &count, 4) && count <= WORKER_GREEDY;
     prompt->greedy_count = count;
     for (uint32_t i = 0; ok && i < count; i++) {
-        ok = take_id(record, &prompt->greedy[i]) && take(record, &prompt->leads[i], 4);
+        ok = take_id(record, &prompt->greedy[i]) && worker_stage_take(record, &prompt->leads[i], 4);
     }
     return ok;
 }
@@ -155,7 +156,7 @@ struct worker_position worker_position_at(const struct worker_prompt *prompt, si
     return position;
 }
 
-static double projection(const float *logits, size_t count, uint32_t row) {
+static double worker_stage_projection(const float *logits, size_t count, uint32_t row) {
     uint32_t state = row + 1;
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -171,8 +172,9 @@ double worker_position_off(const struct worker_position *position, const float *
     for (uint32_t i = 0; i < WORKER_TOP + WORKER_PROJECTIONS; i++) {
         const double expected =
             (double)(i < WORKER_TOP ? position->values[i] : position->projections[i - WORKER_TOP]);
-        const double got = i < WORKER_TOP ? (double)logits[position->ids[i]]
-                                          : projection(logits, vocabulary, i - WORKER_TOP);
+        const double got = i < WORKER_TOP
+                               ? (double)logits[position->ids[i]]
+                               : worker_stage_projection(logits, vocabulary, i - WORKER_TOP);
         const double off = fabs(got - expected);
         if (!(off <= worst)) worst = isnan(off) ? INFINITY : off;
     }

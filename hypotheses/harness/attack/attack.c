@@ -35,7 +35,7 @@ static void add_example(const char *text) {
 }
 
 /* Writes the record of what was found, and fails the test if that violates the claim. */
-static void conclude(const struct hyp_attack *attack) {
+static void attack_conclude(const struct hyp_attack *attack) {
     record.duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
     bool kept = attack->session.out == NULL || hyp_record_write(&record, attack->session.out);
     cr_assert(kept, "the evidence could not be written: %s", hyp_error());
@@ -66,7 +66,7 @@ bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format,
      * for the rest would be to wait for one deadline after the other. */
     if (first_is_enough && is_enough()) {
         if (attack->stop != NULL) attack->stop(attack->stop_user);
-        conclude(attack);
+        attack_conclude(attack);
     }
     return false;
 }
@@ -225,7 +225,7 @@ struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name
 }
 
 /* Installs the saboteur, the ledger or a counter in the interposer, if any is needed. */
-static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
+static void attack_interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     struct tol_interpose_options options = {.before = NULL};
     const char *sabotage = attack->session.sabotage;
     hyp_sabotage_place(attack->session.seed, record.name);
@@ -248,7 +248,7 @@ static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *
 }
 
 /* Opens the device. false: the attack is not tested, and the record says why. */
-static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
+static bool attack_open_device(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     attack->kind = attack->session.kind;
     if (wants->soft_memory != NULL) setenv("TOLLENS_SOFT_MEMORY", wants->soft_memory, 0);
     if (wants->soft_granularity != NULL) {
@@ -265,7 +265,7 @@ static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants
         return false;
     }
     attack->raw = tol_driver_functions(attack->driver);
-    interpose(attack, wants);
+    attack_interpose(attack, wants);
     status = tol_context_create(attack->driver, attack->session.ordinal, &attack->context);
     if (status != TOL_OK) {
         hyp_attack_not_tested(attack, "no_device", "no device: %s", hyp_session_message());
@@ -300,10 +300,10 @@ void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack
     record.seed = attack.session.seed;
     record.begin_s = hyp_clock_day_s();
     begin_ns = hyp_clock_ns();
-    if (open_device(&attack, wants)) body(&attack);
+    if (attack_open_device(&attack, wants)) body(&attack);
     close_device(&attack);
     hyp_attack_progress(&attack, 1);
-    conclude(&attack);
+    attack_conclude(&attack);
     const struct hyp_effect *fallen = hyp_record_fallen(&record);
     if (fallen != NULL) {
         cr_assert_fail("%s: %.4g (%.4g to %.4g), expected %s %.4g", fallen->name,

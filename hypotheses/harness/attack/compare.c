@@ -27,7 +27,7 @@ struct hyp_rule hyp_attack_rule(const struct hyp_attack *attack, unsigned family
 /* The seed of the order of calls, which differs in each of a claim's fresh processes. */
 static struct hyp_attack order;
 
-static uint64_t draw(void *user) {
+static uint64_t compare_draw(void *user) {
     (void)user;
     return hyp_random(&order);
 }
@@ -49,7 +49,7 @@ static void report_progress(void *user, double share) {
 static bool run_moved(const struct hyp_pair *pair, struct hyp_attack *attack, size_t bytes) {
     volatile char moved[bytes + 1];
     moved[0] = moved[bytes] = 0;
-    return hyp_sampler_run(pair, draw, report_progress, attack, &sample);
+    return hyp_sampler_run(pair, compare_draw, report_progress, attack, &sample);
 }
 
 /* Draws how a comparison call by call is timed, and for each process anew what moves its memory. */

@@ -16,7 +16,7 @@ enum { THREADS = 128, SOFT_STEPS = 64, FIRST_STEPS = 20000, STEPS_MAX = 1 << 28 
 static const uint64_t TIMER_NS = 2000;
 
 /* steps steps of the kernel's generator as one: x becomes a * x + c. */
-static void jump(unsigned steps, unsigned *a, unsigned *c) {
+static void concurrent_kernels_jump(unsigned steps, unsigned *a, unsigned *c) {
     unsigned a_step = 1664525u, c_step = 1013904223u;
     *a = 1;
     *c = 0;
@@ -30,24 +30,25 @@ static void jump(unsigned steps, unsigned *a, unsigned *c) {
     }
 }
 
-static unsigned count_of(const struct hyp_concurrent_kernels *g) {
+static unsigned concurrent_kernels_count_of(const struct hyp_concurrent_kernels *g) {
     return g->blocks * THREADS;
 }
 
-static size_t bytes_of(const struct hyp_concurrent_kernels *g) {
-    size_t sums = 4 * (size_t)count_of(g);
+static size_t concurrent_kernels_bytes_of(const struct hyp_concurrent_kernels *g) {
+    size_t sums = 4 * (size_t)concurrent_kernels_count_of(g);
     return g->chunk_bytes > sums ? g->chunk_bytes : sums;
 }
 
 /* One kernel with its copies. */
-static bool queue(struct hyp_concurrent_kernels *g, unsigned kernel, struct tol_stream *stream) {
+static bool concurrent_kernels_queue(struct hyp_concurrent_kernels *g, unsigned kernel,
+                                     struct tol_stream *stream) {
     CUdeviceptr times = tol_buffer_address(g->times) + 16 * (CUdeviceptr)kernel;
     const size_t bytes = g->chunk_bytes;
     if (bytes > 0 &&
         tol_copy_to_device(stream, g->sums[kernel], 0, g->there[kernel], 0, bytes) != TOL_OK) {
         return false;
     }
-    if (tol_launch(stream, g->grind, tol_launch_linear(count_of(g), THREADS),
+    if (tol_launch(stream, g->grind, tol_launch_linear(concurrent_kernels_count_of(g), THREADS),
                    TOL_ARGUMENTS(tol_buffer_address(g->sums[kernel]), times, g->steps)) != TOL_OK) {
         return false;
     }
@@ -61,7 +62,7 @@ double hyp_concurrent_kernels_batch(void *user, enum hyp_side side, unsigned cal
     uint64_t begin = hyp_clock_ns();
     for (unsigned call = 0; ok && call < calls; call++) {
         for (unsigned i = 0; ok && i < g->kernels; i++) {
-            ok = queue(g, i, g->streams[side == HYP_BASELINE ? i : 0]);
+            ok = concurrent_kernels_queue(g, i, g->streams[side == HYP_BASELINE ? i : 0]);
         }
         for (unsigned i = 0; ok && i < (side == HYP_BASELINE ? g->kernels : 1); i++) {
             ok = tol_stream_synchronize(g->streams[i]) == TOL_OK;
@@ -94,9 +95,10 @@ static bool find_steps(struct hyp_concurrent_kernels *g, double kernel_us) {
     return true;
 }
 
-static bool clear(struct hyp_concurrent_kernels *g) {
+static bool concurrent_kernels_clear(struct hyp_concurrent_kernels *g) {
     for (unsigned i = 0; i < g->kernels; i++) {
-        if (!HYP_OK(g->attack, tol_buffer_fill_at(g->sums[i], 0, 0, 4, bytes_of(g) / 4))) {
+        if (!HYP_OK(g->attack,
+                    tol_buffer_fill_at(g->sums[i], 0, 0, 4, concurrent_kernels_bytes_of(g) / 4))) {
             return false;
         }
     }
@@ -105,7 +107,7 @@ static bool clear(struct hyp_concurrent_kernels *g) {
 }
 
 /* The pinned side of a copied chunk: words that depend on the kernel and the place. */
-static unsigned word_of(unsigned kernel, size_t index) {
+static unsigned concurrent_kernels_word_of(unsigned kernel, size_t index) {
     return ((unsigned)index ^ kernel << 28) * 2654435761u;
 }
 
@@ -117,7 +119,8 @@ static bool make_chunks(struct hyp_concurrent_kernels *g, unsigned kernel) {
         !HYP_OK(attack, tol_pinned_access(g->there[kernel], &data))) {
         return false;
     }
-    for (size_t i = 0; i < g->chunk_bytes / 4; i++) ((unsigned *)data)[i] = word_of(kernel, i);
+    for (size_t i = 0; i < g->chunk_bytes / 4; i++)
+        ((unsigned *)data)[i] = concurrent_kernels_word_of(kernel, i);
     return true;
 }
 
@@ -137,15 +140,16 @@ bool hyp_concurrent_kernels_begin(struct hyp_attack *attack, unsigned kernels, d
     }
     for (unsigned i = 0; i < kernels; i++) {
         if (!HYP_OK(attack, tol_stream_create(attack->context, NULL, &g->streams[i])) ||
-            !HYP_OK(attack, tol_buffer_create(attack->context, bytes_of(g), 1, &g->sums[i])) ||
+            !HYP_OK(attack, tol_buffer_create(attack->context, concurrent_kernels_bytes_of(g), 1,
+                                              &g->sums[i])) ||
             (chunk_bytes > 0 && !make_chunks(g, i))) {
             return false;
         }
     }
-    if (!clear(g)) return false;
+    if (!concurrent_kernels_clear(g)) return false;
     if (attack->kind == HYP_DEVICE_SOFT) {
         g->steps = SOFT_STEPS;
-    } else if (!find_steps(g, kernel_us) || !clear(g)) {
+    } else if (!find_steps(g, kernel_us) || !concurrent_kernels_clear(g)) {
         return HYP_CHECK(attack, false, "kernels could not be timed: %.600s", tol_message());
     }
     return true;
@@ -212,22 +216,22 @@ unsigned hyp_concurrent_kernels_at_once(struct hyp_concurrent_kernels *g, enum h
 
 static void check_sums(struct hyp_concurrent_kernels *g, unsigned kernel, unsigned *words) {
     unsigned a = 0, c = 0, wrong = 0, example = 0;
-    if (!HYP_OK(g->attack,
-                tol_buffer_read_at(g->sums[kernel], 0, words, 4 * (size_t)count_of(g)))) {
+    if (!HYP_OK(g->attack, tol_buffer_read_at(g->sums[kernel], 0, words,
+                                              4 * (size_t)concurrent_kernels_count_of(g)))) {
         return;
     }
-    jump(g->steps, &a, &c);
+    concurrent_kernels_jump(g->steps, &a, &c);
     /* A chunk that is copied begins anew each time, so one launch is all that is in it. */
     unsigned long long launches = g->chunk_bytes > 0 ? 1 : g->made;
-    for (unsigned i = 0; i < count_of(g); i++) {
-        unsigned start = g->chunk_bytes > 0 ? word_of(kernel, i) : 0;
+    for (unsigned i = 0; i < concurrent_kernels_count_of(g); i++) {
+        unsigned start = g->chunk_bytes > 0 ? concurrent_kernels_word_of(kernel, i) : 0;
         if (words[i] == start + (unsigned)launches * (a * i + c)) continue;
         if (wrong++ == 0) example = i;
     }
     HYP_CHECK(g->attack, wrong == 0,
               "kernel %u was launched %llu times, and %u of %u threads have a wrong sum; the first "
               "is thread %u",
-              kernel, g->made, wrong, count_of(g), example);
+              kernel, g->made, wrong, concurrent_kernels_count_of(g), example);
 }
 
 static void check_chunk(struct hyp_concurrent_kernels *g, unsigned kernel, const unsigned *sums) {
@@ -235,7 +239,8 @@ static void check_chunk(struct hyp_concurrent_kernels *g, unsigned kernel, const
     size_t wrong = 0;
     if (!HYP_OK(g->attack, tol_pinned_access(g->back[kernel], &data))) return;
     for (size_t i = 0; i < g->chunk_bytes / 4; i++) {
-        unsigned wanted = i < count_of(g) ? sums[i] : word_of(kernel, i);
+        unsigned wanted =
+            i < concurrent_kernels_count_of(g) ? sums[i] : concurrent_kernels_word_of(kernel, i);
         wrong += ((const unsigned *)data)[i] != wanted;
     }
     HYP_CHECK(g->attack, wrong == 0, "%zu of %zu words of chunk %u were changed by the copies",
@@ -243,7 +248,7 @@ static void check_chunk(struct hyp_concurrent_kernels *g, unsigned kernel, const
 }
 
 void hyp_concurrent_kernels_end(struct hyp_concurrent_kernels *g) {
-    unsigned *words = malloc(4 * (size_t)count_of(g) + 1);
+    unsigned *words = malloc(4 * (size_t)concurrent_kernels_count_of(g) + 1);
     for (unsigned i = 0; i < g->kernels; i++) {
         bool is_whole = words != NULL && g->sums[i] != NULL && g->streams[i] != NULL;
         if (is_whole && g->made > 0) {

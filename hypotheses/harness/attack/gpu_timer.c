@@ -56,9 +56,9 @@ void hyp_gpu_timer_end(struct hyp_gpu_timer *timer) {
 }
 
 /* Queues all calls with their events. false: one could not be queued. */
-static bool queue_all(struct hyp_gpu_timer *timer, unsigned calls,
-                      bool (*queue)(void *user, struct tol_stream *stream, unsigned call),
-                      void *user) {
+static bool gpu_timer_queue_all(struct hyp_gpu_timer *timer, unsigned calls,
+                                bool (*queue)(void *user, struct tol_stream *stream, unsigned call),
+                                void *user) {
     struct hyp_attack *attack = timer->attack;
     struct tol_stream *stream = timer->stream;
     for (unsigned call = 0; call < calls; call++) {
@@ -99,7 +99,7 @@ double hyp_gpu_timer_run(struct hyp_gpu_timer *timer, unsigned calls,
             return -1;
         }
     }
-    bool ok = queue_all(timer, calls, queue, user);
+    bool ok = gpu_timer_queue_all(timer, calls, queue, user);
     /* Opened in any case: no work may remain queued after a closed gate. */
     if (words != NULL) words[0] = 1;
     ok = HYP_OK(attack, tol_stream_synchronize(timer->stream)) && ok;

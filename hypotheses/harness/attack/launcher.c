@@ -42,7 +42,7 @@ bool hyp_launcher_begin(struct hyp_attack *attack, unsigned arguments, bool sync
 }
 
 /* One launch as a C program makes it. */
-static inline CUresult launch_raw(const struct hyp_launcher *l, void **values) {
+static inline CUresult launcher_launch_raw(const struct hyp_launcher *l, void **values) {
     CUresult result =
         l->attack->raw->cuLaunchKernel(l->function, 1, 1, 1, 1, 1, 1, 0, l->handle, values, NULL);
     if (result == CUDA_SUCCESS && l->synchronizes) {
@@ -60,25 +60,26 @@ static bool launch_baseline(struct hyp_launcher *l, unsigned calls) {
     for (unsigned i = 0; i < calls && result == CUDA_SUCCESS; i++) {
         if (l->arguments == 1) {
             void *values[] = {&count};
-            result = launch_raw(l, values);
+            result = launcher_launch_raw(l, values);
         } else if (l->arguments == 4) {
             unsigned first = FIRST;
             unsigned long long second = SECOND;
             float third = THIRD;
             void *values[] = {&count, &first, &second, &third};
-            result = launch_raw(l, values);
+            result = launcher_launch_raw(l, values);
         } else {
             unsigned a[] = {106, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
             void *values[] = {&count, &a[0], &a[1], &a[2],  &a[3],  &a[4],  &a[5],  &a[6],
                               &a[7],  &a[8], &a[9], &a[10], &a[11], &a[12], &a[13], &a[14]};
-            result = launch_raw(l, values);
+            result = launcher_launch_raw(l, values);
         }
     }
     return result == CUDA_SUCCESS;
 }
 
 /* One launch through the runtime. */
-static inline tol_status launch_ours(const struct hyp_launcher *l, struct tol_arguments arguments) {
+static inline tol_status launcher_launch_ours(const struct hyp_launcher *l,
+                                              struct tol_arguments arguments) {
     const struct tol_launch_shape shape = {1, 1, 1, 1, 1, 1, 0};
     tol_status status = tol_launch(l->stream, l->kernel, shape, arguments);
     if (status == TOL_OK && l->synchronizes) status = tol_stream_synchronize(l->stream);
@@ -90,18 +91,18 @@ static bool launch_subject(struct hyp_launcher *l, unsigned calls) {
     CUdeviceptr count = l->address;
     for (unsigned i = 0; i < calls && status == TOL_OK; i++) {
         if (l->arguments == 1) {
-            status = launch_ours(l, TOL_ARGUMENTS(count));
+            status = launcher_launch_ours(l, TOL_ARGUMENTS(count));
         } else if (l->arguments == 4) {
-            status = launch_ours(l, TOL_ARGUMENTS(count, FIRST, SECOND, THIRD));
+            status = launcher_launch_ours(l, TOL_ARGUMENTS(count, FIRST, SECOND, THIRD));
         } else {
-            status = launch_ours(l, TOL_ARGUMENTS(SIXTEEN(count)));
+            status = launcher_launch_ours(l, TOL_ARGUMENTS(SIXTEEN(count)));
         }
     }
     return status == TOL_OK;
 }
 
 /* The number of launches that a saboteur adds to a batch; fractions carry over to the next one. */
-static unsigned extra(struct hyp_launcher *l, unsigned calls) {
+static unsigned launcher_extra(struct hyp_launcher *l, unsigned calls) {
     l->extra_owed += calls * l->extra_share;
     unsigned now = (unsigned)l->extra_owed;
     l->extra_owed -= now;
@@ -119,7 +120,7 @@ static void report_failure(struct hyp_launcher *l, enum hyp_side side) {
 double hyp_launcher_call(void *user, enum hyp_side side) {
     struct hyp_launcher *l = user;
     const bool ours = side == HYP_SUBJECT;
-    const unsigned launches = 1 + (ours ? extra(l, 1) : 0);
+    const unsigned launches = 1 + (ours ? launcher_extra(l, 1) : 0);
     uint64_t begin = hyp_ticks_begin(l->ticks);
     bool ok = ours ? launch_subject(l, launches) : launch_baseline(l, launches);
     uint64_t end = hyp_ticks_end(l->ticks);

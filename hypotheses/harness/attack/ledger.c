@@ -18,19 +18,19 @@ static struct {
     } entries[ROOM];
 } ledger = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t place_of(uint64_t key) {
+static size_t ledger_place_of(uint64_t key) {
     return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - ROOM_BITS));
 }
 
 /* Where a key is, or would be. */
-static size_t find(uint64_t key) {
-    size_t i = place_of(key);
+static size_t ledger_find(uint64_t key) {
+    size_t i = ledger_place_of(key);
     while (ledger.entries[i].key != 0 && ledger.entries[i].key != key) i = (i + 1) % ROOM;
     return i;
 }
 
-static void add(uint64_t key, uint64_t bytes) {
-    size_t i = find(key);
+static void ledger_add(uint64_t key, uint64_t bytes) {
+    size_t i = ledger_find(key);
     if (key == 0 || ledger.entries[i].key == key ||
         ledger.sums.made - ledger.sums.unmade > ROOM / 2) {
         ledger.sums.foreign++;
@@ -41,8 +41,8 @@ static void add(uint64_t key, uint64_t bytes) {
     ledger.sums.made++;
 }
 
-static void take(uint64_t key) {
-    size_t hole = find(key);
+static void ledger_take(uint64_t key) {
+    size_t hole = ledger_find(key);
     if (key == 0 || ledger.entries[hole].key != key) {
         ledger.sums.foreign++;
         return;
@@ -51,7 +51,7 @@ static void take(uint64_t key) {
     ledger.sums.unmade++;
     /* Later entries move up, unless that would put them before their place. */
     for (size_t i = (hole + 1) % ROOM; ledger.entries[i].key != 0; i = (i + 1) % ROOM) {
-        size_t home = place_of(ledger.entries[i].key);
+        size_t home = ledger_place_of(ledger.entries[i].key);
         if ((i - home) % ROOM < (i - hole) % ROOM) continue;
         ledger.entries[hole] = ledger.entries[i];
         hole = i;
@@ -64,16 +64,16 @@ static void take(uint64_t key) {
 static void write_down(const struct tol_interpose_call *call) {
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuMemAlloc_v2:
-        add(*ARGUMENT(call, 0, CUdeviceptr *), ARGUMENT(call, 1, size_t));
+        ledger_add(*ARGUMENT(call, 0, CUdeviceptr *), ARGUMENT(call, 1, size_t));
         break;
     case TOL_DRIVER_INDEX_cuMemFree_v2:
-        take(ARGUMENT(call, 0, CUdeviceptr));
+        ledger_take(ARGUMENT(call, 0, CUdeviceptr));
         break;
     case TOL_DRIVER_INDEX_cuMemCreate:
-        add(*ARGUMENT(call, 0, CUmemGenericAllocationHandle *), ARGUMENT(call, 1, size_t));
+        ledger_add(*ARGUMENT(call, 0, CUmemGenericAllocationHandle *), ARGUMENT(call, 1, size_t));
         break;
     case TOL_DRIVER_INDEX_cuMemRelease:
-        take(ARGUMENT(call, 0, CUmemGenericAllocationHandle));
+        ledger_take(ARGUMENT(call, 0, CUmemGenericAllocationHandle));
         break;
     default:
         break;

@@ -46,7 +46,7 @@ bool hyp_memory_exhaustion_open(struct hyp_attack *attack, enum hyp_memory_exhau
     return way == HYP_MEMORY_EXHAUSTION_BUFFERS || exhaustion->pool != NULL;
 }
 
-static tol_status take(struct hyp_memory_exhaustion *exhaustion, size_t bytes) {
+static tol_status memory_exhaustion_take(struct hyp_memory_exhaustion *exhaustion, size_t bytes) {
     tol_status status = exhaustion->pool != NULL
                             ? tol_pool_allocate(exhaustion->pool, bytes, exhaustion->stream,
                                                 &exhaustion->blocks[exhaustion->count])
@@ -61,7 +61,7 @@ void hyp_memory_exhaustion_take(struct hyp_memory_exhaustion *exhaustion) {
     while (bytes >= MIB && exhaustion->count < HYP_MEMORY_EXHAUSTION_MAX &&
            exhaustion->trouble[0] == '\0') {
         char number[32];
-        tol_status status = take(exhaustion, bytes);
+        tol_status status = memory_exhaustion_take(exhaustion, bytes);
         if (status == TOL_OK) continue;
         snprintf(number, sizeof number, "%zu", bytes);
         exhaustion->refusals++;

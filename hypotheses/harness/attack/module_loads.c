@@ -18,7 +18,7 @@ struct queue {
     atomic_size_t next;
 };
 
-static void *empty(void *argument) {
+static void *module_loads_empty(void *argument) {
     struct queue *queue = argument;
     for (size_t i; (i = atomic_fetch_add(&queue->next, 1)) < queue->count;) {
         struct hyp_module_load *load = queue->order[i];
@@ -33,7 +33,7 @@ static void *empty(void *argument) {
     return NULL;
 }
 
-static int by_bytes(const void *a, const void *b) {
+static int module_loads_by_bytes(const void *a, const void *b) {
     const struct hyp_module_load *const *one = a, *const *other = b;
     return ((*one)->bytes < (*other)->bytes) - ((*one)->bytes > (*other)->bytes);
 }
@@ -53,12 +53,13 @@ void hyp_module_loads(struct tol_context *context, struct hyp_module_load *loads
         if (queue.order != NULL) queue.order[i] = &loads[i];
     }
     if (queue.order == NULL) return;
-    qsort(queue.order, count, sizeof *queue.order, by_bytes);
+    qsort(queue.order, count, sizeof *queue.order, module_loads_by_bytes);
     /* This thread is one of them: without any other it loads all. */
-    while (begun + 1 < wanted && pthread_create(&threads[begun], NULL, empty, &queue) == 0) {
+    while (begun + 1 < wanted &&
+           pthread_create(&threads[begun], NULL, module_loads_empty, &queue) == 0) {
         begun++;
     }
-    (void)empty(&queue);
+    (void)module_loads_empty(&queue);
     while (begun > 0) pthread_join(threads[--begun], NULL);
     free(queue.order);
 }

@@ -49,32 +49,32 @@ struct hyp_walk_state {
 };
 
 /* SplitMix64, as hyp_random; each thread has its own. */
-static uint64_t draw(struct walker *w, uint64_t below) {
+static uint64_t pool_walk_draw(struct walker *w, uint64_t below) {
     uint64_t z = w->random += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (z ^ z >> 31) % below;
 }
 
-static uint64_t draw_bytes(struct walker *w) {
+static uint64_t pool_walk_draw_bytes(struct walker *w) {
     const struct hyp_walk *walk = w->walk;
     uint64_t bytes = 0;
     if (walk->sizes == HYP_WALK_UNIFORM) {
-        bytes = walk->least + draw(w, walk->most - walk->least);
+        bytes = walk->least + pool_walk_draw(w, walk->most - walk->least);
     } else {
-        uint64_t which = draw(w, 10);
-        bytes = which < 6   ? 256 + draw(w, MIB - 256)
-                : which < 9 ? MIB + draw(w, 31 * MIB)
-                            : 64 * MIB + draw(w, 448 * MIB + 1);
+        uint64_t which = pool_walk_draw(w, 10);
+        bytes = which < 6   ? 256 + pool_walk_draw(w, MIB - 256)
+                : which < 9 ? MIB + pool_walk_draw(w, 31 * MIB)
+                            : 64 * MIB + pool_walk_draw(w, 448 * MIB + 1);
     }
     return bytes / walk->scale > 0 ? bytes / walk->scale : 1;
 }
 
-static void note_trouble(struct walker *w, const char *call) {
+static void pool_walk_note_trouble(struct walker *w, const char *call) {
     snprintf(w->trouble, sizeof w->trouble, "%s: %.500s", call, tol_message());
 }
 
-static void allocate(struct walker *w, uint64_t bytes) {
+static void pool_walk_allocate(struct walker *w, uint64_t bytes) {
     if (w->count == w->room) {
         size_t room = w->room > 0 ? 2 * w->room : 1024;
         struct piece *more = realloc(w->pieces, room * sizeof *more);
@@ -88,7 +88,7 @@ static void allocate(struct walker *w, uint64_t bytes) {
     struct piece *piece = &w->pieces[w->count];
     piece->bytes = bytes;
     if (tol_pool_allocate(w->walk->pool, (size_t)bytes, w->stream, &piece->block) != TOL_OK) {
-        note_trouble(w, "tol_pool_allocate");
+        pool_walk_note_trouble(w, "tol_pool_allocate");
         return;
     }
     w->count++;
@@ -96,28 +96,28 @@ static void allocate(struct walker *w, uint64_t bytes) {
     if (w->live > w->live_peak) w->live_peak = w->live;
 }
 
-static void drop(struct walker *w, size_t index) {
+static void pool_walk_drop(struct walker *w, size_t index) {
     struct piece piece = w->pieces[index];
     if (tol_pool_free(w->walk->pool, piece.block, w->stream) != TOL_OK) {
-        note_trouble(w, "tol_pool_free");
+        pool_walk_note_trouble(w, "tol_pool_free");
         return;
     }
     w->live -= piece.bytes;
     w->pieces[index] = w->pieces[--w->count];
 }
 
-static void take_step(struct walker *w) {
+static void pool_walk_take_step(struct walker *w) {
     const struct hyp_walk_state *state = w->walk->state;
-    uint64_t bytes = draw_bytes(w);
-    bool grows = draw(w, 100) < state->allocate_percent || w->count == 0;
+    uint64_t bytes = pool_walk_draw_bytes(w);
+    bool grows = pool_walk_draw(w, 100) < state->allocate_percent || w->count == 0;
     if (grows && state->most_live != 0 && w->live + bytes > state->most_live) {
         if (w->count == 0) return;
         grows = false;
     }
     if (grows) {
-        allocate(w, bytes);
+        pool_walk_allocate(w, bytes);
     } else {
-        drop(w, draw(w, w->count));
+        pool_walk_drop(w, pool_walk_draw(w, w->count));
     }
 }
 
@@ -125,7 +125,8 @@ static void take_step(struct walker *w) {
 
 /* The statistics, and what the driver allocated, which a thread of the pool may change while they
  * are read: they are read until they agree, for a tenth of a second at most. */
-static tol_status read_both(struct hyp_walk *walk, struct tol_pool_stats *stats, uint64_t *held) {
+static tol_status pool_walk_read_both(struct hyp_walk *walk, struct tol_pool_stats *stats,
+                                      uint64_t *held) {
     const struct timespec pause = {.tv_nsec = 100000};
     tol_status status = TOL_OK;
     for (int i = 0; i < 1000; i++) {
@@ -137,12 +138,12 @@ static tol_status read_both(struct hyp_walk *walk, struct tol_pool_stats *stats,
     return status;
 }
 
-static void sample(struct hyp_walk *walk, uint64_t held) {
+static void pool_walk_sample(struct hyp_walk *walk, uint64_t held) {
     struct hyp_walk_state *state = walk->state;
     struct tol_pool_stats stats;
     struct walker *first = &state->walkers[0];
-    if (read_both(walk, &stats, &held) != TOL_OK) {
-        note_trouble(first, "tol_pool_stats");
+    if (pool_walk_read_both(walk, &stats, &held) != TOL_OK) {
+        pool_walk_note_trouble(first, "tol_pool_stats");
         return;
     }
     if (state->has_file) {
@@ -160,7 +161,7 @@ static void sample(struct hyp_walk *walk, uint64_t held) {
     }
 }
 
-static void measure(struct hyp_walk *walk) {
+static void pool_walk_measure(struct hyp_walk *walk) {
     struct hyp_walk_state *state = walk->state;
     uint64_t before = walk->step, held = hyp_ledger_read().bytes - state->base;
     walk->requested = 0;
@@ -171,7 +172,8 @@ static void measure(struct hyp_walk *walk) {
     if (walk->requested >= walk->floor_bytes && walk->final > walk->worst) {
         walk->worst = walk->final;
     }
-    if (before / state->sample_every != walk->step / state->sample_every) sample(walk, held);
+    if (before / state->sample_every != walk->step / state->sample_every)
+        pool_walk_sample(walk, held);
     for (unsigned i = 0; i < walk->threads; i++) {
         state->stop = state->stop || state->walkers[i].trouble[0] != '\0';
     }
@@ -183,13 +185,13 @@ static void *take_steps(void *user) {
     struct hyp_walk_state *state = walk->state;
     const uint64_t rounds = state->steps / (state->round * walk->threads);
     for (uint64_t round = 0; round < rounds && !state->stop; round++) {
-        for (uint64_t i = 0; i < state->round && w->trouble[0] == '\0'; i++) take_step(w);
+        for (uint64_t i = 0; i < state->round && w->trouble[0] == '\0'; i++) pool_walk_take_step(w);
         if (walk->threads == 1) {
-            measure(walk);
+            pool_walk_measure(walk);
             continue;
         }
         pthread_barrier_wait(&state->barrier);
-        if (w == state->walkers) measure(walk);
+        if (w == state->walkers) pool_walk_measure(walk);
         pthread_barrier_wait(&state->barrier);
     }
     return NULL;
@@ -197,7 +199,7 @@ static void *take_steps(void *user) {
 
 /* ---- a walk ---------------------------------------------------------------------------------- */
 
-static void begin_file(struct hyp_walk *walk) {
+static void pool_walk_begin_file(struct hyp_walk *walk) {
     char path[1024];
     const char *out = walk->attack->session.out;
     struct hyp_walk_state *state = walk->state;
@@ -208,7 +210,7 @@ static void begin_file(struct hyp_walk *walk) {
     cr_assert(state->has_file, "the evidence could not be written: %s", hyp_error());
 }
 
-static void begin(struct hyp_walk *walk) {
+static void pool_walk_begin(struct hyp_walk *walk) {
     struct tol_pool_stats stats;
     if (walk->threads == 0) walk->threads = 1;
     if (walk->scale == 0) walk->scale = 1;
@@ -225,7 +227,7 @@ static void begin(struct hyp_walk *walk) {
     }
     walk->broken |= !HYP_OK(walk->attack, tol_pool_stats(walk->pool, &stats));
     state->base = hyp_ledger_read().bytes - stats.held;
-    begin_file(walk);
+    pool_walk_begin_file(walk);
 }
 
 /* What went wrong in any thread is a violation, noted here since only this one may. */
@@ -241,7 +243,7 @@ static void report_troubles(struct hyp_walk *walk) {
 
 void hyp_walk_steps(struct hyp_walk *walk, uint64_t steps, unsigned allocate_percent,
                     uint64_t most_live) {
-    if (walk->state == NULL) begin(walk);
+    if (walk->state == NULL) pool_walk_begin(walk);
     struct hyp_walk_state *state = walk->state;
     if (walk->broken) return;
     const unsigned threads = walk->threads > 0 ? walk->threads : 1;
@@ -286,7 +288,7 @@ void hyp_walk_end(struct hyp_walk *walk) {
     if (state != NULL) {
         for (unsigned i = 0; i < walk->threads; i++) {
             struct walker *w = &state->walkers[i];
-            while (w->count > 0 && w->trouble[0] == '\0') drop(w, w->count - 1);
+            while (w->count > 0 && w->trouble[0] == '\0') pool_walk_drop(w, w->count - 1);
         }
         report_troubles(walk);
         give_all_back(walk);

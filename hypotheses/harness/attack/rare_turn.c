@@ -9,7 +9,7 @@ static _Atomic uint64_t calls;
 static uint64_t every = 1, place;
 
 /* SplitMix64's finalizer, as hyp_random; "FNV-1a" (Fowler, Noll and Vo) for the name. */
-static uint64_t mix(uint64_t z, const char *name) {
+static uint64_t rare_turn_mix(uint64_t z, const char *name) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *name != '\0'; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
     z = (z + 1) * 0x9e3779b97f4a7c15u ^ hash;
@@ -21,7 +21,7 @@ static uint64_t mix(uint64_t z, const char *name) {
 void hyp_rare_begin(double one_in, uint64_t seed, const char *attack) {
     atomic_store(&calls, 0);
     every = one_in >= 1 ? (uint64_t)one_in : 1;
-    place = mix(seed, attack);
+    place = rare_turn_mix(seed, attack);
 }
 
 bool hyp_rare_now(void) {

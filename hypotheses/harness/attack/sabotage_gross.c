@@ -39,7 +39,7 @@ static void lose_log(struct tol_interpose_call *call, void *user) {
 }
 
 /* Every third kernel is not found, although it exists. */
-static void lose_function(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_lose_function(struct tol_interpose_call *call, void *user) {
     static unsigned lookups;
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuModuleGetFunction || ++lookups % 3 != 0) return;
@@ -48,7 +48,7 @@ static void lose_function(struct tol_interpose_call *call, void *user) {
 }
 
 /* Every tenth launch reports success and is not made. */
-static void drop_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_drop_launch(struct tol_interpose_call *call, void *user) {
     static unsigned launches;
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel || ++launches % 10 != 0) return;
@@ -57,7 +57,7 @@ static void drop_launch(struct tol_interpose_call *call, void *user) {
 }
 
 /* The last block of a grid of several is not launched. */
-static void shorten_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_shorten_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
     unsigned *grid_x = &ARGUMENT(call, 1, unsigned);
@@ -65,7 +65,7 @@ static void shorten_launch(struct tol_interpose_call *call, void *user) {
 }
 
 /* Every tenth launch is made twice. */
-static void repeat_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_repeat_launch(struct tol_interpose_call *call, void *user) {
     static unsigned launches;
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel || ++launches % 10 != 0) return;
@@ -83,7 +83,7 @@ static bool is_upload(enum tol_driver_index index) {
 
 /* Every fifth copy to the device of 16 bytes or more arrives with one bit changed. The bit is
  * changed on the device after the copy, so the source is unchanged. */
-static void flip_bit(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_flip_bit(struct tol_interpose_call *call, void *user) {
     static unsigned copies;
     unsigned char byte = 0;
     (void)user;
@@ -108,7 +108,7 @@ static void truncate_copy(struct tol_interpose_call *call, void *user) {
 }
 
 /* Every fifth copy to the host is not made: the host keeps what it had. */
-static void stale_copy(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_stale_copy(struct tol_interpose_call *call, void *user) {
     static unsigned copies;
     (void)user;
     bool download = call->index == TOL_DRIVER_INDEX_cuMemcpyDtoH_v2 ||
@@ -143,13 +143,13 @@ static void jitter_launch(struct tol_interpose_call *call, void *user) {
 }
 
 /* Work on any stream waits until that of all others is done. */
-static void serialise_streams(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_serialise_streams(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) (void)call->driver->cuCtxSynchronize();
 }
 
 /* Every third block of device memory is not freed. */
-static void leak_memory(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_leak_memory(struct tol_interpose_call *call, void *user) {
     static _Atomic unsigned frees;
     (void)user;
     bool is_free = call->index == TOL_DRIVER_INDEX_cuMemFree_v2 ||
@@ -160,7 +160,7 @@ static void leak_memory(struct tol_interpose_call *call, void *user) {
 }
 
 /* Copies on the device are not made, such as those by which a pool compacts its pages. */
-static void drop_device_copy(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_drop_device_copy(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2) return;
     call->forward = false;
@@ -169,7 +169,7 @@ static void drop_device_copy(struct tol_interpose_call *call, void *user) {
 
 /* An allocation for which there is no memory reports success and returns a block of the smallest
  * possible size. */
-static void swallow_oom(struct tol_interpose_call *call, void *user) {
+static void sabotage_gross_swallow_oom(struct tol_interpose_call *call, void *user) {
     enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
     if (call->result != CUDA_ERROR_OUT_OF_MEMORY) return;
@@ -270,7 +270,7 @@ static void launch_on_legacy(struct tol_interpose_call *call, void *user) {
 /* ---- faults of the process and not of the driver --------------------------------------------- */
 
 /* True once during an attack: at its fifth driver call. */
-static bool is_time(void) {
+static bool sabotage_gross_is_time(void) {
     static unsigned calls;
     return ++calls == 5;
 }
@@ -281,24 +281,24 @@ static void wait_to_be_ended(void) {
 
 static void crash_attack(struct tol_interpose_call *call, void *user) {
     (void)call, (void)user;
-    if (!is_time()) return;
+    if (!sabotage_gross_is_time()) return;
     signal(SIGSEGV, SIG_DFL); /* a sanitizer would take it for a finding */
     raise(SIGSEGV);
 }
 
 static void kill_attack(struct tol_interpose_call *call, void *user) {
     (void)call, (void)user;
-    if (is_time()) raise(SIGKILL);
+    if (sabotage_gross_is_time()) raise(SIGKILL);
 }
 
 static void hang_attack(struct tol_interpose_call *call, void *user) {
     (void)call, (void)user;
-    if (is_time()) wait_to_be_ended();
+    if (sabotage_gross_is_time()) wait_to_be_ended();
 }
 
 /* The parent of an attack is its worker; without one, a person's shell must not be hit. */
 static void signal_worker(int number) {
-    if (getenv("TOLLENS_ATTACK_PIPE") == NULL || !is_time()) return;
+    if (getenv("TOLLENS_ATTACK_PIPE") == NULL || !sabotage_gross_is_time()) return;
     kill(getppid(), number);
     wait_to_be_ended();
 }
@@ -317,10 +317,13 @@ static const struct hyp_fault faults[] = {
     {"module_accept_anything", "images that the driver rejects load without an error", NULL,
      accept_anything, false, NULL},
     {"jit_log_lost", "the JIT's error log is empty", NULL, lose_log, false, NULL},
-    {"function_lost", "every third kernel is not found", lose_function, NULL, false, NULL},
-    {"launch_drop", "every tenth launch is skipped", drop_launch, NULL, false, NULL},
-    {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL, false, NULL},
-    {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL, false, NULL},
+    {"function_lost", "every third kernel is not found", sabotage_gross_lose_function, NULL, false,
+     NULL},
+    {"launch_drop", "every tenth launch is skipped", sabotage_gross_drop_launch, NULL, false, NULL},
+    {"launch_short", "the last block of a grid is not launched", sabotage_gross_shorten_launch,
+     NULL, false, NULL},
+    {"launch_twice", "every tenth launch is made twice", sabotage_gross_repeat_launch, NULL, false,
+     NULL},
     {"launch_delay_us", "each launch takes this many microseconds longer", delay_launch, NULL, true,
      NULL},
     {"launch_jitter_us", "launches take up to this many microseconds longer", jitter_launch, NULL,
@@ -329,12 +332,14 @@ static const struct hyp_fault faults[] = {
      * launch, so it cannot make three. */
     {"launch_extra_percent", "this percentage of launches is made in addition and not counted",
      NULL, NULL, true, NULL},
-    {"copy_flip_bit", "every fifth copy to the device flips a bit", NULL, flip_bit, false, NULL},
+    {"copy_flip_bit", "every fifth copy to the device flips a bit", NULL, sabotage_gross_flip_bit,
+     false, NULL},
     {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL, false,
      NULL},
-    {"copy_stale", "every fifth copy to the host is skipped", stale_copy, NULL, false, NULL},
-    {"streams_serialise", "a launch waits until all streams are idle", NULL, serialise_streams,
+    {"copy_stale", "every fifth copy to the host is skipped", sabotage_gross_stale_copy, NULL,
      false, NULL},
+    {"streams_serialise", "a launch waits until all streams are idle", NULL,
+     sabotage_gross_serialise_streams, false, NULL},
     {"streams_shared", "all streams are the same stream", share_stream, NULL, false, NULL},
     {"streams_legacy", "launches go to the legacy default stream", launch_on_legacy, NULL, false,
      NULL},
@@ -342,10 +347,12 @@ static const struct hyp_fault faults[] = {
      false, NULL},
     {"total_unatomic", "threads add to the total without an atomic", unatomic_total, NULL, false,
      NULL},
-    {"alloc_leak", "every third free of device memory is skipped", leak_memory, NULL, false, NULL},
-    {"device_copy_drop", "copies on the device are skipped", drop_device_copy, NULL, false, NULL},
+    {"alloc_leak", "every third free of device memory is skipped", sabotage_gross_leak_memory, NULL,
+     false, NULL},
+    {"device_copy_drop", "copies on the device are skipped", sabotage_gross_drop_device_copy, NULL,
+     false, NULL},
     {"oom_swallowed", "an allocation that runs out of memory returns a small block", NULL,
-     swallow_oom, false, NULL},
+     sabotage_gross_swallow_oom, false, NULL},
     /* Planted where an attack makes a pool (hyp_sabotage_pool). */
     {"pool_no_reuse", "each block of a pool is a driver allocation", NULL, NULL, false,
      reuse_nothing},

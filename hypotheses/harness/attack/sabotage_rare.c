@@ -16,17 +16,17 @@
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-static void skip(struct tol_interpose_call *call) {
+static void sabotage_rare_skip(struct tol_interpose_call *call) {
     call->forward = false;
     call->result = CUDA_SUCCESS;
 }
 
-static void drop_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_drop_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (IS(call, cuLaunchKernel) && hyp_rare_now()) skip(call);
+    if (IS(call, cuLaunchKernel) && hyp_rare_now()) sabotage_rare_skip(call);
 }
 
-static void repeat_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_repeat_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!IS(call, cuLaunchKernel) || !hyp_rare_now()) return;
     (void)call->driver->cuLaunchKernel(
@@ -36,14 +36,14 @@ static void repeat_launch(struct tol_interpose_call *call, void *user) {
         ARGUMENT(call, 9, void **), ARGUMENT(call, 10, void **));
 }
 
-static void shorten_launch(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_shorten_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!IS(call, cuLaunchKernel)) return;
     unsigned *grid_x = &ARGUMENT(call, 1, unsigned);
     if (*grid_x > 1 && hyp_rare_now()) --*grid_x;
 }
 
-static void serialise_streams(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_serialise_streams(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (IS(call, cuLaunchKernel) && hyp_rare_now()) (void)call->driver->cuCtxSynchronize();
 }
@@ -51,7 +51,7 @@ static void serialise_streams(struct tol_interpose_call *call, void *user) {
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* The bit is changed on the device after the copy, so the source is unchanged. */
-static void flip_bit(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_flip_bit(struct tol_interpose_call *call, void *user) {
     uint64_t at = 0;
     unsigned char byte = 0;
     (void)user;
@@ -69,14 +69,15 @@ static void flip_bit(struct tol_interpose_call *call, void *user) {
     }
 }
 
-static void stale_copy(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_stale_copy(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if ((IS(call, cuMemcpyDtoH_v2) || IS(call, cuMemcpyDtoHAsync_v2)) && hyp_rare_now()) skip(call);
+    if ((IS(call, cuMemcpyDtoH_v2) || IS(call, cuMemcpyDtoHAsync_v2)) && hyp_rare_now())
+        sabotage_rare_skip(call);
 }
 
-static void drop_device_copy(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_drop_device_copy(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (IS(call, cuMemcpyDtoDAsync_v2) && hyp_rare_now()) skip(call);
+    if (IS(call, cuMemcpyDtoDAsync_v2) && hyp_rare_now()) sabotage_rare_skip(call);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -107,7 +108,7 @@ static void lose_log_line(struct tol_interpose_call *call, void *user) {
     }
 }
 
-static void lose_function(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_lose_function(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!IS(call, cuModuleGetFunction) || !hyp_rare_now()) return;
     call->forward = false;
@@ -116,13 +117,14 @@ static void lose_function(struct tol_interpose_call *call, void *user) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void leak_memory(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_leak_memory(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if ((IS(call, cuMemFree_v2) || IS(call, cuMemRelease)) && hyp_rare_now()) skip(call);
+    if ((IS(call, cuMemFree_v2) || IS(call, cuMemRelease)) && hyp_rare_now())
+        sabotage_rare_skip(call);
 }
 
 /* A block of the smallest possible size, instead of the error. */
-static void swallow_oom(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_swallow_oom(struct tol_interpose_call *call, void *user) {
     enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
     const bool is_buffer = IS(call, cuMemAlloc_v2);
@@ -163,7 +165,7 @@ static struct {
     } pairs[PAIRS];
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t slot_of(CUfunction mark) {
+static size_t sabotage_rare_slot_of(CUfunction mark) {
     return (size_t)((uint64_t)(uintptr_t)mark * 0x9e3779b97f4a7c15u >> 52) % PAIRS;
 }
 
@@ -179,8 +181,8 @@ static void remember_pair(struct tol_interpose_call *call) {
         return;
     }
     pthread_mutex_lock(&known.lock);
-    known.pairs[slot_of(found)].mark = found;
-    known.pairs[slot_of(found)].plain = plain;
+    known.pairs[sabotage_rare_slot_of(found)].mark = found;
+    known.pairs[sabotage_rare_slot_of(found)].plain = plain;
     pthread_mutex_unlock(&known.lock);
 }
 
@@ -189,12 +191,12 @@ static void remember_plain(struct tol_interpose_call *call, void *user) {
     if (IS(call, cuModuleGetFunction)) remember_pair(call);
 }
 
-static void launch_plain(struct tol_interpose_call *call, void *user) {
+static void sabotage_rare_launch_plain(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!IS(call, cuLaunchKernel)) return;
     CUfunction *function = &ARGUMENT(call, 0, CUfunction);
     pthread_mutex_lock(&known.lock);
-    const size_t slot = slot_of(*function);
+    const size_t slot = sabotage_rare_slot_of(*function);
     CUfunction plain = known.pairs[slot].mark == *function ? known.pairs[slot].plain : NULL;
     pthread_mutex_unlock(&known.lock);
     if (plain != NULL && hyp_rare_now()) *function = plain;
@@ -203,31 +205,32 @@ static void launch_plain(struct tol_interpose_call *call, void *user) {
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static const struct hyp_fault faults[] = {
-    {"launch_drop_one_in", "one launch in this many is skipped", drop_launch, NULL, true, NULL},
-    {"launch_twice_one_in", "one launch in this many is made twice", repeat_launch, NULL, true,
-     NULL},
-    {"launch_short_one_in", "one grid in this many lacks its last block", shorten_launch, NULL,
+    {"launch_drop_one_in", "one launch in this many is skipped", sabotage_rare_drop_launch, NULL,
      true, NULL},
-    {"streams_serialise_one_in", "one launch in this many waits until all streams are idle", NULL,
-     serialise_streams, true, NULL},
-    {"copy_flip_one_in_mib", "one bit in this many MiB copied to the device is flipped", NULL,
-     flip_bit, true, NULL},
-    {"copy_stale_one_in", "one copy to the host in this many is skipped", stale_copy, NULL, true,
-     NULL},
-    {"device_copy_drop_one_in", "one copy on the device in this many is skipped", drop_device_copy,
+    {"launch_twice_one_in", "one launch in this many is made twice", sabotage_rare_repeat_launch,
      NULL, true, NULL},
+    {"launch_short_one_in", "one grid in this many lacks its last block",
+     sabotage_rare_shorten_launch, NULL, true, NULL},
+    {"streams_serialise_one_in", "one launch in this many waits until all streams are idle", NULL,
+     sabotage_rare_serialise_streams, true, NULL},
+    {"copy_flip_one_in_mib", "one bit in this many MiB copied to the device is flipped", NULL,
+     sabotage_rare_flip_bit, true, NULL},
+    {"copy_stale_one_in", "one copy to the host in this many is skipped", sabotage_rare_stale_copy,
+     NULL, true, NULL},
+    {"device_copy_drop_one_in", "one copy on the device in this many is skipped",
+     sabotage_rare_drop_device_copy, NULL, true, NULL},
     {"module_accept_one_in", "one invalid image in this many loads without an error", NULL,
      accept_module, true, NULL},
     {"jit_line_lost_one_in", "one JIT error log in this many lacks its last line", NULL,
      lose_log_line, true, NULL},
-    {"function_lost_one_in", "one kernel in this many is not found", lose_function, NULL, true,
-     NULL},
-    {"alloc_leak_one_in", "one free of device memory in this many is skipped", leak_memory, NULL,
-     true, NULL},
+    {"function_lost_one_in", "one kernel in this many is not found", sabotage_rare_lose_function,
+     NULL, true, NULL},
+    {"alloc_leak_one_in", "one free of device memory in this many is skipped",
+     sabotage_rare_leak_memory, NULL, true, NULL},
     {"oom_swallowed_one_in", "one out-of-memory error in this many becomes a small block", NULL,
-     swallow_oom, true, NULL},
+     sabotage_rare_swallow_oom, true, NULL},
     {"atomic_lost_one_in", "one launch in this many adds to the total without an atomic",
-     launch_plain, remember_plain, true, NULL},
+     sabotage_rare_launch_plain, remember_plain, true, NULL},
     /* Planted where an attack makes a pool (hyp_sabotage_pool). */
     {"pool_own_one_in", "one block in this many of a pool is a driver allocation", NULL, NULL, true,
      give_blocks_of_their_own},

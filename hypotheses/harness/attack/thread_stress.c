@@ -33,7 +33,7 @@ static const char head[] = ".version 6.4\n.target sm_70\n.address_size 64\n",
 enum { TEXT_BYTES = NAMES * 2 * (sizeof kernel_text + sizeof plain + 16) + sizeof head + 32 };
 
 /* The text of all kernels; a number makes it another text of the same. */
-static size_t write_text(char text[TEXT_BYTES], unsigned number) {
+static size_t thread_stress_write_text(char text[TEXT_BYTES], unsigned number) {
     size_t used = (size_t)snprintf(text, TEXT_BYTES, "%s// %u\n", head, number);
     for (unsigned i = 0; i < 2 * NAMES; i++) {
         used += (size_t)snprintf(text + used, TEXT_BYTES - used, kernel_text,
@@ -69,9 +69,9 @@ struct scene {
     struct member members[HYP_THREAD_STRESS_THREADS_MAX];
 };
 
-static bool check(struct member *m, bool holds, const char *format, ...)
+static bool thread_stress_check(struct member *m, bool holds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static bool check(struct member *m, bool holds, const char *format, ...) {
+static bool thread_stress_check(struct member *m, bool holds, const char *format, ...) {
     struct hyp_thread_stress *account = &m->account;
     account->checks++;
     if (holds) return true;
@@ -87,9 +87,9 @@ static bool check(struct member *m, bool holds, const char *format, ...) {
     return false;
 }
 
-#define OK(m, call) check(m, (call) == TOL_OK, "%.60s: %.160s", #call, tol_message())
+#define OK(m, call) thread_stress_check(m, (call) == TOL_OK, "%.60s: %.160s", #call, tol_message())
 
-static unsigned draw(struct member *m, unsigned limit) {
+static unsigned thread_stress_draw(struct member *m, unsigned limit) {
     m->random = m->random * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)((m->random >> 33) % limit);
 }
@@ -98,7 +98,7 @@ static size_t slots_before(const struct scene *scene, unsigned member) {
     return (size_t)member * (scene->options.launches + GUARD);
 }
 
-static CUdeviceptr slot_of(const struct member *m, unsigned launch) {
+static CUdeviceptr thread_stress_slot_of(const struct member *m, unsigned launch) {
     size_t index = slots_before(m->scene, m->number) + launch;
     return tol_buffer_address(m->scene->slots) + 4 * (CUdeviceptr)index;
 }
@@ -109,16 +109,17 @@ static CUdeviceptr total_of(const struct scene *scene) {
 }
 
 /* Never 0, never a neighbour's, and twice it is no other's. */
-static unsigned value_of(const struct member *m, unsigned launch) {
+static unsigned thread_stress_value_of(const struct member *m, unsigned launch) {
     return ((m->number + 1) << 20 | launch) * 2 + 1;
 }
 
 #define MARK(m, launch)                                                                            \
     tol_launch_linear(LANES, LANES),                                                               \
-        TOL_ARGUMENTS(slot_of(m, launch), total_of((m)->scene), value_of(m, launch))
+        TOL_ARGUMENTS(thread_stress_slot_of(m, launch), total_of((m)->scene),                      \
+                      thread_stress_value_of(m, launch))
 
 /* A block of the pool in the place of another, which must have kept its words. */
-static void swap_block(struct member *m, struct stress_piece *piece) {
+static void thread_stress_swap_block(struct member *m, struct stress_piece *piece) {
     struct tol_pool *pool = m->scene->pool;
     const struct tol_driver_table *driver = tol_context_functions(m->scene->context);
     CUstream handle = tol_stream_handle(m->stream);
@@ -129,21 +130,21 @@ static void swap_block(struct member *m, struct stress_piece *piece) {
                     driver->cuMemcpyDtoHAsync_v2(&ends[1], at + 4 * (CUdeviceptr)(piece->words - 1),
                                                  4, handle) == CUDA_SUCCESS;
         if (OK(m, tol_stream_synchronize(m->stream))) {
-            check(m, read && ends[0] == piece->value && ends[1] == piece->value,
-                  "a block of %u words of %08x contains %08x and %08x", piece->words, piece->value,
-                  ends[0], ends[1]);
+            thread_stress_check(m, read && ends[0] == piece->value && ends[1] == piece->value,
+                                "a block of %u words of %08x contains %08x and %08x", piece->words,
+                                piece->value, ends[0], ends[1]);
         }
         OK(m, tol_pool_free(pool, piece->block, m->stream));
         piece->words = 0;
     }
-    unsigned words = 1 + draw(m, 20000);
+    unsigned words = 1 + thread_stress_draw(m, 20000);
     if (!OK(m, tol_pool_allocate(pool, 4 * (size_t)words, m->stream, &piece->block))) return;
     piece->words = words;
-    piece->value = (m->number + 1) << 24 | draw(m, 1 << 24);
-    check(m,
-          driver->cuMemsetD32Async(tol_pool_address(pool, piece->block), piece->value, words,
-                                   handle) == CUDA_SUCCESS,
-          "a fill of %u words failed", words);
+    piece->value = (m->number + 1) << 24 | thread_stress_draw(m, 1 << 24);
+    thread_stress_check(m,
+                        driver->cuMemsetD32Async(tol_pool_address(pool, piece->block), piece->value,
+                                                 words, handle) == CUDA_SUCCESS,
+                        "a fill of %u words failed", words);
 }
 
 /* Everything that threads do beside launching, once. */
@@ -153,18 +154,18 @@ static void do_all_else(struct member *m, unsigned launch) {
     struct tol_event *event = NULL;
     char name[16], text[TEXT_BYTES];
     /* Two texts in turns, so that modules come and go as well as are shared. */
-    size_t bytes = write_text(text, launch / m->scene->options.pause % 2);
-    snprintf(name, sizeof name, "mark_%u", draw(m, NAMES));
+    size_t bytes = thread_stress_write_text(text, launch / m->scene->options.pause % 2);
+    snprintf(name, sizeof name, "mark_%u", thread_stress_draw(m, NAMES));
     if (OK(m, tol_module_load(m->scene->context, text, bytes, NULL, &module))) {
         OK(m, tol_module_kernel(module, name, &kernel));
     }
-    if (OK(m, tol_event_create(m->scene->context, draw(m, 2) == 0, &event))) {
+    if (OK(m, tol_event_create(m->scene->context, thread_stress_draw(m, 2) == 0, &event))) {
         OK(m, tol_event_record(event, m->stream));
         OK(m, tol_event_synchronize(event));
     }
     tol_event_destroy(event);
     tol_module_destroy(module);
-    swap_block(m, &m->pieces[draw(m, LIVE)]);
+    thread_stress_swap_block(m, &m->pieces[thread_stress_draw(m, LIVE)]);
 }
 
 static void launch_batch(struct member *m, const struct tol_kernel *kernel, unsigned launch) {
@@ -179,18 +180,18 @@ static void check_slots(struct member *m) {
     const unsigned launches = m->scene->options.launches;
     unsigned *words = malloc((launches + GUARD) * sizeof *words);
     size_t at = 4 * slots_before(m->scene, m->number);
-    if (check(m, words != NULL, "no memory") &&
+    if (thread_stress_check(m, words != NULL, "no memory") &&
         OK(m, tol_buffer_read_at(m->scene->slots, at, words, (launches + GUARD) * 4))) {
         for (unsigned i = 0; i < launches + GUARD; i++) {
-            unsigned wanted = i < launches ? value_of(m, i) : 0;
-            check(m, words[i] == wanted, "slot %u contains %08x, expected %08x", i, words[i],
-                  wanted);
+            unsigned wanted = i < launches ? thread_stress_value_of(m, i) : 0;
+            thread_stress_check(m, words[i] == wanted, "slot %u contains %08x, expected %08x", i,
+                                words[i], wanted);
         }
     }
     free(words);
 }
 
-static void *work(void *user) {
+static void *thread_stress_work(void *user) {
     struct member *m = user;
     struct tol_kernel *kernel = NULL;
     const struct hyp_thread_stress_options *options = &m->scene->options;
@@ -198,7 +199,8 @@ static void *work(void *user) {
               OK(m, tol_module_kernel(m->scene->module, "mark_0", &kernel)) &&
               OK(m, tol_batch_create(m->scene->context, NULL, &m->batch));
     for (unsigned i = 0; ok && i < options->launches;) {
-        bool is_batch = !options->singly && options->launches - i >= BATCH && draw(m, 4) == 0;
+        bool is_batch =
+            !options->singly && options->launches - i >= BATCH && thread_stress_draw(m, 4) == 0;
         if (is_batch) {
             launch_batch(m, kernel, i);
         } else {
@@ -219,7 +221,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-static void *look_up(void *user) {
+static void *thread_stress_look_up(void *user) {
     struct member *m = user;
     for (unsigned i = 0; i < NAMES; i++) {
         char name[16];
@@ -229,8 +231,8 @@ static void *look_up(void *user) {
     }
     pthread_barrier_wait(&m->scene->meeting);
     for (unsigned i = 0; i < NAMES; i++) {
-        check(m, m->found[i] == m->scene->members[0].found[i],
-              "the kernel mark_%u has another handle here than in thread 1", i);
+        thread_stress_check(m, m->found[i] == m->scene->members[0].found[i],
+                            "the kernel mark_%u has another handle here than in thread 1", i);
     }
     return NULL;
 }
@@ -238,7 +240,7 @@ static void *look_up(void *user) {
 /* Long before an attack's own deadline, so that the message can name the wait. */
 enum { HELD_MS = 2000 };
 
-static tol_status hold_up(void *user, char *reason, size_t bytes) {
+static tol_status thread_stress_hold_up(void *user, char *reason, size_t bytes) {
     struct scene *scene = user;
     (void)reason, (void)bytes;
     sem_post(&scene->held_up);
@@ -246,7 +248,7 @@ static tol_status hold_up(void *user, char *reason, size_t bytes) {
     return TOL_OK;
 }
 
-static void launch_all(struct member *m, const struct tol_kernel *kernel, bool *ok) {
+static void thread_stress_launch_all(struct member *m, const struct tol_kernel *kernel, bool *ok) {
     for (unsigned i = 0; *ok && i < m->scene->options.launches; i++) {
         *ok = OK(m, tol_launch(m->stream, kernel, MARK(m, i)));
     }
@@ -262,21 +264,23 @@ static void *pass_by(void *user) {
     struct tol_kernel *kernel = NULL;
     bool ok = OK(m, tol_stream_create(scene->context, NULL, &m->stream)) &&
               OK(m, tol_module_kernel(scene->module, "mark_0", &kernel));
-    bool holds = m->number == 0 && ok && OK(m, tol_stream_call(m->stream, hold_up, scene));
+    bool holds =
+        m->number == 0 && ok && OK(m, tol_stream_call(m->stream, thread_stress_hold_up, scene));
     if (holds) {
         while (sem_wait(&scene->held_up) != 0 && errno == EINTR) continue;
     }
     pthread_barrier_wait(&scene->meeting);
-    if (m->number > 0) launch_all(m, kernel, &ok);
+    if (m->number > 0) thread_stress_launch_all(m, kernel, &ok);
     if (ok && m->number > 0) {
         tol_status status = tol_stream_synchronize_for(m->stream, HELD_MS);
-        check(m, status == TOL_OK, "its work waits for another thread's work: %.150s",
-              tol_message());
+        thread_stress_check(m, status == TOL_OK, "its work waits for another thread's work: %.150s",
+                            tol_message());
     }
     pthread_barrier_wait(&scene->meeting);
     if (holds) {
-        check(m, tol_stream_query(m->stream) == TOL_NOT_READY, "its stream was not blocked");
-        launch_all(m, kernel, &ok);
+        thread_stress_check(m, tol_stream_query(m->stream) == TOL_NOT_READY,
+                            "its stream was not blocked");
+        thread_stress_launch_all(m, kernel, &ok);
         sem_post(&scene->go_on);
     }
     if (ok && OK(m, tol_stream_synchronize(m->stream))) check_slots(m);
@@ -285,7 +289,8 @@ static void *pass_by(void *user) {
 }
 
 /* The accounts of all members, and what is nobody's. */
-static void add_up(struct scene *scene, struct hyp_thread_stress *stress, unsigned members) {
+static void thread_stress_add_up(struct scene *scene, struct hyp_thread_stress *stress,
+                                 unsigned members) {
     for (unsigned i = 0; i < members; i++) {
         const struct hyp_thread_stress *account = &scene->members[i].account;
         for (unsigned k = 0; k < HYP_THREAD_STRESS_TROUBLES_MAX && account->troubles[k][0] != '\0';
@@ -306,7 +311,8 @@ static void check_total(struct scene *scene) {
     unsigned total = 0, wanted = scene->options.threads * scene->options.launches * LANES;
     size_t at = 4 * slots_before(scene, scene->options.threads);
     if (OK(m, tol_buffer_read_at(scene->slots, at, &total, 4))) {
-        check(m, total == wanted, "the total of all threads is %u, expected %u", total, wanted);
+        thread_stress_check(m, total == wanted, "the total of all threads is %u, expected %u",
+                            total, wanted);
     }
 }
 
@@ -314,7 +320,7 @@ static bool open_scene(struct scene *scene) {
     struct member *m = &scene->members[0];
     size_t words = slots_before(scene, scene->options.threads) + 1;
     char text[TEXT_BYTES];
-    size_t bytes = write_text(text, 2);
+    size_t bytes = thread_stress_write_text(text, 2);
     return OK(m, tol_pool_create(scene->context, NULL, &scene->pool)) &&
            OK(m, tol_buffer_create(scene->context, words, 4, &scene->slots)) &&
            OK(m, tol_buffer_fill_at(scene->slots, 0, 0, 4, words)) &&
@@ -333,7 +339,7 @@ static void close_scene(struct scene *scene) {
 }
 
 /* Whether all threads ended in time. */
-static bool join(pthread_t *threads, unsigned count, unsigned patience_s) {
+static bool thread_stress_join(pthread_t *threads, unsigned count, unsigned patience_s) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += patience_s;
@@ -343,8 +349,10 @@ static bool join(pthread_t *threads, unsigned count, unsigned patience_s) {
     return true;
 }
 
-static bool run(struct tol_context *context, const struct hyp_thread_stress_options *options,
-                struct hyp_thread_stress *stress, void *(*body)(void *), bool counts) {
+static bool thread_stress_run(struct tol_context *context,
+                              const struct hyp_thread_stress_options *options,
+                              struct hyp_thread_stress *stress, void *(*body)(void *),
+                              bool counts) {
     pthread_t threads[HYP_THREAD_STRESS_THREADS_MAX];
     struct scene *scene = calloc(1, sizeof *scene);
     unsigned started = 0;
@@ -366,7 +374,7 @@ static bool run(struct tol_context *context, const struct hyp_thread_stress_opti
             struct member *m = &scene->members[started];
             if (pthread_create(&threads[started], NULL, body, m) != 0) abort();
         }
-        ended = join(threads, started, scene->options.patience_s);
+        ended = thread_stress_join(threads, started, scene->options.patience_s);
     }
     if (!ended) {
         /* Whoever hangs may still use all of it, and its account as well: nothing is freed. */
@@ -378,7 +386,7 @@ static bool run(struct tol_context *context, const struct hyp_thread_stress_opti
         return false;
     }
     if (counts && started > 0) check_total(scene);
-    add_up(scene, stress, options->threads);
+    thread_stress_add_up(scene, stress, options->threads);
     close_scene(scene);
     return true;
 }
@@ -386,17 +394,17 @@ static bool run(struct tol_context *context, const struct hyp_thread_stress_opti
 bool hyp_thread_stress_run(struct tol_context *context,
                            const struct hyp_thread_stress_options *options,
                            struct hyp_thread_stress *stress) {
-    return run(context, options, stress, work, true);
+    return thread_stress_run(context, options, stress, thread_stress_work, true);
 }
 
 bool hyp_thread_stress_look_up(struct tol_context *context,
                                const struct hyp_thread_stress_options *options,
                                struct hyp_thread_stress *stress) {
-    return run(context, options, stress, look_up, false);
+    return thread_stress_run(context, options, stress, thread_stress_look_up, false);
 }
 
 bool hyp_thread_stress_pass_by(struct tol_context *context,
                                const struct hyp_thread_stress_options *options,
                                struct hyp_thread_stress *stress) {
-    return run(context, options, stress, pass_by, true);
+    return thread_stress_run(context, options, stress, pass_by, true);
 }

@@ -14,7 +14,7 @@ enum { VALUES = 4096, TURNS = 2000, REPEATS = 9 };
 static int64_t values[VALUES];
 
 /* Values below a limit, or around it. */
-static void draw(int64_t limit, bool around) {
+static void hdr_bench_draw(int64_t limit, bool around) {
     uint64_t state = 1;
     for (int i = 0; i < VALUES; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -46,11 +46,11 @@ int main(void) {
     if (tol_hdr_new_latency(&hdr) != TOL_HDR_OK || tol_hdr_new_latency(&other) != TOL_HDR_OK) {
         return 1;
     }
-    draw(2000, true);
+    hdr_bench_draw(2000, true);
     show_recording("around 2 us", hdr);
-    draw(100 * 1000 * 1000, false);
+    hdr_bench_draw(100 * 1000 * 1000, false);
     show_recording("up to 100 ms", hdr);
-    draw(3600ll * 1000 * 1000 * 1000, false);
+    hdr_bench_draw(3600ll * 1000 * 1000 * 1000, false);
     show_recording("up to an hour", hdr);
 
     uint64_t begin_ns = hyp_clock_ns();

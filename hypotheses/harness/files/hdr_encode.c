@@ -65,7 +65,7 @@ static size_t get_leb(const uint8_t *at, size_t left, int64_t *value) {
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static char *to_base64(const uint8_t *bytes, size_t count) {
+static char *hdr_encode_to_base64(const uint8_t *bytes, size_t count) {
     char *text = malloc((count + 2) / 3 * 4 + 1), *to = text;
     if (text == NULL) return NULL;
     for (size_t i = 0; i < count; i += 3) {
@@ -141,7 +141,7 @@ char *hyp_hdr_encode(const struct tol_hdr *hdr) {
                                     (uLong)(HEADER_BYTES + payload), 9) == Z_OK) {
         put_32(packed, COOKIE_COMPRESSED_V2 | COOKIE_WORD);
         put_32(packed + 4, (uint32_t)packed_bytes);
-        text = to_base64(packed, OUTER_BYTES + packed_bytes);
+        text = hdr_encode_to_base64(packed, OUTER_BYTES + packed_bytes);
     }
     free(packed);
     free(plain);

@@ -61,7 +61,7 @@ struct times {
     double start_s, base_s;
 };
 
-static void read_header(const char *line, struct times *times) {
+static void hlog_read_header(const char *line, struct times *times) {
     static const char start[] = "#[StartTime: ", base[] = "#[BaseTime: ";
     if (strncmp(line, start, sizeof start - 1) == 0) {
         times->start_s = strtod(line + sizeof start - 1, NULL);
@@ -72,16 +72,16 @@ static void read_header(const char *line, struct times *times) {
 
 /* Times count from the base where there is one. Without, writers disagree whether they count from
  * the start or from 1970; by custom they do from the start where they lie a year before it. */
-static double begin_of(double offset_s, const struct times *times) {
+static double hlog_begin_of(double offset_s, const struct times *times) {
     const double year_s = 365 * 24 * 3600.0;
     if (times->base_s >= 0) return times->base_s + offset_s;
     if (times->start_s >= 0 && offset_s < times->start_s - year_s) return times->start_s + offset_s;
     return offset_s;
 }
 
-static bool read_line(char *line, const struct times *times,
-                      bool (*visit)(const struct hyp_hlog_entry *entry, void *user), void *user,
-                      const char *path, unsigned number) {
+static bool hlog_read_line(char *line, const struct times *times,
+                           bool (*visit)(const struct hyp_hlog_entry *entry, void *user),
+                           void *user, const char *path, unsigned number) {
     struct hyp_hlog_entry entry = {.tag = ""};
     if (strncmp(line, "Tag=", 4) == 0) {
         snprintf(entry.tag, sizeof entry.tag, "%s", next_field(&line) + 4);
@@ -91,7 +91,7 @@ static bool read_line(char *line, const struct times *times,
         return hyp_fail("%s, line %u: a field is missing", path, number);
     }
     struct tol_hdr *hdr = NULL;
-    entry.begin_s = begin_of(strtod(offset, NULL), times);
+    entry.begin_s = hlog_begin_of(strtod(offset, NULL), times);
     entry.length_s = strtod(length, NULL);
     tol_hdr_error error = hyp_hdr_decode(line, strcspn(line, "\r"), &hdr);
     if (error != TOL_HDR_OK) {
@@ -118,9 +118,9 @@ bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *
         char *end = strchr(line, '\n');
         if (end != NULL) *end = '\0';
         number++;
-        if (line[0] == '#') read_header(line, &times);
+        if (line[0] == '#') hlog_read_header(line, &times);
         if (line[0] != '#' && line[0] != '"' && line[0] != '\0') {
-            ok = read_line(line, &times, visit, user, path, number);
+            ok = hlog_read_line(line, &times, visit, user, path, number);
         }
         line = end != NULL ? end + 1 : NULL;
     }

@@ -34,7 +34,7 @@ static bool add_file(json_t *files, const char *path, const char *name) {
     return true;
 }
 
-static bool add(json_t *files, const char *folder, const char *name);
+static bool manifest_add(json_t *files, const char *folder, const char *name);
 
 static bool add_folder(json_t *files, const char *folder, const char *path, const char *name) {
     char inner[1024];
@@ -44,14 +44,14 @@ static bool add_folder(json_t *files, const char *folder, const char *path, cons
     for (struct dirent *entry; ok && (entry = readdir(list)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         int length = snprintf(inner, sizeof inner, "%s/%s", name, entry->d_name);
-        ok = (size_t)length < sizeof inner ? add(files, folder, inner)
+        ok = (size_t)length < sizeof inner ? manifest_add(files, folder, inner)
                                            : hyp_fail("the path %s/%s is too long", path, name);
     }
     closedir(list);
     return ok;
 }
 
-static bool add(json_t *files, const char *folder, const char *name) {
+static bool manifest_add(json_t *files, const char *folder, const char *name) {
     char path[2048];
     struct stat status;
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) {
@@ -68,7 +68,7 @@ bool hyp_manifest_write(const char *folder, const char *const *names, size_t cou
     char path[1100];
     json_t *files = json_object();
     bool ok = true;
-    for (size_t i = 0; ok && i < count; i++) ok = add(files, folder, names[i]);
+    for (size_t i = 0; ok && i < count; i++) ok = manifest_add(files, folder, names[i]);
     json_t *object = json_pack("{s:i, s:o}", "schema", 1, "files", files);
     char *text = ok ? json_dumps(object, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
     json_decref(object);

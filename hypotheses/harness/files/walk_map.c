@@ -9,24 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void put_line(FILE *out, const json_t *range, json_int_t bytes, const char *state) {
+static void walk_map_put_line(FILE *out, const json_t *range, json_int_t bytes, const char *state) {
     if (bytes <= 0) return;
     fprintf(out, "%lld,%lld,%s\n", json_integer_value(json_object_get(range, "address")), bytes,
             state);
 }
 
-static void put_all(FILE *out, const json_t *snapshot) {
+static void walk_map_put_all(FILE *out, const json_t *snapshot) {
     size_t at = 0;
     json_t *range = NULL;
     json_array_foreach(json_object_get(snapshot, "blocks"), at, range) {
         bool cached = json_is_true(json_object_get(range, "cached"));
-        put_line(out, range, json_integer_value(json_object_get(range, "rounded")),
-                 cached ? "cached" : "live");
+        walk_map_put_line(out, range, json_integer_value(json_object_get(range, "rounded")),
+                          cached ? "cached" : "live");
     }
     json_array_foreach(json_object_get(snapshot, "holes"), at, range) {
         json_int_t pending = json_integer_value(json_object_get(range, "pending"));
-        put_line(out, range, json_integer_value(json_object_get(range, "mapped")),
-                 pending > 0 ? "pending" : "free");
+        walk_map_put_line(out, range, json_integer_value(json_object_get(range, "mapped")),
+                          pending > 0 ? "pending" : "free");
     }
 }
 
@@ -42,7 +42,7 @@ bool hyp_walk_map_write(struct tol_pool *pool, const char *folder, const char *a
     bool ok = hyp_file_begin(&file, path);
     if (ok) {
         fprintf(file.stream, "address,bytes,state\n");
-        put_all(file.stream, snapshot);
+        walk_map_put_all(file.stream, snapshot);
         ok = hyp_file_keep(&file);
     }
     json_decref(snapshot);

@@ -12,7 +12,7 @@
 
 enum { COOKIE_COMPRESSED_V2 = 0x1c849314 };
 
-static char *to_base64(const uint8_t *bytes, size_t count) {
+static char *hdr_to_base64(const uint8_t *bytes, size_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text = malloc(count / 3 * 4 + 5), *to = text;
     if (text == NULL) exit(2);
@@ -28,7 +28,7 @@ static char *to_base64(const uint8_t *bytes, size_t count) {
 }
 
 /* The outer header before the compressed bytes. */
-static char *pack(const uint8_t *data, size_t size) {
+static char *hdr_pack(const uint8_t *data, size_t size) {
     uLongf bytes = compressBound((uLong)size);
     uint8_t *packed = malloc(8 + bytes);
     if (packed == NULL || compress2(packed + 8, &bytes, data, (uLong)size, 1) != Z_OK) exit(2);
@@ -36,12 +36,12 @@ static char *pack(const uint8_t *data, size_t size) {
         packed[i] = (uint8_t)(COOKIE_COMPRESSED_V2 >> (24 - 8 * i));
         packed[4 + i] = (uint8_t)(bytes >> (24 - 8 * i));
     }
-    char *text = to_base64(packed, 8 + bytes);
+    char *text = hdr_to_base64(packed, 8 + bytes);
     free(packed);
     return text;
 }
 
-static void check_sense(const struct tol_hdr *hdr) {
+static void hdr_check_sense(const struct tol_hdr *hdr) {
     int64_t total = 0;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         FUZZ_HOLDS(hdr->counts[i] >= 0);
@@ -55,14 +55,14 @@ static void check_sense(const struct tol_hdr *hdr) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct tol_hdr *hdr = NULL, *again = NULL;
-    char *text = pack(data, size);
+    char *text = hdr_pack(data, size);
     tol_hdr_error error = hyp_hdr_decode(text, strlen(text), &hdr);
     free(text);
     if (error != TOL_HDR_OK) {
         FUZZ_HOLDS(hdr == NULL && tol_hdr_sentence(error)[0] != '\0');
         return 0;
     }
-    check_sense(hdr);
+    hdr_check_sense(hdr);
     text = hyp_hdr_encode(hdr);
     FUZZ_HOLDS(text != NULL);
     FUZZ_HOLDS(hyp_hdr_decode(text, strlen(text), &again) == TOL_HDR_OK);

@@ -18,7 +18,7 @@ struct kept {
     char *texts[ENTRIES_MAX];
 };
 
-static bool keep(const struct hyp_hlog_entry *entry, void *user) {
+static bool hlog_keep(const struct hyp_hlog_entry *entry, void *user) {
     struct kept *kept = user;
     FUZZ_HOLDS(memchr(entry->tag, '\0', sizeof entry->tag) != NULL);
     FUZZ_HOLDS(tol_hdr_min(entry->hdr) <= tol_hdr_max(entry->hdr));
@@ -29,7 +29,7 @@ static bool keep(const struct hyp_hlog_entry *entry, void *user) {
     return true;
 }
 
-static void forget(struct kept *kept) {
+static void hlog_forget(struct kept *kept) {
     for (size_t i = 0; i < kept->count; i++) free(kept->texts[i]);
 }
 
@@ -53,19 +53,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct kept first = {0}, second = {0};
     char again[128];
     const char *path = fuzz_file("input.hlog", data, size);
-    if (!hyp_hlog_read(path, keep, &first)) {
+    if (!hyp_hlog_read(path, hlog_keep, &first)) {
         FUZZ_HOLDS(hyp_error()[0] != '\0');
     } else if (first.count > 0) {
         snprintf(again, sizeof again, "%s/again.hlog", fuzz_folder());
         if (write_again(&first, again)) {
-            FUZZ_HOLDS(hyp_hlog_read(again, keep, &second) && second.count == first.count);
+            FUZZ_HOLDS(hyp_hlog_read(again, hlog_keep, &second) && second.count == first.count);
             for (size_t i = 0; i < first.count; i++) {
                 FUZZ_HOLDS(strcmp(first.tags[i], second.tags[i]) == 0);
                 FUZZ_HOLDS(strcmp(first.texts[i], second.texts[i]) == 0);
             }
         }
     }
-    forget(&first);
-    forget(&second);
+    hlog_forget(&first);
+    hlog_forget(&second);
     return 0;
 }

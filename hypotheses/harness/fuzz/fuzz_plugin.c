@@ -45,7 +45,7 @@ static const char *next_text(char **rest) {
     return line != NULL && strcmp(line, "-") == 0 ? NULL : line;
 }
 
-static double next_number(char **rest) {
+static double plugin_next_number(char **rest) {
     const char *text = next_text(rest);
     return text != NULL ? strtod(text, NULL) : 0;
 }
@@ -71,8 +71,8 @@ static void read_claim(char **rest, struct hyp_plugin_claim *claim, struct hyp_s
     claim->title = next_text(rest);
     claim->unit = next_text(rest);
     claim->source = next_text(rest);
-    claim->threshold = next_number(rest);
-    claim->tolerance = next_number(rest);
+    claim->threshold = plugin_next_number(rest);
+    claim->tolerance = plugin_next_number(rest);
     claim->direction = (enum hyp_direction)next_below(rest, 5);
     claim->words = (struct hyp_words){.claim = next_text(rest),
                                       .prediction = next_text(rest),

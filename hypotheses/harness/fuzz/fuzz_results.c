@@ -16,11 +16,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static bool same_number(double a, double b) {
+static bool results_same_number(double a, double b) {
     return a == b || (a != a && b != b);
 }
 
-static void check_same(const struct hyp_results *a, const struct hyp_results *b) {
+static void results_check_same(const struct hyp_results *a, const struct hyp_results *b) {
     FUZZ_HOLDS(a->count == b->count && strcmp(a->mode, b->mode) == 0);
     FUZZ_HOLDS(strcmp(a->device_kind, b->device_kind) == 0);
     FUZZ_HOLDS(strcmp(a->device_name, b->device_name) == 0);
@@ -30,14 +30,16 @@ static void check_same(const struct hyp_results *a, const struct hyp_results *b)
         FUZZ_HOLDS(x->claim == y->claim && x->kind == y->kind && x->samples == y->samples);
         FUZZ_HOLDS(strcmp(x->reason, y->reason) == 0 && x->processes == y->processes);
         FUZZ_HOLDS(x->has_effect == y->has_effect && x->has_interval == y->has_interval);
-        FUZZ_HOLDS(same_number(x->effect, y->effect) && same_number(x->threshold, y->threshold));
-        FUZZ_HOLDS(same_number(x->low, y->low) && same_number(x->high, y->high));
+        FUZZ_HOLDS(results_same_number(x->effect, y->effect) &&
+                   results_same_number(x->threshold, y->threshold));
+        FUZZ_HOLDS(results_same_number(x->low, y->low) && results_same_number(x->high, y->high));
         FUZZ_HOLDS(x->has_severity == y->has_severity && x->caught == y->caught);
         FUZZ_HOLDS(x->saboteurs == y->saboteurs && x->untold == y->untold);
     }
 }
 
-static void read_again(const uint8_t *data, size_t size, const struct hyp_results *results) {
+static void results_read_again(const uint8_t *data, size_t size,
+                               const struct hyp_results *results) {
     static struct hyp_results again;
     json_t *root = json_loadb((const char *)data, size, 0, NULL);
     char *text = json_dumps(root, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -48,11 +50,11 @@ static void read_again(const uint8_t *data, size_t size, const struct hyp_result
     char folder[128];
     snprintf(folder, sizeof folder, "%s/again", fuzz_folder());
     FUZZ_HOLDS(hyp_results_read(folder, &again));
-    check_same(results, &again);
+    results_check_same(results, &again);
 }
 
 /* The gate between a run and itself: nothing is better, and only what is falsified is worse. */
-static void compare(const struct hyp_results *results) {
+static void results_compare(const struct hyp_results *results) {
     char sentence[600];
     FUZZ_HOLDS(hyp_gate_comparable(results, results) == (results->under[0] == '\0'));
     for (size_t i = 0; i < results->count; i++) {
@@ -65,7 +67,7 @@ static void compare(const struct hyp_results *results) {
 }
 
 /* What the command prints; free it. */
-static char *print(const char *format) {
+static char *results_print(const char *format) {
     char option[32], *words[] = {(char *)(uintptr_t)fuzz_folder(), option};
     snprintf(option, sizeof option, "--format=%s", format);
     fflush(stdout);
@@ -87,8 +89,8 @@ static char *print(const char *format) {
     return text;
 }
 
-static size_t print_json(const char *format) {
-    char *text = print(format);
+static size_t results_print_json(const char *format) {
+    char *text = results_print(format);
     json_t *root = json_loads(text, 0, NULL);
     FUZZ_HOLDS(root != NULL);
     size_t count = json_is_array(root) ? json_array_size(root) : json_object_size(root);
@@ -99,20 +101,20 @@ static size_t print_json(const char *format) {
 
 static size_t print_lines(const char *format) {
     size_t count = 0;
-    char *text = print(format);
+    char *text = results_print(format);
     for (const char *at = text; *at != '\0'; at++) count += *at == '\n';
     free(text);
     return count;
 }
 
-static void export(const struct hyp_results *results) {
+static void results_export(const struct hyp_results *results) {
     size_t numbers = 0, fallen = 0;
     for (size_t i = 0; i < results->count; i++) {
         numbers += results->rows[i].has_effect;
         fallen += results->rows[i].kind != HYP_SURVIVED;
     }
-    FUZZ_HOLDS(print_json("bmf") == numbers);
-    FUZZ_HOLDS(print_json("gab") + print_json("gab-bigger") == numbers);
+    FUZZ_HOLDS(results_print_json("bmf") == numbers);
+    FUZZ_HOLDS(results_print_json("gab") + results_print_json("gab-bigger") == numbers);
     FUZZ_HOLDS(print_lines("github") == fallen);
     FUZZ_HOLDS(print_lines("openmetrics") >= 5 * results->count);
 }
@@ -124,8 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_HOLDS(hyp_error()[0] != '\0');
         return 0;
     }
-    read_again(data, size, &results);
-    compare(&results);
-    export(&results);
+    results_read_again(data, size, &results);
+    results_compare(&results);
+    results_export(&results);
     return 0;
 }

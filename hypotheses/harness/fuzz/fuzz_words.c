@@ -29,7 +29,7 @@ static bool set_variable(const char *line) {
     return false;
 }
 
-static int split(char *text, char **words) {
+static int words_split(char *text, char **words) {
     int count = 0;
     for (char *line; count < WORDS_MAX && (line = strsep(&text, "\n")) != NULL;) {
         if (!set_variable(line)) words[count++] = line;
@@ -37,7 +37,7 @@ static int split(char *text, char **words) {
     return count;
 }
 
-static void check_sense(const struct hyp_run *run, const struct hyp_run_options *options) {
+static void words_check_sense(const struct hyp_run *run, const struct hyp_run_options *options) {
     FUZZ_HOLDS(run->session.seed <= HYP_SEED_MAX && run->seeds >= 1);
     FUZZ_HOLDS(run->session.seed + (run->seeds - 1) <= HYP_SEED_MAX);
     FUZZ_HOLDS(run->session.deadline_s <= HYP_DEADLINE_S_MAX && run->session.ordinal >= 0);
@@ -76,9 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < VARIABLES; i++) unsetenv(variables[i]);
     memset(&run, 0, sizeof run);
     char *text = fuzz_text(data, size);
-    int count = split(text, words);
+    int count = words_split(text, words);
     if (hyp_run_options_read(count, words, &run, &options)) {
-        check_sense(&run, &options);
+        words_check_sense(&run, &options);
         char *command = hyp_run_options_command(count, words);
         FUZZ_HOLDS(command != NULL);
         /* It does not quote words with blanks, and empty ones are invisible in it. */

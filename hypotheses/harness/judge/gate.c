@@ -19,7 +19,7 @@ struct span {
     double low, high;
 };
 
-static struct span span_of(const struct hyp_result *row) {
+static struct span gate_span_of(const struct hyp_result *row) {
     double low = row->has_interval ? row->low : row->effect,
            high = row->has_interval ? row->high : row->effect;
     return row->claim->direction == HYP_ABOVE ? (struct span){-high, -low}
@@ -30,7 +30,7 @@ static enum hyp_change compare_effects(const struct hyp_result *now,
                                        const struct hyp_result *before, char *sentence,
                                        size_t bytes) {
     const struct hyp_claim *claim = now->claim;
-    const struct span here = span_of(now), there = span_of(before);
+    const struct span here = gate_span_of(now), there = gate_span_of(before);
     const double tolerance = claim->tolerance;
     snprintf(sentence, bytes, "%.4g now, %.4g before; tolerance %.4g %s", now->effect,
              before->effect, tolerance, claim->unit);

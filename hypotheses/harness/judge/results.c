@@ -23,7 +23,7 @@ static bool find_kind(const char *name, enum hyp_verdict_kind *kind) {
 }
 
 /* A number, or NaN where there is null. */
-static double number_of(const json_t *value) {
+static double results_number_of(const json_t *value) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
@@ -39,7 +39,7 @@ static bool read_severity(json_t *object, const char *path, struct hyp_result *r
     return true;
 }
 
-static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
+static bool results_read_row(json_t *object, const char *path, struct hyp_result *row) {
     const char *id = NULL, *verdict = NULL, *unit = NULL, *direction = NULL;
     json_t *reason = NULL, *effect = NULL, *low = NULL, *high = NULL, *severity = NULL;
     json_error_t error;
@@ -67,9 +67,9 @@ static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
     }
     hyp_text_copy(row->reason, sizeof row->reason, json_string_value(reason));
     row->samples = samples;
-    row->effect = number_of(effect);
-    row->low = number_of(low);
-    row->high = number_of(high);
+    row->effect = results_number_of(effect);
+    row->low = results_number_of(low);
+    row->high = results_number_of(high);
     row->has_effect = isfinite(row->effect);
     row->has_interval = isfinite(row->low) && isfinite(row->high);
     if (row->has_interval && !(row->low <= row->effect && row->effect <= row->high)) {
@@ -79,7 +79,7 @@ static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
     return read_severity(severity, path, row);
 }
 
-static bool read_all(json_t *root, const char *path, struct hyp_results *results) {
+static bool results_read_all(json_t *root, const char *path, struct hyp_results *results) {
     const char *kind = NULL, *name = NULL, *mode = NULL, *commit = NULL;
     json_t *under = NULL, *claims = NULL;
     json_error_t error;
@@ -100,7 +100,7 @@ static bool read_all(json_t *root, const char *path, struct hyp_results *results
     }
     for (size_t i = 0; i < json_array_size(claims); i++) {
         struct hyp_result row;
-        if (!read_row(json_array_get(claims, i), path, &row)) return false;
+        if (!results_read_row(json_array_get(claims, i), path, &row)) return false;
         if (hyp_results_find(results, row.claim) != NULL) {
             return hyp_fail("%s: %s occurs twice", path, row.claim->id);
         }
@@ -120,7 +120,7 @@ bool hyp_results_read(const char *folder, struct hyp_results *results) {
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (root == NULL) return hyp_fail("%s is not valid JSON: %s", path, error.text);
-    bool ok = read_all(root, path, results);
+    bool ok = results_read_all(root, path, results);
     json_decref(root);
     return ok;
 }

@@ -40,7 +40,8 @@ static void join_one(const char *name, const struct hyp_verdict *verdict, struct
     }
 }
 
-static struct joint join(const char *attack, const char *name, const struct hyp_verdict *verdict) {
+static struct joint verdict_effects_join(const char *attack, const char *name,
+                                         const struct hyp_verdict *verdict) {
     struct joint joint = {.attack = attack};
     struct hyp_interval interval;
     join_one(name, verdict, &joint);
@@ -65,14 +66,14 @@ static struct joint join(const char *attack, const char *name, const struct hyp_
 }
 
 /* The distance of an effect beyond its threshold; negative before it. */
-static double nearness(const struct joint *joint) {
+static double verdict_effects_nearness(const struct joint *joint) {
     const struct hyp_rule *rule = &joint->first->rule;
     return rule->direction == HYP_ABOVE ? rule->threshold - joint->low
                                         : joint->high - rule->threshold;
 }
 
-static void conclude(const struct hyp_claim *claim, const struct joint *joint,
-                     struct hyp_verdict *verdict) {
+static void verdict_effects_conclude(const struct hyp_claim *claim, const struct joint *joint,
+                                     struct hyp_verdict *verdict) {
     const char *name = joint->first->name;
     char text[HYP_UNIT_BYTES];
     if (joint->doubtful != NULL) {
@@ -99,7 +100,7 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
 }
 
 /* Falsified outweighs inconclusive, which outweighs survived. */
-static int weight(enum hyp_verdict_kind kind) {
+static int verdict_effects_weight(enum hyp_verdict_kind kind) {
     return kind == HYP_FALSIFIED ? 3 : kind == HYP_INCONCLUSIVE ? 2 : 1;
 }
 
@@ -113,14 +114,17 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
         if (outcome->process > 1) continue;
         for (size_t k = 0; k < outcome->record.effect_count; k++) {
             if (outcome->record.effects[k].recorded_only) continue;
-            struct joint joint = join(outcome->name, outcome->record.effects[k].name, verdict);
+            struct joint joint =
+                verdict_effects_join(outcome->name, outcome->record.effects[k].name, verdict);
             struct hyp_verdict own = *verdict;
-            conclude(claim, &joint, &own);
-            int heavy = weight(own.kind);
+            verdict_effects_conclude(claim, &joint, &own);
+            int heavy = verdict_effects_weight(own.kind);
             /* Report the effect that decided; among equals, the one closest to being falsified. */
-            if (heavy < heaviest || (heavy == heaviest && !(nearness(&joint) > nearest))) continue;
+            if (heavy < heaviest ||
+                (heavy == heaviest && !(verdict_effects_nearness(&joint) > nearest)))
+                continue;
             heaviest = heavy;
-            nearest = nearness(&joint);
+            nearest = verdict_effects_nearness(&joint);
             own.has_effect = own.has_interval = true;
             own.effect = joint.effect;
             own.low = joint.low;

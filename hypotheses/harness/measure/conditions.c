@@ -36,7 +36,7 @@ static double timer_step(void) {
 
 /* Each step depends on the previous one, so the cycles are the number of steps times a constant:
  * what is left is the length of a cycle. The least of several, since others only make it longer. */
-static double pace(void) {
+static double conditions_pace(void) {
     enum { STEPS = 100000, TURNS = 9 };
     static volatile uint64_t start = 1;
     double least = INFINITY;
@@ -84,13 +84,13 @@ void hyp_conditions_read(const char *pci_bus_id, struct hyp_conditions *conditio
     conditions->gpu_processes = -1;
     conditions->throttle = -1;
     conditions->timer_step_ns = timer_step();
-    conditions->pace_ns = pace();
+    conditions->pace_ns = conditions_pace();
     if (getrusage(RUSAGE_THREAD, &usage) == 0) conditions->switches = usage.ru_nivcsw;
     if (pci_bus_id != NULL && pci_bus_id[0] != '\0') ask_nvml(pci_bus_id, conditions);
 }
 
 /* Whether two clocks differ by more than a share of the first. */
-static bool differs(double before, double after, double share) {
+static bool conditions_differs(double before, double after, double share) {
     return !(fabs(after - before) <= share * before);
 }
 
@@ -106,7 +106,7 @@ const char *hyp_conditions_judge(const struct hyp_conditions *before,
                  batch_ns_min, needed);
         return "unfit_timer";
     }
-    if (differs(before->pace_ns, after->pace_ns, PACE_SHARE)) {
+    if (conditions_differs(before->pace_ns, after->pace_ns, PACE_SHARE)) {
         snprintf(
             sentence, bytes,
             "the processor's speed changed: the same work took %.0f ns before and %.0f ns after",
@@ -114,7 +114,7 @@ const char *hyp_conditions_judge(const struct hyp_conditions *before,
         return "unfit_clock";
     }
     if (before->sm_mhz > 0 && after->sm_mhz > 0 &&
-        differs(before->sm_mhz, after->sm_mhz, SM_SHARE)) {
+        conditions_differs(before->sm_mhz, after->sm_mhz, SM_SHARE)) {
         snprintf(sentence, bytes, "the GPU's clock changed from %.0f to %.0f MHz", before->sm_mhz,
                  after->sm_mhz);
         return "unfit_clock";

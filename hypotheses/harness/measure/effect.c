@@ -60,14 +60,14 @@ bool hyp_effect_write_blocks(const char *folder, const char *attack, const struc
     return hyp_file_keep(&file);
 }
 
-static json_t *number(double value) {
+static json_t *effect_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *pack_interval(const struct hyp_interval *interval) {
-    return json_pack("{s:o, s:o, s:o, s:o}", "median", number(interval->median), "low",
-                     number(interval->low), "high", number(interval->high), "spread",
-                     number(interval->spread));
+    return json_pack("{s:o, s:o, s:o, s:o}", "median", effect_number(interval->median), "low",
+                     effect_number(interval->low), "high", effect_number(interval->high), "spread",
+                     effect_number(interval->spread));
 }
 
 static const char *const decisions[] = {"undecided", "holds", "falls"};
@@ -93,33 +93,33 @@ json_t *hyp_effect_pack(const struct hyp_effect *effect) {
                      hyp_direction_name(effect->rule.direction), "family", (int)effect->rule.family,
                      "blocks", (json_int_t)effect->blocks, "calls", (int)effect->calls, "effect",
                      pack_interval(&effect->effect), "control", pack_interval(&effect->control),
-                     "baseline_ns", number(effect->baseline_ns), "subject_ns",
-                     number(effect->subject_ns), "decision", decisions[effect->decision], "code",
-                     effect->code, "sentence", effect->sentence, "discarded",
+                     "baseline_ns", effect_number(effect->baseline_ns), "subject_ns",
+                     effect_number(effect->subject_ns), "decision", decisions[effect->decision],
+                     "code", effect->code, "sentence", effect->sentence, "discarded",
                      pack_discarded(effect), "timing", pack_timing(&effect->timing));
 }
 
 /* A number, or the value for an unknown one. */
-static double take(const json_t *object, const char *key, double unknown) {
+static double effect_take(const json_t *object, const char *key, double unknown) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : unknown;
 }
 
 static void unpack_interval(const json_t *object, struct hyp_interval *interval) {
-    *interval = (struct hyp_interval){.median = take(object, "median", NAN),
-                                      .low = take(object, "low", -INFINITY),
-                                      .high = take(object, "high", INFINITY),
-                                      .spread = take(object, "spread", INFINITY)};
+    *interval = (struct hyp_interval){.median = effect_take(object, "median", NAN),
+                                      .low = effect_take(object, "low", -INFINITY),
+                                      .high = effect_take(object, "high", INFINITY),
+                                      .spread = effect_take(object, "spread", INFINITY)};
 }
 
 /* A count, as pack_discarded writes it; 0 if there is no valid one. */
 static unsigned take_count(const json_t *object, const char *key) {
-    const double value = take(object, key, 0);
+    const double value = effect_take(object, key, 0);
     return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;
 }
 
 /* The position of a text in a list; the list's length if it is not in it. */
-static size_t place(const char *text, const char *const *list, size_t length) {
+static size_t effect_place(const char *text, const char *const *list, size_t length) {
     size_t i = 0;
     while (i < length && strcmp(text, list[i]) != 0) i++;
     return i;
@@ -141,8 +141,8 @@ bool hyp_effect_unpack(const json_t *object, struct hyp_effect *effect) {
     }
     const char *const directions[] = {hyp_direction_name(HYP_AT_MOST),
                                       hyp_direction_name(HYP_BELOW), hyp_direction_name(HYP_ABOVE)};
-    size_t known_direction = place(direction, directions, 3);
-    size_t known_decision = place(decision, decisions, 3);
+    size_t known_direction = effect_place(direction, directions, 3);
+    size_t known_decision = effect_place(decision, decisions, 3);
     if (known_direction == 3 || known_decision == 3 || blocks < 0 || family < 1) return false;
     if (!json_is_object(own) || !json_is_object(control)) return false;
     hyp_text_copy(effect->name, sizeof effect->name, name);
@@ -157,8 +157,8 @@ bool hyp_effect_unpack(const json_t *object, struct hyp_effect *effect) {
     effect->calls = (unsigned)calls;
     unpack_interval(own, &effect->effect);
     unpack_interval(control, &effect->control);
-    effect->baseline_ns = take(object, "baseline_ns", NAN);
-    effect->subject_ns = take(object, "subject_ns", NAN);
+    effect->baseline_ns = effect_take(object, "baseline_ns", NAN);
+    effect->subject_ns = effect_take(object, "subject_ns", NAN);
     const json_t *discarded = json_object_get(object, "discarded"); /* since a later version */
     effect->discarded[HYP_BASELINE] = take_count(discarded, "baseline");
     effect->discarded[HYP_SUBJECT] = take_count(discarded, "subject");

@@ -19,13 +19,13 @@ size_t hyp_interval_rank(size_t count, double alpha) {
     return count;
 }
 
-static int compare(const void *left, const void *right) {
+static int interval_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
 /* The value below which a share of the sorted values lie. */
-static double quantile(const double *sorted, size_t count, double share) {
+static double interval_quantile(const double *sorted, size_t count, double share) {
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     if (below + 1 >= count) return sorted[count - 1];
@@ -40,12 +40,13 @@ bool hyp_interval_of(const double *values, size_t count, double alpha_low, doubl
     double *sorted = count > 0 ? malloc(count * sizeof *sorted) : NULL;
     if (sorted == NULL) return false;
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, interval_compare);
     size_t low = hyp_interval_rank(count, alpha_low), high = hyp_interval_rank(count, alpha_high);
-    interval->median = quantile(sorted, count, 0.5);
+    interval->median = interval_quantile(sorted, count, 0.5);
     interval->low = low > 0 ? sorted[low - 1] : -INFINITY;
     interval->high = high > 0 ? sorted[count - high] : INFINITY;
-    interval->spread = quantile(sorted, count, 0.75) - quantile(sorted, count, 0.25);
+    interval->spread =
+        interval_quantile(sorted, count, 0.75) - interval_quantile(sorted, count, 0.25);
     free(sorted);
     return true;
 }

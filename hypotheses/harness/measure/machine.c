@@ -20,8 +20,8 @@
 #endif
 
 /* Copies what follows separator in the first line of a file that begins with key. */
-static void find_line(const char *path, const char *key, char separator, char *value,
-                      size_t bytes) {
+static void machine_find_line(const char *path, const char *key, char separator, char *value,
+                              size_t bytes) {
     char line[512];
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
@@ -87,8 +87,10 @@ tol_status hyp_machine_read(const struct hyp_session *session, struct hyp_machin
     tol_driver_close(driver);
     if (status != TOL_OK) return status;
 
-    find_line("/proc/cpuinfo", "model name", ':', machine->processor, sizeof machine->processor);
-    find_line("/etc/os-release", "PRETTY_NAME", '=', machine->system, sizeof machine->system);
+    machine_find_line("/proc/cpuinfo", "model name", ':', machine->processor,
+                      sizeof machine->processor);
+    machine_find_line("/etc/os-release", "PRETTY_NAME", '=', machine->system,
+                      sizeof machine->system);
     machine->processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (uname(&system) == 0) {

@@ -34,8 +34,8 @@ void hyp_sampler_waited(double ns) {
     waited_ns = ns;
 }
 
-static double effect_of(const struct hyp_pair *pair, const struct hyp_block *block,
-                        const double ns[4]) {
+static double sampler_effect_of(const struct hyp_pair *pair, const struct hyp_block *block,
+                                const double ns[4]) {
     double outer = ns[0] + ns[3], inner = ns[1] + ns[2];
     for (int i = 0; i < 4; i++) {
         if (!(ns[i] >= 0)) return NAN;
@@ -46,7 +46,7 @@ static double effect_of(const struct hyp_pair *pair, const struct hyp_block *blo
 }
 
 double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control) {
-    return effect_of(pair, block, control ? block->control_ns : block->ns);
+    return sampler_effect_of(pair, block, control ? block->control_ns : block->ns);
 }
 
 double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block) {
@@ -56,7 +56,7 @@ double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block 
         /* The system may count a wait that the batch's clock has not seen: then it is ignored. */
         if (block->waited_ns[i] > 0 && !(ns[i] > 0)) return hyp_block_effect(pair, block, false);
     }
-    return effect_of(pair, block, ns);
+    return sampler_effect_of(pair, block, ns);
 }
 
 static double side_ns(const struct hyp_pair *pair, const struct hyp_block *block,
@@ -104,9 +104,9 @@ static bool run_block(const struct hyp_pair *pair, uint64_t (*random)(void *user
     return ok;
 }
 
-static void explain(struct hyp_sample *sample, const char *code, const char *format, ...)
+static void sampler_explain(struct hyp_sample *sample, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void explain(struct hyp_sample *sample, const char *code, const char *format, ...) {
+static void sampler_explain(struct hyp_sample *sample, const char *code, const char *format, ...) {
     va_list arguments;
     snprintf(sample->code, sizeof sample->code, "%s", code);
     va_start(arguments, format);
@@ -115,8 +115,8 @@ static void explain(struct hyp_sample *sample, const char *code, const char *for
 }
 
 /* Computes the intervals of the blocks so far. false: no memory, or a value that is not finite. */
-static bool look(const struct hyp_pair *pair, struct hyp_sample *sample,
-                 struct hyp_interval *control_surely) {
+static bool sampler_look(const struct hyp_pair *pair, struct hyp_sample *sample,
+                         struct hyp_interval *control_surely) {
     double values[HYP_BLOCKS_MAX] = {0};
     struct hyp_interval side = {0};
     const size_t count = sample->count;
@@ -134,7 +134,7 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample,
     }
     ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->own);
     for (size_t i = 0; i < count && pair->call != NULL; i++) {
-        values[i] = effect_of(pair, &sample->blocks[i], sample->blocks[i].all_ns);
+        values[i] = sampler_effect_of(pair, &sample->blocks[i], sample->blocks[i].all_ns);
     }
     ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->whole);
     for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) {
@@ -173,19 +173,19 @@ static bool is_discarding_harmless(const struct hyp_pair *pair, struct hyp_sampl
     const double calls = 4.0 * pair->calls * (double)sample->count;
     const double most = DISCARDED_SHARE * calls;
     if (!((double)all <= most && (double)sample->control_discarded <= most)) {
-        explain(sample, "unfit_discarded",
-                "%llu of %.0f calls were disturbed and discarded, and %llu in the control; at most "
-                "%.0f can be",
-                (unsigned long long)all, calls, (unsigned long long)sample->control_discarded,
-                most);
+        sampler_explain(
+            sample, "unfit_discarded",
+            "%llu of %.0f calls were disturbed and discarded, and %llu in the control; at most "
+            "%.0f can be",
+            (unsigned long long)all, calls, (unsigned long long)sample->control_discarded, most);
         return false;
     }
     if (sample->decision == HYP_HOLDS && hyp_decide(&pair->rule, &sample->whole) == HYP_FALLS) {
-        explain(sample, "unfit_discarded",
-                "%llu disturbed calls were discarded; with them the effect is %.4g to %.4g, and "
-                "the threshold is %.4g",
-                (unsigned long long)all, sample->whole.low, sample->whole.high,
-                pair->rule.threshold);
+        sampler_explain(
+            sample, "unfit_discarded",
+            "%llu disturbed calls were discarded; with them the effect is %.4g to %.4g, and "
+            "the threshold is %.4g",
+            (unsigned long long)all, sample->whole.low, sample->whole.high, pair->rule.threshold);
         return false;
     }
     return true;
@@ -201,21 +201,22 @@ static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sam
                        sample->own.spread <= spread_max(pair, sample->own.median);
     sample->is_steady = false;
     if (!is_control_silent(pair, sample, control_surely)) {
-        explain(sample, "unfit_control",
-                "the control (baseline against baseline) measured %.4g to %.4g, expected within "
-                "%.4g to %.4g",
-                sample->control.low, sample->control.high, low, high);
+        sampler_explain(
+            sample, "unfit_control",
+            "the control (baseline against baseline) measured %.4g to %.4g, expected within "
+            "%.4g to %.4g",
+            sample->control.low, sample->control.high, low, high);
     } else if (!agree) {
-        explain(sample, "unfit_spread",
-                "the middle half of the blocks spans %.4g, and at most %.4g can be judged",
-                sample->effect.spread, spread);
+        sampler_explain(sample, "unfit_spread",
+                        "the middle half of the blocks spans %.4g, and at most %.4g can be judged",
+                        sample->effect.spread, spread);
     } else if (pair->call == NULL || is_discarding_harmless(pair, sample)) {
         sample->is_steady = true;
     }
 }
 
-static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample,
-                     const struct hyp_interval *control_surely) {
+static void sampler_conclude(const struct hyp_pair *pair, struct hyp_sample *sample,
+                             const struct hyp_interval *control_surely) {
     const struct hyp_interval *effect = &sample->effect, *own = &sample->own;
     const enum hyp_decision decision = hyp_decide(&pair->rule, effect);
     const bool same = decision == hyp_decide(&pair->rule, own);
@@ -224,27 +225,27 @@ static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample,
     judge_steadiness(pair, sample, control_surely);
     if (!sample->is_steady || sample->decision != HYP_UNDECIDED) return;
     if (same) {
-        explain(sample, "undecided",
-                "after %zu blocks the threshold %.4g lies between %.4g and %.4g", sample->count,
-                pair->rule.threshold, effect->low, effect->high);
+        sampler_explain(sample, "undecided",
+                        "after %zu blocks the threshold %.4g lies between %.4g and %.4g",
+                        sample->count, pair->rule.threshold, effect->low, effect->high);
     } else {
-        explain(sample, "undecided",
-                "after %zu blocks the effect is %.4g to %.4g, and %.4g to %.4g without the time "
-                "spent waiting for a processor; the threshold is %.4g",
-                sample->count, effect->low, effect->high, own->low, own->high,
-                pair->rule.threshold);
+        sampler_explain(
+            sample, "undecided",
+            "after %zu blocks the effect is %.4g to %.4g, and %.4g to %.4g without the time "
+            "spent waiting for a processor; the threshold is %.4g",
+            sample->count, effect->low, effect->high, own->low, own->high, pair->rule.threshold);
     }
 }
 
 /* Calls before the first block, for what happens once. false: a call failed. */
-static bool warm(const struct hyp_pair *pair) {
+static bool sampler_warm(const struct hyp_pair *pair) {
     if (pair->warm_calls == 0) return true;
     if (pair->call != NULL) return hyp_calls_warm(pair, pair->warm_calls);
     return pair->batch(pair->user, HYP_BASELINE, pair->warm_calls) >= 0 &&
            pair->batch(pair->user, HYP_SUBJECT, pair->warm_calls) >= 0;
 }
 
-static void count_block(const struct hyp_block *block, struct hyp_sample *sample) {
+static void sampler_count_block(const struct hyp_block *block, struct hyp_sample *sample) {
     sample->count++;
     for (int i = 0; i < 4; i++) sample->batch_ns_min = fmin(sample->batch_ns_min, block->ns[i]);
     for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) sample->discarded[s] += block->discarded[s];
@@ -257,26 +258,26 @@ bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user)
     struct hyp_interval control_surely;
     memset(sample, 0, sizeof *sample);
     sample->batch_ns_min = INFINITY;
-    bool ok = warm(pair);
+    bool ok = sampler_warm(pair);
     for (size_t next = 0; ok && next < HYP_LOOKS; next++) {
         while (ok && sample->count < hyp_looks[next]) {
             struct hyp_block *block = &sample->blocks[sample->count];
             ok = run_block(pair, random, user, block);
             if (!ok) break;
-            count_block(block, sample);
+            sampler_count_block(block, sample);
             if (progress != NULL) progress(user, (double)sample->count / HYP_BLOCKS_MAX);
         }
         if (!ok || sample->count < pair->blocks_min) continue;
-        ok = look(pair, sample, &control_surely);
+        ok = sampler_look(pair, sample, &control_surely);
         if (!ok) break;
-        conclude(pair, sample, &control_surely);
+        sampler_conclude(pair, sample, &control_surely);
         bool is_decided = sample->is_steady && sample->decision != HYP_UNDECIDED;
         if (is_decided || pair->recorded_only) break;
     }
     if (!ok) {
         sample->decision = HYP_UNDECIDED;
         sample->is_steady = false;
-        explain(sample, "samples_lost", "a call failed in block %zu", sample->count + 1);
+        sampler_explain(sample, "samples_lost", "a call failed in block %zu", sample->count + 1);
     }
     if (progress != NULL) progress(user, 1);
     return ok;

@@ -26,7 +26,7 @@ static void draw_order(unsigned char *sides, unsigned calls, uint64_t (*random)(
     }
 }
 
-static bool settle(const struct hyp_pair *pair) {
+static bool single_calls_settle(const struct hyp_pair *pair) {
     return pair->settle == NULL || pair->settle(pair->user);
 }
 
@@ -37,27 +37,27 @@ static bool run_half(const struct hyp_pair *pair, bool control, struct half *hal
         half->ns[i] = pair->call(pair->user, side);
         ok = half->ns[i] >= 0;
     }
-    return settle(pair) && ok;
+    return single_calls_settle(pair) && ok;
 }
 
-static int compare(const void *left, const void *right) {
+static int single_calls_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
 /* The longest that a call of this block may take. */
-static double longest(const struct half halves[2], unsigned calls) {
+static double single_calls_longest(const struct half halves[2], unsigned calls) {
     double sorted[2 * HALF_MAX];
     const size_t half = 2 * (size_t)calls;
     memcpy(sorted, halves[0].ns, half * sizeof *sorted);
     memcpy(sorted + half, halves[1].ns, half * sizeof *sorted);
-    qsort(sorted, 2 * half, sizeof *sorted, compare);
+    qsort(sorted, 2 * half, sizeof *sorted, single_calls_compare);
     return HYP_CALLS_DISTURBED * sorted[half];
 }
 
 /* The time of one side's calls in one half, without the discarded ones and with them. */
-static double sum_of(const struct half *half, unsigned calls, enum hyp_side side, double longest_ns,
-                     double *with_all, unsigned *discarded) {
+static double single_calls_sum_of(const struct half *half, unsigned calls, enum hyp_side side,
+                                  double longest_ns, double *with_all, unsigned *discarded) {
     double kept_ns = 0, all_ns = 0;
     unsigned kept = 0;
     for (unsigned i = 0; i < 2 * calls; i++) {
@@ -83,11 +83,11 @@ bool hyp_calls_block(const struct hyp_pair *pair, bool control, uint64_t (*rando
         draw_order(halves[i].sides, calls, random, user);
         if (!run_half(pair, control, &halves[i])) return false;
     }
-    const double longest_ns = longest(halves, calls);
+    const double longest_ns = single_calls_longest(halves, calls);
     for (int i = 0; i < 4; i++) {
         enum hyp_side side = i == 0 || i == 3 ? HYP_BASELINE : HYP_SUBJECT;
-        block->ns[i] = sum_of(&halves[i / 2], calls, side, longest_ns, &block->all_ns[i],
-                              &block->discarded[side]);
+        block->ns[i] = single_calls_sum_of(&halves[i / 2], calls, side, longest_ns,
+                                           &block->all_ns[i], &block->discarded[side]);
     }
     return true;
 }
@@ -96,7 +96,7 @@ bool hyp_calls_warm(const struct hyp_pair *pair, unsigned calls) {
     bool ok = true;
     for (unsigned i = 0; ok && i < calls; i++) {
         ok = pair->call(pair->user, HYP_BASELINE) >= 0 && pair->call(pair->user, HYP_SUBJECT) >= 0;
-        if (ok && (i + 1) % pair->calls == 0) ok = settle(pair);
+        if (ok && (i + 1) % pair->calls == 0) ok = single_calls_settle(pair);
     }
-    return settle(pair) && ok;
+    return single_calls_settle(pair) && ok;
 }

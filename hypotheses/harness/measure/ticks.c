@@ -12,7 +12,7 @@
 
 static const double BACKWARDS_NS = 1e9;
 
-static int compare(const void *left, const void *right) {
+static int ticks_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
@@ -23,7 +23,7 @@ double hyp_ticks_ns(const struct hyp_ticks *ticks, uint64_t begin, uint64_t end)
 }
 
 /* The median, since an interrupt may hit any of them. */
-static double cost_of(const struct hyp_ticks *ticks) {
+static double ticks_cost_of(const struct hyp_ticks *ticks) {
     enum { TURNS = 1001 };
     double values[TURNS];
     struct hyp_ticks free_of_cost = *ticks;
@@ -32,7 +32,7 @@ static double cost_of(const struct hyp_ticks *ticks) {
         uint64_t begin = hyp_ticks_begin(ticks), end = hyp_ticks_end(ticks);
         values[i] = hyp_ticks_ns(&free_of_cost, begin, end);
     }
-    qsort(values, TURNS, sizeof values[0], compare);
+    qsort(values, TURNS, sizeof values[0], ticks_compare);
     return values[TURNS / 2];
 }
 
@@ -49,7 +49,7 @@ static bool is_constant(void) {
 
 /* The clock and the counter at one moment: the closest of some pairs, for an interrupt may come
  * between the two. */
-static void read_both(const struct hyp_ticks *ticks, uint64_t *clock_ns, uint64_t *tick) {
+static void ticks_read_both(const struct hyp_ticks *ticks, uint64_t *clock_ns, uint64_t *tick) {
     uint64_t closest = UINT64_MAX;
     for (int i = 0; i < 16; i++) {
         uint64_t before = hyp_ticks_begin(ticks), now_ns = hyp_clock_ns();
@@ -62,12 +62,12 @@ static void read_both(const struct hyp_ticks *ticks, uint64_t *clock_ns, uint64_
 }
 
 /* The length of a tick by the clock. */
-static double scale_of(const struct hyp_ticks *ticks) {
+static double ticks_scale_of(const struct hyp_ticks *ticks) {
     const uint64_t enough_ns = 4000000;
     uint64_t begin_ns = 0, end_ns = 0, begin = 0, end = 0;
-    read_both(ticks, &begin_ns, &begin);
+    ticks_read_both(ticks, &begin_ns, &begin);
     while (hyp_clock_ns() < begin_ns + enough_ns) continue;
-    read_both(ticks, &end_ns, &end);
+    ticks_read_both(ticks, &end_ns, &end);
     return end > begin ? (double)(end_ns - begin_ns) / (double)(end - begin) : 0;
 }
 
@@ -76,9 +76,9 @@ static bool take_counter(struct hyp_ticks *ticks, double clock_cost_ns) {
     const double agreement = 1e-3, slower_max = 10;
     if (!is_constant()) return false;
     ticks->is_counter = true;
-    double scale = scale_of(ticks), again = scale_of(ticks);
+    double scale = ticks_scale_of(ticks), again = ticks_scale_of(ticks);
     ticks->ns_per_tick = scale;
-    ticks->cost_ns = cost_of(ticks);
+    ticks->cost_ns = ticks_cost_of(ticks);
     return scale > 0 && fabs(again - scale) <= agreement * scale &&
            ticks->cost_ns <= slower_max * clock_cost_ns;
 }
@@ -89,7 +89,7 @@ const struct hyp_ticks *hyp_ticks_ready(void) {
     static struct hyp_ticks ready;
     if (ready.ns_per_tick > 0) return &ready;
     ready = (struct hyp_ticks){.ns_per_tick = 1};
-    ready.cost_ns = cost_of(&ready);
+    ready.cost_ns = ticks_cost_of(&ready);
 #if defined(__x86_64__)
     struct hyp_ticks counter = {0};
     if (take_counter(&counter, ready.cost_ns)) ready = counter;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool read_at(FILE *file, uint64_t offset, void *to, size_t bytes) {
+static bool plugin_file_read_at(FILE *file, uint64_t offset, void *to, size_t bytes) {
     return fseeko(file, (off_t)offset, SEEK_SET) == 0 && fread(to, 1, bytes, file) == bytes;
 }
 
@@ -20,14 +20,16 @@ static bool read_at(FILE *file, uint64_t offset, void *to, size_t bytes) {
 static const char *find_fault(FILE *file) {
     ElfW(Ehdr) head;
     ElfW(Phdr) segment;
-    if (!read_at(file, 0, &head, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
+    if (!plugin_file_read_at(file, 0, &head, sizeof head) ||
+        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
         return "it is not a shared library";
     }
     if (head.e_phentsize != sizeof segment) return "it is a library for another machine";
     if (fseeko(file, 0, SEEK_END) != 0) return "it cannot be read";
     uint64_t bytes = (uint64_t)ftello(file);
     for (unsigned i = 0; i < head.e_phnum; i++) {
-        if (!read_at(file, head.e_phoff + i * sizeof segment, &segment, sizeof segment) ||
+        if (!plugin_file_read_at(file, head.e_phoff + i * sizeof segment, &segment,
+                                 sizeof segment) ||
             segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset) {
             return "the file is truncated";
         }

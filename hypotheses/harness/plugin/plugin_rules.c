@@ -13,7 +13,7 @@
 
 enum { ID_MIN = 2, ID_MAX = 8, NAME_MAX_BYTES = 64, ATTACK_NAME_MAX = 90 };
 
-static bool is_text(const char *text) {
+static bool plugin_rules_is_text(const char *text) {
     return text != NULL && text[strspn(text, " ")] != '\0';
 }
 
@@ -38,7 +38,7 @@ static size_t count_attacks(const struct hyp_plugin *plugin, const char *suite, 
 }
 
 bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
-    if (!is_text(plugin->name) || !is_text(plugin->version) ||
+    if (!plugin_rules_is_text(plugin->name) || !plugin_rules_is_text(plugin->version) ||
         strlen(plugin->name) > NAME_MAX_BYTES || strlen(plugin->version) > NAME_MAX_BYTES) {
         return hyp_fail("it must have a name and a version, of at most %d bytes each",
                         NAME_MAX_BYTES);
@@ -47,7 +47,8 @@ bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
         return hyp_fail("it declares no claim");
     }
     for (const struct hyp_fault *f = plugin->faults; f != NULL && f->name != NULL; f++) {
-        if (!is_text(f->sentence)) return hyp_fail("the fault %s has no sentence", f->name);
+        if (!plugin_rules_is_text(f->sentence))
+            return hyp_fail("the fault %s has no sentence", f->name);
         if (f->name[0] == '\0' || strpbrk(f->name, "=/ ") != NULL) {
             return hyp_fail(
                 "'%s' is not a valid name of a fault: it is empty or contains a blank, '=' or '/'",
@@ -57,7 +58,7 @@ bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
     /* HYP_ATTACK names them; an attack that is written out may not. */
     for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
          at++) {
-        if (!is_text((*at)->suite) || !is_text((*at)->name)) {
+        if (!plugin_rules_is_text((*at)->suite) || !plugin_rules_is_text((*at)->name)) {
             return hyp_fail("its attack number %zu has no suite or no name",
                             (size_t)(at - plugin->attacks) + 1);
         }
@@ -93,7 +94,8 @@ static bool words_are_whole(const struct hyp_plugin_claim *claim) {
                  {"words.control", words->control},
                  {"words.confounders", words->confounders}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (!is_text(parts[i].text)) return hyp_fail("%s has no %s", claim->id, parts[i].name);
+        if (!plugin_rules_is_text(parts[i].text))
+            return hyp_fail("%s has no %s", claim->id, parts[i].name);
     }
     if (words->is_timed && words->is_measured) {
         return hyp_fail("%s is both timed and measured: it can only be one of them", claim->id);

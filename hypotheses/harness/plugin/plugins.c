@@ -111,7 +111,7 @@ static const char *loader_words(const char *path) {
 }
 
 /* Whether a library was built against these headers. false: hyp_error(). */
-static bool fits(const char *path, void *library) {
+static bool plugins_fits(const char *path, void *library) {
     const struct hyp_plugin *plugin = dlsym(library, "tollens_plugin");
     if (plugin == NULL) {
         return hyp_fail("%s is not a plugin: it has no HYP_PLUGIN, which plugin.h describes", path);
@@ -126,12 +126,12 @@ static bool fits(const char *path, void *library) {
 static const struct hyp_plugin *open_plugin(const char *path) {
     if (!hyp_plugin_file_is_whole(path)) return NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library != NULL && fits(path, library)) return dlsym(library, "tollens_plugin");
+    if (library != NULL && plugins_fits(path, library)) return dlsym(library, "tollens_plugin");
     if (library == NULL) {
         hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
         /* A plugin for another version may lack functions; its version is the better message. */
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-        if (library != NULL) fits(path, library);
+        if (library != NULL) plugins_fits(path, library);
     }
     if (library != NULL) dlclose(library);
     return NULL;
@@ -167,7 +167,7 @@ static bool add_attacks(const struct hyp_plugin *plugin) {
     return true;
 }
 
-static bool load(const char *path) {
+static bool plugins_load(const char *path) {
     const struct hyp_plugin *plugin = open_plugin(path);
     char why[1024];
     if (plugin == NULL) return false;
@@ -205,7 +205,7 @@ bool hyp_plugins_load(void) {
         if (path[0] == '\0') continue;
         /* The loader searches the system for a name without a slash. */
         char *whole = realpath(path, NULL);
-        ok = whole != NULL ? load(whole) : hyp_fail("the plugin %s does not exist", path);
+        ok = whole != NULL ? plugins_load(whole) : hyp_fail("the plugin %s does not exist", path);
         free(whole);
     }
     free(copy);

@@ -34,7 +34,7 @@ static bool put_json(json_t *object) {
     return true;
 }
 
-static void name_of(const struct hyp_result *row, char *text, size_t bytes) {
+static void export_name_of(const struct hyp_result *row, char *text, size_t bytes) {
     snprintf(text, bytes, "%s: %s", row->claim->id, row->claim->title);
 }
 
@@ -44,7 +44,7 @@ static bool put_bmf(const struct hyp_results *results) {
         const struct hyp_result *row = &results->rows[i];
         char name[256];
         if (!row->has_effect) continue;
-        name_of(row, name, sizeof name);
+        export_name_of(row, name, sizeof name);
         json_t *number = json_pack("{s:f}", "value", row->effect);
         if (row->has_interval) {
             json_object_set_new(number, "lower_value", json_real(row->low));
@@ -61,7 +61,7 @@ static bool put_gab(const struct hyp_results *results, bool bigger) {
         const struct hyp_result *row = &results->rows[i];
         char name[256], range[64], extra[512];
         if (!row->has_effect || (row->claim->direction == HYP_ABOVE) != bigger) continue;
-        name_of(row, name, sizeof name);
+        export_name_of(row, name, sizeof name);
         snprintf(extra, sizeof extra, "%s; %s %g; %lld samples; %s; %s run of %s",
                  hyp_verdict_words(row->kind), hyp_direction_words(row->claim->direction),
                  row->threshold, row->samples, results->device_name, results->mode,
@@ -89,7 +89,7 @@ static bool put_bigger(const struct hyp_results *results) {
 /* ---- OpenMetrics ----------------------------------------------------------------------------- */
 
 /* A label's value, with the three characters escaped that the format names. */
-static void put_label(const char *name, const char *value) {
+static void export_put_label(const char *name, const char *value) {
     printf("%s=\"", name);
     for (; *value != '\0'; value++) {
         if (*value == '\\' || *value == '"') putchar('\\');
@@ -104,13 +104,13 @@ static void put_label(const char *name, const char *value) {
 
 static void put_sample(const char *metric, const struct hyp_result *row, double value) {
     printf("%s{", metric);
-    put_label("claim", row->claim->id);
+    export_put_label("claim", row->claim->id);
     putchar(',');
-    put_label("unit", row->claim->unit);
+    export_put_label("unit", row->claim->unit);
     printf("} %.15g\n", value);
 }
 
-static double effect_of(const struct hyp_result *row) {
+static double export_effect_of(const struct hyp_result *row) {
     return row->has_effect ? row->effect : NAN;
 }
 static double low_of(const struct hyp_result *row) {
@@ -129,14 +129,14 @@ static double severity_of(const struct hyp_result *row) {
     return row->has_severity && row->saboteurs > 0 ? (double)row->caught / row->saboteurs : NAN;
 }
 
-static void put_verdicts(const struct hyp_results *results) {
+static void export_put_verdicts(const struct hyp_results *results) {
     printf("# TYPE tollens_verdict stateset\n# HELP tollens_verdict The verdict of a claim.\n");
     for (size_t i = 0; i < results->count; i++) {
         for (int kind = HYP_SURVIVED; kind <= HYP_NOT_TESTED; kind++) {
             printf("tollens_verdict{");
-            put_label("claim", results->rows[i].claim->id);
+            export_put_label("claim", results->rows[i].claim->id);
             putchar(',');
-            put_label("tollens_verdict", hyp_verdict_name((enum hyp_verdict_kind)kind));
+            export_put_label("tollens_verdict", hyp_verdict_name((enum hyp_verdict_kind)kind));
             printf("} %d\n", results->rows[i].kind == (enum hyp_verdict_kind)kind);
         }
     }
@@ -147,7 +147,7 @@ static bool put_openmetrics(const struct hyp_results *results) {
         const char *name, *help;
         double (*value)(const struct hyp_result *row);
     } metrics[] = {
-        {"tollens_effect", "The measured effect, in the claim's unit.", effect_of},
+        {"tollens_effect", "The measured effect, in the claim's unit.", export_effect_of},
         {"tollens_effect_low", "The low end of the effect's interval.", low_of},
         {"tollens_effect_high", "The high end of the effect's interval.", high_of},
         {"tollens_threshold", "The number at which the claim is falsified.", threshold_of},
@@ -155,15 +155,15 @@ static bool put_openmetrics(const struct hyp_results *results) {
         {"tollens_severity", "The share of saboteurs that were noticed.", severity_of}};
     printf(
         "# TYPE tollens_run info\n# HELP tollens_run The run and its device.\ntollens_run_info{");
-    put_label("device", results->device_name);
+    export_put_label("device", results->device_name);
     putchar(',');
-    put_label("kind", results->device_kind);
+    export_put_label("kind", results->device_kind);
     putchar(',');
-    put_label("mode", results->mode);
+    export_put_label("mode", results->mode);
     putchar(',');
-    put_label("commit", results->commit);
+    export_put_label("commit", results->commit);
     printf("} 1\n");
-    put_verdicts(results);
+    export_put_verdicts(results);
     for (size_t m = 0; m < sizeof metrics / sizeof metrics[0]; m++) {
         printf("# TYPE %s gauge\n# HELP %s %s\n", metrics[m].name, metrics[m].name,
                metrics[m].help);
@@ -219,7 +219,7 @@ static bool put_junit(const char *folder) {
 }
 
 /* The three files that a run is described by, as one. */
-static int put_whole(const char *folder) {
+static int export_put_whole(const char *folder) {
     static const char *const names[] = {"run", "machine", "results"};
     json_t *whole = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -264,7 +264,7 @@ int hyp_command_export(int count, char **words) {
         return hyp_command_complain("--format and --json cannot be combined: each chooses a form");
     }
     if (!hyp_results_read(folder, &results)) return hyp_command_complain("%s", hyp_error());
-    if (format == NULL) return put_whole(folder);
+    if (format == NULL) return export_put_whole(folder);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, format) != 0) continue;
         bool ok = formats[i].put != NULL ? formats[i].put(&results) : put_junit(folder);

@@ -14,7 +14,7 @@ struct gate_options {
     bool across, inconclusive_warns;
 };
 
-static bool read_words(int count, char **words, struct gate_options *options) {
+static bool gate_read_words(int count, char **words, struct gate_options *options) {
     static const char baseline[] = "--baseline=";
     for (int i = 0; i < count; i++) {
         const char *word = words[i];
@@ -47,7 +47,7 @@ int hyp_command_gate(int count, char **words) {
     static struct hyp_results now, before;
     struct gate_options options = {0};
     size_t counts[HYP_WORSE + 1] = {0};
-    if (!read_words(count, words, &options) || !hyp_results_read(options.evidence, &now) ||
+    if (!gate_read_words(count, words, &options) || !hyp_results_read(options.evidence, &now) ||
         !hyp_results_read(options.baseline, &before)) {
         return hyp_command_complain("%s", hyp_error());
     }

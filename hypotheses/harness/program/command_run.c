@@ -36,7 +36,7 @@ static bool check_empty(const char *path) {
     return entries <= 2 || hyp_fail("%s is not empty: evidence is never overwritten", path);
 }
 
-static bool make_folder(const char *out, char *folder, size_t bytes) {
+static bool run_make_folder(const char *out, char *folder, size_t bytes) {
     char stamp[32];
     struct tm day;
     time_t now = time(NULL);
@@ -74,7 +74,7 @@ static int exit_code(const struct hyp_run *run, const struct hyp_run_options *op
 }
 
 /* run.json comes last: where it is, all the others are. */
-static bool write_all(const struct hyp_run *run) {
+static bool run_write_all(const struct hyp_run *run) {
     return hyp_evidence_summary(run) && hyp_evidence_junit(run) && hyp_evidence_results(run) &&
            hyp_evidence_end(run);
 }
@@ -109,7 +109,7 @@ static bool run_once(struct hyp_run *run, const struct hyp_run_options *options)
         hyp_machine_write(&run->machine, run->folder) && hyp_schedule_run(run, options->verbose);
     run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
     run->exit_code = exit_code(run, options);
-    ok = ok && write_all(run);
+    ok = ok && run_write_all(run);
     if (ok) hyp_console_end(run, options);
     return ok;
 }
@@ -152,7 +152,7 @@ static bool needs_fixtures(const struct hyp_run *run) {
 }
 
 /* The file that says most about what was done, and where it and the others are. */
-static int answer(const struct hyp_run *run, const struct hyp_run_options *options) {
+static int run_answer(const struct hyp_run *run, const struct hyp_run_options *options) {
     const char *name = options->repeats > 0 ? "repeats" : "results";
     char path[1000];
     json_error_t error;
@@ -180,7 +180,8 @@ static unsigned default_jobs(const struct hyp_run *run, const struct hyp_run_opt
 }
 
 /* What is wrong with the combination of options; NULL: nothing. */
-static const char *contradiction(const struct hyp_run *run, const struct hyp_run_options *options) {
+static const char *run_contradiction(const struct hyp_run *run,
+                                     const struct hyp_run_options *options) {
     if (options->require_gpu && run->session.kind == HYP_DEVICE_SOFT) {
         return "--require-gpu and --device soft cannot be combined";
     }
@@ -202,7 +203,7 @@ int hyp_command_run(int count, char **words) {
         return hyp_command_complain("%s", hyp_error());
     }
     if (options.list) return list_chosen(&run);
-    const char *why = contradiction(&run, &options);
+    const char *why = run_contradiction(&run, &options);
     if (why != NULL) return hyp_command_complain("%s", why);
     hyp_command_next("%s doctor", hyp_command_program());
     if (options.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
@@ -224,7 +225,7 @@ int hyp_command_run(int count, char **words) {
     hyp_command_next("%s run --out DIR, with an empty folder of a disk that has room",
                      hyp_command_program());
     bool ok =
-        make_folder(options.out, folder, sizeof folder) &&
+        run_make_folder(options.out, folder, sizeof folder) &&
         (options.trace == NULL || hyp_timeline_begin(options.trace, (unsigned)options.trace_every,
                                                      (unsigned)options.trace_share));
     if (ok) {
@@ -242,7 +243,7 @@ int hyp_command_run(int count, char **words) {
         hyp_command_complain("interrupted; the results so far are in %s", folder);
         hyp_command_next("%s", run.command);
     }
-    if (hyp_command_is_json()) run.exit_code = answer(&run, &options);
+    if (hyp_command_is_json()) run.exit_code = run_answer(&run, &options);
     free(command);
     return run.exit_code;
 }

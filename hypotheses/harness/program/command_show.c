@@ -66,7 +66,7 @@ static const char *find_sentence(const char *name) {
     return hyp_sabotage_find(name, &index) ? hyp_sabotage_sentence(index) : "";
 }
 
-static void explain(const struct hyp_claim *claim) {
+static void show_explain(const struct hyp_claim *claim) {
     char threshold[128], unit[HYP_UNIT_BYTES];
     const char *names[64];
     size_t count = hyp_worker_list(claim->suite, NULL, names, 64);
@@ -108,7 +108,7 @@ static void explain(const struct hyp_claim *claim) {
 }
 
 /* The same for programs. */
-static json_t *explanation(const struct hyp_claim *claim) {
+static json_t *show_explanation(const struct hyp_claim *claim) {
     const char *names[64];
     const char *const *ladders = NULL;
     json_t *attacks = json_array(), *saboteurs = json_array(), *limits = json_array();
@@ -151,8 +151,8 @@ int hyp_command_explain(int count, char **words) {
             return hyp_command_complain("%s", hyp_plugin_no_claim(words[i]));
         }
         if (i > 0) hyp_command_say("\n");
-        explain(claim);
-        json_array_append_new(claims, explanation(claim));
+        show_explain(claim);
+        json_array_append_new(claims, show_explanation(claim));
     }
     json_t *document = json_pack("{s:o}", "claims", claims);
     if (hyp_command_is_json()) return hyp_command_answer("explain", document, HYP_EXIT_OK);

@@ -8,11 +8,11 @@
 
 enum { LETTERS = 32, FAR = 3 };
 
-static size_t least(size_t a, size_t b) {
+static size_t nearest_least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static size_t distance(const char *a, const char *b) {
+static size_t nearest_distance(const char *a, const char *b) {
     size_t rows[LETTERS + 1][LETTERS + 1];
     const size_t m = strlen(a), n = strlen(b);
     if (m > LETTERS || n > LETTERS) return FAR;
@@ -21,9 +21,9 @@ static size_t distance(const char *a, const char *b) {
     for (size_t i = 1; i <= m; i++) {
         for (size_t j = 1; j <= n; j++) {
             size_t best = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            best = least(best, least(rows[i - 1][j], rows[i][j - 1]) + 1);
+            best = nearest_least(best, nearest_least(rows[i - 1][j], rows[i][j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                best = least(best, rows[i - 2][j - 2] + 1);
+                best = nearest_least(best, rows[i - 2][j - 2] + 1);
             }
             rows[i][j] = best;
         }
@@ -35,7 +35,7 @@ const char *hyp_nearest(const char *word, const char *const names[], size_t coun
     const char *found = NULL;
     size_t best = FAR;
     for (size_t i = 0; i < count; i++) {
-        const size_t far = distance(word, names[i]);
+        const size_t far = nearest_distance(word, names[i]);
         /* Of two letters both can be others: that is another word. */
         if (far >= best || far >= strlen(word)) continue;
         best = far;

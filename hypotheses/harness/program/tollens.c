@@ -157,7 +157,7 @@ static void print_usage(const char *command) {
 }
 
 /* A worker process: `tollens run` starts it, not people. */
-static int attack(int count, char **words) {
+static int tollens_attack(int count, char **words) {
     struct hyp_session session;
     const char *pipe = getenv("TOLLENS_ATTACK_PIPE");
     if (count != 1) {
@@ -172,20 +172,14 @@ static int attack(int count, char **words) {
 static const struct command {
     const char *name;
     int (*run)(int count, char **words);
-} commands[] = {{"doctor", hyp_command_doctor},
-                {"list", hyp_command_list},
-                {"explain", hyp_command_explain},
-                {"run", hyp_command_run},
-                {"gate", hyp_command_gate},
-                {"export", hyp_command_export},
-                {"report", hyp_command_report},
-                {"compare", hyp_command_compare},
-                {"merge", hyp_command_merge},
-                {"threads", hyp_command_threads},
+} commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
+                {"explain", hyp_command_explain}, {"run", hyp_command_run},
+                {"gate", hyp_command_gate},       {"export", hyp_command_export},
+                {"report", hyp_command_report},   {"compare", hyp_command_compare},
+                {"merge", hyp_command_merge},     {"threads", hyp_command_threads},
                 {"crowd", hyp_command_threads}, /* its old name */
-                {"replay", hyp_command_replay},
-                {"model", hyp_command_model},
-                {"attack", attack}};
+                {"replay", hyp_command_replay},   {"model", hyp_command_model},
+                {"attack", tollens_attack}};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static int complain_of_unknown(const char *word) {

@@ -15,7 +15,7 @@
 static char *begun; /* its absolute path */
 
 /* Writes text in one go. false: hyp_error(). */
-static bool put(const char *path, const char *mode, const char *text) {
+static bool timeline_put(const char *path, const char *mode, const char *text) {
     FILE *file = fopen(path, mode);
     bool ok = file != NULL && fputs(text, file) >= 0;
     if (file != NULL) ok = fclose(file) == 0 && ok;
@@ -29,7 +29,7 @@ static bool set_number(const char *name, unsigned number) {
 }
 
 bool hyp_timeline_begin(const char *path, unsigned every, unsigned share) {
-    if (!put(path, "w", "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")) return false;
+    if (!timeline_put(path, "w", "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")) return false;
     begun = realpath(path, NULL);
     if (begun == NULL || setenv("TOLLENS_TRACE", begun, 1) != 0 ||
         !set_number("TOLLENS_TRACE_EVERY", every) || !set_number("TOLLENS_TRACE_SHARE", share)) {
@@ -64,7 +64,7 @@ bool hyp_timeline_end(void) {
              "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,"
              "\"args\":{\"name\":\"tollens run\"}}\n]}\n",
              (int)getpid());
-    bool ok = put(begun, "a", last);
+    bool ok = timeline_put(begun, "a", last);
     free(begun);
     begun = NULL;
     return ok;

@@ -13,16 +13,16 @@
 #include <string.h>
 
 /* Under --json stdout has the document alone. */
-static FILE *out(void) {
+static FILE *console_out(void) {
     return hyp_command_is_json() ? stderr : stdout;
 }
 
 void hyp_console_say(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(out(), format, arguments);
+    vfprintf(console_out(), format, arguments);
     va_end(arguments);
-    fflush(out());
+    fflush(console_out());
 }
 
 void hyp_console_begin(const struct hyp_run *run) {
@@ -36,7 +36,7 @@ void hyp_console_begin(const struct hyp_run *run) {
                     run->under != NULL ? run->under : "");
 }
 
-static void put_limits(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+static void console_put_limits(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     for (size_t i = 0; verdict->has_limits && i < verdict->limit_count; i++) {
         char words[200];
         const struct hyp_limit *limit = &verdict->limits[i];
@@ -54,7 +54,7 @@ static void put_limits(const struct hyp_claim *claim, const struct hyp_verdict *
 /* ---- the way to look closer ------------------------------------------------------------------ */
 
 /* The attack that decided the verdict; NULL: none did alone. */
-static const struct hyp_outcome *deciding(const struct hyp_verdict *verdict) {
+static const struct hyp_outcome *console_deciding(const struct hyp_verdict *verdict) {
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
         const bool is_trouble = outcome->ending == HYP_FAILED || outcome->ending == HYP_CRASHED ||
@@ -94,7 +94,7 @@ static void put_command(const struct hyp_run *run, const struct hyp_claim *claim
 /* Below a line that is red: the command that repeats what was seen, and what was written down. */
 static void put_way(const struct hyp_run *run, const struct hyp_claim *claim,
                     const struct hyp_verdict *verdict) {
-    const struct hyp_outcome *outcome = deciding(verdict);
+    const struct hyp_outcome *outcome = console_deciding(verdict);
     const int indent = hyp_claim_width();
     hyp_console_say("%*slook closer: ", indent, "");
     put_command(run, claim, outcome);
@@ -114,7 +114,7 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     char effect[96] = "", text[HYP_UNIT_BYTES];
     const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
-    const bool colour = hyp_progress_has_colour(out());
+    const bool colour = hyp_progress_has_colour(console_out());
     if (verdict->has_interval) {
         snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, unit,
                  verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
@@ -143,7 +143,7 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
 }
 
 void hyp_console_limits(const struct hyp_run *run, const struct hyp_claim *claim) {
-    put_limits(claim, &run->verdicts[claim->number - 1]);
+    console_put_limits(claim, &run->verdicts[claim->number - 1]);
 }
 
 void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *claim,

@@ -39,7 +39,7 @@ const char *hyp_run_seeds(const struct hyp_run *run, char *text, size_t bytes) {
 }
 
 /* The loaded plugins, for results.json. */
-static json_t *plugins(void) {
+static json_t *evidence_plugins(void) {
     json_t *all = json_array();
     for (size_t i = 0; i < hyp_plugin_count(); i++) {
         const struct hyp_plugin_info *info = hyp_plugin_at(i);
@@ -69,14 +69,14 @@ static bool write_object(json_t *object, const char *folder, const char *name) {
     return ok;
 }
 
-static json_t *severity(const struct hyp_verdict *verdict) {
+static json_t *evidence_severity(const struct hyp_verdict *verdict) {
     if (!verdict->has_severity) return json_null();
     return json_pack("{s:i, s:i, s:i}", "caught", (int)verdict->caught, "of",
                      (int)verdict->saboteurs, "untold", (int)verdict->untold);
 }
 
 /* The results of a timed claim's borderline pair. */
-static json_t *borderline(const struct hyp_verdict *verdict) {
+static json_t *evidence_borderline(const struct hyp_verdict *verdict) {
     if (!verdict->has_severity || verdict->borderline == 0) return json_null();
     return json_pack("{s:i, s:i}", "right", (int)verdict->borderline_right, "of",
                      (int)verdict->borderline);
@@ -113,7 +113,7 @@ static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
 }
 
 /* A claim's row in results.json. */
-static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+static json_t *evidence_result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:i, s:o, s:I, "
@@ -125,8 +125,8 @@ static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *v
         "threshold", claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
         (json_int_t)verdict->samples, "processes", (int)verdict->processes, "seeds",
         (int)verdict->seeds, "worst_seed", worst_seed(verdict), "left_out",
-        (json_int_t)verdict->left_out, "severity", severity(verdict), "borderline",
-        borderline(verdict), "detection_limits", detection_limits(verdict), "duration_s",
+        (json_int_t)verdict->left_out, "severity", evidence_severity(verdict), "borderline",
+        evidence_borderline(verdict), "detection_limits", detection_limits(verdict), "duration_s",
         verdict->duration_s);
 }
 
@@ -167,7 +167,7 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
                       "violations", (json_int_t)outcome->record.violations, "duration_s",
                       outcome->record.duration_s));
     }
-    object = result(claim, verdict);
+    object = evidence_result(claim, verdict);
     if (object != NULL) json_object_set_new(object, "attacks", attacks);
     return write_object(object, folder, "verdict.json");
 }
@@ -206,7 +206,7 @@ bool hyp_evidence_results(const struct hyp_run *run) {
     json_t *claims = json_array();
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) {
-            json_array_append_new(claims, result(&hyp_claims()[i], &run->verdicts[i]));
+            json_array_append_new(claims, evidence_result(&hyp_claims()[i], &run->verdicts[i]));
         }
     }
     const char *mode = run->session.full ? "full" : "quick";
@@ -214,7 +214,7 @@ bool hyp_evidence_results(const struct hyp_run *run) {
         json_pack("{s:i, s:{s:s, s:s}, s:s, s:s?, s:s, s:b, s:o, s:o}", "schema", 1, "device",
                   "kind", hyp_device_kind_name(machine->kind), "name", machine->device.name, "mode",
                   mode, "under", run->under, "commit", machine->commit, "dirty",
-                  (int)machine->dirty, "plugins", plugins(), "claims", claims);
+                  (int)machine->dirty, "plugins", evidence_plugins(), "claims", claims);
     return write_object(object, run->folder, "results.json");
 }
 

@@ -47,7 +47,7 @@ static void put_property(FILE *out, const char *name, const char *value) {
     fputs("\"/>\n", out);
 }
 
-static void put_number(FILE *out, const char *name, double value) {
+static void evidence_text_put_number(FILE *out, const char *name, double value) {
     char text[64];
     snprintf(text, sizeof text, "%.9g", value);
     put_property(out, name, text);
@@ -146,17 +146,19 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
         put_property(out, "mode", run->session.full ? "full" : "quick");
         put_property(out, "unit", claim->unit);
         put_property(out, "direction", hyp_direction_name(claim->direction));
-        put_number(out, "threshold", claim->threshold);
-        if (verdict->has_effect) put_number(out, "effect", verdict->effect);
+        evidence_text_put_number(out, "threshold", claim->threshold);
+        if (verdict->has_effect) evidence_text_put_number(out, "effect", verdict->effect);
         if (verdict->has_interval) {
-            put_number(out, "low", verdict->low);
-            put_number(out, "high", verdict->high);
+            evidence_text_put_number(out, "low", verdict->low);
+            evidence_text_put_number(out, "high", verdict->high);
         }
-        put_number(out, "samples", (double)verdict->samples);
-        put_number(out, "processes", verdict->processes);
-        put_number(out, "seeds", verdict->seeds);
-        if (verdict->has_worst_seed) put_number(out, "worst_seed", (double)verdict->worst_seed);
-        if (verdict->left_out > 0) put_number(out, "left_out", (double)verdict->left_out);
+        evidence_text_put_number(out, "samples", (double)verdict->samples);
+        evidence_text_put_number(out, "processes", verdict->processes);
+        evidence_text_put_number(out, "seeds", verdict->seeds);
+        if (verdict->has_worst_seed)
+            evidence_text_put_number(out, "worst_seed", (double)verdict->worst_seed);
+        if (verdict->left_out > 0)
+            evidence_text_put_number(out, "left_out", (double)verdict->left_out);
         if (verdict->has_severity) {
             snprintf(text, sizeof text, "%u of %u", verdict->caught, verdict->saboteurs);
             put_property(out, "severity", text);
@@ -213,7 +215,7 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
 }
 
 /* What the attacks of each claim would have noticed. */
-static void put_limits(FILE *out, const struct hyp_run *run) {
+static void evidence_text_put_limits(FILE *out, const struct hyp_run *run) {
     char words[200];
     if (run->limits) fputs("\n## Detection limits\n", out);
     bool first = true;
@@ -273,7 +275,7 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) put_row(out, &hyp_claims()[i], &run->verdicts[i]);
     }
-    put_limits(out, run);
+    evidence_text_put_limits(out, run);
     bool first = true;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];

@@ -20,7 +20,7 @@ struct state {
 };
 
 /* Keeps the message of the first failure; each thread has its own hyp_error(). */
-static void fail(struct state *state) {
+static void lanes_fail(struct state *state) {
     if (!state->failed) snprintf(state->error, sizeof state->error, "%s", hyp_error());
     state->failed = true;
 }
@@ -29,11 +29,11 @@ static void fail(struct state *state) {
 static void take_ready(struct state *state) {
     const struct hyp_lanes *lanes = state->lanes;
     while (!state->failed && state->taken < lanes->jobs && state->ended[state->taken]) {
-        if (!lanes->take(lanes->user, state->taken++)) fail(state);
+        if (!lanes->take(lanes->user, state->taken++)) lanes_fail(state);
     }
 }
 
-static void *follow(void *argument) {
+static void *lanes_follow(void *argument) {
     struct state *state = argument;
     pthread_mutex_lock(&state->lock);
     while (!state->failed && state->next < state->lanes->jobs) {
@@ -42,7 +42,7 @@ static void *follow(void *argument) {
         const bool ok = state->lanes->run(state->lanes->user, job);
         pthread_mutex_lock(&state->lock);
         state->ended[job] = ok;
-        if (!ok) fail(state);
+        if (!ok) lanes_fail(state);
         take_ready(state);
     }
     pthread_mutex_unlock(&state->lock);
@@ -57,10 +57,10 @@ bool hyp_lanes_run(const struct hyp_lanes *lanes) {
     state.ended = calloc(lanes->jobs + 1, sizeof *state.ended);
     if (state.ended == NULL) return hyp_fail("out of memory for %zu jobs", lanes->jobs);
     /* This thread is a lane too: without others, the jobs run one after another. */
-    while (count + 1 < wanted && pthread_create(&threads[count], NULL, follow, &state) == 0) {
+    while (count + 1 < wanted && pthread_create(&threads[count], NULL, lanes_follow, &state) == 0) {
         count++;
     }
-    (void)follow(&state);
+    (void)lanes_follow(&state);
     while (count > 0) pthread_join(threads[--count], NULL);
     free(state.ended);
     return !state.failed || hyp_fail("%s", state.error);

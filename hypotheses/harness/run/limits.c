@@ -25,8 +25,8 @@ struct search {
 };
 
 /* The verdict under a saboteur with one seed. */
-static bool attack(const struct search *search, const struct hyp_session *session,
-                   const char *saboteur, struct hyp_verdict *verdict) {
+static bool limits_attack(const struct search *search, const struct hyp_session *session,
+                          const char *saboteur, struct hyp_verdict *verdict) {
     char folder[1000];
     snprintf(folder, sizeof folder, "%s/%s/limits/%s/%s%llu", search->run->folder,
              search->claim->id, saboteur, session->full ? "full" : "quick",
@@ -47,13 +47,13 @@ static bool try_seed(const struct search *search, const char *saboteur, uint64_t
     struct hyp_session session = search->run->session;
     session.seed = seed;
     session.full = false;
-    if (!attack(search, &session, saboteur, verdict)) return false;
+    if (!limits_attack(search, &session, saboteur, verdict)) return false;
     if (!search->run->session.full || verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) {
         return true;
     }
     hyp_verdict_end(verdict);
     session.full = true;
-    return attack(search, &session, saboteur, verdict);
+    return limits_attack(search, &session, saboteur, verdict);
 }
 
 static bool try_step(void *user, const char *saboteur, bool *noticed) {
@@ -101,7 +101,7 @@ struct ladders {
     struct ladder_job *jobs;
 };
 
-static bool run_job(void *user, size_t number) {
+static bool limits_run_job(void *user, size_t number) {
     const struct ladders *all = user;
     struct ladder_job *job = &all->jobs[number];
     struct search search = {all->run, job->claim, all->watch};
@@ -112,7 +112,7 @@ static bool run_job(void *user, size_t number) {
 }
 
 /* Keeps what came of a job; with the last of a claim, writes the claim's evidence. */
-static bool take_job(void *user, size_t number) {
+static bool limits_take_job(void *user, size_t number) {
     const struct ladders *all = user;
     const struct ladder_job *job = &all->jobs[number];
     struct hyp_verdict *verdict = &all->run->verdicts[job->claim->number - 1];
@@ -129,7 +129,7 @@ static bool take_job(void *user, size_t number) {
 }
 
 /* Lists the ladders of the claims that share the device, or of those that do not. */
-static size_t list_jobs(const struct hyp_run *run, bool alone, struct ladder_job *jobs) {
+static size_t limits_list_jobs(const struct hyp_run *run, bool alone, struct ladder_job *jobs) {
     size_t listed = 0;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
@@ -153,13 +153,13 @@ bool hyp_limits_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_lim
     bool ok = true;
     for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
         struct ladders all = {.run = run, .watch = watch, .show = show};
-        const size_t count = list_jobs(run, alone, NULL);
+        const size_t count = limits_list_jobs(run, alone, NULL);
         all.jobs = calloc(count + 1, sizeof *all.jobs);
         if (all.jobs == NULL) return hyp_fail("out of memory for %zu ladders", count);
-        (void)list_jobs(run, alone, all.jobs);
+        (void)limits_list_jobs(run, alone, all.jobs);
         hyp_progress_part(watch, TRIED_OF_A_LADDER * count);
-        ok = hyp_lanes_run(
-            &(struct hyp_lanes){alone ? 1 : run->jobs, count, run_job, take_job, &all});
+        ok = hyp_lanes_run(&(struct hyp_lanes){alone ? 1 : run->jobs, count, limits_run_job,
+                                               limits_take_job, &all});
         hyp_progress_part_end(watch);
         free(all.jobs);
     }

@@ -76,7 +76,7 @@ void hyp_progress_verdict(struct hyp_progress *watch, int was, int kind) {
 }
 
 /* An attack that runs again to confirm a finding is not one of the steps. */
-static void step(struct hyp_progress *watch) {
+static void progress_step(struct hyp_progress *watch) {
     if (watch->done < watch->part_end) watch->done++;
 }
 
@@ -101,7 +101,7 @@ static void put_left(char *text, size_t bytes, double share, double seconds) {
 }
 
 /* ", 3 survived, 1 falsified": the verdicts that there are. */
-static void put_verdicts(const struct hyp_progress *watch, char *text, size_t bytes) {
+static void progress_put_verdicts(const struct hyp_progress *watch, char *text, size_t bytes) {
     size_t length = 0;
     text[0] = '\0';
     for (int kind = 0; kind < HYP_PROGRESS_VERDICTS; kind++) {
@@ -113,7 +113,8 @@ static void put_verdicts(const struct hyp_progress *watch, char *text, size_t by
 }
 
 /* "[####......]  38 %, about 40 s left  4 survived  ". */
-static void put_whole(const struct hyp_progress *watch, double now, char *text, size_t bytes) {
+static void progress_put_whole(const struct hyp_progress *watch, double now, char *text,
+                               size_t bytes) {
     enum { CELLS = 10 };
     char cells[CELLS + 1], left[40], verdicts[120];
     const double steps = watch->steps > 0 ? (double)watch->steps : 1;
@@ -122,7 +123,7 @@ static void put_whole(const struct hyp_progress *watch, double now, char *text, 
     for (int i = 0; i < CELLS; i++) cells[i] = i < share * CELLS ? '#' : '.';
     cells[CELLS] = '\0';
     put_left(left, sizeof left, share, (double)(hyp_clock_ns() - watch->begin_ns) * 1e-9);
-    put_verdicts(watch, verdicts, sizeof verdicts);
+    progress_put_verdicts(watch, verdicts, sizeof verdicts);
     snprintf(text, bytes, "[%s] %3.0f %%%s  %s%s", cells, share * 100, left, verdicts,
              verdicts[0] != '\0' ? "  " : "");
 }
@@ -145,7 +146,7 @@ static void show_running(struct hyp_progress *watch, const char *claim, const ch
     put_claim(whose, sizeof whose, claim, saboteur);
     if (!has_turn(watch, whose)) return;
     const bool counts = saboteur == NULL && share > 0;
-    put_whole(watch, counts ? (share > 1 ? 1 : share) : 0, whole, sizeof whole);
+    progress_put_whole(watch, counts ? (share > 1 ? 1 : share) : 0, whole, sizeof whole);
     int length = snprintf(line, sizeof line, "%s%s: %.90s", whole, whose, attack);
     if (share >= 0) {
         snprintf(line + length, sizeof line - (size_t)length, " %.0f %%%s%.100s", share * 100,
@@ -201,7 +202,7 @@ void hyp_progress_clear(struct hyp_progress *watch) {
 static void put_step(struct hyp_progress *watch, const char *claim, const char *what,
                      const char *ending, double seconds) {
     pthread_mutex_lock(&watch->lock);
-    step(watch);
+    progress_step(watch);
     if (watch->verbose) {
         hyp_progress_clear(watch);
         watch->spoke_ns = hyp_clock_ns();

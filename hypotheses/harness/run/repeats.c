@@ -10,13 +10,14 @@
 #include <stdlib.h>
 
 /* How bad an exit code is. One that fell outweighs a harness that failed, as within one run. */
-static int weight(int exit_code) {
+static int repeats_weight(int exit_code) {
     return exit_code == 1 ? 3 : exit_code == 2 ? 2 : exit_code == 3 ? 1 : 0;
 }
 
 void hyp_repeats_count(struct hyp_repeats *repeats, const struct hyp_run *run) {
     repeats->done++;
-    if (weight(run->exit_code) > weight(repeats->worst)) repeats->worst = run->exit_code;
+    if (repeats_weight(run->exit_code) > repeats_weight(repeats->worst))
+        repeats->worst = run->exit_code;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) repeats->counts[i][run->verdicts[i].kind]++;
     }

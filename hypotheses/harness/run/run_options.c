@@ -16,7 +16,7 @@
 
 /* The value of an option, "--out=DIR" or "--out DIR"; NULL where words[*i] is another word. A
  * missing value is "". */
-static const char *option(const char *name, int count, char **words, int *i) {
+static const char *run_options_option(const char *name, int count, char **words, int *i) {
     size_t length = strlen(name);
     if (strncmp(words[*i], name, length) != 0) return NULL;
     if (words[*i][length] == '=') return words[*i] + length + 1;
@@ -25,7 +25,8 @@ static const char *option(const char *name, int count, char **words, int *i) {
 }
 
 /* "H4", or several, with commas between them. */
-static bool choose(const char *names, struct hyp_run *run, struct hyp_run_options *options) {
+static bool run_options_choose(const char *names, struct hyp_run *run,
+                               struct hyp_run_options *options) {
     while (true) {
         char name[16];
         size_t length = strcspn(names, ",");
@@ -39,7 +40,8 @@ static bool choose(const char *names, struct hyp_run *run, struct hyp_run_option
     }
 }
 
-static bool read_number(const char *name, const char *value, int most, uint64_t *number) {
+static bool run_options_read_number(const char *name, const char *value, int most,
+                                    uint64_t *number) {
     bool ok = hyp_session_number(value, (uint64_t)most, number) && *number > 0;
     return ok || hyp_fail("%s must be a number from 1 to %d, not '%s'", name, most, value);
 }
@@ -68,8 +70,8 @@ static bool choose_seeds(struct hyp_run *run, const struct hyp_run_options *opti
            hyp_fail("--seed and --seeds go beyond the largest seed, 2^63 - 1");
 }
 
-static bool read_word(int count, char **words, int *i, struct hyp_run *run,
-                      struct hyp_run_options *options) {
+static bool run_options_read_word(int count, char **words, int *i, struct hyp_run *run,
+                                  struct hyp_run_options *options) {
     const char *word = words[*i], *value = NULL;
     if (strcmp(word, "--quick") == 0) {
         run->session.full = false;
@@ -83,22 +85,24 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         options->verbose = true;
     } else if (strcmp(word, "--require-gpu") == 0) {
         options->require_gpu = true;
-    } else if ((value = option("--device", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--device", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--device must be auto, cuda, cuda:N or soft");
         return hyp_session_device(value, &run->session.kind, &run->session.ordinal);
-    } else if ((value = option("--out", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--out", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--out requires a folder");
         options->out = value;
-    } else if ((value = option("--trace", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--trace", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--trace requires a file");
         options->trace = value;
-    } else if ((value = option("--trace-every", count, words, i)) != NULL) {
-        return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &options->trace_every);
-    } else if ((value = option("--trace-share", count, words, i)) != NULL) {
-        return read_number("--trace-share", value, TOL_TRACE_SHARE_MAX, &options->trace_share);
-    } else if ((value = option("--only", count, words, i)) != NULL) {
-        return choose(value, run, options);
-    } else if ((value = option("--filter", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--trace-every", count, words, i)) != NULL) {
+        return run_options_read_number("--trace-every", value, HYP_TRACE_EVERY_MAX,
+                                       &options->trace_every);
+    } else if ((value = run_options_option("--trace-share", count, words, i)) != NULL) {
+        return run_options_read_number("--trace-share", value, TOL_TRACE_SHARE_MAX,
+                                       &options->trace_share);
+    } else if ((value = run_options_option("--only", count, words, i)) != NULL) {
+        return run_options_choose(value, run, options);
+    } else if ((value = run_options_option("--filter", count, words, i)) != NULL) {
         if (value[0] == '\0' || strlen(value) > HYP_FILTER_BYTES_MAX) {
             return hyp_fail(
                 "--filter must be a glob of attack names, such as 'H4/*' or 'copies_*'");
@@ -106,28 +110,29 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         run->session.filter = value;
     } else if (strcmp(word, "--list") == 0) {
         options->list = true;
-    } else if ((value = option("--seed", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--seed", count, words, i)) != NULL) {
         if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
             return hyp_fail("--seed must be a number below 2^63, not '%s'", value);
         }
         options->has_seed = true;
-    } else if ((value = option("--seeds", count, words, i)) != NULL) {
-        return read_number("--seeds", value, HYP_SEEDS_MAX, &options->seeds);
-    } else if ((value = option("--jobs", count, words, i)) != NULL) {
-        return read_number("--jobs", value, HYP_LANES_MAX, &options->jobs);
-    } else if ((value = option("--deadline", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--seeds", count, words, i)) != NULL) {
+        return run_options_read_number("--seeds", value, HYP_SEEDS_MAX, &options->seeds);
+    } else if ((value = run_options_option("--jobs", count, words, i)) != NULL) {
+        return run_options_read_number("--jobs", value, HYP_LANES_MAX, &options->jobs);
+    } else if ((value = run_options_option("--deadline", count, words, i)) != NULL) {
         uint64_t *deadline_s = &run->session.deadline_s;
         if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
             return hyp_fail("--deadline must be a number of seconds, not '%s'", value);
         }
-    } else if ((value = option("--saboteur-deadline", count, words, i)) != NULL) {
-        return read_number("--saboteur-deadline", value, HYP_DEADLINE_S_MAX, &run->saboteur_s);
-    } else if ((value = option("--repeat", count, words, i)) != NULL) {
-        return read_number("--repeat", value, HYP_REPEATS_MAX, &options->repeats);
-    } else if ((value = option("--under", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--saboteur-deadline", count, words, i)) != NULL) {
+        return run_options_read_number("--saboteur-deadline", value, HYP_DEADLINE_S_MAX,
+                                       &run->saboteur_s);
+    } else if ((value = run_options_option("--repeat", count, words, i)) != NULL) {
+        return run_options_read_number("--repeat", value, HYP_REPEATS_MAX, &options->repeats);
+    } else if ((value = run_options_option("--under", count, words, i)) != NULL) {
         run->under = value;
         return hyp_sabotage_find(value, NULL);
-    } else if ((value = option("--inconclusive", count, words, i)) != NULL) {
+    } else if ((value = run_options_option("--inconclusive", count, words, i)) != NULL) {
         options->inconclusive_warns = strcmp(value, "warn") == 0;
         if (!options->inconclusive_warns && strcmp(value, "fail") != 0) {
             return hyp_fail("--inconclusive must be fail or warn, not '%s'", value);
@@ -135,7 +140,7 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if (word[0] == '-') {
         return hyp_fail("unknown option %s", word);
     } else {
-        return choose(word, run, options);
+        return run_options_choose(word, run, options);
     }
     return true;
 }
@@ -157,7 +162,7 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
                           struct hyp_run_options *options) {
     if (!hyp_session_read(&run->session)) return false;
     for (int i = 0; i < count; i++) {
-        if (!read_word(count, words, &i, run, options)) return false;
+        if (!run_options_read_word(count, words, &i, run, options)) return false;
     }
     if (!trace_is_sound(options)) return false;
     if (!choose_seeds(run, options)) return false;
@@ -192,10 +197,10 @@ char *hyp_run_options_command(int count, char **words) {
         end = stpcpy(stpcpy(end, " --plugin "), hyp_plugin_at(i)->file);
     }
     for (int i = 0; i < count; i++) {
-        if (option("--out", count, words, &i) != NULL) continue;
-        if (option("--trace", count, words, &i) != NULL) continue;
-        if (option("--trace-every", count, words, &i) != NULL) continue;
-        if (option("--trace-share", count, words, &i) != NULL) continue;
+        if (run_options_option("--out", count, words, &i) != NULL) continue;
+        if (run_options_option("--trace", count, words, &i) != NULL) continue;
+        if (run_options_option("--trace-every", count, words, &i) != NULL) continue;
+        if (run_options_option("--trace-share", count, words, &i) != NULL) continue;
         *end++ = ' ';
         end = stpcpy(end, words[i]);
     }

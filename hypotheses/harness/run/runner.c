@@ -23,7 +23,7 @@ enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
 
 /* How long the worker may spend on an attack, which it should have ended itself, before it is
  * killed with its process group; and how long between two attacks or before the first. */
-static double limit_s(double deadline_s, bool is_between) {
+static double runner_limit_s(double deadline_s, bool is_between) {
     const double between_s = 60;
     return is_between ? between_s : deadline_s < 250 ? 5 + 1.1 * deadline_s : deadline_s + 30;
 }
@@ -64,7 +64,7 @@ struct environment {
  * seed; a lone process has none to be compared with.
  * Source: Mytkowicz, Diwan, Hauswirth and Sweeney, "Producing wrong data without doing anything
  * obviously wrong", ASPLOS 2009. */
-static void pad(uint64_t seed, unsigned process, unsigned processes, char *padding) {
+static void runner_pad(uint64_t seed, unsigned process, unsigned processes, char *padding) {
     uint64_t z = (seed * HYP_PROCESSES + process) * 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     size_t bytes = processes > 1 ? (size_t)(z >> 33) % PADDING_BYTES_MAX : 0;
@@ -74,7 +74,7 @@ static void pad(uint64_t seed, unsigned process, unsigned processes, char *paddi
     padding[name + bytes] = '\0';
 }
 
-static bool is_replaced(const struct environment *environment, const char *entry) {
+static bool runner_is_replaced(const struct environment *environment, const char *entry) {
     for (size_t i = 0; i < VARIABLES; i++) {
         size_t name = strcspn(environment->own[i], "=") + 1;
         if (strncmp(environment->own[i], entry, name) == 0) return true;
@@ -92,8 +92,9 @@ static unsigned processes_for(const struct hyp_task *task) {
 }
 
 /* Copies this process's environment and replaces some variables. false: out of memory. */
-static bool make_environment(const struct hyp_task *task, const char *folder,
-                             const struct hyp_outcome *pass, struct environment *environment) {
+static bool runner_make_environment(const struct hyp_task *task, const char *folder,
+                                    const struct hyp_outcome *pass,
+                                    struct environment *environment) {
     extern char **environ;
     const struct hyp_session *session = task->session;
     size_t count = 0, kept = 0, room = sizeof environment->own[0];
@@ -112,12 +113,12 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[9], room, "TOLLENS_PROCESS=%u", pass->process);
     snprintf(environment->own[10], room, "TOLLENS_REPEATED=%d", pass->seed != session->seed);
     snprintf(environment->own[11], room, "TOLLENS_ENOUGH=%d", task->first_is_enough);
-    pad(session->seed, pass->process, processes_for(task), environment->padding);
+    runner_pad(session->seed, pass->process, processes_for(task), environment->padding);
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 2, sizeof *environment->entries);
     if (environment->entries == NULL) return hyp_fail("out of memory for a worker");
     for (size_t i = 0; i < count; i++) {
-        if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
+        if (!runner_is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
     }
     for (size_t i = 0; i < VARIABLES; i++) environment->entries[kept++] = environment->own[i];
     environment->entries[kept++] = environment->padding;
@@ -141,7 +142,7 @@ struct worker {
     size_t length;
 };
 
-static bool start(const struct hyp_task *task, struct worker *worker) {
+static bool runner_start(const struct hyp_task *task, struct worker *worker) {
     char log[1100];
     char *arguments[] = {"tollens", "attack", (char *)task->claim->suite, NULL};
     int ends[2];
@@ -149,7 +150,8 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     snprintf(log, sizeof log, "%s/attacks.log", worker->folder);
-    if (!make_environment(task, worker->folder, worker->outcomes, &environment)) return false;
+    if (!runner_make_environment(task, worker->folder, worker->outcomes, &environment))
+        return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
         return hyp_fail("a pipe for a worker could not be created: %s", strerror(errno));
@@ -176,7 +178,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     return hyp_fail("a worker for %s could not be started: %s", task->claim->id, strerror(error));
 }
 
-static struct hyp_outcome *find(const struct worker *worker, const char *name) {
+static struct hyp_outcome *runner_find(const struct worker *worker, const char *name) {
     for (size_t i = 0; i < worker->count; i++) {
         if (strcmp(worker->outcomes[i].name, name) == 0) return &worker->outcomes[i];
     }
@@ -200,10 +202,10 @@ static bool falls_by(const struct hyp_task *task, const struct worker *worker,
     return verdict.kind == HYP_FALSIFIED;
 }
 
-static void read_line(const struct hyp_task *task, struct worker *worker, char *line) {
+static void runner_read_line(const struct hyp_task *task, struct worker *worker, char *line) {
     char *rest = line;
     const char *event = strsep(&rest, " "), *name = strsep(&rest, " ");
-    struct hyp_outcome *outcome = name != NULL ? find(worker, name) : NULL;
+    struct hyp_outcome *outcome = name != NULL ? runner_find(worker, name) : NULL;
     if (outcome == NULL) return;
     if (strcmp(event, "begin") == 0) {
         worker->running = outcome;
@@ -241,7 +243,7 @@ static bool listen_to(const struct hyp_task *task, struct worker *worker) {
     char *line = worker->text;
     for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
-        read_line(task, worker, line);
+        runner_read_line(task, worker, line);
     }
     worker->length -= (size_t)(line - worker->text);
     memmove(worker->text, line, worker->length);
@@ -249,7 +251,7 @@ static bool listen_to(const struct hyp_task *task, struct worker *worker) {
     return true;
 }
 
-static void show(const struct hyp_task *task, const struct worker *worker) {
+static void runner_show(const struct hyp_task *task, const struct worker *worker) {
     char path[1100], line[160];
     const char *finding = "";
     double share = -1;
@@ -269,7 +271,7 @@ static void show(const struct hyp_task *task, const struct worker *worker) {
 
 /* Whether the worker has ended, without reaping it. Its children may still run and hold the pipe
  * open, so the pipe alone does not show it. */
-static bool has_ended(const struct worker *worker) {
+static bool runner_has_ended(const struct worker *worker) {
     siginfo_t info = {.si_pid = 0};
     int result = waitid(P_PID, (id_t)worker->process, &info, WEXITED | WNOHANG | WNOWAIT);
     return result == 0 && info.si_pid == worker->process;
@@ -281,7 +283,8 @@ static bool is_overdue(const struct hyp_task *task, struct worker *worker, doubl
     const uint64_t now_ns = hyp_clock_ns();
     const double seconds = (double)(now_ns - worker->begin_ns) * 1e-9;
     worker->is_late = task->until_ns > 0 && now_ns >= task->until_ns;
-    if (!worker->is_late && seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
+    if (!worker->is_late && seconds <= runner_limit_s(deadline_s, worker->running == NULL))
+        return false;
     struct hyp_outcome *at = worker->running;
     for (size_t i = 0; at == NULL && i < worker->count; i++) {
         if (worker->outcomes[i].ending == HYP_NEVER_RAN) at = &worker->outcomes[i];
@@ -292,19 +295,19 @@ static bool is_overdue(const struct hyp_task *task, struct worker *worker, doubl
 
 /* Follows the worker until it ends, or kills it. Sets its wait status; false: it was killed and has
  * not ended, as a process that waits for a device in the kernel may not. */
-static bool follow(const struct hyp_task *task, struct worker *worker, double deadline_s,
-                   int *status) {
+static bool runner_follow(const struct hyp_task *task, struct worker *worker, double deadline_s,
+                          int *status) {
     const double patience_s = 30;
     uint64_t killed_ns = 0;
     worker->begin_ns = hyp_clock_ns();
     for (bool open = true; open;) {
         struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
         /* Checked before the pipe is read, which then has all its output. */
-        bool ended = has_ended(worker);
+        bool ended = runner_has_ended(worker);
         int ready = poll(&wait, 1, 100);
         if (ready > 0) open = listen_to(task, worker);
         if (ready == 0 && ended) break;
-        show(task, worker);
+        runner_show(task, worker);
         if (killed_ns != 0 && (double)(hyp_clock_ns() - killed_ns) * 1e-9 > patience_s) break;
         if (killed_ns == 0 && (worker->is_enough || hyp_runner_interrupted() ||
                                is_overdue(task, worker, deadline_s))) {
@@ -389,9 +392,9 @@ static void name_outcomes(const struct hyp_task *task, const char *const names[]
 /* Runs all attacks in one process. false: it could not be started. */
 static bool run_process(const struct hyp_task *task, struct worker *worker) {
     char path[1100];
-    if (!hyp_directory_make(worker->folder) || !start(task, worker)) return false;
+    if (!hyp_directory_make(worker->folder) || !runner_start(task, worker)) return false;
     int status = 0;
-    worker->is_stuck = !follow(task, worker, hyp_session_deadline_s(task->session), &status);
+    worker->is_stuck = !runner_follow(task, worker, hyp_session_deadline_s(task->session), &status);
     explain_missing(status, worker);
     hyp_progress_clear(task->watch);
     snprintf(path, sizeof path, "%s/progress", worker->folder);

@@ -34,7 +34,8 @@ struct part {
 
 /* The passes of a claim in the part's phase: from *first to the returned end. Those of a claim
  * about times are processes of one verdict and belong together. */
-static unsigned passes_of(const struct part *part, const struct hyp_claim *claim, unsigned *first) {
+static unsigned schedule_passes_of(const struct part *part, const struct hyp_claim *claim,
+                                   unsigned *first) {
     const struct hyp_verdict *verdict = &part->run->verdicts[claim->number - 1];
     const bool seeds = verdict->planned_seeds > 1;
     const unsigned all = verdict->outcomes != NULL ? hyp_runner_passes(verdict) : 0;
@@ -43,17 +44,17 @@ static unsigned passes_of(const struct part *part, const struct hyp_claim *claim
 }
 
 /* Whether the part's phase has something to do for a claim. */
-static bool has_work(const struct part *part, const struct hyp_claim *claim) {
+static bool schedule_has_work(const struct part *part, const struct hyp_claim *claim) {
     unsigned first;
-    return !part->others || passes_of(part, claim, &first) > first;
+    return !part->others || schedule_passes_of(part, claim, &first) > first;
 }
 
 /* The chosen claims from *next on that run together. Moves *next past them. */
-static void collect(struct part *part, size_t *next) {
+static void schedule_collect(struct part *part, size_t *next) {
     part->count = 0;
     for (; *next < hyp_claim_count(); (*next)++) {
         const struct hyp_claim *claim = &hyp_claims()[*next];
-        if (!part->run->chosen[*next] || !has_work(part, claim)) continue;
+        if (!part->run->chosen[*next] || !schedule_has_work(part, claim)) continue;
         const bool alone = hyp_claim_runs_alone(claim);
         if (alone && part->count > 0) return;
         part->claims[part->count++] = claim;
@@ -64,12 +65,12 @@ static void collect(struct part *part, size_t *next) {
 }
 
 /* Begins or continues the trials of a part, and lists the passes. */
-static bool list_jobs(struct part *part) {
+static bool schedule_list_jobs(struct part *part) {
     part->job_count = 0;
     for (size_t i = 0; i < part->count; i++) {
         unsigned first;
         if (!part->others && !hyp_trial_begin(part->run, part->claims[i])) return false;
-        const unsigned end = passes_of(part, part->claims[i], &first);
+        const unsigned end = schedule_passes_of(part, part->claims[i], &first);
         const bool has_pass = end > first;
         const unsigned jobs = has_pass ? end - first : 1;
         struct job *more = realloc(part->jobs, (part->job_count + jobs) * sizeof *more);
@@ -83,7 +84,7 @@ static bool list_jobs(struct part *part) {
     return true;
 }
 
-static bool run_pass(void *user, size_t number) {
+static bool schedule_run_pass(void *user, size_t number) {
     const struct part *part = user;
     const struct job *job = &part->jobs[number];
     return !job->has_pass || hyp_trial_pass(part->run, job->claim, job->pass, part->watch);
@@ -120,13 +121,13 @@ static size_t count_steps(const struct part *part) {
 static bool run_phase(struct part *part) {
     bool ok = true;
     for (size_t next = 0; ok && next < hyp_claim_count();) {
-        collect(part, &next);
+        schedule_collect(part, &next);
         if (part->count == 0) break;
         const bool alone = part->count == 1 && hyp_claim_runs_alone(part->claims[0]);
-        ok = list_jobs(part);
+        ok = schedule_list_jobs(part);
         hyp_progress_part(part->watch, count_steps(part));
         ok = ok && hyp_lanes_run(&(struct hyp_lanes){alone ? 1 : part->run->jobs, part->job_count,
-                                                     run_pass, take_pass, part});
+                                                     schedule_run_pass, take_pass, part});
         hyp_progress_part_end(part->watch);
     }
     return ok;

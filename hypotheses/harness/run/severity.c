@@ -32,8 +32,8 @@ struct measure {
     struct sabotage_job *jobs;
 };
 
-static bool attack(const struct measure *measure, const struct sabotage_job *job,
-                   const struct hyp_session *session, struct hyp_verdict *verdict) {
+static bool severity_attack(const struct measure *measure, const struct sabotage_job *job,
+                            const struct hyp_session *session, struct hyp_verdict *verdict) {
     char folder[1000];
     snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", measure->run->folder, job->claim->id,
              job->saboteur->name);
@@ -50,7 +50,7 @@ static bool attack(const struct measure *measure, const struct sabotage_job *job
 
 /* A saboteur that hangs does not take the time of later ones. The default is far above what any
  * needs on a slow and busy machine. */
-static uint64_t limit_s(const struct hyp_run *run) {
+static uint64_t severity_limit_s(const struct hyp_run *run) {
     if (run->saboteur_s > 0) return run->saboteur_s;
     return run->session.full ? 3600 : 600;
 }
@@ -102,25 +102,25 @@ static bool attack_sabotaged(const struct measure *measure, const struct sabotag
     if (job->saboteur->forced == HYP_MUST_FALSIFY) {
         quick.filter = hyp_claim_first_attacks(job->claim, job->saboteur->name);
         if (quick.filter != NULL) {
-            if (!attack(measure, job, &quick, verdict)) return false;
+            if (!severity_attack(measure, job, &quick, verdict)) return false;
             if (is_decided(job, verdict)) return true;
             quick.filter = NULL;
         }
         if (session->full) {
-            if (!attack(measure, job, &quick, verdict)) return false;
+            if (!severity_attack(measure, job, &quick, verdict)) return false;
             if (is_decided(job, verdict)) return true;
         }
     }
-    return attack(measure, job, session, verdict);
+    return severity_attack(measure, job, session, verdict);
 }
 
-static bool run_job(void *user, size_t number) {
+static bool severity_run_job(void *user, size_t number) {
     const struct measure *measure = user;
     struct sabotage_job *job = &measure->jobs[number];
     const uint64_t begin_ns = hyp_clock_ns();
     job->is_untried = hyp_runner_interrupted();
     if (job->is_untried) return true;
-    job->until_ns = begin_ns + 1000000000u * limit_s(measure->run);
+    job->until_ns = begin_ns + 1000000000u * severity_limit_s(measure->run);
     if (!attack_sabotaged(measure, job, &job->sabotaged)) return false;
     job->is_untried = hyp_runner_interrupted();
     job->seconds = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
@@ -128,7 +128,7 @@ static bool run_job(void *user, size_t number) {
 }
 
 /* Counts what came of a job and writes it down; with the last of a claim, the claim's evidence. */
-static bool take_job(void *user, size_t number) {
+static bool severity_take_job(void *user, size_t number) {
     const struct measure *measure = user;
     const struct sabotage_job *job = &measure->jobs[number];
     struct hyp_run *run = measure->run;
@@ -156,7 +156,7 @@ static bool take_job(void *user, size_t number) {
 }
 
 /* Lists the saboteurs of the claims that share the device, or of those that do not. */
-static size_t list_jobs(const struct hyp_run *run, bool alone, struct sabotage_job *jobs) {
+static size_t severity_list_jobs(const struct hyp_run *run, bool alone, struct sabotage_job *jobs) {
     size_t listed = 0;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
@@ -186,13 +186,13 @@ bool hyp_severity_measure(struct hyp_run *run, struct hyp_progress *watch,
     bool ok = true;
     for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
         struct measure measure = {.run = run, .watch = watch, .show = show};
-        const size_t count = list_jobs(run, alone, NULL);
+        const size_t count = severity_list_jobs(run, alone, NULL);
         measure.jobs = calloc(count + 1, sizeof *measure.jobs);
         if (measure.jobs == NULL) return hyp_fail("out of memory for %zu saboteurs", count);
-        (void)list_jobs(run, alone, measure.jobs);
+        (void)severity_list_jobs(run, alone, measure.jobs);
         hyp_progress_part(watch, count);
-        ok = hyp_lanes_run(
-            &(struct hyp_lanes){alone ? 1 : run->jobs, count, run_job, take_job, &measure});
+        ok = hyp_lanes_run(&(struct hyp_lanes){alone ? 1 : run->jobs, count, severity_run_job,
+                                               severity_take_job, &measure});
         hyp_progress_part_end(watch);
         for (size_t i = 0; i < count; i++) hyp_verdict_end(&measure.jobs[i].sabotaged);
         free(measure.jobs);

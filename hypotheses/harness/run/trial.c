@@ -26,8 +26,8 @@ static void put_folder(const struct hyp_run *run, const struct hyp_claim *claim,
 
 /* Runs a falsified comparison once more. A violation needs no second run: one counterexample is
  * enough. */
-static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_progress *watch,
-                    struct hyp_verdict *verdict) {
+static bool trial_confirm(struct hyp_run *run, const struct hyp_claim *claim,
+                          struct hyp_progress *watch, struct hyp_verdict *verdict) {
     char folder[1000];
     struct hyp_verdict second;
     if (verdict->kind != HYP_FALSIFIED || !verdict->has_interval || hyp_runner_interrupted()) {
@@ -96,7 +96,7 @@ bool hyp_trial_end(struct hyp_run *run, const struct hyp_claim *claim, unsigned 
         hyp_verdict_not_tested(verdict, "interrupted", "the run was interrupted");
     } else if (verdict->outcomes != NULL) {
         hyp_runner_end(&task, passes, verdict);
-        if (!confirm(run, claim, watch, verdict)) return false;
+        if (!trial_confirm(run, claim, watch, verdict)) return false;
     }
     return hyp_evidence_claim(run, claim);
 }

@@ -74,7 +74,7 @@ EXPORT const char *side_series(unsigned series) {
     return series < sizeof names / sizeof names[0] ? names[series] : NULL;
 }
 
-static tol_status call(struct side *s, unsigned series, unsigned i) {
+static tol_status compare_side_call(struct side *s, unsigned series, unsigned i) {
     const struct tol_launch_shape shape = {1, 1, 1, 1, 1, 1, 0};
     CUdeviceptr address = tol_buffer_address(s->buffer);
     struct tol_kernel *kernel = NULL;
@@ -111,9 +111,10 @@ EXPORT double side_batch(void *side, unsigned series, unsigned calls) {
     /* A lookup is so short that reading the clock would show. */
     const unsigned each = series == 4 ? 20 : 1;
     /* The side that ran last has warmer caches, and the baseline runs most often. */
-    for (unsigned i = 0; i < 30 && status == TOL_OK; i++) status = call(s, series, i);
+    for (unsigned i = 0; i < 30 && status == TOL_OK; i++) status = compare_side_call(s, series, i);
     double begin = thread_ns();
-    for (unsigned i = 0; i < calls * each && status == TOL_OK; i++) status = call(s, series, i);
+    for (unsigned i = 0; i < calls * each && status == TOL_OK; i++)
+        status = compare_side_call(s, series, i);
     double ns = (thread_ns() - begin) / each;
     if (status == TOL_OK) status = tol_stream_synchronize(s->stream);
     return status == TOL_OK ? ns : -1;

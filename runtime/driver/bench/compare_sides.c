@@ -32,37 +32,38 @@ struct side {
     void *state;
 };
 
-static int complain(const char *what, const char *why) {
+static int compare_sides_complain(const char *what, const char *why) {
     fprintf(stderr, "compare-sides: %s: %s\n", what, why);
     return 2;
 }
 
 /* A function pointer is no void pointer in C, so its bytes are copied. */
-static int find(void *library, const char *name, void *function) {
+static int compare_sides_find(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
     if (symbol == NULL) return 0;
     memcpy(function, &symbol, sizeof symbol);
     return 1;
 }
 
-static int load(const char *path, const char *driver, struct side *side) {
+static int compare_sides_load(const char *path, const char *driver, struct side *side) {
     const char *why = "there is no memory";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return complain(path, dlerror());
-    if (!find(library, "side_open", &side->open) || !find(library, "side_close", &side->close) ||
-        !find(library, "side_series", &side->series) ||
-        !find(library, "side_batch", &side->batch)) {
-        return complain(path, "it is no side of a comparison");
+    if (library == NULL) return compare_sides_complain(path, dlerror());
+    if (!compare_sides_find(library, "side_open", &side->open) ||
+        !compare_sides_find(library, "side_close", &side->close) ||
+        !compare_sides_find(library, "side_series", &side->series) ||
+        !compare_sides_find(library, "side_batch", &side->batch)) {
+        return compare_sides_complain(path, "it is no side of a comparison");
     }
-    if (!find(library, "side_message", &side->message)) side->message = NULL;
+    if (!compare_sides_find(library, "side_message", &side->message)) side->message = NULL;
     side->state = side->open(strcmp(driver, "platform") == 0 ? NULL : driver, &why);
-    return side->state != NULL ? 0 : complain(path, why);
+    return side->state != NULL ? 0 : compare_sides_complain(path, why);
 }
 
 /* The nanoseconds of a batch, or a negative number where no time can be given; stderr says why.
  * On a virtual machine whose host takes the processor away, a thread's clock was seen to go
  * backwards: such a batch is made again. */
-static double time_batch(const struct side *side, unsigned series, unsigned calls) {
+static double compare_sides_time_batch(const struct side *side, unsigned series, unsigned calls) {
     double ns = 0;
     for (int i = 0; i < CLOCK_TRIES; i++) {
         ns = side->batch(side->state, series, calls);
@@ -70,30 +71,31 @@ static double time_batch(const struct side *side, unsigned series, unsigned call
         if (ns == CALL_FAILED) break;
     }
     const char *why = side->message != NULL ? side->message() : "a call failed";
-    complain(side->series(series),
-             ns == CALL_FAILED ? why : "the clock of the thread did not advance in ten batches");
+    compare_sides_complain(
+        side->series(series),
+        ns == CALL_FAILED ? why : "the clock of the thread did not advance in ten batches");
     return CALL_FAILED;
 }
 
-static int compare(const void *left, const void *right) {
+static int compare_sides_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare);
+static double compare_sides_median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, compare_sides_compare);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* One side of a block, in turns with the baseline: gives how many times as long it took, and adds
  * what both took. Negative: there is no time, and stderr says why. */
-static double turn(struct side *baseline, struct side *other, unsigned series, unsigned calls,
-                   int swapped, double *sums) {
+static double compare_sides_turn(struct side *baseline, struct side *other, unsigned series,
+                                 unsigned calls, int swapped, double *sums) {
     double sides[2] = {0, 0};
     for (int i = 0; i < 4; i++) {
         int outer = i == 0 || i == 3, is_other = outer == swapped;
         struct side *side = is_other ? other : baseline;
-        double ns = time_batch(side, series, is_other ? calls : CALLS);
+        double ns = compare_sides_time_batch(side, series, is_other ? calls : CALLS);
         if (ns < 0) return -1;
         sides[is_other] += ns;
     }
@@ -106,31 +108,33 @@ static int compare_series(struct side *sides, unsigned series, unsigned calls) {
     static double ratios[BLOCKS], controls[BLOCKS], baseline[BLOCKS], subject[BLOCKS];
     static unsigned lot = 12345;
     for (int side = 0; side < 3; side++) {
-        if (time_batch(&sides[side], series, WARM_CALLS) < 0) return 0;
+        if (compare_sides_time_batch(&sides[side], series, WARM_CALLS) < 0) return 0;
     }
     for (size_t i = 0; i < BLOCKS; i++) {
         double sums[2];
         lot = lot * 1664525u + 1013904223u;
-        controls[i] = turn(&sides[0], &sides[1], series, CALLS, (int)((lot >> 30) & 1), sums);
-        ratios[i] = turn(&sides[0], &sides[2], series, calls, (int)(lot >> 31), sums);
+        controls[i] =
+            compare_sides_turn(&sides[0], &sides[1], series, CALLS, (int)((lot >> 30) & 1), sums);
+        ratios[i] = compare_sides_turn(&sides[0], &sides[2], series, calls, (int)(lot >> 31), sums);
         baseline[i] = sums[0];
         subject[i] = sums[1];
         if (controls[i] < 0 || ratios[i] < 0) return 0;
     }
-    printf("%s %.6f %.6f %.3f %.3f\n", sides[0].series(series), median(ratios, BLOCKS),
-           median(controls, BLOCKS), median(baseline, BLOCKS), median(subject, BLOCKS));
+    printf("%s %.6f %.6f %.3f %.3f\n", sides[0].series(series),
+           compare_sides_median(ratios, BLOCKS), compare_sides_median(controls, BLOCKS),
+           compare_sides_median(baseline, BLOCKS), compare_sides_median(subject, BLOCKS));
     return 1;
 }
 
 static int time_series(struct side *side, unsigned series, unsigned calls) {
     static double values[4 * BLOCKS];
-    if (time_batch(side, series, WARM_CALLS) < 0) return 0;
+    if (compare_sides_time_batch(side, series, WARM_CALLS) < 0) return 0;
     for (size_t i = 0; i < 4 * BLOCKS; i++) {
-        double ns = time_batch(side, series, calls);
+        double ns = compare_sides_time_batch(side, series, calls);
         if (ns < 0) return 0;
         values[i] = ns / CALLS;
     }
-    printf("%s %.3f\n", side->series(series), median(values, 4 * BLOCKS));
+    printf("%s %.3f\n", side->series(series), compare_sides_median(values, 4 * BLOCKS));
     return 1;
 }
 
@@ -146,12 +150,13 @@ int main(int argc, char **argv) {
         argc -= 2;
     }
     if (argc != 5 && argc != 3) {
-        return complain("usage", "[--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so");
+        return compare_sides_complain("usage",
+                                      "[--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so");
     }
     int count = argc - 2;
     for (int i = 0; i < count; i++) {
         int which = reverse ? count - 1 - i : i;
-        int code = load(argv[2 + which], argv[1], &sides[which]);
+        int code = compare_sides_load(argv[2 + which], argv[1], &sides[which]);
         if (code != 0) return code;
     }
     for (unsigned series = 0; sides[0].series(series) != NULL; series++) {

@@ -42,7 +42,7 @@ struct bench {
     unsigned failures;
 };
 
-static inline void launch_raw(struct bench *b, void **values) {
+static inline void launch_bench_launch_raw(struct bench *b, void **values) {
     CUresult result =
         b->raw->cuLaunchKernel(b->function, 1, 1, 1, 32, 1, 1, 0, b->handle, values, NULL);
     b->failures += result != CUDA_SUCCESS;
@@ -52,34 +52,35 @@ static void run_raw(struct bench *b) {
     for (unsigned i = 0; i < b->calls; i++) {
         CUdeviceptr address = b->address;
         if (b->arguments == 1) {
-            launch_raw(b, (void *[]){&address});
+            launch_bench_launch_raw(b, (void *[]){&address});
         } else if (b->arguments == 4) {
             unsigned second = i;
             unsigned long long third = i;
             float fourth = 1;
-            launch_raw(b, (void *[]){&address, &second, &third, &fourth});
+            launch_bench_launch_raw(b, (void *[]){&address, &second, &third, &fourth});
         } else {
             unsigned a[15] = {i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
-            launch_raw(b, (void *[]){&address, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6],
-                                     &a[7], &a[8], &a[9], &a[10], &a[11], &a[12], &a[13], &a[14]});
+            launch_bench_launch_raw(b, (void *[]){&address, &a[0], &a[1], &a[2], &a[3], &a[4],
+                                                  &a[5], &a[6], &a[7], &a[8], &a[9], &a[10], &a[11],
+                                                  &a[12], &a[13], &a[14]});
         }
     }
 }
 
-static inline void launch_ours(struct bench *b, struct tol_arguments arguments) {
+static inline void launch_bench_launch_ours(struct bench *b, struct tol_arguments arguments) {
     const struct tol_launch_shape shape = {1, 1, 1, 32, 1, 1, 0};
     b->failures += tol_launch(b->stream, b->kernel, shape, arguments) != TOL_OK;
 }
 
-static void run_ours(struct bench *b) {
+static void launch_bench_run_ours(struct bench *b) {
     for (unsigned i = 0; i < b->calls; i++) {
         if (b->arguments == 1) {
-            launch_ours(b, TOL_ARGUMENTS(b->address));
+            launch_bench_launch_ours(b, TOL_ARGUMENTS(b->address));
         } else if (b->arguments == 4) {
-            launch_ours(b, TOL_ARGUMENTS(b->address, i, (unsigned long long)i, 1.0f));
+            launch_bench_launch_ours(b, TOL_ARGUMENTS(b->address, i, (unsigned long long)i, 1.0f));
         } else {
-            launch_ours(b, TOL_ARGUMENTS(b->address, i, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u,
-                                         11u, 12u, 13u, 14u));
+            launch_bench_launch_ours(b, TOL_ARGUMENTS(b->address, i, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u,
+                                                      9u, 10u, 11u, 12u, 13u, 14u));
         }
     }
 }
@@ -92,24 +93,24 @@ static double time_one(struct bench *b, void (*run)(struct bench *)) {
     return ns;
 }
 
-static int compare(const void *left, const void *right) {
+static int launch_bench_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static void show(struct bench *b, const char *name) {
+static void launch_bench_show(struct bench *b, const char *name) {
     double raw[BATCHES], ours[BATCHES], added[BATCHES];
     for (int i = -10; i < BATCHES; i++) {
-        double first = time_one(b, i % 2 == 0 ? run_raw : run_ours);
-        double second = time_one(b, i % 2 == 0 ? run_ours : run_raw);
+        double first = time_one(b, i % 2 == 0 ? run_raw : launch_bench_run_ours);
+        double second = time_one(b, i % 2 == 0 ? launch_bench_run_ours : run_raw);
         if (i < 0) continue;
         raw[i] = i % 2 == 0 ? first : second;
         ours[i] = i % 2 == 0 ? second : first;
         added[i] = ours[i] - raw[i];
     }
-    qsort(raw, BATCHES, sizeof raw[0], compare);
-    qsort(ours, BATCHES, sizeof ours[0], compare);
-    qsort(added, BATCHES, sizeof added[0], compare);
+    qsort(raw, BATCHES, sizeof raw[0], launch_bench_compare);
+    qsort(ours, BATCHES, sizeof ours[0], launch_bench_compare);
+    qsort(added, BATCHES, sizeof added[0], launch_bench_compare);
     printf("%-24s %4u %12.1f %12.1f %12.1f\n", name, b->arguments, raw[BATCHES / 2],
            ours[BATCHES / 2], added[BATCHES / 2]);
 }
@@ -155,7 +156,7 @@ int main(int argc, char **argv) {
             b.arguments = arguments[i];
             b.waits = pass == 0;
             b.calls = pass == 0 ? 64 : 2000;
-            show(&b, pass == 0 ? "this driver" : "one that returns at once");
+            launch_bench_show(&b, pass == 0 ? "this driver" : "one that returns at once");
         }
     }
     context->functions = &driver->table;

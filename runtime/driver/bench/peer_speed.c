@@ -80,19 +80,19 @@ static tol_status copy_raw(struct lane *lane) {
     return result == CUDA_SUCCESS ? TOL_OK : TOL_DRIVER_ERROR;
 }
 
-static tol_status copy_once(struct lane *lane) {
+static tol_status peer_speed_copy_once(struct lane *lane) {
     if (lane->is_raw) return copy_raw(lane);
     return tol_transfer_peer(lane->to, tol_place_of_buffer(lane->target), 0, lane->from,
                              tol_place_of_buffer(lane->source), 0, lane->bytes);
 }
 
-static void *run_lane(void *user) {
+static void *peer_speed_run_lane(void *user) {
     struct lane *lane = user;
     lane->status = tol_context_bind(lane->to_context);
     if (lane->barrier != NULL) pthread_barrier_wait(lane->barrier);
     const uint64_t begin_ns = tol_now_ns();
     for (unsigned i = 0; i < lane->copies && lane->status == TOL_OK; i++) {
-        lane->status = copy_once(lane);
+        lane->status = peer_speed_copy_once(lane);
     }
     lane->seconds = (double)(tol_now_ns() - begin_ns) * 1e-9;
     return NULL;
@@ -110,11 +110,12 @@ static tol_status run_lanes(struct lane *const *lanes, size_t count, bool is_raw
         lanes[i]->barrier = count > 1 ? &barrier : NULL;
     }
     if (count == 1) {
-        run_lane(lanes[0]);
+        peer_speed_run_lane(lanes[0]);
         return lanes[0]->status;
     }
     if (pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) return TOL_OUT_OF_HOST_MEMORY;
-    while (begun < count && pthread_create(&threads[begun], NULL, run_lane, lanes[begun]) == 0) {
+    while (begun < count &&
+           pthread_create(&threads[begun], NULL, peer_speed_run_lane, lanes[begun]) == 0) {
         begun++;
     }
     if (begun < count) abort(); /* the others wait at the barrier for good */
@@ -128,17 +129,17 @@ static tol_status run_lanes(struct lane *const *lanes, size_t count, bool is_raw
 
 /* ---- turns ---- */
 
-static int compare(const void *left, const void *right) {
+static int peer_speed_compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare);
+static double peer_speed_median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, peer_speed_compare);
     return values[count / 2];
 }
 
-static double last_of(struct lane *const *group, size_t count) {
+static double peer_speed_last_of(struct lane *const *group, size_t count) {
     double last = 0;
     for (size_t i = 0; i < count; i++) {
         if (group[i]->seconds > last) last = group[i]->seconds;
@@ -148,8 +149,8 @@ static double last_of(struct lane *const *group, size_t count) {
 
 /* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first; after
  * the lanes, those until the last lane is done. */
-static tol_status take_turns(struct lane *const *group, size_t count, unsigned turns,
-                             unsigned copies, double (*seconds)[2]) {
+static tol_status peer_speed_take_turns(struct lane *const *group, size_t count, unsigned turns,
+                                        unsigned copies, double (*seconds)[2]) {
     double *taken = calloc((count + 1) * 2 * turns, sizeof *taken); /* [lane][side][turn] */
     tol_status status = taken != NULL ? TOL_OK : TOL_OUT_OF_HOST_MEMORY;
     for (unsigned turn = 0; turn < turns + 1 && status == TOL_OK; turn++) {
@@ -158,25 +159,26 @@ static tol_status take_turns(struct lane *const *group, size_t count, unsigned t
             status = run_lanes(group, count, side == 0, copies);
             for (size_t lane = 0; turn > 0 && lane <= count; lane++) {
                 taken[(lane * 2 + side) * turns + turn - 1] =
-                    lane < count ? group[lane]->seconds : last_of(group, count);
+                    lane < count ? group[lane]->seconds : peer_speed_last_of(group, count);
             }
         }
     }
     for (size_t i = 0; i < (count + 1) * 2 && status == TOL_OK; i++) {
-        seconds[i / 2][i % 2] = median(taken + i * turns, turns);
+        seconds[i / 2][i % 2] = peer_speed_median(taken + i * turns, turns);
     }
     free(taken);
     return status;
 }
 
-static void keep(struct peer_matrix *matrix, const struct lane *lane, double raw, double runtime) {
+static void peer_speed_keep(struct peer_matrix *matrix, const struct lane *lane, double raw,
+                            double runtime) {
     matrix->raw[lane->from_device][lane->to_device] += raw;
     matrix->runtime[lane->from_device][lane->to_device] += runtime;
 }
 
 /* The lanes that run at once with the first of them. */
-static size_t group_of(struct lane *lanes, size_t count, size_t first, enum peer_load load,
-                       struct lane **group) {
+static size_t peer_speed_group_of(struct lane *lanes, size_t count, size_t first,
+                                  enum peer_load load, struct lane **group) {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         const bool is_reverse = lanes[i].from_device == lanes[first].to_device &&
@@ -188,21 +190,21 @@ static size_t group_of(struct lane *lanes, size_t count, size_t first, enum peer
     return found;
 }
 
-static tol_status measure(struct lane *lanes, size_t count, enum peer_load load, unsigned turns,
-                          unsigned copies, struct peer_matrix *matrix) {
+static tol_status peer_speed_measure(struct lane *lanes, size_t count, enum peer_load load,
+                                     unsigned turns, unsigned copies, struct peer_matrix *matrix) {
     tol_status status = TOL_OK;
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
         struct lane *group[LANES_MAX];
         double seconds[LANES_MAX + 1][2], raw = 0, runtime = 0;
-        const size_t in_group = group_of(lanes, count, i, load, group);
+        const size_t in_group = peer_speed_group_of(lanes, count, i, load, group);
         if (load == PEER_BOTH_WAYS && lanes[i].from_device > lanes[i].to_device) continue;
-        status = take_turns(group, in_group, turns, copies, seconds);
+        status = peer_speed_take_turns(group, in_group, turns, copies, seconds);
         const double bytes = (double)lanes[i].bytes * copies * 1e-9;
         for (size_t j = 0; j < in_group && status == TOL_OK; j++) {
             raw += bytes / seconds[j][0];
             runtime += bytes / seconds[j][1];
             if (load == PEER_ALL_PAIRS) {
-                keep(matrix, group[j], bytes / seconds[j][0], bytes / seconds[j][1]);
+                peer_speed_keep(matrix, group[j], bytes / seconds[j][0], bytes / seconds[j][1]);
             }
         }
         if (in_group > 2 && status == TOL_OK) {
@@ -211,7 +213,7 @@ static tol_status measure(struct lane *lanes, size_t count, enum peer_load load,
         }
         if (load == PEER_ALL_PAIRS) break;
         for (size_t j = 0; j < in_group && status == TOL_OK; j++) {
-            keep(matrix, group[j], raw, runtime);
+            peer_speed_keep(matrix, group[j], raw, runtime);
         }
     }
     return status;
@@ -238,7 +240,8 @@ tol_status peer_speed_bandwidth(struct tol_context *const *contexts, size_t coun
     if (turns > TURNS_MAX) turns = TURNS_MAX;
     tol_status status = begin_lanes(contexts, count, bytes, lanes, &lane_count);
     for (size_t i = 0; i < lane_count; i++) lanes[i].raw = raw;
-    if (status == TOL_OK) status = measure(lanes, lane_count, load, turns, copies, matrix);
+    if (status == TOL_OK)
+        status = peer_speed_measure(lanes, lane_count, load, turns, copies, matrix);
     for (size_t i = 0; i < lane_count; i++) end_lane(&lanes[i]);
     return status;
 }

@@ -63,8 +63,8 @@ static void write_side(FILE *file, const char *name, size_t count,
     fprintf(file, "]");
 }
 
-static void show(struct bench *b, const char *name, const char *unit, bool is_less_better,
-                 const struct peer_matrix *matrix) {
+static void peers_bench_show(struct bench *b, const char *name, const char *unit,
+                             bool is_less_better, const struct peer_matrix *matrix) {
     const double least = peer_speed_least(matrix, b->count, is_less_better);
     printf("%s: %s%.3f of the driver's\n", name, matrix->raw_all > 0 ? "together " : "at least ",
            least);
@@ -83,7 +83,7 @@ static void show(struct bench *b, const char *name, const char *unit, bool is_le
     fprintf(b->file, "}");
 }
 
-static tol_status measure(struct bench *b) {
+static tol_status peers_bench_measure(struct bench *b) {
     struct peer_matrix matrix;
     tol_status status = TOL_OK;
     b->least = 0;
@@ -94,13 +94,13 @@ static tol_status measure(struct bench *b) {
         if (status != TOL_OK) return status;
         const double least = peer_speed_least(&matrix, b->count, false);
         if (load == 0 || least < b->least) b->least = least;
-        show(b, peer_load_name((enum peer_load)load), "GB/s", false, &matrix);
+        peers_bench_show(b, peer_load_name((enum peer_load)load), "GB/s", false, &matrix);
     }
     if (status == TOL_OK) {
         status = peer_speed_latency(b->contexts, b->count, tol_driver_functions(b->driver),
                                     LATENCY_BYTES, LATENCY_CALLS, &matrix);
     }
-    if (status == TOL_OK) show(b, "latency of 4 KiB", "us", true, &matrix);
+    if (status == TOL_OK) peers_bench_show(b, "latency of 4 KiB", "us", true, &matrix);
     return status;
 }
 
@@ -131,7 +131,7 @@ static void show_links(const struct bench *b) {
     }
 }
 
-static tol_status open_devices(struct bench *b, bool *is_soft) {
+static tol_status peers_bench_open_devices(struct bench *b, bool *is_soft) {
     int count = 0;
     tol_status status = tol_any_driver_open(b->library, &b->driver, is_soft);
     if (status != TOL_OK) return status;
@@ -146,7 +146,7 @@ static tol_status open_devices(struct bench *b, bool *is_soft) {
     return status;
 }
 
-static bool read_options(struct bench *b, int argc, char **argv) {
+static bool peers_bench_read_options(struct bench *b, int argc, char **argv) {
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         const size_t number = value != NULL ? (size_t)strtoull(value, NULL, 10) : 0;
@@ -168,7 +168,7 @@ static bool read_options(struct bench *b, int argc, char **argv) {
     return true;
 }
 
-static int judge(const struct bench *b, bool is_soft) {
+static int peers_bench_judge(const struct bench *b, bool is_soft) {
     printf(
         "the least of all pairs and loads is %.3f of the driver's bandwidth; %.2f is demanded%s\n",
         b->least, DEMAND,
@@ -182,13 +182,13 @@ int main(int argc, char **argv) {
     struct bench b = {.turns = 0};
     bool is_soft = false;
     int code = 1;
-    if (!read_options(&b, argc, argv)) {
+    if (!peers_bench_read_options(&b, argc, argv)) {
         fprintf(stderr,
                 "usage: bench-peers [--library PATH] [--json FILE] [--mib N] [--turns N]\n");
         return 2;
     }
     setenv("TOLLENS_SOFT_DEVICES", "2", 0);
-    tol_status status = open_devices(&b, &is_soft);
+    tol_status status = peers_bench_open_devices(&b, &is_soft);
     if (b.mib == 0) b.mib = is_soft ? 4 : 512;
     if (b.turns == 0) b.turns = is_soft ? 3 : 15;
     if (status == TOL_OK && b.count < 2) {
@@ -203,13 +203,13 @@ int main(int argc, char **argv) {
                     "{\"device\": \"%s\", \"count\": %zu, \"bytes\": %zu, \"matrices\": [\n",
                     tol_context_device(b.contexts[0])->name, b.count, b.mib << 20);
         }
-        status = measure(&b);
+        status = peers_bench_measure(&b);
         for (size_t i = 0; i < b.count && status == TOL_OK; i++) {
             status = tol_links_read(b.contexts[i], &b.after[i]);
         }
         if (status == TOL_OK) show_links(&b);
         if (b.file != NULL) fprintf(b.file, "\n]}\n");
-        if (status == TOL_OK) code = judge(&b, is_soft);
+        if (status == TOL_OK) code = peers_bench_judge(&b, is_soft);
         if ((b.file == NULL) != (b.json == NULL) || (b.file != NULL && fclose(b.file) != 0)) {
             fprintf(stderr, "bench-peers: %s cannot be written\n", b.json);
             code = 2;

@@ -20,7 +20,7 @@ void must(tol_status status, const char *what) {
     exit(2);
 }
 
-static void open_pool(struct allocator *a, enum kind kind) {
+static void pool_bench_open_pool(struct allocator *a, enum kind kind) {
     const struct tol_device *device = tol_context_device(bench.context);
     struct tol_pool_options options;
     tol_pool_default(device, &options);
@@ -39,7 +39,7 @@ void open_allocator(struct allocator *a, enum kind kind) {
     const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                   .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     cuuint64_t keep = UINT64_MAX;
-    if (kind < DRIVER_ASYNC) open_pool(a, kind);
+    if (kind < DRIVER_ASYNC) pool_bench_open_pool(a, kind);
     if (kind != DRIVER_ASYNC) return;
     if (f->cuMemPoolCreate(&a->driver_pool, &props) != CUDA_SUCCESS ||
         f->cuMemPoolSetAttribute(a->driver_pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep) !=

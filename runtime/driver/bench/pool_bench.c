@@ -29,12 +29,12 @@
 enum { PROCESSORS_MAX = 256 };
 
 /* A number from 1 to most; most for anything else. */
-static int read_count(const char *text, int most) {
+static int pool_bench_read_count(const char *text, int most) {
     long number = strtol(text, NULL, 10);
     return number > 0 && number < most ? (int)number : most;
 }
 
-static bool read_arguments(int argc, char **argv, const char **library) {
+static bool pool_bench_read_arguments(int argc, char **argv, const char **library) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
@@ -51,11 +51,11 @@ static bool read_arguments(int argc, char **argv, const char **library) {
         }
         if (value == NULL) return false;
         if (strcmp(argv[i], "--steps") == 0) {
-            bench.steps = read_count(value, WALK_STEPS);
+            bench.steps = pool_bench_read_count(value, WALK_STEPS);
         } else if (strcmp(argv[i], "--pairs") == 0) {
-            bench.pairs = read_count(value, HOT_PAIRS);
+            bench.pairs = pool_bench_read_count(value, HOT_PAIRS);
         } else if (strcmp(argv[i], "--apart") == 0) {
-            bench.apart = read_count(value, PROCESSORS_MAX);
+            bench.apart = pool_bench_read_count(value, PROCESSORS_MAX);
         } else if (strcmp(argv[i], "--grow") == 0) {
             bench.grow_share = strtod(value, NULL);
         } else {
@@ -66,7 +66,7 @@ static bool read_arguments(int argc, char **argv, const char **library) {
     return true;
 }
 
-static void print_all(void) {
+static void pool_bench_print_all(void) {
     const char *device = tol_context_device(bench.context)->name;
     if (!bench.is_json) {
         printf("%s, ns for an allocation and its free, hot:\n%-8s %-16s %12s %12s %12s\n", device,
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
     const char *library = NULL;
     if (argc > 1 && strcmp(argv[1], "--torch") == 0) return run_torch(argc - 2, argv + 2);
     bench = (struct pool_bench){.steps = WALK_STEPS, .pairs = HOT_PAIRS, .grow_share = -1};
-    if (!read_arguments(argc, argv, &library)) {
+    if (!pool_bench_read_arguments(argc, argv, &library)) {
         fprintf(stderr,
                 "usage: bench-pool [--json] [--priced] [--steps N] [--pairs N] [--grow SHARE] "
                 "[--apart N] [LIBRARY], at most %d steps and %d pairs; or bench-pool --torch "
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     if (bench.is_priced)
         print_priced();
     else
-        print_all();
+        pool_bench_print_all();
     tol_context_destroy(bench.context);
     tol_interpose_remove(bench.driver);
     tol_driver_close(bench.driver);

@@ -19,7 +19,7 @@ static struct {
     unsigned handles; /* created or released since the last query */
 } model;
 
-static void price(struct tol_interpose_call *call, void *user) {
+static void pool_bench_price(struct tol_interpose_call *call, void *user) {
     (void)user;
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuMemCreate:
@@ -47,7 +47,7 @@ static void price(struct tol_interpose_call *call, void *user) {
 }
 
 void price_calls(struct tol_driver *driver) {
-    must(tol_interpose_install(driver, &(struct tol_interpose_options){.after = price}),
+    must(tol_interpose_install(driver, &(struct tol_interpose_options){.after = pool_bench_price}),
          "the prices of calls");
 }
 

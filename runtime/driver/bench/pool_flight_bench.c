@@ -13,7 +13,7 @@ enum { BLOCKS = 1000, BLOCK_BYTES = 2 << 20 };
 
 static atomic_bool is_let_go;
 
-static tol_status hold(void *unused, char *reason, size_t bytes) {
+static tol_status pool_bench_hold(void *unused, char *reason, size_t bytes) {
     (void)unused, (void)reason, (void)bytes;
     while (!atomic_load(&is_let_go)) continue;
     return TOL_OK;
@@ -35,7 +35,7 @@ void print_flights(enum kind kind) {
     must(tol_stream_create(bench.context, NULL, &other), "a stream");
     while (count < BLOCKS && take(&a, BLOCK_BYTES, busy, &blocks[count])) count++;
     atomic_store(&is_let_go, false);
-    must(tol_stream_call(busy, hold, NULL), "a host function");
+    must(tol_stream_call(busy, pool_bench_hold, NULL), "a host function");
     const uint64_t calls = driver_calls(&a), begin = tol_now_ns();
     for (int i = 0; i < count; i++) give(&a, blocks[i], busy);
     const uint64_t freed = tol_now_ns();

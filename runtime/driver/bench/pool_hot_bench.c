@@ -74,15 +74,15 @@ static int threads_of(size_t row) {
     return row % SIDES == 0 ? 1 : THREADS_MAX;
 }
 
-static enum kind kind_of(size_t row) {
+static enum kind pool_bench_kind_of(size_t row) {
     return (enum kind)(row / SIDES / SIZES);
 }
 
 /* A round of a row: nanoseconds per pair, for each of its threads. */
-static void measure(void *user, size_t row, double *values) {
+static void pool_bench_measure(void *user, size_t row, double *values) {
     struct member *members = user;
     struct crew *crew = members->crew;
-    const enum kind kind = kind_of(row);
+    const enum kind kind = pool_bench_kind_of(row);
     crew->allocator = &crew->allocators[kind];
     crew->bytes = sizes[row / SIDES % SIZES];
     crew->threads = threads_of(row);
@@ -106,7 +106,7 @@ static void print_rows(double medians[ROWS][THREADS_MAX]) {
     for (size_t row = 0; row < ROWS; row += SIDES) {
         const double one = pair_ns(medians, row), four = pair_ns(medians, row + 1);
         const size_t bytes = sizes[row / SIDES % SIZES];
-        const char *name = kind_name(kind_of(row));
+        const char *name = kind_name(pool_bench_kind_of(row));
         if (bench.is_json) {
             printf("{\"hot_bytes\": %zu, \"allocator\": \"%s\", \"pair_ns_1_thread\": %.1f, "
                    "\"pair_ns_4_threads\": %.1f, \"throughput_4_to_1\": %.2f}\n",
@@ -154,7 +154,7 @@ void print_hot(void) {
         if (pthread_create(&members[i].id, NULL, run_member, &members[i]) != 0) exit(2);
     }
     if (bench.apart > 0) keep_apart(members);
-    if (!pool_rounds_take(ROWS, THREADS_MAX, measure, members, medians[0])) exit(2);
+    if (!pool_rounds_take(ROWS, THREADS_MAX, pool_bench_measure, members, medians[0])) exit(2);
     crew.allocator = NULL;
     for (int i = 0; i < THREADS_MAX; i++) sem_post(&members[i].start);
     for (int i = 0; i < THREADS_MAX; i++) {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static int by_value(const void *left, const void *right) {
+static int pool_rounds_by_value(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
@@ -26,7 +26,7 @@ bool pool_rounds_take(size_t rows, size_t width,
         }
     }
     for (size_t i = 0; i < rows * width; i++) {
-        qsort(all + i * POOL_ROUNDS, POOL_ROUNDS, sizeof *all, by_value);
+        qsort(all + i * POOL_ROUNDS, POOL_ROUNDS, sizeof *all, pool_rounds_by_value);
         medians[i] = all[i * POOL_ROUNDS + POOL_ROUNDS / 2];
     }
     free(all);

@@ -31,18 +31,18 @@ static size_t live_count;
 static double live_bytes;
 static uint64_t random_state;
 
-static uint64_t draw(uint64_t below) {
+static uint64_t pool_bench_draw(uint64_t below) {
     random_state = random_state * 6364136223846793005u + 1442695040888963407u;
     return (random_state >> 33) % below;
 }
 
-static int by_value(const void *a, const void *b) {
+static int pool_bench_by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Of sorted values. */
-static double percentile(const double *values, size_t count, double share) {
+static double pool_bench_percentile(const double *values, size_t count, double share) {
     return count == 0 ? 0 : values[(size_t)(share * (double)(count - 1))];
 }
 
@@ -53,12 +53,12 @@ static double handles_of(struct allocator *a) {
     return (double)(s.driver_allocations + s.driver_frees);
 }
 
-static void think(uint64_t ns) {
+static void pool_bench_think(uint64_t ns) {
     const uint64_t begin = tol_now_ns();
     while (ns > 0 && tol_now_ns() - begin < ns) continue;
 }
 
-static void sample(struct allocator *a, struct walk *w, int step) {
+static void pool_bench_sample(struct allocator *a, struct walk *w, int step) {
     if (!w->is_sampled || live_bytes < 1024.0 * (double)MIB) return;
     if (step % 8 != 0 && step != w->steps - 1) return;
     const double ratio = held(a) / live_bytes;
@@ -66,14 +66,15 @@ static void sample(struct allocator *a, struct walk *w, int step) {
     w->final = ratio;
 }
 
-static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w) {
+static void pool_bench_walk(struct allocator *a, struct tol_stream *stream, struct walk *w) {
     static double allocs[11 * WALK_STEPS], frees[11 * WALK_STEPS];
     size_t alloc_count = 0, free_count = 0;
     const double handles = handles_of(a);
     for (int step = 0; step < w->steps; step++) {
-        think(w->think_ns);
-        if (live_count == 0 || (draw(100) < w->allocate_of_100 && live_count < LIVE_MAX)) {
-            const size_t bytes = 1024 + draw(10 * MIB - 1024);
+        pool_bench_think(w->think_ns);
+        if (live_count == 0 ||
+            (pool_bench_draw(100) < w->allocate_of_100 && live_count < LIVE_MAX)) {
+            const size_t bytes = 1024 + pool_bench_draw(10 * MIB - 1024);
             const double begin = (double)bench_now_ns();
             w->ran_out = !take(a, bytes, stream, &live[live_count].memory);
             allocs[alloc_count++] = (double)bench_now_ns() - begin;
@@ -82,7 +83,7 @@ static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w)
             live[live_count++].bytes = bytes;
             live_bytes += (double)bytes;
         } else {
-            const size_t i = draw(live_count);
+            const size_t i = pool_bench_draw(live_count);
             const struct live one = live[i];
             live[i] = live[--live_count];
             live_bytes -= (double)one.bytes;
@@ -91,15 +92,15 @@ static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w)
             frees[free_count++] = (double)bench_now_ns() - begin;
             (void)take_handle_count();
         }
-        sample(a, w, step);
+        pool_bench_sample(a, w, step);
     }
-    qsort(allocs, alloc_count, sizeof *allocs, by_value);
-    qsort(frees, free_count, sizeof *frees, by_value);
-    w->alloc_p50 = percentile(allocs, alloc_count, 0.5);
-    w->alloc_p99 = percentile(allocs, alloc_count, 0.99);
-    w->alloc_max = percentile(allocs, alloc_count, 1);
-    w->free_p50 = percentile(frees, free_count, 0.5);
-    w->free_p99 = percentile(frees, free_count, 0.99);
+    qsort(allocs, alloc_count, sizeof *allocs, pool_bench_by_value);
+    qsort(frees, free_count, sizeof *frees, pool_bench_by_value);
+    w->alloc_p50 = pool_bench_percentile(allocs, alloc_count, 0.5);
+    w->alloc_p99 = pool_bench_percentile(allocs, alloc_count, 0.99);
+    w->alloc_max = pool_bench_percentile(allocs, alloc_count, 1);
+    w->free_p50 = pool_bench_percentile(frees, free_count, 0.5);
+    w->free_p99 = pool_bench_percentile(frees, free_count, 0.99);
     if (alloc_count > 0) w->handles = (handles_of(a) - handles) / (double)alloc_count;
 }
 
@@ -121,13 +122,13 @@ static void print_walk(const char *what, enum kind kind, const struct walk *w) {
     fflush(stdout);
 }
 
-static void restart(uint64_t seed) {
+static void pool_bench_restart(uint64_t seed) {
     random_state = seed;
     live_count = 0;
     live_bytes = 0;
 }
 
-static void end(struct allocator *a, struct tol_stream *stream) {
+static void pool_bench_end(struct allocator *a, struct tol_stream *stream) {
     while (live_count > 0) give(a, live[--live_count].memory, stream);
     must(tol_stream_synchronize(stream), "a wait");
     close_allocator(a);
@@ -139,22 +140,22 @@ static void grow_twice(enum kind kind, struct tol_stream *stream, uint64_t think
     struct walk ratios = times;
     struct allocator a;
     open_allocator(&a, kind);
-    restart(42);
-    walk(&a, stream, &times);
-    end(&a, stream);
+    pool_bench_restart(42);
+    pool_bench_walk(&a, stream, &times);
+    pool_bench_end(&a, stream);
     open_allocator(&a, kind);
-    restart(42);
+    pool_bench_restart(42);
     ratios.is_sampled = true;
-    walk(&a, stream, &ratios);
+    pool_bench_walk(&a, stream, &ratios);
     times.final = ratios.final;
     times.worst = ratios.worst;
     print_walk("growth", kind, &times);
     if (think_ns == 0 && !times.ran_out && !ratios.ran_out) {
         struct walk steady = {.steps = 10 * bench.steps, .allocate_of_100 = 50, .is_sampled = true};
-        walk(&a, stream, &steady);
+        pool_bench_walk(&a, stream, &steady);
         print_walk("steady", kind, &steady);
     }
-    end(&a, stream);
+    pool_bench_end(&a, stream);
 }
 
 void print_walks(enum kind kind) {
@@ -182,14 +183,14 @@ void print_priced_walks(enum kind kind) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct allocator a;
         open_allocator(&a, kind);
-        restart(42 + seed);
+        pool_bench_restart(42 + seed);
         for (int i = 0; i < 2; i++) {
             walks[seed][i] = (struct walk){.steps = i == 0 ? bench.steps : 10 * bench.steps,
                                            .allocate_of_100 = i == 0 ? 70 : 50,
                                            .is_sampled = true};
-            walk(&a, stream, &walks[seed][i]);
+            pool_bench_walk(&a, stream, &walks[seed][i]);
         }
-        end(&a, stream);
+        pool_bench_end(&a, stream);
     }
     tol_stream_destroy(stream);
     for (int i = 0; i < 2; i++) {

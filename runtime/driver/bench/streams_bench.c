@@ -56,7 +56,7 @@ struct thread {
     bool is_raw, failed;
 };
 
-static void *launch_all(void *user) {
+static void *streams_bench_launch_all(void *user) {
     struct thread *t = user;
     struct bench *b = t->bench;
     CUdeviceptr address = tol_buffer_address(b->buffer);
@@ -86,7 +86,7 @@ static double launch_with(struct bench *b, struct thread *threads, unsigned coun
     for (unsigned i = 0; i < count; i++) {
         threads[i].start = &start;
         threads[i].is_raw = is_raw;
-        if (pthread_create(&ids[i], NULL, launch_all, &threads[i]) != 0) abort();
+        if (pthread_create(&ids[i], NULL, streams_bench_launch_all, &threads[i]) != 0) abort();
     }
     pthread_barrier_wait(&start);
     double begin = (double)tol_now_ns();
@@ -195,7 +195,7 @@ struct flow {
     unsigned long long wrong;
 };
 
-static tol_status fill(void *user, unsigned long long index, void *data) {
+static tol_status streams_bench_fill(void *user, unsigned long long index, void *data) {
     struct flow *f = user;
     if (index == BLOCKS) return TOL_NOT_FOUND;
     /* One word per page identifies the block; the host is not measured. */
@@ -205,15 +205,15 @@ static tol_status fill(void *user, unsigned long long index, void *data) {
     return TOL_OK;
 }
 
-static tol_status work(void *user, struct tol_stream *stream,
-                       const struct tol_pipeline_block *block) {
+static tol_status streams_bench_work(void *user, struct tol_stream *stream,
+                                     const struct tol_pipeline_block *block) {
     struct flow *f = user;
     /* A few of the words, so that the copies have the memory to themselves. */
     return tol_launch(stream, f->grind, (struct tol_launch_shape){8, 1, 1, 128, 1, 1, 0},
                       TOL_ARGUMENTS(tol_buffer_address(block->input), f->steps));
 }
 
-static tol_status take(void *user, unsigned long long index, const void *data) {
+static tol_status streams_bench_take(void *user, unsigned long long index, const void *data) {
     struct flow *f = user;
     for (size_t at = 4096; at < f->bytes; at += 4096) {
         f->wrong += *(const unsigned *)((const char *)data + at) != (unsigned)(index * 31 + at);
@@ -226,15 +226,15 @@ static tol_status new_pipeline(struct tol_context *context, struct flow *f, bool
     const struct tol_pipeline_options options = {.input_bytes = f->bytes,
                                                  .slots = 4,
                                                  .serial = serial,
-                                                 .fill = fill,
-                                                 .work = work,
-                                                 .take = take,
+                                                 .fill = streams_bench_fill,
+                                                 .work = streams_bench_work,
+                                                 .take = streams_bench_take,
                                                  .user = f};
     return tol_pipeline_create(context, &options, pipeline);
 }
 
 /* So many steps that the work takes as long as a copy. */
-static tol_status balance(struct tol_pipeline *pipeline, struct flow *f) {
+static tol_status streams_bench_balance(struct tol_pipeline *pipeline, struct flow *f) {
     tol_status status = TOL_OK;
     struct tol_pipeline_times times;
     f->steps = 2000;
@@ -256,7 +256,7 @@ static tol_status measure_pipeline(struct bench *b) {
     double ms[2][TURNS], gains[TURNS];
     TOL_TRY(new_pipeline(b->context, &f, true, &pipelines[0]));
     TOL_TRY(new_pipeline(b->context, &f, false, &pipelines[1]));
-    TOL_TRY(balance(pipelines[0], &f));
+    TOL_TRY(streams_bench_balance(pipelines[0], &f));
     b->steps = f.steps;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int way = 0; way < 2; way++) {
@@ -311,7 +311,7 @@ out:
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static tol_status write_json(struct bench *b) {
+static tol_status streams_bench_write_json(struct bench *b) {
     tol_status status = TOL_OK;
     FILE *file = fopen(b->json, "w");
     TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
@@ -351,7 +351,7 @@ out:
     return status;
 }
 
-static tol_status run(struct bench *b) {
+static tol_status streams_bench_run(struct bench *b) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_any_driver_open(b->library, &b->driver, &b->is_soft));
     TOL_TRY(tol_context_create(b->driver, 0, &b->context));
@@ -370,7 +370,7 @@ static tol_status run(struct bench *b) {
     TOL_TRY(measure_queues(b));
     TOL_TRY(measure_pipeline(b));
     if (b->trace != NULL) TOL_TRY(write_timeline(b));
-    if (b->json != NULL) TOL_TRY(write_json(b));
+    if (b->json != NULL) TOL_TRY(streams_bench_write_json(b));
 out:
     tol_module_destroy(b->module);
     tol_buffer_destroy(b->buffer);
@@ -392,7 +392,7 @@ int main(int argc, char **argv) {
         }
         *value = argv[i + 1];
     }
-    if (run(&b) == TOL_OK) return 0;
+    if (streams_bench_run(&b) == TOL_OK) return 0;
     fprintf(stderr, "bench-streams: %s\n", tol_message());
     return 1;
 }

@@ -62,7 +62,7 @@ out:
     return status;
 }
 
-static tol_status make_events(struct bench *b, struct events *events) {
+static tol_status streams_bench_make_events(struct bench *b, struct events *events) {
     tol_status status = TOL_OK;
     for (int i = 0; i < EVENTS_MAX; i++) {
         TOL_CU(b->raw, cuEventCreate, (&events->timed[i], CU_EVENT_DEFAULT), "making event %d", i);
@@ -75,7 +75,7 @@ out:
     return status;
 }
 
-static void end_events(const struct bench *b, CUevent *events, int count) {
+static void streams_bench_end_events(const struct bench *b, CUevent *events, int count) {
     for (int i = 0; i < count; i++) {
         if (events[i] != NULL) (void)b->raw->cuEventDestroy_v2(events[i]);
     }
@@ -87,7 +87,7 @@ tol_status measure_events(struct bench *b) {
     struct tol_stream *stream = NULL;
     double ns[EVENTS][TURNS], found = 0;
     TOL_TRY(tol_stream_create(b->context, NULL, &stream));
-    TOL_TRY(make_events(b, &events));
+    TOL_TRY(streams_bench_make_events(b, &events));
     for (int turn = -2; turn < TURNS; turn++) {
         for (int way = 0; way < EVENTS; way++) {
             TOL_TRY(record_after(b, stream, &ways[way], &events, &found));
@@ -101,8 +101,8 @@ tol_status measure_events(struct bench *b) {
                way > 0 && ways[way].launches > 0 ? b->event_ns[way] - b->event_ns[0] : 0.0);
     }
 out:
-    end_events(b, events.timed, EVENTS_MAX);
-    end_events(b, events.untimed, 64);
+    streams_bench_end_events(b, events.timed, EVENTS_MAX);
+    streams_bench_end_events(b, events.untimed, 64);
     tol_stream_destroy(stream);
     return status;
 }

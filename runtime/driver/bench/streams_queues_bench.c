@@ -34,19 +34,19 @@ struct queues {
     struct launcher launchers[STREAMS];
 };
 
-static void wait_for(sem_t *semaphore) {
+static void streams_bench_wait_for(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0) continue; /* a signal came */
 }
 
-static void CUDAAPI hold_up(void *user) {
+static void CUDAAPI streams_bench_hold_up(void *user) {
     struct queues *q = user;
     sem_post(&q->held_up);
-    wait_for(&q->go_on);
+    streams_bench_wait_for(&q->go_on);
 }
 
 static tol_status hold_up_call(void *user, char *reason, size_t bytes) {
     (void)reason, (void)bytes;
-    hold_up(user);
+    streams_bench_hold_up(user);
     return TOL_OK;
 }
 
@@ -82,10 +82,10 @@ static tol_status launch_on(struct queues *q, unsigned index) {
     for (unsigned i = 0; i < BEHIND; i++) {
         void *values[] = {&address, &i};
         if (q->is_raw) {
-            TOL_CU(b->raw, cuLaunchKernel,
-                   (tol_kernel_handle(b->none), 1, 1, 1, 32, 1, 1, 0, q->handles[index], values,
-                    NULL),
-                   "stream %u", index);
+            TOL_CU(
+                b->raw, cuLaunchKernel,
+                (tol_kernel_handle(b->none), 1, 1, 1, 32, 1, 1, 0, q->handles[index], values, NULL),
+                "stream %u", index);
         } else {
             TOL_TRY(tol_launch(q->streams[index], b->none, tol_launch_linear(32, 32),
                                TOL_ARGUMENTS(address, i)));
@@ -106,7 +106,7 @@ static void *launch_one(void *user) {
 }
 
 /* One thread per stream, all at once. */
-static tol_status launch_all(struct queues *q) {
+static tol_status streams_queues_bench_launch_all(struct queues *q) {
     const unsigned first = q->is_after ? 0 : 1;
     pthread_t threads[STREAMS];
     tol_status status = TOL_OK;
@@ -144,13 +144,14 @@ static tol_status hold_one(struct queues *q, unsigned *waiting) {
     TOL_TRY(tol_context_bind(q->bench->context)); /* the traces had others */
     TOL_TRY(open_streams(q));
     if (q->is_raw) {
-        TOL_CU(q->bench->raw, cuLaunchHostFunc, (q->handles[0], hold_up, q), "the first stream");
+        TOL_CU(q->bench->raw, cuLaunchHostFunc, (q->handles[0], streams_bench_hold_up, q),
+               "the first stream");
     } else {
         TOL_TRY(tol_stream_call(q->streams[0], hold_up_call, q));
     }
     is_held = true;
-    wait_for(&q->held_up);
-    TOL_TRY(launch_all(q));
+    streams_bench_wait_for(&q->held_up);
+    TOL_TRY(streams_queues_bench_launch_all(q));
     *waiting += count_waiting(q);
 out:
     if (is_held) sem_post(&q->go_on);

@@ -69,8 +69,8 @@ struct piece {
 };
 
 /* A block of the pool, filled with a value, in the place of another, which must have kept its. */
-static bool swap_block(struct worker *w, struct tol_stream *stream, struct piece *piece,
-                       unsigned round) {
+static bool threads_check_swap_block(struct worker *w, struct tol_stream *stream,
+                                     struct piece *piece, unsigned round) {
     struct tol_pool *pool = w->all->pool;
     const struct tol_driver_table *driver = tol_context_functions(w->all->context);
     if (piece->bytes > 0) {
@@ -90,7 +90,7 @@ static bool swap_block(struct worker *w, struct tol_stream *stream, struct piece
                                     piece->bytes / 4, tol_stream_handle(stream)) == CUDA_SUCCESS;
 }
 
-static tol_status count_call(void *user, char *reason, size_t bytes) {
+static tol_status threads_check_count_call(void *user, char *reason, size_t bytes) {
     (void)reason, (void)bytes;
     ++*(unsigned *)user; /* calls of one stream follow each other */
     return TOL_OK;
@@ -112,7 +112,7 @@ static bool run_graphs(struct worker *w, struct tol_stream *stream, const struct
     /* One branch after the other adds to the thread's count: it is not atomic. */
     ok = tol_launch(branches[0], kernel, tol_launch_linear(1, 1), TOL_ARGUMENTS(own, sum)) ==
              TOL_OK &&
-         tol_stream_call(branches[1], count_call, &w->calls) == TOL_OK;
+         tol_stream_call(branches[1], threads_check_count_call, &w->calls) == TOL_OK;
     return tol_stream_pool_join(w->all->streams, stream, 2, branches) == TOL_OK && ok;
 }
 
@@ -184,7 +184,7 @@ static bool run_round(struct worker *w, struct tol_stream *stream, unsigned roun
     return ok;
 }
 
-static void *work(void *user) {
+static void *threads_check_work(void *user) {
     struct worker *w = user;
     struct tol_stream *stream = NULL;
     struct piece pieces[LIVE] = {{{0}, 0, 0}};
@@ -197,7 +197,8 @@ static void *work(void *user) {
         if (!run_round(w, stream, round)) w->trouble = "a launch failed";
         for (unsigned i = 0; i < 4 && w->trouble == NULL; i++) {
             unsigned at = (round * 5 + i) % LIVE;
-            if (!swap_block(w, stream, &pieces[at], round * 4 + i)) w->trouble = "a block is lost";
+            if (!threads_check_swap_block(w, stream, &pieces[at], round * 4 + i))
+                w->trouble = "a block is lost";
         }
         if (!pass_block(w, stream)) w->trouble = "a block could not be passed on";
         if (round % 16 == 15 && !ask_pool(w, &pieces[round * 5 % LIVE])) {
@@ -241,7 +242,7 @@ static tol_status make_graph(struct all *all, struct tol_module **module) {
 }
 
 /* Exit code: as the program's. */
-static int run_threads(struct tol_driver *driver) {
+static int threads_check_run_threads(struct tol_driver *driver) {
     enum { CHECKS = 50 };
     struct tol_module *module = NULL;
     struct all all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -259,7 +260,7 @@ static int run_threads(struct tol_driver *driver) {
     }
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.all = &all, .number = i};
-        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) return 2;
+        if (pthread_create(&threads[i], NULL, threads_check_work, &workers[i]) != 0) return 2;
     }
     for (unsigned i = 0; i < CHECKS; i++) {
         struct tol_health health;
@@ -322,7 +323,7 @@ static int run_traced(struct tol_driver *driver, unsigned share) {
         pthread_create(&writer, NULL, write_traces, &is_done) != 0) {
         return 2;
     }
-    int code = run_threads(driver);
+    int code = threads_check_run_threads(driver);
     atomic_store(&is_done, true);
     pthread_join(writer, &failed);
     tol_trace_stats(&stats);
@@ -340,7 +341,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "threads-check: %s\n", tol_message());
         return 2;
     }
-    int code = run_threads(driver);
+    int code = threads_check_run_threads(driver);
     if (code == 0) code = run_traced(driver, 1);
     if (code == 0) code = run_traced(driver, 4);
     if (code == 0) code = check_growing_pool(driver);

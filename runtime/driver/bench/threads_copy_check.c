@@ -20,7 +20,7 @@ struct copying {
 };
 
 /* Argument: what they share. NULL: all was as it should be. */
-static void *copy(void *user) {
+static void *copy_check_copy(void *user) {
     static _Atomic(unsigned) numbers;
     const struct copying *all = user;
     const unsigned number = numbers++;
@@ -60,7 +60,7 @@ int check_copies(struct tol_driver *driver) {
         return 2;
     }
     for (int i = 0; i < COPIERS; i++) {
-        if (pthread_create(&threads[i], NULL, copy, &all) != 0) return 2;
+        if (pthread_create(&threads[i], NULL, copy_check_copy, &all) != 0) return 2;
     }
     for (int i = 0; i < COPIERS; i++) {
         void *failed = NULL;

@@ -19,12 +19,12 @@ struct growing {
     atomic_bool is_done, has_failed;
 };
 
-static uint64_t draw(uint64_t *random, uint64_t below) {
+static uint64_t pool_check_draw(uint64_t *random, uint64_t below) {
     *random = *random * 6364136223846793005u + 1442695040888963407u;
     return (*random >> 33) % below;
 }
 
-static void *walk(void *user) {
+static void *pool_check_walk(void *user) {
     static _Atomic(uint64_t) seeds = 1;
     struct growing *all = user;
     struct tol_stream *stream = NULL;
@@ -32,9 +32,10 @@ static void *walk(void *user) {
     uint64_t random = atomic_fetch_add(&seeds, 1) * 7919;
     bool ok = tol_stream_create(all->context, NULL, &stream) == TOL_OK;
     for (int step = 0; step < STEPS && ok; step++) {
-        const size_t i = draw(&random, LIVE);
+        const size_t i = pool_check_draw(&random, LIVE);
         /* Small ones, those that are parked, and large ones with a mapping of their own. */
-        const size_t bytes = 1 + draw(&random, (size_t)20 << draw(&random, 21));
+        const size_t bytes =
+            1 + pool_check_draw(&random, (size_t)20 << pool_check_draw(&random, 21));
         if (live[i].name != 0) ok = tol_pool_free(all->pool, live[i], stream) == TOL_OK;
         ok = ok && tol_pool_allocate(all->pool, bytes, stream, &live[i]) == TOL_OK;
     }
@@ -47,7 +48,7 @@ static void *walk(void *user) {
     return NULL;
 }
 
-static void *look(void *user) {
+static void *pool_check_look(void *user) {
     struct growing *all = user;
     struct tol_pool_stats stats;
     for (int i = 0; !atomic_load(&all->is_done); i++) {
@@ -59,7 +60,7 @@ static void *look(void *user) {
     return NULL;
 }
 
-static tol_status open_pool(struct growing *all) {
+static tol_status pool_check_open_pool(struct growing *all) {
     struct tol_pool_options options;
     tol_pool_default(tol_context_device(all->context), &options);
     options.first_bytes = options.page_bytes;
@@ -71,12 +72,15 @@ int check_growing_pool(struct tol_driver *driver) {
     struct growing all = {.pool = NULL};
     struct tol_pool_stats stats = {.held = 1};
     pthread_t threads[WALKERS + 1];
-    if (tol_context_create(driver, 0, &all.context) != TOL_OK || open_pool(&all) != TOL_OK) {
+    if (tol_context_create(driver, 0, &all.context) != TOL_OK ||
+        pool_check_open_pool(&all) != TOL_OK) {
         fprintf(stderr, "threads-check: %s\n", tol_message());
         return 2;
     }
     for (int i = 0; i <= WALKERS; i++) {
-        if (pthread_create(&threads[i], NULL, i < WALKERS ? walk : look, &all) != 0) return 2;
+        if (pthread_create(&threads[i], NULL, i < WALKERS ? pool_check_walk : pool_check_look,
+                           &all) != 0)
+            return 2;
     }
     for (int i = 0; i < WALKERS; i++) pthread_join(threads[i], NULL);
     atomic_store(&all.is_done, true);

@@ -31,7 +31,7 @@ static const char rules[] = "[[rule]]\nname = \"stay\"\nblocks = \"other*\"\nkin
                             "[[rule]]\nname = \"usual\"\nkind = \"usual\"\n"
                             "[[rule]]\nname = \"known\"\nkind = \"known_modules\"\n";
 
-static void *call(void *user) {
+static void *watch_check_call(void *user) {
     struct watched *all = user;
     struct tol_stream *stream = NULL;
     const unsigned char bytes[BYTES] = {0};
@@ -48,7 +48,7 @@ static void *call(void *user) {
 }
 
 /* At addresses of no allocation. */
-static void *change(void *user) {
+static void *watch_check_change(void *user) {
     struct watched *all = user;
     struct tol_watch_block block;
     for (uint64_t i = 0; !atomic_load(&all->is_done); i++) {
@@ -66,12 +66,12 @@ static void *change(void *user) {
     return NULL;
 }
 
-static bool run(struct watched *all) {
+static bool watch_check_run(struct watched *all) {
     pthread_t threads[CALLERS], changer;
     struct tol_watch_block block;
-    if (pthread_create(&changer, NULL, change, all) != 0) return false;
+    if (pthread_create(&changer, NULL, watch_check_change, all) != 0) return false;
     for (int i = 0; i < CALLERS; i++) {
-        if (pthread_create(&threads[i], NULL, call, all) != 0) return false;
+        if (pthread_create(&threads[i], NULL, watch_check_call, all) != 0) return false;
     }
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
     atomic_store(&all->is_done, true);
@@ -93,7 +93,7 @@ int check_watch(struct tol_driver *driver) {
         tol_module_kernel(module, "nothing", &all.kernel) == TOL_OK &&
         tol_buffer_create(all.context, BYTES, 1, &all.buffer) == TOL_OK &&
         tol_watch_add(all.watch, tol_buffer_address(all.buffer), BYTES, "kv") == TOL_OK) {
-        code = run(&all) ? 0 : 1;
+        code = watch_check_run(&all) ? 0 : 1;
         if (code != 0) fprintf(stderr, "threads-check: a watch has lost calls\n");
     } else {
         fprintf(stderr, "threads-check: %s\n", tol_message());

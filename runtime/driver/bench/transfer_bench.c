@@ -29,11 +29,12 @@ enum { TURNS_MAX = 41, SIZES_MAX = 16 };
 static const char *const way_names[WAYS] = {"pinned", "driver_pageable", "runtime_pageable",
                                             "registered"};
 
-static double now_s(void) {
+static double transfer_bench_now_s(void) {
     return (double)tol_now_ns() * 1e-9;
 }
 
-static tol_status copy_once(struct bench *b, enum way way, bool is_write, size_t bytes) {
+static tol_status transfer_bench_copy_once(struct bench *b, enum way way, bool is_write,
+                                           size_t bytes) {
     tol_status status = TOL_OK;
     char *host = way == PINNED ? b->pinned : b->pageable;
     if (way == RUNTIME) {
@@ -56,23 +57,23 @@ out:
     return status;
 }
 
-static int compare(const void *left, const void *right) {
+static int transfer_bench_compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
 /* Ways FIRST up to LAST in turn. Registering takes turns of its own, since it lasts long enough for
  * the runtime's threads to fall asleep. */
-static tol_status take_turns(struct bench *b, struct row *row, int first, int last, int turns,
-                             double seconds[WAYS][TURNS_MAX]) {
+static tol_status transfer_bench_take_turns(struct bench *b, struct row *row, int first, int last,
+                                            int turns, double seconds[WAYS][TURNS_MAX]) {
     tol_status status = TOL_OK;
     const int ways = last - first;
     for (int turn = -2; turn < turns; turn++) {
         for (int i = 0; i < ways; i++) {
             enum way way = (enum way)(first + (i + turn + 2) % ways);
-            double begin = now_s();
-            TOL_TRY(copy_once(b, way, row->is_write, row->bytes));
-            if (turn >= 0) seconds[way][turn] = now_s() - begin;
+            double begin = transfer_bench_now_s();
+            TOL_TRY(transfer_bench_copy_once(b, way, row->is_write, row->bytes));
+            if (turn >= 0) seconds[way][turn] = transfer_bench_now_s() - begin;
         }
     }
 out:
@@ -83,16 +84,16 @@ tol_status measure_ways(struct bench *b, struct row *row, enum way first, enum w
     tol_status status = TOL_OK;
     static double seconds[WAYS][TURNS_MAX];
     int turns = row->bytes >= (size_t)256 << 20 ? 7 : row->bytes >= (size_t)16 << 20 ? 21 : 41;
-    TOL_TRY(take_turns(b, row, (int)first, (int)last, turns, seconds));
+    TOL_TRY(transfer_bench_take_turns(b, row, (int)first, (int)last, turns, seconds));
     for (int way = (int)first; way < (int)last; way++) {
-        qsort(seconds[way], (size_t)turns, sizeof seconds[way][0], compare);
+        qsort(seconds[way], (size_t)turns, sizeof seconds[way][0], transfer_bench_compare);
         row->gb_per_s[way] = (double)row->bytes / seconds[way][turns / 2] * 1e-9;
     }
 out:
     return status;
 }
 
-static tol_status measure(struct bench *b, struct row *row) {
+static tol_status transfer_bench_measure(struct bench *b, struct row *row) {
     tol_status status = TOL_OK;
     TOL_TRY(measure_ways(b, row, PINNED, REGISTERED));
     TOL_TRY(measure_ways(b, row, REGISTERED, WAYS));
@@ -101,7 +102,8 @@ out:
     return status;
 }
 
-static tol_status write_json(const struct bench *b, const struct row *rows, size_t count) {
+static tol_status transfer_bench_write_json(const struct bench *b, const struct row *rows,
+                                            size_t count) {
     tol_status status = TOL_OK;
     struct tol_transfer_stats stats;
     const struct tol_device *device = tol_context_device(b->context);
@@ -132,7 +134,7 @@ out:
     return status;
 }
 
-static void print_row(const struct row *row) {
+static void transfer_bench_print_row(const struct row *row) {
     printf("%-4s %12zu %10.2f %10.2f %10.2f %10.2f %10.3f %10.3f\n", row->is_write ? "h2d" : "d2h",
            row->bytes, row->gb_per_s[PINNED], row->gb_per_s[DRIVER], row->gb_per_s[RUNTIME],
            row->gb_per_s[REGISTERED], row->gb_per_s[RUNTIME] / row->gb_per_s[PINNED],
@@ -140,7 +142,7 @@ static void print_row(const struct row *row) {
     fflush(stdout);
 }
 
-static tol_status run(struct bench *b) {
+static tol_status transfer_bench_run(struct bench *b) {
     tol_status status = TOL_OK;
     static struct row rows[2 * SIZES_MAX];
     size_t count = 0;
@@ -153,11 +155,11 @@ static tol_status run(struct bench *b) {
         for (size_t bytes = 4096; bytes <= b->max_bytes; bytes *= 4) {
             struct row *row = &rows[count++];
             *row = (struct row){.bytes = bytes, .is_write = direction == 0};
-            TOL_TRY(measure(b, row));
-            print_row(row);
+            TOL_TRY(transfer_bench_measure(b, row));
+            transfer_bench_print_row(row);
         }
     }
-    if (b->json != NULL) status = write_json(b, rows, count);
+    if (b->json != NULL) status = transfer_bench_write_json(b, rows, count);
 out:
     return status;
 }
@@ -247,8 +249,8 @@ static tol_status try_candidate(struct bench *b, const struct candidate *candida
     for (int direction = 0; direction < 2; direction++) {
         for (size_t bytes = 64 * KIB; bytes <= 16384 * KIB && bytes <= b->max_bytes; bytes *= 2) {
             struct row row = {.bytes = bytes, .is_write = direction == 0};
-            TOL_TRY(measure(&own, &row));
-            print_row(&row);
+            TOL_TRY(transfer_bench_measure(&own, &row));
+            transfer_bench_print_row(&row);
         }
     }
 out:
@@ -268,7 +270,8 @@ out:
 }
 
 /* The options, or false. */
-static bool read_options(struct bench *b, int argc, char **argv, const char **library) {
+static bool transfer_bench_read_options(struct bench *b, int argc, char **argv,
+                                        const char **library) {
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--candidates") == 0) {
@@ -326,7 +329,7 @@ int main(int argc, char **argv) {
     void *pinned = NULL;
     bool is_fallback = false;
     tol_transfer_default(&b.options);
-    if (!read_options(&b, argc, argv, &library)) {
+    if (!transfer_bench_read_options(&b, argc, argv, &library)) {
         fprintf(stderr, "usage: bench-transfer [--library PATH] [--json FILE] [--max MIB] "
                         "[--block KIB] [--first KIB] [--threads N] [--spinners N] [--spin US] "
                         "[--pack streamed|cached] [--unpack streamed|cached] [--candidates]\n");
@@ -348,7 +351,7 @@ int main(int argc, char **argv) {
     memset(b.pinned, 1, b.max_bytes);
     memset(b.pageable, 2, b.max_bytes + 4096);
     find_pinning(&b, driver);
-    TOL_TRY(run(&b));
+    TOL_TRY(transfer_bench_run(&b));
     if (b.has_candidates) status = try_candidates(&b);
 out:
     if (status != TOL_OK) fprintf(stderr, "bench-transfer: %s\n", tol_message());

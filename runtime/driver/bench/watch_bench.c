@@ -60,16 +60,16 @@ static void end_side(struct side *side) {
 
 typedef tol_status operation(struct side *side);
 
-static tol_status launch(struct side *side) {
+static tol_status watch_bench_launch(struct side *side) {
     return tol_launch(side->stream, side->kernel, tol_launch_linear(1, 32),
                       TOL_ARGUMENTS(tol_buffer_address(side->buffer)));
 }
 
-static tol_status copy(struct side *side) {
+static tol_status watch_bench_copy(struct side *side) {
     return tol_copy_to_device(side->stream, side->buffer, 0, side->pinned, 0, 64);
 }
 
-static tol_status batch(struct side *side, operation *call, double *ns) {
+static tol_status watch_bench_batch(struct side *side, operation *call, double *ns) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_now_ns();
     for (unsigned i = 0; i < CALLS; i++) TOL_TRY(call(side));
@@ -79,28 +79,28 @@ out:
     return status;
 }
 
-static int by_value(const void *left, const void *right) {
+static int watch_bench_by_value(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
-static double median(double *values) {
-    qsort(values, BATCHES, sizeof *values, by_value);
+static double watch_bench_median(double *values) {
+    qsort(values, BATCHES, sizeof *values, watch_bench_by_value);
     return values[BATCHES / 2];
 }
 
-static tol_status compare(const char *name, struct side sides[2], operation *call) {
+static tol_status watch_bench_compare(const char *name, struct side sides[2], operation *call) {
     tol_status status = TOL_OK;
     static double times[2][BATCHES], differences[BATCHES];
     for (unsigned i = 0; i < BATCHES; i++) {
         const unsigned first = i & 1;
-        TOL_TRY(batch(&sides[first], call, &times[first][i]));
-        TOL_TRY(batch(&sides[!first], call, &times[!first][i]));
+        TOL_TRY(watch_bench_batch(&sides[first], call, &times[first][i]));
+        TOL_TRY(watch_bench_batch(&sides[!first], call, &times[!first][i]));
         differences[i] = times[1][i] - times[0][i];
     }
-    const double more = median(differences);
-    printf("%-20s %8.0f ns without, %8.0f ns with a watch: %+.0f ns\n", name, median(times[0]),
-           median(times[1]), more);
+    const double more = watch_bench_median(differences);
+    printf("%-20s %8.0f ns without, %8.0f ns with a watch: %+.0f ns\n", name,
+           watch_bench_median(times[0]), watch_bench_median(times[1]), more);
 out:
     return status;
 }
@@ -154,11 +154,11 @@ int main(int argc, char **argv) {
         TOL_TRY(tol_watch_add(watch, 0x1000ull * i, 0x1000, "weights"));
     }
     printf("%s, %d blocks watched, 3 rules\n", tol_context_device(sides[0].context)->name, BLOCKS);
-    TOL_TRY(compare("launch", sides, launch));
-    TOL_TRY(compare("copy to the device", sides, copy));
+    TOL_TRY(watch_bench_compare("launch", sides, watch_bench_launch));
+    TOL_TRY(watch_bench_compare("copy to the device", sides, watch_bench_copy));
     for (unsigned i = 0; i < 2; i++) do_nothing(drivers[i]);
-    TOL_TRY(compare("launch, no driver", sides, launch));
-    TOL_TRY(compare("copy, no driver", sides, copy));
+    TOL_TRY(watch_bench_compare("launch, no driver", sides, watch_bench_launch));
+    TOL_TRY(watch_bench_compare("copy, no driver", sides, watch_bench_copy));
     TOL_TRY(tol_watch_find(watch, tol_buffer_address(sides[1].buffer), &counted));
     TOL_CHECK(counted.launches == 2 * BATCHES * CALLS && counted.copies_in == 2 * BATCHES * CALLS,
               TOL_MISMATCH, "%llu launches and %llu copies were counted",

@@ -250,7 +250,7 @@ tol_status tol_context_report_poison(const struct tol_context *context) {
     return tol_fail_again(TOL_POISONED, context->poison_result, context->poison_message);
 }
 
-static void poison(struct tol_context *context, int result) {
+static void context_poison(struct tol_context *context, int result) {
     pthread_mutex_lock(&context->lock);
     if (!atomic_load_explicit(&context->poisoned, memory_order_relaxed)) {
         context->poison_result = result;
@@ -287,7 +287,7 @@ tol_status tol_context_fail(struct tol_context *context, const char *file, int l
     tol_status status = tol_fail_cuda(file, line, call, result, "%s", text);
     if (status == TOL_NOT_READY) return status;
     add_driver_log(context->driver);
-    if (tol_cuda_is_sticky(result)) poison(context, result);
+    if (tol_cuda_is_sticky(result)) context_poison(context, result);
     return status;
 }
 

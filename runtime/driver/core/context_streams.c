@@ -18,7 +18,7 @@ static void free_stream(struct tol_stream *stream) {
     free(stream);
 }
 
-static void destroy_all(struct tol_context *context, struct tol_stream *stream) {
+static void context_streams_destroy_all(struct tol_context *context, struct tol_stream *stream) {
     while (stream != NULL) {
         struct tol_stream *next = stream->next;
         if (!stream->adopted) context->functions->cuStreamDestroy_v2(stream->handle);
@@ -46,7 +46,7 @@ bool tol_stream_asks_capture(const struct tol_stream *stream) {
 }
 
 /* Whether an orphan still has work. An adopted stream may be gone by now, so it is not queried. */
-static bool has_work(const struct tol_stream *stream) {
+static bool context_streams_has_work(const struct tol_stream *stream) {
     return !stream->adopted &&
            (tol_stream_is_captured(stream) ||
             stream->functions->cuStreamQuery(stream->handle) == CUDA_ERROR_NOT_READY);
@@ -57,7 +57,7 @@ static struct tol_stream *take_idle_orphans(struct tol_context *context) {
     struct tol_stream *idle = NULL;
     for (struct tol_stream **link = &context->streams; *link != NULL;) {
         struct tol_stream *stream = *link;
-        if (stream->references > 0 || has_work(stream)) {
+        if (stream->references > 0 || context_streams_has_work(stream)) {
             link = &stream->next;
             continue;
         }
@@ -84,14 +84,14 @@ void tol_context_release_stream(struct tol_stream *stream) {
     if (--stream->references == 0) idle = take_idle_orphans(context);
     TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
-    destroy_all(context, idle);
+    context_streams_destroy_all(context, idle);
 }
 
 /* Only orphans can be left: a live stream holds a reference to the context. */
 void tol_context_end_streams(struct tol_context *context) {
     struct tol_stream *orphans = context->streams;
     context->streams = NULL;
-    destroy_all(context, orphans);
+    context_streams_destroy_all(context, orphans);
 }
 
 /* Takes a reference to each stream of the context, so that none is freed while it is waited for. */

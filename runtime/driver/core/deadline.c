@@ -43,9 +43,9 @@ static CUresult query_event(const struct tol_driver_table *cu, void *event) {
 }
 
 /* Queries until the result is not NOT_READY, or the deadline has passed. */
-static CUresult poll(const struct tol_driver_table *cu,
-                     CUresult (*query)(const struct tol_driver_table *cu, void *handle),
-                     void *handle, struct tol_deadline *deadline) {
+static CUresult deadline_poll(const struct tol_driver_table *cu,
+                              CUresult (*query)(const struct tol_driver_table *cu, void *handle),
+                              void *handle, struct tol_deadline *deadline) {
     CUresult result = query(cu, handle);
     if (result != CUDA_ERROR_NOT_READY) return result;
     uint64_t begin_ns = tol_now_ns();
@@ -61,7 +61,7 @@ static CUresult poll(const struct tol_driver_table *cu,
 }
 
 tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadline *deadline) {
-    CUresult result = poll(stream->functions, query_stream, stream->handle, deadline);
+    CUresult result = deadline_poll(stream->functions, query_stream, stream->handle, deadline);
     if (result == CUDA_SUCCESS) {
         struct tol_outcome *outcome = atomic_load_explicit(&stream->outcome, memory_order_acquire);
         return outcome == NULL ? TOL_OK : tol_outcome_deliver(outcome);
@@ -80,12 +80,13 @@ tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadli
 }
 
 bool tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline) {
-    return poll(stream->functions, query_stream, stream->handle, deadline) != CUDA_ERROR_NOT_READY;
+    return deadline_poll(stream->functions, query_stream, stream->handle, deadline) !=
+           CUDA_ERROR_NOT_READY;
 }
 
 tol_status tol_deadline_wait_legacy(struct tol_context *context) {
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
-    CUresult result = poll(context->functions, query_stream, NULL, &deadline);
+    CUresult result = deadline_poll(context->functions, query_stream, NULL, &deadline);
     if (result == CUDA_SUCCESS) return TOL_OK;
     if (result == CUDA_ERROR_NOT_READY) {
         return tol_fail(__FILE__, __LINE__, TOL_TIMEOUT,
@@ -96,7 +97,8 @@ tol_status tol_deadline_wait_legacy(struct tol_context *context) {
 }
 
 tol_status tol_deadline_wait_event(struct tol_event *event, struct tol_deadline *deadline) {
-    CUresult result = poll(event->context->functions, query_event, event->handle, deadline);
+    CUresult result =
+        deadline_poll(event->context->functions, query_event, event->handle, deadline);
     if (result == CUDA_SUCCESS) return TOL_OK;
     if (result == CUDA_ERROR_NOT_READY) {
         return tol_fail(__FILE__, __LINE__, TOL_TIMEOUT,

@@ -35,7 +35,7 @@ static tol_status open_first(const char *const *names, void **library, char *pat
 }
 
 /* Fills the table. A missing CORE function fails; any other only switches its feature off. */
-static tol_status fill_table(void *library, struct tol_driver *driver) {
+static tol_status driver_fill_table(void *library, struct tol_driver *driver) {
     tol_status status = TOL_OK;
     const char *first_missing = NULL;
     int missing = 0;
@@ -69,7 +69,7 @@ out:
     return status;
 }
 
-static tol_status open_library(const char *const *names, struct tol_driver **result) {
+static tol_status driver_open_library(const char *const *names, struct tol_driver **result) {
     tol_status status = TOL_OK;
     struct tol_driver *driver = calloc(1, sizeof *driver);
     void *library = NULL;
@@ -79,7 +79,7 @@ static tol_status open_library(const char *const *names, struct tol_driver **res
     pthread_mutex_init(&driver->lock, NULL);
     pthread_mutex_init(&driver->log_lock, NULL);
     TOL_TRY(open_first(names, &library, driver->path, sizeof driver->path));
-    TOL_TRY(fill_table(library, driver));
+    TOL_TRY(driver_fill_table(library, driver));
     TOL_TRY(check_and_init(driver));
     driver->is_soft = tol_library_has(library, "tollens_soft_device");
     (void)tol_library_find(library, TOL_ACCESSES_NAME, &driver->tell_accesses,
@@ -101,7 +101,7 @@ static tol_status open_soft(const char *path, struct tol_driver **result) {
     names[names[0] != NULL] = path == NULL ? name : NULL;
     snprintf(reason, sizeof reason, "%s", tol_message());
     struct tol_driver *driver = NULL;
-    tol_status status = open_library(names, &driver);
+    tol_status status = driver_open_library(names, &driver);
     const bool is_another = status == TOL_OK && !tol_driver_is_soft(driver);
     if (is_another) {
         status =
@@ -135,7 +135,7 @@ tol_status tol_driver_open_with(const struct tol_driver_options *options,
     const char *const only[] = {path, NULL};
     TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
     tol_nvtx_open();
-    status = open_library(named ? only : tol_library_names(), result);
+    status = driver_open_library(named ? only : tol_library_names(), result);
     if (named || (status != TOL_NO_LIBRARY && status != TOL_NO_DEVICE)) return status;
     if (allowed) status = open_soft(options->soft_path, result);
 out:

@@ -87,7 +87,7 @@ int32_t tol_hdr_index(const struct tol_hdr *hdr, int64_t value) {
     return ((bucket + 1) << hdr->half_magnitude) + sub - hdr->half_count;
 }
 
-static int bucket_of(const struct tol_hdr *hdr, int32_t index) {
+static int hdr_bucket_of(const struct tol_hdr *hdr, int32_t index) {
     int bucket = (index >> hdr->half_magnitude) - 1;
     return bucket < 0 ? 0 : bucket;
 }
@@ -95,11 +95,11 @@ static int bucket_of(const struct tol_hdr *hdr, int32_t index) {
 int64_t tol_hdr_lowest_at(const struct tol_hdr *hdr, int32_t index) {
     int32_t sub = index & (hdr->half_count - 1);
     if (index >> hdr->half_magnitude > 0) sub += hdr->half_count;
-    return (int64_t)sub << (bucket_of(hdr, index) + hdr->unit_magnitude);
+    return (int64_t)sub << (hdr_bucket_of(hdr, index) + hdr->unit_magnitude);
 }
 
 int64_t tol_hdr_highest_at(const struct tol_hdr *hdr, int32_t index) {
-    int64_t width = (int64_t)1 << (bucket_of(hdr, index) + hdr->unit_magnitude);
+    int64_t width = (int64_t)1 << (hdr_bucket_of(hdr, index) + hdr->unit_magnitude);
     return tol_hdr_lowest_at(hdr, index) + (width - 1);
 }
 

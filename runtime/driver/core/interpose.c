@@ -30,13 +30,14 @@ static struct {
 
 static _Thread_local uint64_t thread_number;
 
-static bool matches(const char *pattern, const char *name) {
+static bool interpose_matches(const char *pattern, const char *name) {
     size_t length = strlen(pattern);
     if (length > 0 && pattern[length - 1] == '*') return strncmp(pattern, name, length - 1) == 0;
     return strcmp(pattern, name) == 0;
 }
 
-static void apply(const struct tol_interpose_rule *rule, struct tol_interpose_call *call) {
+static void interpose_apply(const struct tol_interpose_rule *rule,
+                            struct tol_interpose_call *call) {
     switch (rule->action) {
     case TOL_INTERPOSE_FAIL:
         call->forward = false;
@@ -53,22 +54,22 @@ static void apply(const struct tol_interpose_rule *rule, struct tol_interpose_ca
     }
 }
 
-static void enter(struct tol_interpose_call *call) {
+static void interpose_enter(struct tol_interpose_call *call) {
     if (state.trace != NULL) call->sequence = atomic_fetch_add(&state.calls, 1) + 1;
     atomic_fetch_add_explicit(&state.count[call->index], 1, memory_order_relaxed);
     for (size_t i = 0; i < state.options.rule_count; i++) {
         const struct tol_interpose_rule *rule = &state.options.rules[i];
-        if (!matches(rule->function, tol_driver_function_name(call->index))) continue;
+        if (!interpose_matches(rule->function, tol_driver_function_name(call->index))) continue;
         uint64_t match = atomic_fetch_add(&state.rule_matches[i], 1) + 1;
         if (rule->nth != 0 && rule->nth != match) continue;
-        apply(rule, call);
+        interpose_apply(rule, call);
         break;
     }
     if (state.options.before != NULL) state.options.before(call, state.options.user);
     if (state.options.time) call->begin_ns = tol_now_ns();
 }
 
-static void keep(const struct tol_interpose_call *call) {
+static void interpose_keep(const struct tol_interpose_call *call) {
     size_t slot = atomic_fetch_add(&state.traced, 1);
     if (slot >= state.options.trace_records) return;
     if (thread_number == 0) thread_number = atomic_fetch_add(&state.threads, 1) + 1;
@@ -82,14 +83,14 @@ static void keep(const struct tol_interpose_call *call) {
     };
 }
 
-static CUresult leave(struct tol_interpose_call *call) {
+static CUresult interpose_leave(struct tol_interpose_call *call) {
     if (state.options.time) {
         call->end_ns = tol_now_ns();
         atomic_fetch_add_explicit(&state.ns[call->index], call->end_ns - call->begin_ns,
                                   memory_order_relaxed);
     }
     if (state.options.after != NULL) state.options.after(call, state.options.user);
-    if (state.trace != NULL) keep(call);
+    if (state.trace != NULL) interpose_keep(call);
     return call->result;
 }
 
@@ -111,24 +112,24 @@ static CUresult leave(struct tol_interpose_call *call) {
             .driver = state.driver,                                                                \
             .forward = true,                                                                       \
         };                                                                                         \
-        enter(&call);                                                                              \
+        interpose_enter(&call);                                                                    \
         if (call.forward) call.result = state.driver->name names;                                  \
-        return leave(&call);                                                                       \
+        return interpose_leave(&call);                                                             \
     }
 #define TOL_DRIVER_FN0(feature, name)                                                              \
     static CUresult CUDAAPI interposed_##name(void) {                                              \
         struct tol_interpose_call call = {                                                         \
             .index = TOL_DRIVER_INDEX_##name, .driver = state.driver, .forward = true};            \
-        enter(&call);                                                                              \
+        interpose_enter(&call);                                                                    \
         if (call.forward) call.result = state.driver->name();                                      \
-        return leave(&call);                                                                       \
+        return interpose_leave(&call);                                                             \
     }
 #include "tollens/driver.def"
 
 static struct tol_driver_table interposed;
 
 /* A function that the driver lacks stays absent: the interposer adds no features. */
-static void fill_table(const struct tol_driver_table *driver) {
+static void interpose_fill_table(const struct tol_driver_table *driver) {
 #define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
     interposed.name = driver->name != NULL ? interposed_##name : NULL;
 #include "tollens/driver.def"
@@ -136,7 +137,8 @@ static void fill_table(const struct tol_driver_table *driver) {
 
 static bool names_a_function(const char *pattern) {
     for (int i = 0; pattern != NULL && i < TOL_DRIVER_FUNCTIONS; i++) {
-        if (matches(pattern, tol_driver_function_name((enum tol_driver_index)i))) return true;
+        if (interpose_matches(pattern, tol_driver_function_name((enum tol_driver_index)i)))
+            return true;
     }
     return false;
 }
@@ -175,7 +177,7 @@ tol_status tol_interpose_install(struct tol_driver *driver,
     rule_matches = NULL;
     tol_interpose_reset();
     state.driver = &driver->table;
-    fill_table(&driver->table);
+    interpose_fill_table(&driver->table);
     state.installed = driver;
     driver->functions = &interposed;
 out:

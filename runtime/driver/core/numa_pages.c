@@ -18,13 +18,13 @@ int tol_numa_found(const struct tol_numa_pages *pages) {
 }
 
 /* The number that follows `name` among the words of a line; 0: `name` is not there. */
-static size_t number_of(const char *line, const char *name) {
+static size_t numa_pages_number_of(const char *line, const char *name) {
     const char *at = strstr(line, name);
     return at != NULL ? (size_t)strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
 /* " N0=12 N1=3" are counts of the mapping's own pages, whose size is kernelpagesize_kB. */
-static void count_nodes(const char *line, struct tol_numa_pages *pages) {
+static void numa_pages_count_nodes(const char *line, struct tol_numa_pages *pages) {
     *pages = (struct tol_numa_pages){.asked = pages->asked};
     for (const char *at = line; (at = strstr(at, " N")) != NULL; at += 2) {
         char *end = NULL;
@@ -49,11 +49,11 @@ bool tol_numa_read(FILE *maps, const void *begin, size_t bytes, struct tol_numa_
             continue;
         }
     }
-    const size_t kilobytes = number_of(found, " kernelpagesize_kB=");
+    const size_t kilobytes = numa_pages_number_of(found, " kernelpagesize_kB=");
     if (kilobytes == 0) return false;
     const uintptr_t size = kilobytes << 10, first = (uintptr_t)begin / size;
     *pages = (struct tol_numa_pages){.asked = ((uintptr_t)begin + bytes + size - 1) / size - first};
-    count_nodes(found, pages);
+    numa_pages_count_nodes(found, pages);
     return true;
 }
 

@@ -51,7 +51,7 @@ static const void *get_export(uint32_t number) {
 
 /* A tool that cannot be loaded, or that declines, is ignored without a message, as in NVTX's own
  * loader. */
-static void open_tool(void) {
+static void nvtx_open_tool(void) {
     char reason[256];
     const char *path = getenv(TOL_NVTX_PATH);
     tol_nvtx_entry *entry = NULL;
@@ -70,7 +70,7 @@ static void open_tool(void) {
 
 void tol_nvtx_open(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_tool);
+    pthread_once(&once, nvtx_open_tool);
 }
 
 void tol_nvtx_push(const char *name, uint64_t bytes) {

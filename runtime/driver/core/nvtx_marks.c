@@ -28,13 +28,13 @@ static tol_nvtx_regions_register *register_regions;
 static tol_nvtx_regions_unregister *unregister_regions;
 
 /* For a slot that the tool has filled. 1 is NVTX's own sign for what the tool does not want. */
-static bool take(unsigned slot, void *function, size_t bytes) {
+static bool nvtx_marks_take(unsigned slot, void *function, size_t bytes) {
     if (slots[slot] == 0 || slots[slot] == 1) return false;
     memcpy(function, &slots[slot], bytes);
     return true;
 }
 
-static void open_tool(void) {
+static void nvtx_marks_open_tool(void) {
     char reason[256];
     const char *path = getenv(TOL_NVTX_PATH);
     tol_nvtx_extension_entry *entry = NULL;
@@ -53,15 +53,16 @@ static void open_tool(void) {
                                            .segments = &segment};
     if (entry(&extension) == 0) return;
     tol_marks_listen =
-        take(TOL_NVTX_HEAP_REGISTER, &register_heap, sizeof register_heap) &&
-        take(TOL_NVTX_HEAP_UNREGISTER, &unregister_heap, sizeof unregister_heap) &&
-        take(TOL_NVTX_REGIONS_REGISTER, &register_regions, sizeof register_regions) &&
-        take(TOL_NVTX_REGIONS_UNREGISTER, &unregister_regions, sizeof unregister_regions);
+        nvtx_marks_take(TOL_NVTX_HEAP_REGISTER, &register_heap, sizeof register_heap) &&
+        nvtx_marks_take(TOL_NVTX_HEAP_UNREGISTER, &unregister_heap, sizeof unregister_heap) &&
+        nvtx_marks_take(TOL_NVTX_REGIONS_REGISTER, &register_regions, sizeof register_regions) &&
+        nvtx_marks_take(TOL_NVTX_REGIONS_UNREGISTER, &unregister_regions,
+                        sizeof unregister_regions);
 }
 
 void tol_marks_open(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_tool);
+    pthread_once(&once, nvtx_marks_open_tool);
 }
 
 /* An integer as the pointer that NVTX has in its place. */
@@ -91,7 +92,7 @@ void tol_marks_heap(uint64_t address, uint64_t bytes) {
 }
 
 /* The link to the heap that has an address. The caller holds the lock. */
-static struct heap **find(uint64_t address) {
+static struct heap **nvtx_marks_find(uint64_t address) {
     struct heap **link = &heaps;
     while (*link != NULL && address - (*link)->begin >= (*link)->bytes) link = &(*link)->next;
     return link;
@@ -99,7 +100,7 @@ static struct heap **find(uint64_t address) {
 
 void tol_marks_heap_end(uint64_t address) {
     pthread_mutex_lock(&lock);
-    struct heap **link = find(address), *heap = *link;
+    struct heap **link = nvtx_marks_find(address), *heap = *link;
     if (heap != NULL) {
         *link = heap->next;
         unregister_heap(NULL, heap->handle);
@@ -110,7 +111,7 @@ void tol_marks_heap_end(uint64_t address) {
 
 void tol_marks_region(uint64_t address, uint64_t bytes) {
     pthread_mutex_lock(&lock);
-    const struct heap *heap = *find(address);
+    const struct heap *heap = *nvtx_marks_find(address);
     if (heap != NULL) {
         const struct tol_nvtx_range range = {(size_t)bytes, pointer_to(address)};
         const struct tol_nvtx_regions regions = {.compatible = TOL_NVTX_MEMORY_COMPATIBLE,
@@ -127,7 +128,7 @@ void tol_marks_region(uint64_t address, uint64_t bytes) {
 
 void tol_marks_region_end(uint64_t address) {
     pthread_mutex_lock(&lock);
-    if (*find(address) != NULL) {
+    if (*nvtx_marks_find(address) != NULL) {
         const void *reference = pointer_to(address);
         const struct tol_nvtx_references references = {.compatible = TOL_NVTX_MEMORY_COMPATIBLE,
                                                        .bytes = sizeof references,

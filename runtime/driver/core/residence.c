@@ -32,8 +32,8 @@ out:
     return status;
 }
 
-TOL_COLD static tol_status refuse(const struct tol_context *context, CUdeviceptr address,
-                                  enum tol_residence residence, const char *what) {
+TOL_COLD static tol_status residence_refuse(const struct tol_context *context, CUdeviceptr address,
+                                            enum tol_residence residence, const char *what) {
     static const char *const whose[] = {"not known to the driver", "device memory", "host memory",
                                         "managed memory"};
     return tol_fail(__FILE__, __LINE__, TOL_NOT_RESIDENT,
@@ -48,7 +48,7 @@ tol_status tol_context_refuse_astray(struct tol_context *context, CUdeviceptr ad
     if (!context->device_memory_only) return TOL_OK;
     tol_status status = tol_context_residence(context, address, &residence);
     if (status != TOL_OK || residence == TOL_RESIDENCE_DEVICE) return status;
-    return refuse(context, address, residence, what);
+    return residence_refuse(context, address, residence, what);
 }
 
 tol_status tol_context_refuse_argument(struct tol_context *context, CUdeviceptr value,
@@ -61,5 +61,5 @@ tol_status tol_context_refuse_argument(struct tol_context *context, CUdeviceptr 
         return status;
     }
     snprintf(what, sizeof what, "argument %u of the kernel \"%.100s\"", position, kernel);
-    return refuse(context, value, residence, what);
+    return residence_refuse(context, value, residence, what);
 }

@@ -26,7 +26,7 @@ static const char *short_path(const char *file) {
 }
 
 TOL_PRINTF(1, 0)
-static void append(const char *format, va_list arguments) {
+static void status_append(const char *format, va_list arguments) {
     size_t used = strlen(message);
     vsnprintf(message + used, sizeof message - used, format, arguments);
 }
@@ -136,7 +136,7 @@ tol_status tol_fail(const char *file, int line, tol_status status, const char *f
     message_cuda = 0;
     snprintf(message, sizeof message, "%s:%d: ", short_path(file), line);
     va_start(arguments, format);
-    append(format, arguments);
+    status_append(format, arguments);
     va_end(arguments);
     return status;
 }
@@ -148,7 +148,7 @@ tol_status tol_fail_cuda(const char *file, int line, const char *call, int resul
     snprintf(message, sizeof message, "%s:%d: %s: %s (%d): ", short_path(file), line, call,
              tol_cuda_name(result), result);
     va_start(arguments, format);
-    append(format, arguments);
+    status_append(format, arguments);
     va_end(arguments);
     return tol_status_of_cuda(result);
 }
@@ -156,7 +156,7 @@ tol_status tol_fail_cuda(const char *file, int line, const char *call, int resul
 void tol_message_add(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    append(format, arguments);
+    status_append(format, arguments);
     va_end(arguments);
 }
 

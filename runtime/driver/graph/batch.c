@@ -34,7 +34,7 @@ struct tol_batch {
 
 enum { ALIGNMENT = 16 };
 
-static unsigned aligned(unsigned bytes) {
+static unsigned batch_aligned(unsigned bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -71,7 +71,7 @@ void tol_batch_destroy(struct tol_batch *batch) {
     free(batch);
 }
 
-static tol_status grow(struct tol_batch *batch) {
+static tol_status batch_grow(struct tol_batch *batch) {
     tol_status status = TOL_OK;
     if (batch->count < batch->room) return TOL_OK;
     unsigned room = batch->room > 0 ? 2 * batch->room : 16;
@@ -85,8 +85,9 @@ out:
     return status;
 }
 
-static bool is_same(const struct item *item, const struct tol_kernel *kernel,
-                    const struct tol_launch_shape *shape, const struct tol_arguments *arguments) {
+static bool batch_is_same(const struct item *item, const struct tol_kernel *kernel,
+                          const struct tol_launch_shape *shape,
+                          const struct tol_arguments *arguments) {
     if (item->kernel != kernel || memcmp(&item->shape, shape, sizeof *shape) != 0 ||
         item->count != arguments->count ||
         (item->count > 0 &&
@@ -94,18 +95,18 @@ static bool is_same(const struct item *item, const struct tol_kernel *kernel,
         return false;
     }
     unsigned at = 0;
-    for (unsigned i = 0; i < item->count; at += aligned(item->bytes[i++])) {
+    for (unsigned i = 0; i < item->count; at += batch_aligned(item->bytes[i++])) {
         if (memcmp(item->values + at, arguments->values[i], item->bytes[i]) != 0) return false;
     }
     return true;
 }
 
-static tol_status fill(struct item *item, const struct tol_kernel *kernel,
-                       const struct tol_launch_shape *shape,
-                       const struct tol_arguments *arguments) {
+static tol_status batch_fill(struct item *item, const struct tol_kernel *kernel,
+                             const struct tol_launch_shape *shape,
+                             const struct tol_arguments *arguments) {
     tol_status status = TOL_OK;
     unsigned total = 0;
-    for (unsigned i = 0; i < arguments->count; i++) total += aligned(arguments->bytes[i]);
+    for (unsigned i = 0; i < arguments->count; i++) total += batch_aligned(arguments->bytes[i]);
     if (arguments->count > item->count || item->bytes == NULL) {
         unsigned *bytes = realloc(item->bytes, (arguments->count + 1) * sizeof *bytes);
         TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for %u arguments",
@@ -120,7 +121,7 @@ static tol_status fill(struct item *item, const struct tol_kernel *kernel,
         item->bytes_room = total;
     }
     unsigned at = 0;
-    for (unsigned i = 0; i < arguments->count; at += aligned(arguments->bytes[i++])) {
+    for (unsigned i = 0; i < arguments->count; at += batch_aligned(arguments->bytes[i++])) {
         memcpy(item->values + at, arguments->values[i], arguments->bytes[i]);
         item->bytes[i] = arguments->bytes[i];
     }
@@ -139,11 +140,11 @@ tol_status tol_batch_add(struct tol_batch *batch, const struct tol_kernel *kerne
     TOL_CHECK(batch != NULL, TOL_INVALID_ARGUMENT, "tol_batch_add: batch is NULL");
     TOL_TRY(tol_graph_check(batch->context, kernel, &shape, &arguments));
     pthread_mutex_lock(&batch->lock);
-    status = grow(batch);
+    status = batch_grow(batch);
     if (status == TOL_OK) {
         struct item *item = &batch->items[batch->count];
-        if (!is_same(item, kernel, &shape, &arguments)) {
-            status = fill(item, kernel, &shape, &arguments);
+        if (!batch_is_same(item, kernel, &shape, &arguments)) {
+            status = batch_fill(item, kernel, &shape, &arguments);
         }
         if (status == TOL_OK) batch->count++;
     }
@@ -163,16 +164,16 @@ out:
 }
 
 /* The arguments of an item as a launch has them; values has room for its count. */
-static struct tol_arguments arguments_of(const struct item *item, void **values) {
+static struct tol_arguments batch_arguments_of(const struct item *item, void **values) {
     unsigned at = 0;
-    for (unsigned i = 0; i < item->count; at += aligned(item->bytes[i++])) {
+    for (unsigned i = 0; i < item->count; at += batch_aligned(item->bytes[i++])) {
         values[i] = item->values + at;
     }
     return (struct tol_arguments){item->count, values, item->bytes};
 }
 
 /* Makes the graph and its instance anew. */
-static tol_status make(struct tol_batch *batch, void **values) {
+static tol_status batch_make(struct tol_batch *batch, void **values) {
     tol_status status = TOL_OK;
     tol_graph_exec_destroy(batch->exec);
     tol_graph_destroy(batch->graph);
@@ -185,7 +186,7 @@ static tol_status make(struct tol_batch *batch, void **values) {
         unsigned before = i - 1;
         bool is_after = i > 0 && !batch->unordered;
         TOL_TRY(tol_graph_add_kernel(batch->graph, item->kernel, item->shape,
-                                     arguments_of(item, values), is_after ? &before : NULL,
+                                     batch_arguments_of(item, values), is_after ? &before : NULL,
                                      is_after, NULL));
     }
     TOL_TRY(tol_graph_instantiate(batch->graph, &batch->exec));
@@ -196,13 +197,13 @@ out:
     return status;
 }
 
-static tol_status change(struct tol_batch *batch, void **values) {
+static tol_status batch_change(struct tol_batch *batch, void **values) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < batch->count; i++) {
         struct item *item = &batch->items[i];
         if (!item->is_changed) continue;
         TOL_TRY(tol_graph_exec_set_kernel(batch->exec, i, item->kernel, item->shape,
-                                          arguments_of(item, values)));
+                                          batch_arguments_of(item, values)));
         item->is_changed = false;
         batch->stats.changes++;
     }
@@ -227,7 +228,7 @@ tol_status tol_batch_launch(struct tol_batch *batch, struct tol_stream *stream) 
                           "no host memory for %u arguments", most);
     } else if (batch->count > 0) {
         bool fits = batch->exec != NULL && batch->made == batch->count;
-        status = fits ? change(batch, values) : make(batch, values);
+        status = fits ? batch_change(batch, values) : batch_make(batch, values);
         if (status == TOL_OK) status = tol_graph_launch(batch->exec, stream);
         batch->stats.launches += status == TOL_OK;
     }

@@ -48,7 +48,7 @@ void tol_capture_join(struct tol_stream *stream, uint64_t id) {
 }
 
 /* No stream takes part any more. */
-static void disband(struct tol_capture *capture) {
+static void graph_capture_disband(struct tol_capture *capture) {
     struct tol_context *context = capture->context;
     pthread_mutex_lock(&context->lock);
     for (struct tol_stream *stream = context->streams; stream != NULL; stream = stream->next) {
@@ -134,7 +134,7 @@ tol_status tol_graph_capture_end(struct tol_stream *stream, struct tol_graph **r
 out:
     if (handle != NULL) stream->context->functions->cuGraphDestroy(handle);
     if (capture != NULL) {
-        disband(capture);
+        graph_capture_disband(capture);
         tol_capture_release(capture);
     }
     return status;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* Keeps what launches from now on use. */
-static tol_status hold(struct tol_graph_exec *exec, struct tol_capture *capture) {
+static tol_status graph_instance_hold(struct tol_graph_exec *exec, struct tol_capture *capture) {
     tol_status status = TOL_OK;
     if (capture == NULL) return TOL_OK;
     struct tol_held_capture *held = malloc(sizeof *held);
@@ -50,7 +50,7 @@ tol_status tol_graph_instantiate(struct tol_graph *graph, struct tol_graph_exec 
     exec->label = tol_context_intern(graph->context, label);
     TOL_CHECK(exec->label != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for an instance of a graph");
-    TOL_TRY(hold(exec, graph->capture));
+    TOL_TRY(graph_instance_hold(exec, graph->capture));
     TOL_CONTEXT_CU(graph->context, cuGraphInstantiateWithFlags, (&exec->handle, graph->handle, 0),
                    "instantiating a graph of %u nodes", tol_graph_nodes(graph));
     *result = exec;
@@ -133,7 +133,7 @@ tol_status tol_graph_exec_update(struct tol_graph_exec *exec, struct tol_graph *
                                   (int)answer, "updating an instance of a graph");
         goto out;
     }
-    status = hold(exec, graph->capture);
+    status = graph_instance_hold(exec, graph->capture);
 out:
     if (is_locked) {
         pthread_mutex_unlock(&exec->lock);
@@ -154,8 +154,8 @@ out:
     return status;
 }
 
-static tol_status launch(struct tol_graph_exec *exec, struct tol_stream *stream,
-                         struct tol_capture *capture) {
+static tol_status graph_instance_launch(struct tol_graph_exec *exec, struct tol_stream *stream,
+                                        struct tol_capture *capture) {
     tol_status status = TOL_OK;
     struct tol_copy_use **uses = NULL;
     size_t pinned = capture != NULL ? capture->pinned_count : 0;
@@ -200,7 +200,7 @@ tol_status tol_graph_launch(struct tol_graph_exec *exec, struct tol_stream *stre
               stream->number);
     TOL_TRY(tol_context_enter(exec->context));
     pthread_mutex_lock(&exec->lock);
-    status = launch(exec, stream, exec->held != NULL ? exec->held->capture : NULL);
+    status = graph_instance_launch(exec, stream, exec->held != NULL ? exec->held->capture : NULL);
     pthread_mutex_unlock(&exec->lock);
 out:
     return status;

@@ -80,7 +80,7 @@ void tol_graph_destroy(struct tol_graph *graph) {
 }
 
 /* Room for one more node. The caller holds the lock. */
-static tol_status grow(struct tol_graph *graph) {
+static tol_status graph_nodes_grow(struct tol_graph *graph) {
     tol_status status = TOL_OK;
     if (graph->count < graph->room) return TOL_OK;
     unsigned room = graph->room > 0 ? 2 * graph->room : 16;
@@ -111,7 +111,7 @@ tol_status tol_graph_add_kernel(struct tol_graph *graph, const struct tol_kernel
     }
     pthread_mutex_lock(&graph->lock);
     is_locked = true;
-    TOL_TRY(grow(graph));
+    TOL_TRY(graph_nodes_grow(graph));
     for (unsigned i = 0; i < after_count; i++) {
         TOL_CHECK(after[i] < graph->count, TOL_INVALID_ARGUMENT,
                   "node %u depends on node %u, but the graph has %u nodes", graph->count, after[i],
@@ -152,7 +152,7 @@ tol_status tol_graph_clone(struct tol_graph *graph, struct tol_graph **result) {
     clone->last_kernel = graph->last_kernel;
     clone->captured = graph->captured;
     for (; clone->count < graph->count; clone->count++) {
-        TOL_TRY(grow(clone));
+        TOL_TRY(graph_nodes_grow(clone));
         TOL_CONTEXT_CU(graph->context, cuGraphNodeFindInClone,
                        (&clone->nodes[clone->count], graph->nodes[clone->count], clone->handle),
                        "finding node %u in a clone", clone->count);

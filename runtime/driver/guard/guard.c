@@ -21,7 +21,7 @@ static unsigned or_usual(unsigned given, unsigned usual) {
     return given > 0 ? given : usual;
 }
 
-static struct tol_guard_options completed(const struct tol_guard_options *given) {
+static struct tol_guard_options guard_completed(const struct tol_guard_options *given) {
     struct tol_guard_options o = *given;
     o.hello_ms = or_usual(o.hello_ms, 30000);
     o.beat_ms = or_usual(o.beat_ms, 10000);
@@ -34,7 +34,7 @@ static struct tol_guard_options completed(const struct tol_guard_options *given)
     return o;
 }
 
-static tol_status check(const struct tol_guard_options *options) {
+static tol_status guard_check(const struct tol_guard_options *options) {
     tol_status status = TOL_OK;
     TOL_CHECK(options != NULL && options->program != NULL && options->program[0] != NULL,
               TOL_INVALID_ARGUMENT, "a guard needs a program, not NULL");
@@ -79,10 +79,10 @@ tol_status tol_guard_open(const struct tol_guard_options *options, struct tol_gu
     tol_status status = TOL_OK;
     struct tol_guard *g = NULL;
     TOL_CHECK(guard != NULL, TOL_INVALID_ARGUMENT, "guard is NULL");
-    TOL_TRY(check(options));
+    TOL_TRY(guard_check(options));
     g = calloc(1, sizeof *g);
     TOL_CHECK(g != NULL, TOL_OUT_OF_HOST_MEMORY, "a guard");
-    g->options = completed(options);
+    g->options = guard_completed(options);
     g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     TOL_CHECK(g->stop >= 0, TOL_OUT_OF_HOST_MEMORY, "an event to stop a guard");
     TOL_TRY(make_devices(g));
@@ -140,25 +140,25 @@ void tol_guard_stop(struct tol_guard *g) {
 
 /* ---- running ---- */
 
-static bool is_live(const struct guard_device *d) {
+static bool guard_is_live(const struct guard_device *d) {
     return d->state != GUARD_FENCED && d->state != GUARD_CLOSED;
 }
 
 static size_t live_count(const struct tol_guard *g) {
     size_t count = 0;
-    for (size_t i = 0; i < g->device_count; i++) count += is_live(&g->device[i]);
+    for (size_t i = 0; i < g->device_count; i++) count += guard_is_live(&g->device[i]);
     return count;
 }
 
 /* Waits until something happens, or the next deadline. Returns whether the guard must stop. */
-static bool wait(const struct tol_guard *g, struct pollfd *polls) {
+static bool guard_wait(const struct tol_guard *g, struct pollfd *polls) {
     nfds_t count = 0;
     uint64_t due = UINT64_MAX;
     int wait_ms = WAIT_MS_MAX;
     polls[count++] = (struct pollfd){.fd = g->stop, .events = POLLIN};
     for (size_t i = 0; i < g->device_count; i++) {
         const struct guard_device *d = &g->device[i];
-        if (!is_live(d)) continue;
+        if (!guard_is_live(d)) continue;
         if (guard_device_due(d) < due) due = guard_device_due(d);
         if (d->child.id != 0 && d->child.event < 0) wait_ms = BLIND_MS;
         if (d->child.event >= 0) {
@@ -179,19 +179,19 @@ static bool wait(const struct tol_guard *g, struct pollfd *polls) {
     return (polls[0].revents & POLLIN) != 0;
 }
 
-static void feed(struct tol_guard *g) {
+static void guard_feed(struct tol_guard *g) {
     const bool is_alone = live_count(g) == 1;
     for (size_t i = 0; i < g->device_count; i++) guard_device_feed(g, &g->device[i], is_alone);
 }
 
 /* Once around: looks at each device, delivers, hands out. */
-static tol_status turn(struct tol_guard *g) {
+static tol_status guard_turn(struct tol_guard *g) {
     tol_status status = TOL_OK;
     const uint64_t now = tol_now_ns();
     for (size_t i = 0; i < g->device_count; i++) guard_device_look(g, &g->device[i], now);
     TOL_TRY(guard_jobs_deliver(&g->jobs, &g->options));
     if (g->broken != TOL_OK) return tol_fail_again(g->broken, 0, g->message);
-    if (!g->is_closing) feed(g);
+    if (!g->is_closing) guard_feed(g);
     if (g->broken != TOL_OK) return tol_fail_again(g->broken, 0, g->message);
 out:
     return status;
@@ -209,7 +209,7 @@ static tol_status no_device(const struct tol_guard *g) {
     return status;
 }
 
-static void begin(struct tol_guard *g) {
+static void guard_begin(struct tol_guard *g) {
     g->is_closing = false;
     for (size_t i = 0; i < g->device_count; i++) {
         if (g->device[i].state == GUARD_CLOSED) g->device[i].state = GUARD_OFF;
@@ -229,8 +229,8 @@ static tol_status end_all(struct tol_guard *g, struct pollfd *polls) {
         }
     }
     while (live_count(g) > 0 && status == TOL_OK) {
-        wait(g, polls);
-        status = turn(g);
+        guard_wait(g, polls);
+        status = guard_turn(g);
     }
     return status;
 }
@@ -256,15 +256,15 @@ tol_status tol_guard_run(struct tol_guard *g) {
     TOL_CHECK(polls != NULL, TOL_OUT_OF_HOST_MEMORY, "a guard");
     TOL_TRY(guard_jobs_deliver(&g->jobs, &g->options));
     if (guard_jobs_are_done(&g->jobs)) goto out;
-    begin(g);
+    guard_begin(g);
     for (;;) {
-        TOL_TRY(turn(g)); /* before the first wait: a worker of lines is ready at once */
+        TOL_TRY(guard_turn(g)); /* before the first wait: a worker of lines is ready at once */
         if (guard_jobs_are_done(&g->jobs)) break;
         if (live_count(g) == 0) {
             status = no_device(g);
             goto out;
         }
-        if (wait(g, polls)) {
+        if (guard_wait(g, polls)) {
             uint64_t told = 0;
             const ssize_t got = read(g->stop, &told, sizeof told);
             (void)got; /* only to make it silent again */

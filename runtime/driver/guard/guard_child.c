@@ -32,12 +32,12 @@ struct settings {
     char **all; /* ours and these */
 };
 
-static void set(struct settings *settings, const char *name, const char *value) {
+static void guard_child_set(struct settings *settings, const char *name, const char *value) {
     snprintf(settings->text[settings->count++], VALUE_BYTES, "%s=%s", name, value);
 }
 
 /* The N-th entry of a comma-separated list, in text; false: there is none. */
-static bool entry_of(const char *list, unsigned long index, char *text, size_t bytes) {
+static bool guard_child_entry_of(const char *list, unsigned long index, char *text, size_t bytes) {
     for (; index > 0 && list != NULL; index--) {
         list = strchr(list, ',');
         if (list != NULL) list++;
@@ -50,20 +50,21 @@ static bool entry_of(const char *list, unsigned long index, char *text, size_t b
 /* Which devices the worker sees. */
 static void set_device(struct settings *settings, const char *device) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    set(settings, "TOLLENS_GUARD_DEVICE", device);
+    guard_child_set(settings, "TOLLENS_GUARD_DEVICE", device);
     if (strchr(device, ':') == NULL) return; /* any name; it means something to the program */
     if (strncmp(device, "cuda:", 5) != 0) {
-        set(settings, "TOLLENS_DEVICE", device);
+        guard_child_set(settings, "TOLLENS_DEVICE", device);
         return;
     }
     char *end = NULL, entry[VALUE_BYTES / 2];
     const unsigned long index = strtoul(device + 5, &end, 10);
     const bool is_index = end != device + 5 && *end == '\0';
-    if (!is_index || visible == NULL || !entry_of(visible, index, entry, sizeof entry)) {
+    if (!is_index || visible == NULL ||
+        !guard_child_entry_of(visible, index, entry, sizeof entry)) {
         snprintf(entry, sizeof entry, "%s", device + 5);
     }
-    set(settings, "CUDA_VISIBLE_DEVICES", entry);
-    set(settings, "TOLLENS_DEVICE", "cuda:0");
+    guard_child_set(settings, "CUDA_VISIBLE_DEVICES", entry);
+    guard_child_set(settings, "TOLLENS_DEVICE", "cuda:0");
 }
 
 static bool is_set(const struct settings *settings, const char *variable) {
@@ -74,14 +75,14 @@ static bool is_set(const struct settings *settings, const char *variable) {
     return false;
 }
 
-static tol_status make_environment(struct settings *settings, const char *device,
-                                   unsigned beat_ms) {
+static tol_status guard_child_make_environment(struct settings *settings, const char *device,
+                                               unsigned beat_ms) {
     tol_status status = TOL_OK;
     char number[16];
     size_t count = 0, at = 0;
     settings->count = 0;
     snprintf(number, sizeof number, "%u", beat_ms);
-    set(settings, "TOLLENS_GUARD_BEAT_MS", number);
+    guard_child_set(settings, "TOLLENS_GUARD_BEAT_MS", number);
     set_device(settings, device);
     while (environ != NULL && environ[count] != NULL) count++;
     settings->all = calloc(count + ADDED + 1, sizeof *settings->all);
@@ -123,8 +124,8 @@ static void close_end(int *file) {
 /* ---- the start ---- */
 
 /* In the child: only calls that are safe after a fork. told receives errno if there is no exec. */
-static void become(const char *const *program, char **environment, pid_t parent, int in, int out,
-                   int told) {
+static void guard_child_become(const char *const *program, char **environment, pid_t parent, int in,
+                               int out, int told) {
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
     setpgid(0, 0);
@@ -158,13 +159,13 @@ tol_status guard_child_start(const char *const *program, const char *device, uns
     int in[2] = {-1, -1}, out[2] = {-1, -1}, told[2] = {-1, -1};
     struct settings settings = {.count = 0};
     *child = GUARD_NO_CHILD;
-    TOL_TRY(make_environment(&settings, device, beat_ms));
+    TOL_TRY(guard_child_make_environment(&settings, device, beat_ms));
     TOL_TRY(make_pipe(in));
     TOL_TRY(make_pipe(out));
     TOL_TRY(make_pipe(told));
     const pid_t parent = getpid();
     child->id = fork();
-    if (child->id == 0) become(program, settings.all, parent, in[0], out[1], told[1]);
+    if (child->id == 0) guard_child_become(program, settings.all, parent, in[0], out[1], told[1]);
     if (child->id < 0) {
         child->id = 0;
         TOL_FAIL(TOL_OUT_OF_HOST_MEMORY, "a process: %s", strerror(errno));

@@ -68,7 +68,8 @@ static void give_back_job(struct tol_guard *g, struct guard_device *d) {
     d->job = 0;
 }
 
-static void start(struct tol_guard *g, struct guard_device *d, const char *const *program) {
+static void guard_device_start(struct tol_guard *g, struct guard_device *d,
+                               const char *const *program) {
     d->is_probe = program != g->options.program;
     if (d->is_probe) {
         g->stats.probes++;
@@ -91,25 +92,26 @@ static void start(struct tol_guard *g, struct guard_device *d, const char *const
     }
 }
 
-static void rest(const struct tol_guard *g, struct guard_device *d) {
+static void guard_device_rest(const struct tol_guard *g, struct guard_device *d) {
     const unsigned doublings = d->failures > 1 ? d->failures - 1 : 0;
     uint64_t ms = g->options.rest_ms;
     for (unsigned i = 0; i < doublings && ms < REST_MS_MAX; i++) ms *= 2;
     guard_device_set_late(d, ms < REST_MS_MAX ? (unsigned)ms : REST_MS_MAX, "");
 }
 
-static void act(struct tol_guard *g, struct guard_device *d, enum guard_action action) {
+static void guard_device_act(struct tol_guard *g, struct guard_device *d,
+                             enum guard_action action) {
     switch (action) {
     case GUARD_DO_PROBE:
         if (g->options.probe == NULL) {
             guard_device_event(g, d, GUARD_ON_PROBED, "");
         } else {
-            start(g, d, g->options.probe);
+            guard_device_start(g, d, g->options.probe);
         }
         break;
     case GUARD_DO_START:
         end_child(d);
-        start(g, d, g->options.program);
+        guard_device_start(g, d, g->options.program);
         break;
     case GUARD_DO_KILL:
         g->stats.kills++;
@@ -122,7 +124,7 @@ static void act(struct tol_guard *g, struct guard_device *d, enum guard_action a
         give_back_job(g, d);
         if (action == GUARD_DO_REST) {
             end_child(d);
-            rest(g, d);
+            guard_device_rest(g, d);
         } else {
             g->stats.fenced++;
             if (d->child.id == 0) end_child(d);
@@ -143,7 +145,8 @@ static void act(struct tol_guard *g, struct guard_device *d, enum guard_action a
 }
 
 /* What enters with a state whatever led to it. */
-static void enter(struct tol_guard *g, struct guard_device *d, enum guard_event event) {
+static void guard_device_enter(struct tol_guard *g, struct guard_device *d,
+                               enum guard_event event) {
     if (d->state == GUARD_READY) {
         d->late_ns = 0;
         guard_device_set_beat(g, d);
@@ -190,8 +193,8 @@ void guard_device_event(struct tol_guard *g, struct guard_device *d, enum guard_
         g->options.note(g->options.user, &note);
     }
     d->state = move->to;
-    enter(g, d, event);
-    act(g, d, move->action);
+    guard_device_enter(g, d, event);
+    guard_device_act(g, d, move->action);
 }
 
 /* ---- deaths and deadlines ---- */

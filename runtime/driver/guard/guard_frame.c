@@ -47,7 +47,8 @@ out:
 }
 
 /* A decimal number without a sign, up to 19 digits, and the character that must follow it. */
-static bool read_number(const char **text, const char *end, char after, uint64_t *number) {
+static bool guard_frame_read_number(const char **text, const char *end, char after,
+                                    uint64_t *number) {
     const char *at = *text;
     for (*number = 0; at < end && *at >= '0' && *at <= '9' && at - *text < 19; at++) {
         *number = *number * 10 + (uint64_t)(*at - '0');
@@ -58,7 +59,8 @@ static bool read_number(const char **text, const char *end, char after, uint64_t
 }
 
 /* What is not a frame, as people can read it. */
-static enum guard_found broken(const char *bytes, size_t count, char *why, size_t room) {
+static enum guard_found guard_frame_broken(const char *bytes, size_t count, char *why,
+                                           size_t room) {
     char shown[SHOWN + 1];
     size_t length = 0;
     while (length < count && length < SHOWN && bytes[length] != '\n') {
@@ -79,15 +81,16 @@ static bool read_head(const char *text, size_t length, struct guard_frame *frame
         }
         text += letters + 1;
         frame->word = (enum guard_word)word;
-        return read_number(&text, end, ' ', &frame->number) &&
-               read_number(&text, end, '\n', count) && text == end && *count <= TOL_GUARD_BYTES_MAX;
+        return guard_frame_read_number(&text, end, ' ', &frame->number) &&
+               guard_frame_read_number(&text, end, '\n', count) && text == end &&
+               *count <= TOL_GUARD_BYTES_MAX;
     }
     return false;
 }
 
 /* Returns bytes of the input. Their NUL replaces the frame's line break. */
-static void hand_out(struct guard_input *input, struct guard_frame *frame, size_t begin,
-                     size_t count, size_t next) {
+static void guard_frame_hand_out(struct guard_input *input, struct guard_frame *frame, size_t begin,
+                                 size_t count, size_t next) {
     frame->bytes = input->bytes + begin;
     frame->count = count;
     input->bytes[begin + count] = '\0';
@@ -104,12 +107,12 @@ enum guard_found guard_frame_next(struct guard_input *input, struct guard_frame 
     if (line == NULL && count < HEAD_MAX) return GUARD_NOTHING_YET;
     const size_t head = line != NULL ? (size_t)(line - text) + 1 : 0;
     if (head == 0 || !read_head(text, head, frame, &wanted)) {
-        return broken(text, count, why, bytes);
+        return guard_frame_broken(text, count, why, bytes);
     }
     if (count < head + wanted + 1) return GUARD_NOTHING_YET;
-    if (text[head + wanted] != '\n') return broken(text, count, why, bytes);
-    hand_out(input, frame, input->begin + head, (size_t)wanted,
-             input->begin + head + (size_t)wanted + 1);
+    if (text[head + wanted] != '\n') return guard_frame_broken(text, count, why, bytes);
+    guard_frame_hand_out(input, frame, input->begin + head, (size_t)wanted,
+                         input->begin + head + (size_t)wanted + 1);
     return GUARD_FOUND;
 }
 
@@ -119,8 +122,8 @@ enum guard_found guard_line_next(struct guard_input *input, struct guard_frame *
     const char *line = count > 0 ? memchr(text, '\n', count) : NULL;
     if (line == NULL) return count > TOL_GUARD_BYTES_MAX ? GUARD_BROKEN : GUARD_NOTHING_YET;
     *frame = (struct guard_frame){.word = GUARD_OK};
-    hand_out(input, frame, input->begin, (size_t)(line - text),
-             input->begin + (size_t)(line - text) + 1);
+    guard_frame_hand_out(input, frame, input->begin, (size_t)(line - text),
+                         input->begin + (size_t)(line - text) + 1);
     return GUARD_FOUND;
 }
 
@@ -131,7 +134,7 @@ void guard_output_clear(struct guard_output *output) {
     *output = (struct guard_output){.bytes = NULL};
 }
 
-static tol_status make_room(struct guard_output *output, size_t more) {
+static tol_status guard_frame_make_room(struct guard_output *output, size_t more) {
     tol_status status = TOL_OK;
     if (output->room - output->end >= more) return TOL_OK;
     char *grown = realloc(output->bytes, 2 * (output->end + more));
@@ -142,7 +145,7 @@ out:
     return status;
 }
 
-static void append(struct guard_output *output, const char *bytes, size_t count) {
+static void guard_frame_append(struct guard_output *output, const char *bytes, size_t count) {
     if (count > 0) memcpy(output->bytes + output->end, bytes, count);
     output->end += count;
 }
@@ -152,19 +155,19 @@ tol_status guard_output_frame(struct guard_output *output, const struct guard_fr
     char head[HEAD_MAX];
     const int length = snprintf(head, sizeof head, "%s %llu %zu\n", words[frame->word],
                                 (unsigned long long)frame->number, frame->count);
-    TOL_TRY(make_room(output, (size_t)length + frame->count + 1));
-    append(output, head, (size_t)length);
-    append(output, frame->bytes, frame->count);
-    append(output, "\n", 1);
+    TOL_TRY(guard_frame_make_room(output, (size_t)length + frame->count + 1));
+    guard_frame_append(output, head, (size_t)length);
+    guard_frame_append(output, frame->bytes, frame->count);
+    guard_frame_append(output, "\n", 1);
 out:
     return status;
 }
 
 tol_status guard_output_line(struct guard_output *output, const char *bytes, size_t count) {
     tol_status status = TOL_OK;
-    TOL_TRY(make_room(output, count + 1));
-    append(output, bytes, count);
-    append(output, "\n", 1);
+    TOL_TRY(guard_frame_make_room(output, count + 1));
+    guard_frame_append(output, bytes, count);
+    guard_frame_append(output, "\n", 1);
 out:
     return status;
 }

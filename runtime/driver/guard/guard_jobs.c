@@ -13,7 +13,7 @@ int guard_jobs_planted;
 
 /* ---- memory ---- */
 
-static void *grown(void *array, size_t *room, size_t count, size_t element) {
+static void *guard_jobs_grown(void *array, size_t *room, size_t count, size_t element) {
     if (count < *room) return array;
     const size_t more = *room > 0 ? 2 * *room : 64;
     void *made = realloc(array, more * element);
@@ -21,12 +21,12 @@ static void *grown(void *array, size_t *room, size_t count, size_t element) {
     return made;
 }
 
-static void drop(struct guard_text *text) {
+static void guard_jobs_drop(struct guard_text *text) {
     free(text->bytes);
     *text = (struct guard_text){.bytes = NULL};
 }
 
-static tol_status append(struct guard_text *text, const void *bytes, size_t count) {
+static tol_status guard_jobs_append(struct guard_text *text, const void *bytes, size_t count) {
     tol_status status = TOL_OK;
     char *made = realloc(text->bytes, text->count + count + 1);
     TOL_CHECK(made != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes of a job", text->count + count);
@@ -42,14 +42,14 @@ static tol_status add_job(struct guard_jobs *jobs, const void *bytes, size_t cou
     tol_status status = TOL_OK;
     size_t room = jobs->room;
     struct guard_job job = {.lost_by = (size_t)NO_DEVICE, .work_count = count};
-    struct guard_job *array = grown(jobs->job, &room, jobs->count, sizeof job);
+    struct guard_job *array = guard_jobs_grown(jobs->job, &room, jobs->count, sizeof job);
     TOL_CHECK(array != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu jobs", jobs->count + 1);
     jobs->job = array;
     size_t *order = room != jobs->room ? realloc(jobs->order, room * sizeof *order) : jobs->order;
     TOL_CHECK(order != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu jobs", jobs->count + 1);
     jobs->order = order;
     jobs->room = room;
-    TOL_TRY(append(&job.work, bytes, count));
+    TOL_TRY(guard_jobs_append(&job.work, bytes, count));
     job.work_sum = guard_sum(0, bytes, count);
     jobs->job[jobs->count++] = job;
 out:
@@ -63,12 +63,12 @@ static void be_answered(struct guard_jobs *jobs, struct guard_job *job, bool is_
     job->is_failed = is_failed;
     jobs->failed += is_failed;
     jobs->order[jobs->answered++] = (size_t)(job - jobs->job);
-    drop(&job->work);
-    drop(&job->parts);
+    guard_jobs_drop(&job->work);
+    guard_jobs_drop(&job->parts);
 }
 
 /* A record of an earlier guard. */
-static tol_status restore(void *user, const struct guard_record *record) {
+static tol_status guard_jobs_restore(void *user, const struct guard_record *record) {
     tol_status status = TOL_OK;
     struct guard_jobs *jobs = user;
     if (record->kind == GUARD_TAKEN) {
@@ -87,9 +87,9 @@ static tol_status restore(void *user, const struct guard_record *record) {
     if (record->kind == GUARD_LOST) {
         job->lost++;
     } else if (record->kind == GUARD_PART) {
-        TOL_TRY(append(&job->parts, record->bytes, record->count));
+        TOL_TRY(guard_jobs_append(&job->parts, record->bytes, record->count));
     } else {
-        TOL_TRY(append(&job->answer, record->bytes, record->count));
+        TOL_TRY(guard_jobs_append(&job->answer, record->bytes, record->count));
         be_answered(jobs, job, record->kind == GUARD_FAILED);
         jobs->restored++;
     }
@@ -108,7 +108,7 @@ static tol_status skip_delivered(struct guard_jobs *jobs, uint64_t delivered) {
         TOL_CHECK(jobs->job[at].stage == GUARD_IS_ANSWERED, TOL_MISMATCH,
                   "%llu answers are there already, and the journal has none for job %zu",
                   (unsigned long long)delivered, at + 1);
-        drop(&jobs->job[at].answer);
+        guard_jobs_drop(&jobs->job[at].answer);
     }
 out:
     return status;
@@ -118,7 +118,7 @@ tol_status guard_jobs_open(struct guard_jobs *jobs, const struct tol_guard_optio
     tol_status status = TOL_OK;
     *jobs = (struct guard_jobs){.in_order = options->in_order, .attempts = options->attempts};
     if (options->journal != NULL) {
-        TOL_TRY(guard_journal_open(options->journal, options->is_synced, restore, jobs,
+        TOL_TRY(guard_journal_open(options->journal, options->is_synced, guard_jobs_restore, jobs,
                                    &jobs->journal));
         TOL_TRY(skip_delivered(jobs, options->delivered));
     }
@@ -128,9 +128,9 @@ out:
 
 void guard_jobs_clear(struct guard_jobs *jobs) {
     for (size_t i = 0; i < jobs->count; i++) {
-        drop(&jobs->job[i].work);
-        drop(&jobs->job[i].parts);
-        drop(&jobs->job[i].answer);
+        guard_jobs_drop(&jobs->job[i].work);
+        guard_jobs_drop(&jobs->job[i].parts);
+        guard_jobs_drop(&jobs->job[i].answer);
     }
     free(jobs->job);
     free(jobs->back);
@@ -139,8 +139,8 @@ void guard_jobs_clear(struct guard_jobs *jobs) {
     *jobs = (struct guard_jobs){.job = NULL};
 }
 
-static tol_status record(struct guard_jobs *jobs, enum guard_kind kind, uint64_t number,
-                         const void *bytes, size_t count) {
+static tol_status guard_jobs_record(struct guard_jobs *jobs, enum guard_kind kind, uint64_t number,
+                                    const void *bytes, size_t count) {
     if (jobs->journal == NULL) return TOL_OK;
     if (guard_jobs_planted == 3 && kind == GUARD_ANSWERED && number % 7 == 0) return TOL_OK;
     return guard_journal_add(jobs->journal, &(struct guard_record){kind, number, bytes, count});
@@ -161,7 +161,7 @@ tol_status guard_jobs_submit(struct guard_jobs *jobs, const void *bytes, size_t 
                   "journal",
                   jobs->submitted + 1, jobs->submitted + 1);
     } else {
-        TOL_TRY(record(jobs, GUARD_TAKEN, jobs->count + 1, bytes, count));
+        TOL_TRY(guard_jobs_record(jobs, GUARD_TAKEN, jobs->count + 1, bytes, count));
         TOL_TRY(add_job(jobs, bytes, count));
     }
     *number = ++jobs->submitted;
@@ -194,8 +194,8 @@ tol_status guard_jobs_keep(struct guard_jobs *jobs, struct guard_job *job, const
     tol_status status = TOL_OK;
     TOL_CHECK(job->parts.count + count <= TOL_GUARD_BYTES_MAX, TOL_OVER_LIMIT,
               "parts of %zu bytes; at most %d", job->parts.count + count, TOL_GUARD_BYTES_MAX);
-    TOL_TRY(record(jobs, GUARD_PART, guard_jobs_number(jobs, job), bytes, count));
-    TOL_TRY(append(&job->parts, bytes, count));
+    TOL_TRY(guard_jobs_record(jobs, GUARD_PART, guard_jobs_number(jobs, job), bytes, count));
+    TOL_TRY(guard_jobs_append(&job->parts, bytes, count));
 out:
     return status;
 }
@@ -204,15 +204,15 @@ tol_status guard_jobs_answer(struct guard_jobs *jobs, struct guard_job *job, boo
                              const void *bytes, size_t count) {
     tol_status status = TOL_OK;
     struct guard_text answer = {.bytes = NULL};
-    TOL_TRY(append(&answer, bytes, count));
-    TOL_TRY(record(jobs, is_failed ? GUARD_FAILED : GUARD_ANSWERED, guard_jobs_number(jobs, job),
-                   bytes, count));
-    drop(&job->answer);
+    TOL_TRY(guard_jobs_append(&answer, bytes, count));
+    TOL_TRY(guard_jobs_record(jobs, is_failed ? GUARD_FAILED : GUARD_ANSWERED,
+                              guard_jobs_number(jobs, job), bytes, count));
+    guard_jobs_drop(&job->answer);
     job->answer = answer;
     answer = (struct guard_text){.bytes = NULL};
     be_answered(jobs, job, is_failed);
 out:
-    drop(&answer);
+    guard_jobs_drop(&answer);
     return status;
 }
 
@@ -220,10 +220,11 @@ tol_status guard_jobs_lose(struct guard_jobs *jobs, struct guard_job *job, size_
                            uint64_t now_ns, const char *reason) {
     tol_status status = TOL_OK;
     char why[REASON_BYTES];
-    size_t *back = grown(jobs->back, &jobs->back_room, jobs->back_count, sizeof *back);
+    size_t *back = guard_jobs_grown(jobs->back, &jobs->back_room, jobs->back_count, sizeof *back);
     TOL_CHECK(back != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu jobs", jobs->back_count + 1);
     jobs->back = back;
-    TOL_TRY(record(jobs, GUARD_LOST, guard_jobs_number(jobs, job), reason, strlen(reason)));
+    TOL_TRY(
+        guard_jobs_record(jobs, GUARD_LOST, guard_jobs_number(jobs, job), reason, strlen(reason)));
     job->lost++;
     if (job->lost >= jobs->attempts) {
         const int length =
@@ -267,7 +268,7 @@ tol_status guard_jobs_deliver(struct guard_jobs *jobs, const struct tol_guard_op
         }
         job->is_delivered = true;
         jobs->delivered++;
-        drop(&job->answer);
+        guard_jobs_drop(&job->answer);
     }
 out:
     return status;

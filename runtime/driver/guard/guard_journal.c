@@ -44,17 +44,17 @@ uint32_t guard_sum(uint32_t sum, const void *bytes, size_t count) {
     return ~sum;
 }
 
-static void put(unsigned char *to, uint64_t number, int bytes) {
+static void guard_journal_put(unsigned char *to, uint64_t number, int bytes) {
     for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
 }
 
-static uint64_t get(const unsigned char *from, int bytes) {
+static uint64_t guard_journal_get(const unsigned char *from, int bytes) {
     uint64_t number = 0;
     for (int i = bytes; i-- > 0;) number = number << 8 | from[i];
     return number;
 }
 
-static tol_status make_room(struct guard_journal *j, size_t bytes) {
+static tol_status guard_journal_make_room(struct guard_journal *j, size_t bytes) {
     tol_status status = TOL_OK;
     if (bytes <= j->room) return TOL_OK;
     unsigned char *grown = realloc(j->buffer, bytes + bytes / 2);
@@ -68,8 +68,8 @@ out:
 /* ---- reading ---- */
 
 /* Up to count bytes at an offset; fewer at the end of the file. */
-static tol_status read_at(struct guard_journal *j, uint64_t at, void *bytes, size_t count,
-                          size_t *got) {
+static tol_status guard_journal_read_at(struct guard_journal *j, uint64_t at, void *bytes,
+                                        size_t count, size_t *got) {
     tol_status status = TOL_OK;
     for (*got = 0; *got < count;) {
         const ssize_t part = pread(j->file, (char *)bytes + *got, count - *got, (off_t)(at + *got));
@@ -88,19 +88,22 @@ static tol_status read_record(struct guard_journal *j, uint64_t at, struct guard
     tol_status status = TOL_OK;
     size_t got = 0;
     *bytes = 0;
-    TOL_TRY(make_room(j, HEAD_BYTES));
-    TOL_TRY(read_at(j, at, j->buffer, HEAD_BYTES, &got));
+    TOL_TRY(guard_journal_make_room(j, HEAD_BYTES));
+    TOL_TRY(guard_journal_read_at(j, at, j->buffer, HEAD_BYTES, &got));
     if (got < HEAD_BYTES || memcmp(j->buffer, mark, 4) != 0) goto out;
-    const size_t count = (size_t)get(j->buffer + 4, 4);
+    const size_t count = (size_t)guard_journal_get(j->buffer + 4, 4);
     if (count > TOL_GUARD_BYTES_MAX) goto out;
-    TOL_TRY(make_room(j, HEAD_BYTES + count));
-    TOL_TRY(read_at(j, at + HEAD_BYTES, j->buffer + HEAD_BYTES, count, &got));
+    TOL_TRY(guard_journal_make_room(j, HEAD_BYTES + count));
+    TOL_TRY(guard_journal_read_at(j, at + HEAD_BYTES, j->buffer + HEAD_BYTES, count, &got));
     if (got < count) goto out;
     const uint32_t sum = guard_sum(guard_sum(0, j->buffer, SUM_AT), j->buffer + HEAD_BYTES, count);
-    if (sum != get(j->buffer + SUM_AT, 4) || get(j->buffer + 24, 4) >= GUARD_KINDS) goto out;
-    *sequence = get(j->buffer + 8, 8);
-    *record = (struct guard_record){(enum guard_kind)get(j->buffer + 24, 4), get(j->buffer + 16, 8),
-                                    j->buffer + HEAD_BYTES, count};
+    if (sum != guard_journal_get(j->buffer + SUM_AT, 4) ||
+        guard_journal_get(j->buffer + 24, 4) >= GUARD_KINDS)
+        goto out;
+    *sequence = guard_journal_get(j->buffer + 8, 8);
+    *record =
+        (struct guard_record){(enum guard_kind)guard_journal_get(j->buffer + 24, 4),
+                              guard_journal_get(j->buffer + 16, 8), j->buffer + HEAD_BYTES, count};
     *bytes = HEAD_BYTES + count;
 out:
     return status;
@@ -116,7 +119,7 @@ static tol_status find_record(struct guard_journal *j, uint64_t from, uint64_t s
     size_t got = 0, bytes = 0;
     *found = false;
     for (uint64_t at = from; at + HEAD_BYTES <= size; at += sizeof head - 3) {
-        TOL_TRY(read_at(j, at, head, sizeof head, &got));
+        TOL_TRY(guard_journal_read_at(j, at, head, sizeof head, &got));
         for (size_t i = 0; i + 4 <= got; i++) {
             if (memcmp(head + i, mark, 4) != 0) continue;
             TOL_TRY(read_record(j, at + i, &record, &sequence, &bytes));
@@ -127,9 +130,10 @@ out:
     return status;
 }
 
-static tol_status read_all(struct guard_journal *j, uint64_t size,
-                           tol_status (*visit)(void *user, const struct guard_record *record),
-                           void *user) {
+static tol_status guard_journal_read_all(struct guard_journal *j, uint64_t size,
+                                         tol_status (*visit)(void *user,
+                                                             const struct guard_record *record),
+                                         void *user) {
     tol_status status = TOL_OK;
     struct guard_record record;
     uint64_t sequence = 0;
@@ -163,7 +167,7 @@ static tol_status read_all(struct guard_journal *j, uint64_t size,
     if (j->end == 0) {
         unsigned char begin[4];
         size_t got = 0;
-        TOL_TRY(read_at(j, 0, begin, sizeof begin, &got));
+        TOL_TRY(guard_journal_read_at(j, 0, begin, sizeof begin, &got));
         TOL_CHECK(memcmp(begin, mark, got) == 0 && size < HEAD_BYTES + sizeof format,
                   TOL_INVALID_FILE, "%s is not the journal of a guard", j->path);
     }
@@ -177,7 +181,7 @@ out:
 /* ---- the journal ---- */
 
 /* A guard that was killed between fork and exec leaves a child that holds the lock for a moment. */
-static bool lock(int file) {
+static bool guard_journal_lock(int file) {
     enum { TRIES = 25, PAUSE_US = 20000 };
     for (int i = 0; i < TRIES; i++) {
         if (flock(file, LOCK_EX | LOCK_NB) == 0) return true;
@@ -194,7 +198,8 @@ static tol_status open_file(struct guard_journal *j, const char *path, uint64_t 
     j->file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     TOL_CHECK(j->file >= 0, TOL_UNREADABLE, "the journal %s cannot be opened: %s", path,
               strerror(errno));
-    TOL_CHECK(lock(j->file), TOL_UNREADABLE, "the journal %s is in use by another guard", path);
+    TOL_CHECK(guard_journal_lock(j->file), TOL_UNREADABLE,
+              "the journal %s is in use by another guard", path);
     TOL_CHECK(fstat(j->file, &about) == 0 && S_ISREG(about.st_mode), TOL_UNREADABLE,
               "the journal %s is not a file", path);
     *size = (uint64_t)about.st_size;
@@ -212,7 +217,7 @@ tol_status guard_journal_open(const char *path, bool is_synced,
     j->file = -1;
     j->is_synced = is_synced;
     TOL_TRY(open_file(j, path, &size));
-    TOL_TRY(read_all(j, size, visit, user));
+    TOL_TRY(guard_journal_read_all(j, size, visit, user));
     if (j->sequence == 0) {
         TOL_TRY(
             guard_journal_add(j, &(struct guard_record){GUARD_HEAD, 0, format, sizeof format - 1}));
@@ -232,7 +237,7 @@ void guard_journal_close(struct guard_journal *j) {
     free(j);
 }
 
-static bool write_all(int file, const unsigned char *bytes, size_t count) {
+static bool guard_journal_write_all(int file, const unsigned char *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         const ssize_t part = write(file, bytes + done, count - done);
         if (part < 0 && errno == EINTR) continue;
@@ -246,16 +251,17 @@ tol_status guard_journal_add(struct guard_journal *j, const struct guard_record 
     tol_status status = TOL_OK;
     const size_t bytes = HEAD_BYTES + record->count;
     if (j->error != 0) goto full;
-    TOL_TRY(make_room(j, bytes));
+    TOL_TRY(guard_journal_make_room(j, bytes));
     memcpy(j->buffer, mark, 4);
-    put(j->buffer + 4, record->count, 4);
-    put(j->buffer + 8, j->sequence, 8);
-    put(j->buffer + 16, record->job, 8);
-    put(j->buffer + 24, record->kind, 4);
+    guard_journal_put(j->buffer + 4, record->count, 4);
+    guard_journal_put(j->buffer + 8, j->sequence, 8);
+    guard_journal_put(j->buffer + 16, record->job, 8);
+    guard_journal_put(j->buffer + 24, record->kind, 4);
     if (record->count > 0) memcpy(j->buffer + HEAD_BYTES, record->bytes, record->count);
-    put(j->buffer + SUM_AT,
-        guard_sum(guard_sum(0, j->buffer, SUM_AT), record->bytes, record->count), 4);
-    if (!write_all(j->file, j->buffer, bytes) || (j->is_synced && fdatasync(j->file) != 0)) {
+    guard_journal_put(j->buffer + SUM_AT,
+                      guard_sum(guard_sum(0, j->buffer, SUM_AT), record->bytes, record->count), 4);
+    if (!guard_journal_write_all(j->file, j->buffer, bytes) ||
+        (j->is_synced && fdatasync(j->file) != 0)) {
         j->error = errno != 0 ? errno : EIO;
         /* If this fails too, the next opening cuts it. */
         if (ftruncate(j->file, (off_t)j->end) != 0) j->error = errno;

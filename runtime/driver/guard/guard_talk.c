@@ -72,7 +72,8 @@ static void take_frame(struct tol_guard *g, struct guard_device *d,
     }
 }
 
-static void take_line(struct tol_guard *g, struct guard_device *d, struct guard_frame *frame) {
+static void guard_talk_take_line(struct tol_guard *g, struct guard_device *d,
+                                 struct guard_frame *frame) {
     if (d->job == 0) {
         be_garbage(g, d, "it wrote a line without a job");
         return;
@@ -93,7 +94,7 @@ static void take_input(struct tol_guard *g, struct guard_device *d) {
         if (found == GUARD_BROKEN) {
             be_garbage(g, d, why);
         } else if (lines) {
-            take_line(g, d, &frame);
+            guard_talk_take_line(g, d, &frame);
         } else {
             take_frame(g, d, &frame);
         }

@@ -33,8 +33,8 @@ struct tol_guard_worker {
 
 /* ---- writing ---- */
 
-static tol_status send(struct tol_guard_worker *w, enum guard_word word, uint64_t number,
-                       const void *bytes, size_t count) {
+static tol_status guard_worker_send(struct tol_guard_worker *w, enum guard_word word,
+                                    uint64_t number, const void *bytes, size_t count) {
     tol_status status = TOL_OK;
     bool is_there = false;
     TOL_CHECK(count <= TOL_GUARD_BYTES_MAX, TOL_OVER_LIMIT, "%zu bytes for the guard; at most %d",
@@ -49,7 +49,7 @@ out:
     return status;
 }
 
-static void *beat(void *user) {
+static void *guard_worker_beat(void *user) {
     struct tol_guard_worker *w = user;
     pthread_mutex_lock(&w->lock);
     while (!w->is_ending) {
@@ -63,7 +63,7 @@ static void *beat(void *user) {
         }
         if (pthread_cond_timedwait(&w->ends, &w->lock, &until) != ETIMEDOUT) continue;
         pthread_mutex_unlock(&w->lock);
-        const tol_status status = send(w, GUARD_BEAT, 0, NULL, 0);
+        const tol_status status = guard_worker_send(w, GUARD_BEAT, 0, NULL, 0);
         pthread_mutex_lock(&w->lock);
         if (status != TOL_OK) break; /* the guard is gone */
     }
@@ -97,7 +97,7 @@ static tol_status begin_beats(struct tol_guard_worker *w, const char *beat_ms) {
     tol_status status = TOL_OK;
     w->beat_ms = (unsigned)strtoul(beat_ms, NULL, 10);
     if (w->beat_ms == 0) goto out;
-    TOL_CHECK(pthread_create(&w->beats, NULL, beat, w) == 0, TOL_OUT_OF_HOST_MEMORY,
+    TOL_CHECK(pthread_create(&w->beats, NULL, guard_worker_beat, w) == 0, TOL_OUT_OF_HOST_MEMORY,
               "a thread for signs of life");
     w->has_beats = true;
 out:
@@ -118,7 +118,7 @@ tol_status tol_guard_worker_open(const char *kind, struct tol_guard_worker **wor
     w->out = -1;
     make_lock(w);
     TOL_TRY(move_stdout(w));
-    TOL_TRY(send(w, GUARD_HELLO, 1, kind, strlen(kind)));
+    TOL_TRY(guard_worker_send(w, GUARD_HELLO, 1, kind, strlen(kind)));
     TOL_TRY(begin_beats(w, beat_ms));
     *worker = w;
     w = NULL;
@@ -185,8 +185,9 @@ out:
     return status;
 }
 
-static tol_status check(const struct tol_guard_worker *w, const struct tol_guard_work *work,
-                        const void *bytes, size_t count) {
+static tol_status guard_worker_check(const struct tol_guard_worker *w,
+                                     const struct tol_guard_work *work, const void *bytes,
+                                     size_t count) {
     tol_status status = TOL_OK;
     TOL_CHECK(w != NULL && work != NULL && (bytes != NULL || count == 0), TOL_INVALID_ARGUMENT,
               "a guard's worker, its work and its bytes must not be NULL");
@@ -198,8 +199,8 @@ out:
 tol_status tol_guard_worker_keep(struct tol_guard_worker *w, const struct tol_guard_work *work,
                                  const void *bytes, size_t count) {
     tol_status status = TOL_OK;
-    TOL_TRY(check(w, work, bytes, count));
-    status = send(w, GUARD_KEEP, work->number, bytes, count);
+    TOL_TRY(guard_worker_check(w, work, bytes, count));
+    status = guard_worker_send(w, GUARD_KEEP, work->number, bytes, count);
 out:
     return status;
 }
@@ -207,8 +208,8 @@ out:
 tol_status tol_guard_worker_done(struct tol_guard_worker *w, const struct tol_guard_work *work,
                                  const void *bytes, size_t count) {
     tol_status status = TOL_OK;
-    TOL_TRY(check(w, work, bytes, count));
-    status = send(w, GUARD_OK, work->number, bytes, count);
+    TOL_TRY(guard_worker_check(w, work, bytes, count));
+    status = guard_worker_send(w, GUARD_OK, work->number, bytes, count);
 out:
     return status;
 }
@@ -221,10 +222,10 @@ static bool is_of_device(tol_status failure) {
 tol_status tol_guard_worker_failed(struct tol_guard_worker *w, const struct tol_guard_work *work,
                                    tol_status failure) {
     tol_status status = TOL_OK;
-    TOL_TRY(check(w, work, NULL, 0));
+    TOL_TRY(guard_worker_check(w, work, NULL, 0));
     const char *why = tol_message()[0] != '\0' ? tol_message() : tol_status_sentence(failure);
-    status = send(w, is_of_device(failure) ? GUARD_BAD : GUARD_NO, work->number, why,
-                  strnlen(why, WHY_BYTES));
+    status = guard_worker_send(w, is_of_device(failure) ? GUARD_BAD : GUARD_NO, work->number, why,
+                               strnlen(why, WHY_BYTES));
 out:
     return status;
 }

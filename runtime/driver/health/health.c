@@ -65,8 +65,8 @@ struct tol_health_mark {
     size_t room, count;
 };
 
-static struct place *find_place(const struct tol_health_mark *mark, const void *site,
-                                enum tol_held_kind kind) {
+static struct place *health_find_place(const struct tol_health_mark *mark, const void *site,
+                                       enum tol_held_kind kind) {
     size_t at = ((uintptr_t)site * 0x9e3779b97f4a7c15u >> 32) + kind;
     for (;; at++) {
         struct place *place = &mark->places[at & (mark->room - 1)];
@@ -74,13 +74,13 @@ static struct place *find_place(const struct tol_health_mark *mark, const void *
     }
 }
 
-static bool grow(struct tol_health_mark *mark) {
+static bool health_grow(struct tol_health_mark *mark) {
     struct tol_health_mark more = {.room = mark->room > 0 ? 2 * mark->room : 64};
     more.places = calloc(more.room, sizeof *more.places);
     if (more.places == NULL) return false;
     for (size_t i = 0; i < mark->room; i++) {
         const struct place *place = &mark->places[i];
-        if (place->sum.count > 0) *find_place(&more, place->site, place->kind) = *place;
+        if (place->sum.count > 0) *health_find_place(&more, place->site, place->kind) = *place;
     }
     free(mark->places);
     mark->places = more.places;
@@ -89,8 +89,8 @@ static bool grow(struct tol_health_mark *mark) {
 }
 
 static bool add_place(struct tol_health_mark *mark, const struct tol_held *held) {
-    if (2 * mark->count >= mark->room && !grow(mark)) return false;
-    struct place *place = find_place(mark, held->site, held->kind);
+    if (2 * mark->count >= mark->room && !health_grow(mark)) return false;
+    struct place *place = health_find_place(mark, held->site, held->kind);
     mark->count += place->sum.count == 0;
     place->site = held->site;
     place->kind = held->kind;
@@ -115,7 +115,8 @@ tol_status tol_health_mark_create(struct tol_context *context, struct tol_health
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_health_mark_create: an argument is NULL");
     mark = calloc(1, sizeof *mark);
-    TOL_CHECK(mark != NULL && grow(mark), TOL_OUT_OF_HOST_MEMORY, "no host memory for a mark");
+    TOL_CHECK(mark != NULL && health_grow(mark), TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a mark");
     mark->context = context->id;
     struct marking marking = {.mark = mark};
     tol_health_each(context, mark_one, &marking);
@@ -145,7 +146,7 @@ struct checking {
     struct tol_held astray; /* the first that is not on the device */
 };
 
-static void check_one(void *user, const struct tol_held *held) {
+static void health_check_one(void *user, const struct tol_held *held) {
     struct checking *checking = user;
     struct tol_health *health = checking->health;
     enum tol_residence residence = TOL_RESIDENCE_UNKNOWN;
@@ -162,12 +163,12 @@ static void check_one(void *user, const struct tol_held *held) {
     health->astray += !is_resident;
 }
 
-static void compare(struct tol_health *health, const struct tol_health_mark *before,
-                    const struct tol_health_mark *now) {
+static void health_compare(struct tol_health *health, const struct tol_health_mark *before,
+                           const struct tol_health_mark *now) {
     for (size_t i = 0; i < now->room; i++) {
         const struct place *place = &now->places[i];
         if (place->sum.count == 0) continue;
-        const struct tol_health_sum was = find_place(before, place->site, place->kind)->sum;
+        const struct tol_health_sum was = health_find_place(before, place->site, place->kind)->sum;
         const uint64_t count = place->sum.count > was.count ? place->sum.count - was.count : 0;
         const uint64_t bytes = place->sum.bytes > was.bytes ? place->sum.bytes - was.bytes : 0;
         if (count == 0 && bytes == 0) continue;
@@ -192,8 +193,8 @@ static void ask_device(struct tol_context *context, struct tol_health_device *re
     report->temperature_celsius = nvml.temperature_celsius;
 }
 
-static void complain(struct tol_health *health, const char *format, ...) TOL_PRINTF(2, 3);
-static void complain(struct tol_health *health, const char *format, ...) {
+static void health_complain(struct tol_health *health, const char *format, ...) TOL_PRINTF(2, 3);
+static void health_complain(struct tol_health *health, const char *format, ...) {
     const size_t length = strlen(health->complaint);
     va_list arguments;
     health->is_healthy = false;
@@ -204,39 +205,41 @@ static void complain(struct tol_health *health, const char *format, ...) {
     va_end(arguments);
 }
 
-static const char *ending(uint64_t count) {
+static const char *health_ending(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
-static void judge(struct tol_health *health, const struct tol_context *context,
-                  const struct tol_held *astray) {
+static void health_judge(struct tol_health *health, const struct tol_context *context,
+                         const struct tol_held *astray) {
     char site[TOL_SITE_BYTES];
     const uint64_t all = health->astray + health->resident;
     health->is_healthy = true;
-    if (health->is_lost) complain(health, "%.200s", context->poison_message);
+    if (health->is_lost) health_complain(health, "%.200s", context->poison_message);
     if (health->astray > 0) {
-        complain(health,
-                 "%llu of %llu allocations are not in device memory, the first is a %s at %#llx",
-                 (unsigned long long)health->astray, (unsigned long long)all,
-                 tol_held_name(astray->kind), (unsigned long long)astray->address);
+        health_complain(
+            health, "%llu of %llu allocations are not in device memory, the first is a %s at %#llx",
+            (unsigned long long)health->astray, (unsigned long long)all,
+            tol_held_name(astray->kind), (unsigned long long)astray->address);
     }
     if (health->worst_site != NULL || health->leaked.count > 0) {
-        complain(health,
-                 "%llu allocation%s and %llu byte%s more than at the mark, of which %llu "
-                 "byte%s of %ss from %.100s",
-                 (unsigned long long)health->leaked.count, ending(health->leaked.count),
-                 (unsigned long long)health->leaked.bytes, ending(health->leaked.bytes),
-                 (unsigned long long)health->worst.bytes, ending(health->worst.bytes),
-                 tol_held_name(health->worst_kind), tol_site_text(health->worst_site, site));
+        health_complain(
+            health,
+            "%llu allocation%s and %llu byte%s more than at the mark, of which %llu "
+            "byte%s of %ss from %.100s",
+            (unsigned long long)health->leaked.count, health_ending(health->leaked.count),
+            (unsigned long long)health->leaked.bytes, health_ending(health->leaked.bytes),
+            (unsigned long long)health->worst.bytes, health_ending(health->worst.bytes),
+            tol_held_name(health->worst_kind), tol_site_text(health->worst_site, site));
     }
     if (health->device.ecc_uncorrected > 0) {
-        complain(health, "%lld uncorrected ECC error%s", (long long)health->device.ecc_uncorrected,
-                 ending((uint64_t)health->device.ecc_uncorrected));
+        health_complain(health, "%lld uncorrected ECC error%s",
+                        (long long)health->device.ecc_uncorrected,
+                        health_ending((uint64_t)health->device.ecc_uncorrected));
     }
 }
 
 /* What needs the driver, which cannot be called after a fatal error. */
-static tol_status ask_driver(struct tol_context *context, struct tol_health *health) {
+static tol_status health_ask_driver(struct tol_context *context, struct tol_health *health) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_context_enter(context));
     TOL_TRY(tol_context_ask_streams(context, &health->streams, &health->busy));
@@ -259,20 +262,20 @@ tol_status tol_health_check(struct tol_context *context, const struct tol_health
               "tol_health_check: an argument is NULL");
     TOL_CHECK(since == NULL || since->context == context->id, TOL_INVALID_ARGUMENT,
               "the mark belongs to another context");
-    TOL_CHECK(grow(&now), TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of call sites");
+    TOL_CHECK(health_grow(&now), TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of call sites");
     now.context = context->id;
-    status = ask_driver(context, &health);
+    status = health_ask_driver(context, &health);
     if (status != TOL_OK && !is_lost(context)) goto out;
     struct checking checking = {.context = context,
                                 .health = &health,
                                 .now = {.mark = &now},
                                 .is_silent = is_lost(context)};
-    tol_health_each(context, check_one, &checking);
+    tol_health_each(context, health_check_one, &checking);
     status = checking.status;
     if (status != TOL_OK && !is_lost(context)) goto out;
     TOL_CHECK(!checking.now.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a list of %zu call sites", now.count);
-    if (since != NULL) compare(&health, since, &now);
+    if (since != NULL) health_compare(&health, since, &now);
     pthread_mutex_lock(&context->lock);
     for (const struct tol_left *left = context->left; left != NULL; left = left->next) {
         health.ending++;
@@ -281,7 +284,7 @@ tol_status tol_health_check(struct tol_context *context, const struct tol_health
     health.is_lost = is_lost(context);
     if (health.is_lost) health.error = context->poison_result;
     ask_device(context, &health.device);
-    judge(&health, context, &checking.astray);
+    health_judge(&health, context, &checking.astray);
     *result = health;
     status = TOL_OK;
 out:

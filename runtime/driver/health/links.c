@@ -41,7 +41,7 @@ struct asked {
 };
 
 /* A function that writes one unsigned number. */
-static int number_of(const struct asked *asked, const char *function) {
+static int links_number_of(const struct asked *asked, const char *function) {
     int (*ask)(void *device, unsigned *value) = NULL;
     unsigned value = 0;
     if (!tol_library_find(asked->library, function, &ask, sizeof ask) ||
@@ -51,7 +51,7 @@ static int number_of(const struct asked *asked, const char *function) {
     return (int)value;
 }
 
-static int64_t field_of(const struct asked *asked, unsigned id, unsigned scope) {
+static int64_t links_field_of(const struct asked *asked, unsigned id, unsigned scope) {
     int (*ask)(void *device, int count, struct field_value *fields) = NULL;
     struct field_value field = {.id = id, .scope = scope, .result = -1};
     if (!tol_library_find(asked->library, "nvmlDeviceGetFieldValues", &ask, sizeof ask) ||
@@ -72,7 +72,7 @@ static int64_t field_of(const struct asked *asked, unsigned id, unsigned scope) 
 }
 
 /* nvmlNvlinkVersion_t in tenths. */
-static int version_of(unsigned code) {
+static int links_version_of(unsigned code) {
     static const int tenths[] = {-1, 10, 20, 22, 30, 31, 40, 50};
     return code < sizeof tenths / sizeof tenths[0] ? tenths[code] : -1;
 }
@@ -82,9 +82,9 @@ static int64_t speed_of(const struct asked *asked, const bool *is_active, int co
     int64_t all = 0;
     for (unsigned link = 0; link < LINKS_MAX; link++) {
         if (!is_active[link]) continue;
-        const int64_t speed = field_of(asked, FIELD_SPEED, link);
+        const int64_t speed = links_field_of(asked, FIELD_SPEED, link);
         if (speed <= 0) {
-            const int64_t common = field_of(asked, FIELD_SPEED_COMMON, 0);
+            const int64_t common = links_field_of(asked, FIELD_SPEED_COMMON, 0);
             return common > 0 ? common * count : -1;
         }
         all += speed;
@@ -105,13 +105,13 @@ static void ask_nvlinks(const struct asked *asked, struct tol_links *links) {
         is_active[link] = true;
         if (links->nvlinks++ == 0 && version != NULL &&
             version(asked->device, link, &code) == SUCCESS) {
-            links->nvlink_version = version_of(code);
+            links->nvlink_version = links_version_of(code);
         }
     }
     if (links->nvlinks == 0) return;
     links->nvlink_mb_per_s = speed_of(asked, is_active, links->nvlinks);
-    links->nvlink_sent_kib = field_of(asked, FIELD_DATA_SENT, (unsigned)ALL_LINKS);
-    links->nvlink_received_kib = field_of(asked, FIELD_DATA_RECEIVED, (unsigned)ALL_LINKS);
+    links->nvlink_sent_kib = links_field_of(asked, FIELD_DATA_SENT, (unsigned)ALL_LINKS);
+    links->nvlink_received_kib = links_field_of(asked, FIELD_DATA_RECEIVED, (unsigned)ALL_LINKS);
 }
 
 tol_status tol_links_read(const struct tol_context *context, struct tol_links *links) {
@@ -131,10 +131,10 @@ tol_status tol_links_read(const struct tol_context *context, struct tol_links *l
     links->is_told = tol_nvml_find(context->device.pci_bus_id, context->device.name, &asked.library,
                                    &asked.device, links->reason, sizeof links->reason);
     if (!links->is_told) return TOL_OK;
-    links->pcie_generation = number_of(&asked, "nvmlDeviceGetCurrPcieLinkGeneration");
-    links->pcie_width = number_of(&asked, "nvmlDeviceGetCurrPcieLinkWidth");
-    links->pcie_generation_max = number_of(&asked, "nvmlDeviceGetMaxPcieLinkGeneration");
-    links->pcie_width_max = number_of(&asked, "nvmlDeviceGetMaxPcieLinkWidth");
+    links->pcie_generation = links_number_of(&asked, "nvmlDeviceGetCurrPcieLinkGeneration");
+    links->pcie_width = links_number_of(&asked, "nvmlDeviceGetCurrPcieLinkWidth");
+    links->pcie_generation_max = links_number_of(&asked, "nvmlDeviceGetMaxPcieLinkGeneration");
+    links->pcie_width_max = links_number_of(&asked, "nvmlDeviceGetMaxPcieLinkWidth");
     ask_nvlinks(&asked, links);
 out:
     return status;

@@ -58,7 +58,7 @@ static struct {
 
 #define FIND(name, function) tol_library_find(library, name, &(function), sizeof(function))
 
-static void open_library(void) {
+static void nvml_open_library(void) {
     const char *named = getenv("TOLLENS_LIBNVML");
     const char *path = named != NULL && named[0] != '\0' ? named : "libnvidia-ml.so.1";
     void *library = tol_library_open(path, nvml.reason, sizeof nvml.reason);
@@ -85,7 +85,7 @@ static void open_library(void) {
     }
 }
 
-static int64_t count_of(unsigned long long value) {
+static int64_t nvml_count_of(unsigned long long value) {
     return value <= INT64_MAX ? (int64_t)value : -1;
 }
 
@@ -93,11 +93,11 @@ static void ask_memory(device_handle device, struct tol_nvml *answer) {
     struct memory_2 second = {.version = (unsigned)sizeof second | 2u << 24};
     struct memory first;
     if (nvml.memory_2 != NULL && nvml.memory_2(device, &second) == SUCCESS) {
-        answer->free_bytes = count_of(second.free);
-        answer->used_bytes = count_of(second.used);
+        answer->free_bytes = nvml_count_of(second.free);
+        answer->used_bytes = nvml_count_of(second.used);
     } else if (nvml.memory != NULL && nvml.memory(device, &first) == SUCCESS) {
-        answer->free_bytes = count_of(first.free);
-        answer->used_bytes = count_of(first.used);
+        answer->free_bytes = nvml_count_of(first.free);
+        answer->used_bytes = nvml_count_of(first.used);
     }
 }
 
@@ -119,7 +119,7 @@ static int64_t ask_process(device_handle device) {
     for (unsigned i = 0; result == SUCCESS && i < count; i++) {
         if (list[i].pid != own || list[i].bytes == NOT_AVAILABLE) continue;
         /* One row for each part of a device that is shared out. */
-        found = (found < 0 ? 0 : found) + count_of(list[i].bytes);
+        found = (found < 0 ? 0 : found) + nvml_count_of(list[i].bytes);
     }
     free(list);
     return found;
@@ -130,7 +130,7 @@ int tol_nvml_find(const char *pci_bus_id, const char *name, void **library, void
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     device_handle found = NULL;
     char known[128] = "";
-    pthread_once(&once, open_library);
+    pthread_once(&once, nvml_open_library);
     if (nvml.reason[0] != '\0') {
         snprintf(reason, reason_bytes, "%s", nvml.reason);
         return 0;
@@ -156,7 +156,7 @@ int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *resu
     answer.process_bytes = ask_process(device);
     if (nvml.ecc_errors != NULL &&
         nvml.ecc_errors(device, ERROR_UNCORRECTED, COUNTER_VOLATILE, &errors) == SUCCESS) {
-        answer.ecc_uncorrected = count_of(errors);
+        answer.ecc_uncorrected = nvml_count_of(errors);
     }
     if (nvml.temperature != NULL &&
         nvml.temperature(device, TEMPERATURE_GPU, &celsius) == SUCCESS && celsius < 1000) {

@@ -26,7 +26,7 @@ out:
 
 /* A copy was queued but could not be marked as in flight: wait for it here, so that the program
  * cannot touch memory that it uses, until the deadline. The first failure is returned. */
-static tol_status settle(struct tol_stream *stream, tol_status failure) {
+static tol_status copy_settle(struct tol_stream *stream, tol_status failure) {
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     if (failure != TOL_OK) (void)tol_deadline_settle(stream, &deadline);
     return failure;
@@ -34,8 +34,8 @@ static tol_status settle(struct tol_stream *stream, tol_status failure) {
 
 /* Before a copy is queued: the block's record of it. A captured copy uses the block when the graph
  * is launched, so the capture keeps it and there is no record now. */
-static tol_status prepare(struct tol_pinned *pinned, struct tol_stream *stream,
-                          struct tol_copy_use **use) {
+static tol_status copy_prepare(struct tol_pinned *pinned, struct tol_stream *stream,
+                               struct tol_copy_use **use) {
     struct tol_capture *capture = atomic_load_explicit(&stream->capture, memory_order_relaxed);
     if (capture != NULL) return tol_capture_keep(capture, pinned);
     return tol_pinned_prepare(pinned, stream, use);
@@ -55,12 +55,12 @@ tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *dest
     TOL_TRY(check_stream(stream, source->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
-    TOL_TRY(prepare(source, stream, &use));
+    TOL_TRY(copy_prepare(source, stream, &use));
     TOL_CONTEXT_CU(stream->context, cuMemcpyHtoDAsync_v2,
                    (destination->address + destination_offset,
                     (const char *)source->data + source_offset, bytes, stream->handle),
                    "queueing a copy of %zu bytes to the device", bytes);
-    if (use != NULL) status = settle(stream, tol_pinned_mark(source, stream, use));
+    if (use != NULL) status = copy_settle(stream, tol_pinned_mark(source, stream, use));
 out:
     return status;
 }
@@ -79,12 +79,12 @@ tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned *destin
     TOL_TRY(check_stream(stream, source->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
-    TOL_TRY(prepare(destination, stream, &use));
+    TOL_TRY(copy_prepare(destination, stream, &use));
     TOL_CONTEXT_CU(stream->context, cuMemcpyDtoHAsync_v2,
                    ((char *)destination->data + destination_offset, source->address + source_offset,
                     bytes, stream->handle),
                    "queueing a copy of %zu bytes to the host", bytes);
-    if (use != NULL) status = settle(stream, tol_pinned_mark(destination, stream, use));
+    if (use != NULL) status = copy_settle(stream, tol_pinned_mark(destination, stream, use));
 out:
     return status;
 }
@@ -157,7 +157,7 @@ tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *
     TOL_CONTEXT_CU(stream->context, cuEventRecord, (block->done, stream->handle),
                    "recording a copy on stream %u", stream->number);
 out:
-    if (queued) status = settle(stream, status);
+    if (queued) status = copy_settle(stream, status);
     if (block != NULL) {
         pthread_mutex_lock(&stream->context->lock);
         block->taken = false;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void run(struct tol_host_call *call) {
+static void host_function_run(struct tol_host_call *call) {
     char reason[TOL_REASON_BYTES] = "", message[TOL_OUTCOME_BYTES];
     /* The driver may run it on a waiting thread; the call must not change that thread's context. */
     uint64_t bound = tol_bound_context;
@@ -39,7 +39,7 @@ static void CUDAAPI on_driver_thread(void *user) {
         tol_status status = tol_outcome_take(call->from, message, sizeof message);
         if (status != TOL_OK) tol_outcome_put(call->outcome, status, message);
     } else {
-        run(call);
+        host_function_run(call);
     }
     if (!call->is_kept) tol_outcome_unlist(call);
 }
@@ -63,7 +63,8 @@ static tol_status outcome_of(struct tol_stream *stream, struct tol_outcome **res
                                       "no host memory for the results of host functions");
 }
 
-static tol_status queue(struct tol_stream *stream, const struct tol_host_call *wanted) {
+static tol_status host_function_queue(struct tol_stream *stream,
+                                      const struct tol_host_call *wanted) {
     tol_status status = TOL_OK;
     struct tol_host_call *call = malloc(sizeof *call);
     TOL_CHECK(call != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a call of a host function");
@@ -93,7 +94,7 @@ tol_status tol_stream_call(struct tol_stream *stream, tol_host_function function
     } else {
         TOL_TRY(outcome_of(stream, &call.outcome));
     }
-    status = queue(stream, &call);
+    status = host_function_queue(stream, &call);
 out:
     return status;
 }
@@ -101,5 +102,5 @@ out:
 tol_status tol_outcome_relay(struct tol_stream *stream, struct tol_outcome *from) {
     struct tol_host_call call = {.from = from};
     tol_status status = outcome_of(stream, &call.outcome);
-    return status == TOL_OK ? queue(stream, &call) : status;
+    return status == TOL_OK ? host_function_queue(stream, &call) : status;
 }

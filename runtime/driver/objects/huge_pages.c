@@ -10,12 +10,12 @@
 
 enum { HUGE = 2 << 20, SMALL = 4096 };
 
-static size_t whole(size_t bytes) {
+static size_t huge_pages_whole(size_t bytes) {
     return (bytes + HUGE - 1) / HUGE * HUGE;
 }
 
 void *tol_huge_map(size_t bytes) {
-    const size_t length = whole(bytes);
+    const size_t length = huge_pages_whole(bytes);
     if (bytes == 0 || length < bytes) return NULL;
     char *all =
         mmap(NULL, length + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,7 +30,7 @@ void *tol_huge_map(size_t bytes) {
 }
 
 void tol_huge_unmap(void *begin, size_t bytes) {
-    if (begin != NULL) munmap(begin, whole(bytes));
+    if (begin != NULL) munmap(begin, huge_pages_whole(bytes));
 }
 
 #else

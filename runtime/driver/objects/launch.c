@@ -44,7 +44,8 @@ struct tol_launch_shape tol_launch_volume(unsigned threads_x, unsigned threads_y
                                      0};
 }
 
-static bool shape_fits(const struct tol_kernel *kernel, const struct tol_launch_shape *shape) {
+static bool launch_shape_fits(const struct tol_kernel *kernel,
+                              const struct tol_launch_shape *shape) {
     const struct tol_device *device = &kernel->context->device;
     unsigned long long threads =
         (unsigned long long)shape->block_x * shape->block_y * (unsigned long long)shape->block_z;
@@ -125,7 +126,7 @@ TOL_COLD static tol_status refuse_astray(const struct tol_kernel *kernel,
 
 tol_status tol_launch_check(const struct tol_kernel *kernel, const struct tol_launch_shape *shape,
                             const struct tol_arguments *arguments) {
-    if (!shape_fits(kernel, shape)) return refuse_shape(kernel, shape);
+    if (!launch_shape_fits(kernel, shape)) return refuse_shape(kernel, shape);
     if (!arguments_fit(kernel, arguments)) return refuse_arguments(kernel, arguments);
     return kernel->context->device_memory_only ? refuse_astray(kernel, arguments) : TOL_OK;
 }
@@ -141,9 +142,10 @@ TOL_COLD static tol_status refuse_handles(const struct tol_stream *stream,
                     stream->context->device.ordinal, kernel->name, kernel->context->device.ordinal);
 }
 
-TOL_COLD static tol_status fail(const struct tol_stream *stream, const struct tol_kernel *kernel,
-                                const struct tol_launch_shape *shape, const char *call,
-                                CUresult result) {
+TOL_COLD static tol_status launch_fail(const struct tol_stream *stream,
+                                       const struct tol_kernel *kernel,
+                                       const struct tol_launch_shape *shape, const char *call,
+                                       CUresult result) {
     return tol_context_fail(
         stream->context, __FILE__, __LINE__, call, (int)result,
         "launching \"%s\" on stream %u as %u x %u x %u blocks of %u x %u x %u threads",
@@ -160,7 +162,7 @@ TOL_INLINE static tol_status launch(struct tol_stream *stream, const struct tol_
     }
     tol_status status = tol_context_enter(kernel->context);
     if (TOL_UNLIKELY(status != TOL_OK)) return status;
-    if (TOL_UNLIKELY(!shape_fits(kernel, shape))) return refuse_shape(kernel, shape);
+    if (TOL_UNLIKELY(!launch_shape_fits(kernel, shape))) return refuse_shape(kernel, shape);
     if (TOL_UNLIKELY(!arguments_fit(kernel, arguments))) return refuse_arguments(kernel, arguments);
     if (TOL_UNLIKELY(kernel->context->device_memory_only)) {
         status = refuse_astray(kernel, arguments);
@@ -171,7 +173,7 @@ TOL_INLINE static tol_status launch(struct tol_stream *stream, const struct tol_
         kernel->handle, shape->grid_x, shape->grid_y, shape->grid_z, shape->block_x, shape->block_y,
         shape->block_z, shape->shared_bytes, stream->handle, arguments->values, NULL);
     if (TOL_UNLIKELY(result != CUDA_SUCCESS))
-        return fail(stream, kernel, shape, "cuLaunchKernel", result);
+        return launch_fail(stream, kernel, shape, "cuLaunchKernel", result);
     return TOL_OK;
 }
 
@@ -223,5 +225,5 @@ tol_status tol_launch_programmatic(struct tol_stream *stream, const struct tol_k
     CUresult result =
         kernel->functions->cuLaunchKernelEx(&config, kernel->handle, arguments.values, NULL);
     return result == CUDA_SUCCESS ? TOL_OK
-                                  : fail(stream, kernel, &shape, "cuLaunchKernelEx", result);
+                                  : launch_fail(stream, kernel, &shape, "cuLaunchKernelEx", result);
 }

@@ -19,7 +19,7 @@
 
 #include <stdlib.h>
 
-static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void memory_report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     const struct tol_buffer *buffer =
         (void *)((char *)holder - offsetof(struct tol_buffer, holder));
     visit(user, &(struct tol_held){.kind = TOL_HELD_BUFFER,
@@ -63,7 +63,7 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
     }
     tol_context_retain(context);
     buffer->site = __builtin_return_address(0);
-    tol_context_add_holder(context, &buffer->holder, report);
+    tol_context_add_holder(context, &buffer->holder, memory_report);
     *result = buffer;
     buffer = NULL;
 out:

@@ -52,7 +52,7 @@ out:
     return status;
 }
 
-static void free_module(struct tol_module *module) {
+static void module_free_module(struct tol_module *module) {
     if (module == NULL) return;
     for (int i = 0; i < TOL_MODULE_BUCKETS; i++) {
         struct tol_kernel *kernel = atomic_load(&module->buckets[i]);
@@ -93,7 +93,7 @@ static tol_status new_module(struct tol_context *context, const void *image, siz
     *result = module;
     module = NULL;
 out:
-    free_module(module);
+    module_free_module(module);
     return status;
 }
 
@@ -113,11 +113,11 @@ static struct tol_module *find_loaded(const struct tol_module *like) {
 }
 
 /* Option values travel in pointer-sized slots: numbers as numbers, buffers as addresses. */
-static void *number(size_t value) {
+static void *module_number(size_t value) {
     return (void *)(uintptr_t)value;
 }
 
-static tol_status compile(struct tol_module *module) {
+static tol_status module_compile(struct tol_module *module) {
     tol_status status = TOL_OK;
     struct tol_context *context = module->context;
     char errors[LOG_BYTES];
@@ -128,15 +128,16 @@ static tol_status compile(struct tol_module *module) {
 
 #define OPTION(name, value) (names[count] = name, values[count++] = value)
     OPTION(CU_JIT_INFO_LOG_BUFFER, module->log);
-    OPTION(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, number(LOG_BYTES));
+    OPTION(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, module_number(LOG_BYTES));
     OPTION(CU_JIT_ERROR_LOG_BUFFER, errors);
-    OPTION(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, number(LOG_BYTES));
-    if (module->options[0] > 0) OPTION(CU_JIT_MAX_REGISTERS, number((size_t)module->options[0]));
+    OPTION(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, module_number(LOG_BYTES));
+    if (module->options[0] > 0)
+        OPTION(CU_JIT_MAX_REGISTERS, module_number((size_t)module->options[0]));
     if (module->options[1] > 0) {
-        OPTION(CU_JIT_OPTIMIZATION_LEVEL, number((size_t)module->options[1] - 1));
+        OPTION(CU_JIT_OPTIMIZATION_LEVEL, module_number((size_t)module->options[1] - 1));
     }
-    if (module->options[2]) OPTION(CU_JIT_GENERATE_LINE_INFO, number(1));
-    if (module->options[3]) OPTION(CU_JIT_GENERATE_DEBUG_INFO, number(1));
+    if (module->options[2]) OPTION(CU_JIT_GENERATE_LINE_INFO, module_number(1));
+    if (module->options[3]) OPTION(CU_JIT_GENERATE_DEBUG_INFO, module_number(1));
 #undef OPTION
 
     CUresult result = context->functions->cuModuleLoadDataEx(&module->handle, module->image, count,
@@ -176,7 +177,7 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
     if (loaded == NULL) {
         /* The JIT may take seconds, so it runs without the lock. If another thread has loaded the
          * same image meanwhile, its module is used and this one unloaded. */
-        TOL_TRY(compile(module));
+        TOL_TRY(module_compile(module));
         pthread_mutex_lock(&context->lock);
         loaded = find_loaded(module);
         if (loaded != NULL) {
@@ -198,7 +199,7 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
     tol_context_retain(context);
     *result = loaded;
 out:
-    free_module(module);
+    module_free_module(module);
     return status;
 }
 
@@ -221,7 +222,7 @@ void tol_module_destroy(struct tol_module *module) {
             if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
             context->functions->cuModuleUnload(module->handle);
         }
-        free_module(module);
+        module_free_module(module);
     }
     tol_context_destroy(context);
 }
@@ -232,8 +233,8 @@ const char *tol_module_log(const struct tol_module *module) {
 
 /* Reads the sizes of the kernel's parameters, if the driver reports them. Past the last one it
  * answers CUDA_ERROR_INVALID_VALUE. */
-static int read_parameters(struct tol_context *context, CUfunction function, unsigned *sizes,
-                           int sizes_max, unsigned *total) {
+static int module_read_parameters(struct tol_context *context, CUfunction function, unsigned *sizes,
+                                  int sizes_max, unsigned *total) {
     *total = 0;
     if (!tol_driver_has(context->driver, TOL_FEATURE_PARAM_INFO)) return -1;
     for (int i = 0; i < sizes_max; i++) {
@@ -274,7 +275,7 @@ static tol_status new_kernel(struct tol_module *module, const char *name,
     sizes = malloc(PARAMETERS_MAX * sizeof *sizes);
     TOL_CHECK(sizes != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for the parameters of the kernel \"%s\"", name);
-    int parameters = read_parameters(context, function, sizes, PARAMETERS_MAX, &total);
+    int parameters = module_read_parameters(context, function, sizes, PARAMETERS_MAX, &total);
     size_t size_bytes = parameters > 0 ? (size_t)parameters * sizeof *sizes : 0;
     kernel = calloc(1, sizeof *kernel + size_bytes);
     TOL_CHECK(kernel != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the kernel \"%s\"", name);
@@ -300,14 +301,15 @@ out:
     return status;
 }
 
-static struct tol_kernel *find_kernel(_Atomic(struct tol_kernel *) *bucket, const char *name) {
+static struct tol_kernel *module_find_kernel(_Atomic(struct tol_kernel *) *bucket,
+                                             const char *name) {
     struct tol_kernel *kernel = atomic_load_explicit(bucket, memory_order_acquire);
     while (kernel != NULL && strcmp(kernel->name, name) != 0) kernel = kernel->next;
     return kernel;
 }
 
 /* Not lost even if the lock is missing on purpose: then two entries have one name. */
-static void add_kernel(_Atomic(struct tol_kernel *) *bucket, struct tol_kernel *kernel) {
+static void module_add_kernel(_Atomic(struct tol_kernel *) *bucket, struct tol_kernel *kernel) {
     kernel->next = atomic_load_explicit(bucket, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(bucket, &kernel->next, kernel,
                                                   memory_order_release, memory_order_relaxed)) {
@@ -325,15 +327,15 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
     TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "the name of the kernel is empty");
     _Atomic(struct tol_kernel *) *bucket =
         &module->buckets[hash_bytes(name, strlen(name)) % TOL_MODULE_BUCKETS];
-    struct tol_kernel *kernel = find_kernel(bucket, name);
+    struct tol_kernel *kernel = module_find_kernel(bucket, name);
     if (kernel == NULL) {
         TOL_TRY(tol_context_enter(module->context));
         const bool locks = !atomic_load_explicit(&tol_planted_no_lock, memory_order_relaxed);
         if (locks) pthread_mutex_lock(&module->lock);
-        kernel = find_kernel(bucket, name);
+        kernel = module_find_kernel(bucket, name);
         if (kernel == NULL) {
             status = new_kernel(module, name, &kernel);
-            if (status == TOL_OK) add_kernel(bucket, kernel);
+            if (status == TOL_OK) module_add_kernel(bucket, kernel);
         }
         if (locks) pthread_mutex_unlock(&module->lock);
     }

@@ -19,7 +19,7 @@
 
 enum { REGISTER_PORTABLE = 1 }; /* CU_MEMHOSTREGISTER_PORTABLE */
 
-static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void pinned_report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     const struct tol_pinned *pinned =
         (void *)((char *)holder - offsetof(struct tol_pinned, holder));
     visit(user, &(struct tol_held){.kind = TOL_HELD_PINNED,
@@ -46,8 +46,8 @@ static bool map_huge(struct tol_context *context, struct tol_pinned *pinned, siz
     return false;
 }
 
-static CUresult pin(struct tol_context *context, struct tol_pinned *pinned, size_t bytes,
-                    bool huge) {
+static CUresult pinned_pin(struct tol_context *context, struct tol_pinned *pinned, size_t bytes,
+                           bool huge) {
     CUresult answer = CUDA_SUCCESS;
     struct tol_numa_policy policy = tol_numa_prefer(pinned->node);
     if (!huge || (!map_huge(context, pinned, bytes, &answer) &&
@@ -58,8 +58,8 @@ static CUresult pin(struct tol_context *context, struct tol_pinned *pinned, size
     return answer;
 }
 
-static tol_status create(struct tol_context *context, size_t bytes, bool huge, const void *site,
-                         struct tol_pinned **result) {
+static tol_status pinned_create(struct tol_context *context, size_t bytes, bool huge,
+                                const void *site, struct tol_pinned **result) {
     TOL_RANGE("tol_pinned_create", bytes);
     tol_status status = TOL_OK;
     struct tol_pinned *pinned = NULL;
@@ -75,7 +75,7 @@ static tol_status create(struct tol_context *context, size_t bytes, bool huge, c
     TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a pinned block of %zu bytes", sizeof *pinned);
     pinned->node = tol_numa_node("/sys", context->device.pci_bus_id);
-    const CUresult answer = pin(context, pinned, bytes, huge);
+    const CUresult answer = pinned_pin(context, pinned, bytes, huge);
     if (answer != CUDA_SUCCESS) {
         status = tol_context_fail(context, __FILE__, __LINE__,
                                   huge ? "cuMemHostRegister" : "cuMemHostAlloc", (int)answer,
@@ -89,7 +89,7 @@ static tol_status create(struct tol_context *context, size_t bytes, bool huge, c
     pthread_mutex_init(&pinned->lock, NULL);
     tol_context_retain(context);
     pinned->site = site;
-    tol_context_add_holder(context, &pinned->holder, report);
+    tol_context_add_holder(context, &pinned->holder, pinned_report);
     *result = pinned;
     pinned = NULL;
 out:
@@ -99,12 +99,12 @@ out:
 
 tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                              struct tol_pinned **result) {
-    return create(context, bytes, false, __builtin_return_address(0), result);
+    return pinned_create(context, bytes, false, __builtin_return_address(0), result);
 }
 
 tol_status tol_pinned_create_huge(struct tol_context *context, size_t bytes,
                                   struct tol_pinned **result) {
-    return create(context, bytes, true, __builtin_return_address(0), result);
+    return pinned_create(context, bytes, true, __builtin_return_address(0), result);
 }
 
 static tol_status wait_for_copies(struct tol_pinned *pinned) {

@@ -116,7 +116,7 @@ void tol_pipeline_destroy(struct tol_pipeline *pipeline) {
 }
 
 /* Queues the three steps of a block whose input is in the slot. */
-static tol_status queue(struct tol_pipeline *pipeline, struct slot *slot) {
+static tol_status pipeline_queue(struct tol_pipeline *pipeline, struct slot *slot) {
     tol_status status = TOL_OK;
     const struct tol_pipeline_options *options = &pipeline->options;
     struct tol_event **events = slot->events;
@@ -144,8 +144,8 @@ out:
     return status;
 }
 
-static tol_status take(struct tol_pipeline *pipeline, struct slot *slot,
-                       unsigned long long *taken) {
+static tol_status pipeline_take(struct tol_pipeline *pipeline, struct slot *slot,
+                                unsigned long long *taken) {
     tol_status status = TOL_OK;
     void *data = NULL;
     if (!slot->is_used) return TOL_OK;
@@ -159,7 +159,7 @@ out:
 
 /* After a failure: waits for work in flight and forgets it. The next run uses the same slots, whose
  * events must not refer to earlier work. */
-static void settle(struct tol_pipeline *pipeline) {
+static void pipeline_settle(struct tol_pipeline *pipeline) {
     struct tol_stream *const streams[] = {pipeline->in, pipeline->work, pipeline->out};
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     for (int i = 0; i < 3; i++) (void)tol_deadline_settle(streams[i], &deadline);
@@ -178,21 +178,21 @@ tol_status tol_pipeline_run(struct tol_pipeline *pipeline, unsigned long long *b
     TOL_TRY(tol_event_record(pipeline->origin, pipeline->in));
     for (;; index++) {
         struct slot *slot = &pipeline->slots[index % slots];
-        TOL_TRY(take(pipeline, slot, &taken));
+        TOL_TRY(pipeline_take(pipeline, slot, &taken));
         TOL_TRY(tol_pinned_access(slot->there, &data));
         status = pipeline->options.fill(pipeline->options.user, index, data);
         if (status == TOL_NOT_FOUND) break;
         if (status != TOL_OK) goto out;
         slot->index = index;
-        TOL_TRY(queue(pipeline, slot));
+        TOL_TRY(pipeline_queue(pipeline, slot));
     }
     status = TOL_OK;
     for (unsigned i = 0; i < slots; i++) {
-        TOL_TRY(take(pipeline, &pipeline->slots[(index + i) % slots], &taken));
+        TOL_TRY(pipeline_take(pipeline, &pipeline->slots[(index + i) % slots], &taken));
     }
 out:
     if (pipeline != NULL && blocks != NULL) *blocks = taken;
-    if (slots > 0 && status != TOL_OK) settle(pipeline);
+    if (slots > 0 && status != TOL_OK) pipeline_settle(pipeline);
     return status;
 }
 

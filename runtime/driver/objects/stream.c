@@ -43,7 +43,7 @@ out:
 /* Whether the legacy default stream waits for it. Querying the flags of a captured stream would
  * break the capture, and so would a query of the legacy stream. So a captured stream counts as one
  * that it does not wait for. */
-static tol_status is_blocking(struct tol_context *context, CUstream handle, bool *result) {
+static tol_status stream_is_blocking(struct tol_context *context, CUstream handle, bool *result) {
     tol_status status = TOL_OK;
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned flags = CU_STREAM_NON_BLOCKING;
@@ -66,9 +66,9 @@ tol_status tol_stream_adopt(struct tol_context *context, CUstream handle,
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_stream_adopt: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
-    TOL_CHECK(handle == NULL || tol_driver_has(context->driver, TOL_FEATURE_GRAPH),
-              TOL_UNSUPPORTED, "the driver has no stream captures");
-    if (handle != NULL) TOL_TRY(is_blocking(context, handle, &blocks));
+    TOL_CHECK(handle == NULL || tol_driver_has(context->driver, TOL_FEATURE_GRAPH), TOL_UNSUPPORTED,
+              "the driver has no stream captures");
+    if (handle != NULL) TOL_TRY(stream_is_blocking(context, handle, &blocks));
     stream = calloc(1, sizeof *stream);
     TOL_CHECK(stream != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a stream of %zu bytes",
               sizeof *stream);

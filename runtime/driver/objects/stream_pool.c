@@ -104,7 +104,8 @@ static struct entry *take_held(struct tol_stream_pool *pool, int priority, unsig
     return *made < pool->max_streams ? NULL : busy;
 }
 
-static tol_status take(struct tol_stream_pool *pool, int priority, struct entry **result) {
+static tol_status stream_pool_take(struct tol_stream_pool *pool, int priority,
+                                   struct entry **result) {
     tol_status status = TOL_OK;
     unsigned made = 0;
     if (priority > pool->lowest) priority = pool->lowest;
@@ -146,7 +147,7 @@ tol_status tol_stream_pool_take(struct tol_stream_pool *pool, int priority,
     struct entry *entry = NULL;
     TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
               "tol_stream_pool_take: an argument is NULL");
-    TOL_TRY(take(pool, priority, &entry));
+    TOL_TRY(stream_pool_take(pool, priority, &entry));
     *stream = entry->stream;
 out:
     return status;
@@ -168,7 +169,8 @@ out:
     return status;
 }
 
-static tol_status take_event(struct tol_stream_pool *pool, struct spare_event **result) {
+static tol_status stream_pool_take_event(struct tol_stream_pool *pool,
+                                         struct spare_event **result) {
     tol_status status = TOL_OK;
     pthread_mutex_lock(&pool->lock);
     struct spare_event *spare = pool->events;
@@ -209,7 +211,7 @@ tol_status tol_stream_pool_fork(struct tol_stream_pool *pool, struct tol_stream 
     TOL_CHECK(pool != NULL && from != NULL && streams != NULL, TOL_INVALID_ARGUMENT,
               "tol_stream_pool_fork: an argument is NULL");
     TOL_TRY(tol_stream_properties(from, &priority, NULL));
-    TOL_TRY(take_event(pool, &spare));
+    TOL_TRY(stream_pool_take_event(pool, &spare));
     TOL_TRY(tol_event_record(spare->event, from));
     for (; taken < count; taken++) {
         TOL_TRY(tol_stream_pool_take(pool, priority, &streams[taken]));
@@ -233,7 +235,7 @@ tol_status tol_stream_pool_join(struct tol_stream_pool *pool, struct tol_stream 
     struct spare_event *spare = NULL;
     TOL_CHECK(pool != NULL && to != NULL && (streams != NULL || count == 0), TOL_INVALID_ARGUMENT,
               "tol_stream_pool_join: an argument is NULL");
-    TOL_TRY(take_event(pool, &spare));
+    TOL_TRY(stream_pool_take_event(pool, &spare));
     for (size_t i = 0; i < count; i++) {
         TOL_TRY(tol_event_record(spare->event, streams[i]));
         TOL_TRY(tol_stream_wait_event(to, spare->event));
@@ -250,7 +252,7 @@ tol_status tol_stream_pool_of_thread(struct tol_stream_pool *pool, struct tol_st
               "tol_stream_pool_of_thread: an argument is NULL");
     struct entry *entry = pthread_getspecific(pool->key);
     if (entry == NULL) {
-        TOL_TRY(take(pool, 0, &entry));
+        TOL_TRY(stream_pool_take(pool, 0, &entry));
         pthread_mutex_lock(&pool->lock);
         entry->is_threads = true;
         pthread_mutex_unlock(&pool->lock);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool make_room(struct tol_long_text *text, size_t more) {
+static bool long_text_make_room(struct tol_long_text *text, size_t more) {
     size_t room = text->room > 0 ? text->room : 4096;
     while (room - text->length <= more) room *= 2;
     if (room == text->room) return true;
@@ -32,7 +32,7 @@ void tol_long_text_add(struct tol_long_text *text, const char *format, ...) {
             text->length += (size_t)length;
             return;
         }
-        if (!make_room(text, (size_t)length)) return;
+        if (!long_text_make_room(text, (size_t)length)) return;
     }
 }
 
@@ -51,7 +51,7 @@ void tol_long_text_quote(struct tol_long_text *text, const char *string) {
 
 tol_status tol_long_text_end(struct tol_long_text *text, char **result) {
     tol_status status = TOL_OK;
-    TOL_CHECK(!text->is_cut && make_room(text, 1), TOL_OUT_OF_HOST_MEMORY,
+    TOL_CHECK(!text->is_cut && long_text_make_room(text, 1), TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a text of more than %zu bytes", text->length);
     text->at[text->length] = '\0';
     *result = text->at;

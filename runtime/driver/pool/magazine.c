@@ -18,37 +18,37 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* guards all pools' lists */
 
-static void drop(struct tol_magazine *magazine) {
+static void magazine_drop(struct tol_magazine *magazine) {
     tol_times_close(&magazine->times);
     free(magazine);
 }
 
 /* The thread no longer uses a magazine: it becomes an orphan, or is freed if the pool has ended. */
-static void let_go(struct tol_magazine *magazine) {
+static void magazine_let_go(struct tol_magazine *magazine) {
     if (magazine == NULL) return;
     magazine->orphan = true;
-    if (magazine->pool == NULL) drop(magazine);
+    if (magazine->pool == NULL) magazine_drop(magazine);
 }
 
 /* The thread ends. */
-static void leave(void *unused) {
+static void magazine_leave(void *unused) {
     (void)unused;
     pthread_mutex_lock(&registry);
     for (int i = 0; i < TOL_MAGAZINE_TABLE; i++) {
-        let_go(tol_magazine_mine.magazines[i]);
+        magazine_let_go(tol_magazine_mine.magazines[i]);
         tol_magazine_mine.ids[i] = 0;
         tol_magazine_mine.magazines[i] = NULL;
     }
     pthread_mutex_unlock(&registry);
 }
 
-static void make_key(void) {
-    (void)pthread_key_create(&key, leave);
+static void magazine_make_key(void) {
+    (void)pthread_key_create(&key, magazine_leave);
     tol_owner_lock_prepare();
 }
 
 /* A magazine of the pool that a thread has left, or a new one. */
-static struct tol_magazine *find_or_make(struct tol_pool *pool) {
+static struct tol_magazine *magazine_find_or_make(struct tol_pool *pool) {
     struct tol_magazine *first = atomic_load_explicit(&pool->magazines, memory_order_relaxed);
     struct tol_magazine *magazine = first;
     while (magazine != NULL && !magazine->orphan) magazine = magazine->next;
@@ -68,12 +68,12 @@ static struct tol_magazine *find_or_make(struct tol_pool *pool) {
 }
 
 struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool) {
-    pthread_once(&once, make_key);
+    pthread_once(&once, magazine_make_key);
     pthread_setspecific(key, &tol_magazine_mine); /* any value but NULL: the destructor runs */
     pthread_mutex_lock(&registry);
     const uint64_t place = pool->id % TOL_MAGAZINE_TABLE;
-    let_go(tol_magazine_mine.magazines[place]);
-    struct tol_magazine *magazine = find_or_make(pool);
+    magazine_let_go(tol_magazine_mine.magazines[place]);
+    struct tol_magazine *magazine = magazine_find_or_make(pool);
     tol_magazine_mine.magazines[place] = magazine;
     tol_magazine_mine.ids[place] = magazine != NULL ? pool->id : 0;
     pthread_mutex_unlock(&registry);
@@ -81,13 +81,13 @@ struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool) {
 }
 
 /* Called with the lock held; other threads only read. */
-static void add_bytes(struct tol_magazine *magazine, uint64_t change) {
+static void magazine_add_bytes(struct tol_magazine *magazine, uint64_t change) {
     uint64_t bytes = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
     atomic_store_explicit(&magazine->bytes, bytes + change, memory_order_relaxed);
 }
 
-static struct tol_magazine_bin *bin_of(struct tol_magazine *magazine, uint32_t granules,
-                                       const struct tol_stream *stream) {
+static struct tol_magazine_bin *magazine_bin_of(struct tol_magazine *magazine, uint32_t granules,
+                                                const struct tol_stream *stream) {
     /* By the stream's number and not by its address, which differs from run to run. */
     uint64_t number = stream != NULL ? (uint64_t)stream->number << 32 : 0;
     uint64_t hash = (granules ^ number) * 0x9e3779b97f4a7c15u;
@@ -112,7 +112,8 @@ bool tol_magazine_is_valid(struct tol_magazine *magazine) {
     for (int i = 0; i < TOL_MAGAZINE_BINS; i++) {
         const struct tol_magazine_bin *bin = &magazine->bins[i];
         if (bin->count > TOL_MAGAZINE_ROUNDS) return false;
-        if (bin->count > 0 && bin_of(magazine, bin->granules, bin->stream) != bin) return false;
+        if (bin->count > 0 && magazine_bin_of(magazine, bin->granules, bin->stream) != bin)
+            return false;
         for (uint32_t k = 0; k < bin->count; k++) {
             if (!is_kept(bin, bin->spans[k])) return false;
             bytes += bin->spans[k]->bytes;
@@ -127,25 +128,26 @@ bool tol_magazine_is_valid(struct tol_magazine *magazine) {
 struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
                                    struct tol_stream *stream) {
     uint32_t granules = (uint32_t)(bytes / TOL_SPAN_GRANULE);
-    struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
+    struct tol_magazine_bin *bin = magazine_bin_of(magazine, granules, stream);
     if (bin->count == 0 || bin->granules != granules || bin->stream != stream) return NULL;
     TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
     struct tol_span *span = bin->spans[--bin->count];
-    add_bytes(magazine, -bytes);
+    magazine_add_bytes(magazine, -bytes);
     TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
     return span;
 }
 
 /* Frees the oldest blocks of a bin for good, all but keep. What cannot be freed, since the stream
  * cannot be marked in a context that is poisoned, stays where it is. */
-static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, uint32_t keep) {
+static void magazine_flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin,
+                           uint32_t keep) {
     struct tol_pool *pool = magazine->pool;
     uint32_t gone = 0;
     pthread_mutex_lock(&pool->lock);
     while (bin->count - gone > keep) {
         uint64_t bytes = bin->spans[gone]->bytes;
         if (tol_pool_unplace(pool, bin->spans[gone], bin->stream) != TOL_OK) break;
-        add_bytes(magazine, -bytes);
+        magazine_add_bytes(magazine, -bytes);
         gone++;
     }
     pthread_mutex_unlock(&pool->lock);
@@ -160,7 +162,7 @@ static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, u
 
 /* The bytes that a thread may keep: a small share of the bytes in use, which are read without the
  * lock and may be slightly out of date. */
-static uint64_t room_of(const struct tol_pool *pool) {
+static uint64_t magazine_room_of(const struct tol_pool *pool) {
     uint64_t share =
         atomic_load_explicit(&pool->arena_used, memory_order_relaxed) / TOL_MAGAZINE_SHARE;
     uint64_t most = pool->options.magazine_bytes;
@@ -172,21 +174,21 @@ bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
                        struct tol_stream *stream) {
     uint32_t granules = (uint32_t)(span->bytes / TOL_SPAN_GRANULE);
     uint64_t kept = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
-    if (kept + span->bytes > room_of(magazine->pool)) return false;
-    struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
+    if (kept + span->bytes > magazine_room_of(magazine->pool)) return false;
+    struct tol_magazine_bin *bin = magazine_bin_of(magazine, granules, stream);
     if (bin->granules != granules || bin->stream != stream) {
-        if (bin->count > 0) flush(magazine, bin, 0);
+        if (bin->count > 0) magazine_flush(magazine, bin, 0);
         if (bin->count > 0) return false;
         if (bin->stream != NULL) tol_context_release_stream(bin->stream);
         if (stream != NULL) tol_context_retain_stream(stream);
         bin->stream = stream;
         bin->granules = granules;
     } else if (bin->count == TOL_MAGAZINE_ROUNDS) {
-        flush(magazine, bin, TOL_MAGAZINE_ROUNDS / 2);
+        magazine_flush(magazine, bin, TOL_MAGAZINE_ROUNDS / 2);
         if (bin->count == TOL_MAGAZINE_ROUNDS) return false;
     }
     bin->spans[bin->count++] = span;
-    add_bytes(magazine, span->bytes);
+    magazine_add_bytes(magazine, span->bytes);
     TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
     TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
     return true;
@@ -199,7 +201,7 @@ static struct tol_magazine *first_of(const struct tol_pool *pool) {
 void tol_magazine_flush_all(struct tol_pool *pool) {
     for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
         if (!tol_owner_lock_enter(&m->lock)) continue;
-        for (int i = 0; i < TOL_MAGAZINE_BINS; i++) flush(m, &m->bins[i], 0);
+        for (int i = 0; i < TOL_MAGAZINE_BINS; i++) magazine_flush(m, &m->bins[i], 0);
         pthread_mutex_lock(&pool->lock);
         tol_magazine_give_parked(m);
         pthread_mutex_unlock(&pool->lock);
@@ -259,7 +261,7 @@ void tol_magazine_drop_all(struct tol_pool *pool) {
             tol_magazine_mine.ids[place] = 0;
             magazine->orphan = true;
         }
-        if (magazine->orphan) drop(magazine);
+        if (magazine->orphan) magazine_drop(magazine);
     }
     pthread_mutex_unlock(&registry);
 }

@@ -10,20 +10,20 @@
 /* A pass frees at least this share of the held bytes, so that many allocations need few passes. */
 enum { LEAST_SHARE = 16 };
 
-static enum tol_span_state state_of(const struct tol_span *span) {
+static enum tol_span_state mesh_state_of(const struct tol_span *span) {
     return tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
 }
 
-static bool is_used(const struct tol_span *span) {
-    return state_of(span) == TOL_SPAN_LIVE || state_of(span) == TOL_SPAN_CACHED;
+static bool mesh_is_used(const struct tol_span *span) {
+    return mesh_state_of(span) == TOL_SPAN_LIVE || mesh_state_of(span) == TOL_SPAN_CACHED;
 }
 
-static uint32_t page_of(const struct tol_pages *pages, uint64_t address) {
+static uint32_t mesh_page_of(const struct tol_pages *pages, uint64_t address) {
     return (uint32_t)((address - pages->begin) / pages->page_bytes);
 }
 
 /* Enters all blocks into a plan. */
-static bool build(struct tol_pool *pool, struct tol_mesh_plan *plan) {
+static bool mesh_build(struct tol_pool *pool, struct tol_mesh_plan *plan) {
     const struct tol_pages *pages = &pool->pages;
     const uint64_t unit = pages->page_bytes;
     bool done = false;
@@ -32,10 +32,10 @@ static bool build(struct tol_pool *pool, struct tol_mesh_plan *plan) {
     tol_mesh_begin(plan, (uint32_t)(unit / TOL_SPAN_GRANULE));
     if (frames == NULL) return false;
     for (struct tol_span *span = pool->spans.first; span != NULL; span = span->after) {
-        if (!is_used(span)) continue;
+        if (!mesh_is_used(span)) continue;
         const uint64_t end = span->begin + span->bytes;
         for (uint64_t at = span->begin, next = 0; at < end; at = next) {
-            uint32_t page = page_of(pages, at), place = pages->table[page] - 1;
+            uint32_t page = mesh_page_of(pages, at), place = pages->table[page] - 1;
             const struct tol_page_handle *handle = &pages->handles[place];
             uint64_t page_begin = tol_pages_address(pages, page);
             next = page_begin + unit < end ? page_begin + unit : end;
@@ -61,7 +61,7 @@ uint64_t tol_mesh_promise(struct tol_pool *pool, uint64_t want, uint64_t room) {
     struct tol_mesh_plan plan;
     uint64_t gained = 0;
     if (unit == 0) return 0;
-    if (build(pool, &plan)) {
+    if (mesh_build(pool, &plan)) {
         gained = tol_mesh_run(&plan, (want + unit - 1) / unit, room / unit, NULL, NULL) * unit;
     }
     tol_mesh_clear(&plan);
@@ -78,7 +78,8 @@ static bool is_shared(const struct tol_pages *pages, uint32_t page) {
 bool tol_mesh_touches(const struct tol_pool *pool, uint64_t begin, uint64_t bytes) {
     const struct tol_pages *pages = &pool->pages;
     if (pages->shared_count == 0) return false;
-    for (uint32_t page = page_of(pages, begin); page <= page_of(pages, begin + bytes - 1); page++) {
+    for (uint32_t page = mesh_page_of(pages, begin); page <= mesh_page_of(pages, begin + bytes - 1);
+         page++) {
         if (is_shared(pages, page)) return true;
     }
     return false;
@@ -89,7 +90,7 @@ static struct tol_span *block_first(struct tol_pool *pool, struct tol_span *hole
                                     uint64_t ticket) {
     struct tol_pages *pages = &pool->pages;
     const uint64_t hole_end = hole->begin + hole->bytes;
-    uint32_t page = page_of(pages, hole->begin), end = page_of(pages, hole_end - 1) + 1;
+    uint32_t page = mesh_page_of(pages, hole->begin), end = mesh_page_of(pages, hole_end - 1) + 1;
     if (end > pages->top) end = pages->top;
     while (page < end && !is_shared(pages, page)) page++;
     if (page >= end) return NULL;
@@ -109,14 +110,14 @@ static struct tol_span *block_first(struct tol_pool *pool, struct tol_span *hole
 void tol_mesh_block(struct tol_pool *pool, struct tol_span *from, uint64_t end, uint64_t streams,
                     uint64_t ticket) {
     for (struct tol_span *span = from; span != NULL && span->begin < end; span = span->after) {
-        if (state_of(span) != TOL_SPAN_FREE) continue;
+        if (mesh_state_of(span) != TOL_SPAN_FREE) continue;
         struct tol_span *blocked = block_first(pool, span, streams, ticket);
         if (blocked != NULL) span = blocked;
     }
 }
 
 /* Releases one shared handle, and frees the addresses of its pages. */
-static void release(struct tol_pool *pool, struct tol_page_handle *handle) {
+static void mesh_release(struct tol_pool *pool, struct tol_page_handle *handle) {
     struct tol_pages *pages = &pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;
     for (uint32_t page = handle->first + 1, next = 0; page != 0; page = next) {
@@ -146,7 +147,7 @@ uint64_t tol_mesh_release(struct tol_pool *pool, uint64_t want) {
         struct tol_page_handle *handle = &pages->handles[i];
         if (!handle->is_shared || handle->blocks > 0) continue;
         if (tol_tickets_open(&pool->tickets, handle->streams, handle->ticket, true) != 0) continue;
-        release(pool, handle);
+        mesh_release(pool, handle);
         released += pages->page_bytes;
     }
     return released;
@@ -155,7 +156,7 @@ uint64_t tol_mesh_release(struct tol_pool *pool, uint64_t want) {
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
 /* Everything that a pass may need, so that nothing is missing once pages share memory. */
-static tol_status prepare(struct tol_pool *pool, struct tol_mesher *m) {
+static tol_status mesh_prepare(struct tol_pool *pool, struct tol_mesher *m) {
     tol_status status = TOL_OK;
     struct tol_pages *pages = &pool->pages;
     uint32_t most = 1, mapped = 0;
@@ -189,8 +190,8 @@ tol_status tol_mesh_pass(struct tol_pool *pool, uint64_t want, uint64_t *gained)
     if (most < want) most = want;
     if (tol_mesh_promise(pool, want, room) < want) goto out;
     TOL_TRY(tol_context_synchronize(pool->context, TOL_DEADLINE_MS));
-    TOL_TRY(prepare(pool, &m));
-    TOL_CHECK(build(pool, &plan), TOL_OUT_OF_HOST_MEMORY,
+    TOL_TRY(mesh_prepare(pool, &m));
+    TOL_CHECK(mesh_build(pool, &plan), TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a plan of %zu handles", pages->handle_count);
     pool->mesh_passes++;
     *gained = tol_mesh_run(&plan, (most + unit - 1) / unit, room / unit, tol_mesh_move, &m) * unit;

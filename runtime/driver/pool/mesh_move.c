@@ -25,7 +25,8 @@ static uint32_t target_of(const struct tol_mesh_move *move, uint32_t piece) {
 }
 
 /* Releases the new handles of a move that was not made. */
-static void unmake(struct tol_mesher *m, const struct tol_mesh_move *move, uint32_t pieces) {
+static void mesh_move_unmake(struct tol_mesher *m, const struct tol_mesh_move *move,
+                             uint32_t pieces) {
     struct tol_pages *pages = &m->pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;
     for (uint32_t i = 0; i < pieces; i++) {
@@ -114,13 +115,13 @@ static tol_status fill_targets(struct tol_mesher *m, struct tol_mesh_move *move)
     TOL_TRY(tol_deadline_wait_legacy(pages->context));
     return TOL_OK;
 out:
-    unmake(m, move, made);
+    mesh_move_unmake(m, move, made);
     return status;
 }
 
 /* Maps a handle's memory at its earlier address. If it is still mapped there, the call fails, which
  * does no harm. */
-static void put_back(struct tol_pages *pages, const struct tol_page_handle *handle) {
+static void mesh_move_put_back(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {
         CUdeviceptr at = tol_pages_address(pages, handle->first);
@@ -142,7 +143,7 @@ static void unmap_pages(struct tol_pages *pages, const uint32_t *list, size_t co
 }
 
 /* Takes a handle's addresses and maps them onto the targets. */
-static tol_status remap(struct tol_mesher *m, const struct tol_mesh_move *move) {
+static tol_status mesh_move_remap(struct tol_mesher *m, const struct tol_mesh_move *move) {
     tol_status status = TOL_OK;
     struct tol_pages *pages = &m->pool->pages;
     struct tol_context *context = pages->context;
@@ -171,13 +172,14 @@ static tol_status remap(struct tol_mesher *m, const struct tol_mesh_move *move) 
 out:
     if (status != TOL_OK) {
         unmap_pages(pages, m->mapped, count);
-        put_back(pages, handle);
+        mesh_move_put_back(pages, handle);
     }
     return status;
 }
 
 /* Adds a page to those that share a handle. */
-static void share(struct tol_pages *pages, struct tol_page_handle *target, uint32_t page) {
+static void mesh_move_share(struct tol_pages *pages, struct tol_page_handle *target,
+                            uint32_t page) {
     if (!target->is_shared) {
         target->is_shared = true;
         pages->shares[target->first] = (struct tol_page_share){0};
@@ -209,7 +211,7 @@ static void note_move(struct tol_mesher *m, const struct tol_mesh_move *move) {
         for (; page != 0; page = next) {
             next = next_page(pages, handle, page - 1);
             if (!handle->is_shared) pages->shares[page - 1] = (struct tol_page_share){0};
-            share(pages, target, page - 1);
+            mesh_move_share(pages, target, page - 1);
             pages->table[page - 1] = target_of(move, i) + 1;
         }
     }
@@ -217,7 +219,7 @@ static void note_move(struct tol_mesher *m, const struct tol_mesh_move *move) {
 }
 
 /* The bytes that were copied away may still be secret. */
-static void wipe(struct tol_mesher *m, const struct tol_page_handle *handle) {
+static void mesh_move_wipe(struct tol_mesher *m, const struct tol_page_handle *handle) {
     struct tol_pages *pages = &m->pool->pages;
     const struct tol_driver_table *driver = pages->context->functions;
     const uint64_t bytes = handle->pages * pages->page_bytes;
@@ -234,14 +236,14 @@ enum tol_mesh_result tol_mesh_move(void *user, struct tol_mesh_move *move) {
     struct tol_pages *pages = &m->pool->pages;
     tol_status status = fill_targets(m, move);
     if (status == TOL_OK) {
-        status = remap(m, move);
-        if (status != TOL_OK) unmake(m, move, move->pages);
+        status = mesh_move_remap(m, move);
+        if (status != TOL_OK) mesh_move_unmake(m, move, move->pages);
     }
     if (status == TOL_OUT_OF_DEVICE_MEMORY) return TOL_MESH_SKIPPED;
     if (status != TOL_OK) return TOL_MESH_STOP;
     note_move(m, move);
     struct tol_page_handle *handle = &pages->handles[move->handle];
-    if (m->pool->options.wipe) wipe(m, handle);
+    if (m->pool->options.wipe) mesh_move_wipe(m, handle);
     pages->context->functions->cuMemRelease(handle->memory);
     pages->releases++;
     pages->mapped -= handle->pages * pages->page_bytes;

@@ -25,7 +25,7 @@ struct tol_mesh_chunk {
 };
 
 /* Zeroed, and freed with the plan. NULL: no host memory. */
-static void *take(struct tol_mesh_plan *plan, size_t bytes) {
+static void *mesh_plan_take(struct tol_mesh_plan *plan, size_t bytes) {
     bytes = (bytes + 63) & ~(size_t)63;
     struct tol_mesh_chunk *chunk = plan->chunks;
     if (bytes > CHUNK) return NULL;
@@ -53,7 +53,7 @@ void tol_mesh_clear(struct tol_mesh_plan *plan) {
 }
 
 struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handle, uint32_t pages) {
-    struct tol_mesh_frame *frame = take(plan, sizeof *frame);
+    struct tol_mesh_frame *frame = mesh_plan_take(plan, sizeof *frame);
     if (frame == NULL) return NULL;
     *frame = (struct tol_mesh_frame){
         .handle = handle, .pages = pages, .level = -1, .after = plan->frames};
@@ -61,13 +61,13 @@ struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handl
     return frame;
 }
 
-static struct tol_mesh_slot *slot_of(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
-                                     uint32_t page) {
+static struct tol_mesh_slot *mesh_plan_slot_of(struct tol_mesh_plan *plan,
+                                               struct tol_mesh_frame *frame, uint32_t page) {
     struct tol_mesh_slot *slot = frame->slots;
     while (slot != NULL && slot->page != page) slot = slot->next;
     if (slot != NULL) return slot;
-    slot = take(plan, sizeof *slot);
-    uint64_t *bits = take(plan, plan->words * sizeof *bits);
+    slot = mesh_plan_take(plan, sizeof *slot);
+    uint64_t *bits = mesh_plan_take(plan, plan->words * sizeof *bits);
     if (slot == NULL || bits == NULL) return NULL;
     *slot = (struct tol_mesh_slot){.page = page, .bits = bits, .next = frame->slots};
     frame->slots = slot;
@@ -76,7 +76,7 @@ static struct tol_mesh_slot *slot_of(struct tol_mesh_plan *plan, struct tol_mesh
 
 bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint32_t page,
                   uint32_t begin, uint32_t granules) {
-    struct tol_mesh_slot *slot = slot_of(plan, frame, page);
+    struct tol_mesh_slot *slot = mesh_plan_slot_of(plan, frame, page);
     if (slot == NULL) return false;
     for (uint32_t bit = begin, end = begin + granules; bit < end;) {
         uint32_t after = (bit / 64 + 1) * 64 < end ? (bit / 64 + 1) * 64 : end;
@@ -92,20 +92,20 @@ bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint
 
 /* ---- lists of single pages by how full they are ---------------------------------------------- */
 
-static int level_of(const struct tol_mesh_plan *plan, uint32_t live) {
+static int mesh_plan_level_of(const struct tol_mesh_plan *plan, uint32_t live) {
     uint64_t level = (uint64_t)live * TOL_MESH_LEVELS / plan->granules;
     return level < TOL_MESH_LEVELS ? (int)level : TOL_MESH_LEVELS - 1;
 }
 
-static void list(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame) {
-    frame->level = level_of(plan, frame->live);
+static void mesh_plan_list(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame) {
+    frame->level = mesh_plan_level_of(plan, frame->live);
     frame->before = NULL;
     frame->next = plan->levels[frame->level];
     if (frame->next != NULL) frame->next->before = frame;
     plan->levels[frame->level] = frame;
 }
 
-static void unlist(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame) {
+static void mesh_plan_unlist(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame) {
     if (frame->level < 0) return;
     if (frame->before != NULL) {
         frame->before->next = frame->next;
@@ -116,7 +116,7 @@ static void unlist(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame) {
     frame->level = -1;
 }
 
-static bool meet(const uint64_t *a, const uint64_t *b, size_t words) {
+static bool mesh_plan_meet(const uint64_t *a, const uint64_t *b, size_t words) {
     for (size_t i = 0; i < words; i++) {
         if ((a[i] & b[i]) != 0) return true;
     }
@@ -130,13 +130,14 @@ static struct tol_mesh_frame *partner_of(struct tol_mesh_plan *plan,
                                          const struct tol_mesh_frame *but, uint32_t least) {
     int tries = TRIES;
     if (plan->looks == 0) return NULL;
-    int lowest = least > slot->live ? level_of(plan, least - slot->live) : 0;
-    for (int level = level_of(plan, plan->granules - slot->live); level >= lowest; level--) {
+    int lowest = least > slot->live ? mesh_plan_level_of(plan, least - slot->live) : 0;
+    for (int level = mesh_plan_level_of(plan, plan->granules - slot->live); level >= lowest;
+         level--) {
         for (struct tol_mesh_frame *frame = plan->levels[level]; frame != NULL;
              frame = frame->next) {
             uint32_t both = frame->live + slot->live;
             if (frame == but || both > plan->granules || both < least) continue;
-            if (!meet(frame->slots->bits, slot->bits, plan->words)) return frame;
+            if (!mesh_plan_meet(frame->slots->bits, slot->bits, plan->words)) return frame;
             if (--tries == 0 || --plan->looks == 0) return NULL;
         }
     }
@@ -144,24 +145,24 @@ static struct tol_mesh_frame *partner_of(struct tol_mesh_plan *plan,
 }
 
 /* Adds the bytes of a slot to the frame. */
-static void join(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
-                 const struct tol_mesh_slot *slot) {
-    unlist(plan, frame);
+static void mesh_plan_join(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
+                           const struct tol_mesh_slot *slot) {
+    mesh_plan_unlist(plan, frame);
     for (size_t i = 0; i < plan->words; i++) frame->slots->bits[i] |= slot->bits[i];
     frame->slots->live += slot->live;
     frame->slots->blocks += slot->blocks;
     frame->live += slot->live;
-    list(plan, frame);
+    mesh_plan_list(plan, frame);
 }
 
-static void leave(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
-                  const struct tol_mesh_slot *slot) {
-    unlist(plan, frame);
+static void mesh_plan_leave(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame,
+                            const struct tol_mesh_slot *slot) {
+    mesh_plan_unlist(plan, frame);
     for (size_t i = 0; i < plan->words; i++) frame->slots->bits[i] &= ~slot->bits[i];
     frame->slots->live -= slot->live;
     frame->slots->blocks -= slot->blocks;
     frame->live -= slot->live;
-    list(plan, frame);
+    mesh_plan_list(plan, frame);
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -175,7 +176,7 @@ struct run {
     bool stopped;
 };
 
-static bool is_over(const struct run *run) {
+static bool mesh_plan_is_over(const struct run *run) {
     return run->stopped || run->gained >= run->want || run->plan->out_of_memory;
 }
 
@@ -197,9 +198,9 @@ static struct tol_mesh_frame *mesh_single(struct run *run, struct tol_mesh_frame
                                  .bits = &bits,
                                  .blocks = &frame->slots->blocks};
     if (offer_move(run, &move) != TOL_MESH_DONE) return NULL;
-    unlist(run->plan, frame);
+    mesh_plan_unlist(run->plan, frame);
     frame->gone = true;
-    join(run->plan, partner, frame->slots);
+    mesh_plan_join(run->plan, partner, frame->slots);
     run->gained++;
     run->room++;
     return partner;
@@ -209,7 +210,8 @@ static bool mesh_singles(struct run *run, unsigned most) {
     unsigned made = 0;
     for (int level = 0; level < TOL_MESH_LEVELS; level++) {
         struct tol_mesh_frame *frame = run->plan->levels[level];
-        for (struct tol_mesh_frame *next = NULL; frame != NULL && !is_over(run); frame = next) {
+        for (struct tol_mesh_frame *next = NULL; frame != NULL && !mesh_plan_is_over(run);
+             frame = next) {
             next = frame->next;
             struct tol_mesh_frame *after = next != NULL ? next->next : NULL;
             const struct tol_mesh_frame *partner = mesh_single(run, frame);
@@ -226,7 +228,7 @@ static bool mesh_singles(struct run *run, unsigned most) {
 static void part_again(struct run *run, const struct tol_mesh_frame *frame,
                        struct tol_mesh_frame **partners) {
     for (const struct tol_mesh_slot *slot = frame->slots; slot != NULL; slot = slot->next) {
-        if (partners[slot->page] != NULL) leave(run->plan, partners[slot->page], slot);
+        if (partners[slot->page] != NULL) mesh_plan_leave(run->plan, partners[slot->page], slot);
     }
 }
 
@@ -246,13 +248,13 @@ static void list_made(struct run *run, struct tol_mesh_frame *frame,
         made->live = slot->live;
         slot->page = 0;
         slot->next = NULL;
-        list(run->plan, made);
+        mesh_plan_list(run->plan, made);
     }
 }
 
 /* Chooses the target of each page of a handle, and counts those that need a new handle. */
-static uint64_t choose(struct run *run, const struct tol_mesh_frame *frame,
-                       struct tol_mesh_move *move, struct tol_mesh_frame **partners) {
+static uint64_t mesh_plan_choose(struct run *run, const struct tol_mesh_frame *frame,
+                                 struct tol_mesh_move *move, struct tol_mesh_frame **partners) {
     uint64_t fresh = 0;
     for (uint32_t i = 0; i < frame->pages; i++) move->to[i] = TOL_MESH_NOWHERE;
     for (struct tol_mesh_slot *slot = frame->slots; slot != NULL; slot = slot->next) {
@@ -261,7 +263,7 @@ static uint64_t choose(struct run *run, const struct tol_mesh_frame *frame,
         move->bits[slot->page] = slot->bits;
         move->blocks[slot->page] = slot->blocks;
         partners[slot->page] = partner;
-        if (partner != NULL) join(run->plan, partner, slot);
+        if (partner != NULL) mesh_plan_join(run->plan, partner, slot);
         fresh += partner == NULL;
     }
     return fresh;
@@ -275,7 +277,7 @@ static bool may_be_cut(const struct run *run, const struct tol_mesh_frame *frame
 }
 
 /* Cuts a handle of several pages, if memory allows. */
-static bool cut(struct run *run, struct tol_mesh_frame *frame) {
+static bool mesh_plan_cut(struct run *run, struct tol_mesh_frame *frame) {
     const uint32_t pages = frame->pages;
     struct tol_mesh_move move = {.handle = frame->handle, .pages = pages};
     struct tol_mesh_frame **partners = calloc(pages, sizeof(struct tol_mesh_frame *));
@@ -289,7 +291,7 @@ static bool cut(struct run *run, struct tol_mesh_frame *frame) {
         run->plan->out_of_memory = true;
         goto out;
     }
-    uint64_t fresh = choose(run, frame, &move, partners);
+    uint64_t fresh = mesh_plan_choose(run, frame, &move, partners);
     done = fresh <= run->room && offer_move(run, &move) == TOL_MESH_DONE;
     if (done) {
         frame->gone = true;
@@ -327,17 +329,17 @@ uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
     for (struct tol_mesh_frame *f = plan->frames; f != NULL; f = f->after) {
         if (f->slots == NULL) continue;
         double share = (double)f->live / ((double)f->pages * plan->granules);
-        if (f->pages == 1) list(plan, f);
+        if (f->pages == 1) mesh_plan_list(plan, f);
         if (f->pages > 1 && share < FULL) frames[large++] = f;
     }
     qsort((void *)frames, large, sizeof(struct tol_mesh_frame *), by_size);
     /* Until the largest handle fits, so that it does not remain when all other memory is used. */
     if (large > 0 && run.want <= frames[0]->pages) run.want = frames[0]->pages + 1;
-    for (int good = 0; good < GOOD_COUNT && !is_over(&run);) {
+    for (int good = 0; good < GOOD_COUNT && !mesh_plan_is_over(&run);) {
         run.least = (uint32_t)(GOOD[good] * plan->granules);
         bool any = false;
-        for (size_t i = 0; i < large && !(any && good > 0) && !is_over(&run); i++) {
-            if (may_be_cut(&run, frames[i]) && cut(&run, frames[i])) any = true;
+        for (size_t i = 0; i < large && !(any && good > 0) && !mesh_plan_is_over(&run); i++) {
+            if (may_be_cut(&run, frames[i]) && mesh_plan_cut(&run, frames[i])) any = true;
         }
         if (mesh_singles(&run, AT_ONCE)) any = true;
         good = any ? 0 : good + 1;

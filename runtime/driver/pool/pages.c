@@ -38,7 +38,7 @@ out:
 
 /* Each page that shares a handle has a separate mapping. false: nothing was unmapped. If the driver
  * fails to unmap one of the others twice, that one stays mapped for good. */
-static bool unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
+static bool pages_unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {
         return driver->cuMemUnmap(tol_pages_address(pages, handle->first),
@@ -61,7 +61,7 @@ void tol_pages_close(struct tol_pages *pages) {
     for (size_t i = 0; i < pages->handle_count; i++) {
         struct tol_page_handle *handle = &pages->handles[i];
         if (handle->pages == 0) continue;
-        (void)unmap(pages, handle);
+        (void)pages_unmap(pages, handle);
         driver->cuMemRelease(handle->memory);
     }
     if (pages->bytes > 0) driver->cuMemAddressFree(pages->begin, pages->bytes);
@@ -71,19 +71,19 @@ void tol_pages_close(struct tol_pages *pages) {
     *pages = (struct tol_pages){0};
 }
 
-static uint32_t page_of(const struct tol_pages *pages, uint64_t address) {
+static uint32_t pages_page_of(const struct tol_pages *pages, uint64_t address) {
     return (uint32_t)((address - pages->begin) / pages->page_bytes);
 }
 
 /* The page after the last that begin to begin + bytes touches. */
 static uint32_t page_after(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
-    return page_of(pages, begin + bytes - 1) + 1;
+    return pages_page_of(pages, begin + bytes - 1) + 1;
 }
 
 struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
     struct tol_page_cost cost = {0};
     uint32_t end = page_after(pages, begin, bytes);
-    for (uint32_t page = page_of(pages, begin); page < end; page++) {
+    for (uint32_t page = pages_page_of(pages, begin); page < end; page++) {
         uint32_t handle = pages->table[page];
         cost.unmapped += handle == 0 || pages->handles[handle - 1].is_closed;
         cost.idle += handle == 0 || pages->handles[handle - 1].blocks == 0;
@@ -121,7 +121,7 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
  * there. */
 static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
     assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
-    if (!unmap(pages, handle)) return false;
+    if (!pages_unmap(pages, handle)) return false;
     pages->idle_count--;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
@@ -213,8 +213,8 @@ out:
 }
 
 /* Whether count pages from first on have no memory and are before limit. */
-static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t count,
-                     uint64_t limit) {
+static bool pages_is_empty(const struct tol_pages *pages, uint64_t first, uint32_t count,
+                           uint64_t limit) {
     if (first + count > limit) return false;
     for (uint32_t i = 0; i < count; i++) {
         if (pages->table[first + i] != 0) return false;
@@ -224,9 +224,9 @@ static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t cou
 
 /* The number of pages of the handle for the first of some pages without memory, for a block that
  * ends at an address: those that the block alone uses. */
-static uint32_t join(const struct tol_pages *pages, uint32_t first, uint64_t block_end,
-                     uint32_t most) {
-    const uint32_t after = page_of(pages, block_end);
+static uint32_t pages_join(const struct tol_pages *pages, uint32_t first, uint64_t block_end,
+                           uint32_t most) {
+    const uint32_t after = pages_page_of(pages, block_end);
     uint32_t count = 1;
     while (count < most && first + count < after && pages->table[first + count] == 0) count++;
     return count;
@@ -243,7 +243,7 @@ static uint32_t gap_from(const struct tol_pages *pages, uint32_t first, uint32_t
 static void next_handle(const struct tol_pages *pages, uint32_t page, uint32_t step,
                         uint32_t *first, uint32_t *count) {
     uint32_t begin = page - page % step;
-    bool whole = is_empty(pages, begin, step, pages->page_count);
+    bool whole = pages_is_empty(pages, begin, step, pages->page_count);
     *first = whole ? begin : page;
     *count = whole ? step : 1;
 }
@@ -252,7 +252,7 @@ uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64
                            uint32_t step) {
     const uint32_t end = page_after(pages, begin, bytes);
     uint64_t missing = 0;
-    for (uint32_t page = page_of(pages, begin), first = 0, count = 0; page < end;) {
+    for (uint32_t page = pages_page_of(pages, begin), first = 0, count = 0; page < end;) {
         if (pages->table[page] != 0) {
             page++;
             continue;
@@ -269,7 +269,7 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
     tol_status status = TOL_OK;
     const uint32_t end = page_after(pages, begin, bytes);
     const uint64_t limit = (growth->limit - pages->begin) / pages->page_bytes;
-    uint32_t page = page_of(pages, begin);
+    uint32_t page = pages_page_of(pages, begin);
     uint32_t made_first = 0, made_end = 0; /* the run of pages to be opened */
     while (page < end) {
         if (pages->table[page] != 0) {
@@ -285,9 +285,9 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
             uint32_t first = made_end, count = growth->run;
             const uint32_t gap = gap_from(pages, made_end, end);
             if (count > 0 && count < gap && gap <= growth->joined) count = gap;
-            if (count <= growth->step || !is_empty(pages, first, count, limit)) {
+            if (count <= growth->step || !pages_is_empty(pages, first, count, limit)) {
                 next_handle(pages, made_end, growth->step, &first, &count);
-                if (count == 1) count = join(pages, first, begin + bytes, growth->joined);
+                if (count == 1) count = pages_join(pages, first, begin + bytes, growth->joined);
             }
             TOL_TRY(map_handle(pages, first, count));
             if (first < made_first) made_first = first;
@@ -309,9 +309,10 @@ out:
 }
 
 /* Adds to the blocks of each handle that a block touches. */
-static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
+static void pages_count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                              uint32_t change) {
     uint32_t end = page_after(pages, begin, bytes);
-    for (uint32_t page = page_of(pages, begin); page < end; page++) {
+    for (uint32_t page = pages_page_of(pages, begin); page < end; page++) {
         assert(pages->table[page] != 0);
         TOL_QUICK_ASSERT(tol_page_is_valid(pages, page));
         struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
@@ -324,17 +325,17 @@ static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes,
 }
 
 void tol_pages_enter(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
-    count_block(pages, begin, bytes, 1);
+    pages_count_block(pages, begin, bytes, 1);
 }
 
 void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
-    count_block(pages, begin, bytes, (uint32_t)-1);
+    pages_count_block(pages, begin, bytes, (uint32_t)-1);
 }
 
 struct tol_page_gap tol_pages_between(const struct tol_pages *pages, uint64_t begin, uint64_t end) {
     if (end <= begin) return (struct tol_page_gap){0};
     uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
-    uint32_t after = page_of(pages, end);
+    uint32_t after = pages_page_of(pages, end);
     if (after > pages->top) after = pages->top;
     return (struct tol_page_gap){first, after > first ? after - first : 0};
 }
@@ -343,7 +344,7 @@ size_t tol_pages_gaps(const struct tol_pages *pages, uint64_t begin, uint64_t by
                       struct tol_page_gap *gaps, size_t room) {
     const uint32_t end = page_after(pages, begin, bytes);
     size_t count = 0;
-    for (uint32_t page = page_of(pages, begin), first = 0; page < end; page++) {
+    for (uint32_t page = pages_page_of(pages, begin), first = 0; page < end; page++) {
         if (pages->table[page] != 0) continue;
         for (first = page; page < end && pages->table[page] == 0;) page++;
         if (count < room) gaps[count] = (struct tol_page_gap){first, page - first};

@@ -10,7 +10,7 @@
 
 enum { MAGAZINES_AT_ONCE = 64 };
 
-static void add_bytes(struct tol_magazine *magazine, uint64_t change) {
+static void parked_add_bytes(struct tol_magazine *magazine, uint64_t change) {
     uint64_t bytes = atomic_load_explicit(&magazine->parked_bytes, memory_order_relaxed);
     atomic_store_explicit(&magazine->parked_bytes, bytes + change, memory_order_relaxed);
 }
@@ -31,14 +31,15 @@ struct tol_span *tol_magazine_unpark(struct tol_magazine *magazine, uint64_t byt
         struct tol_span *span = parked->span;
         if (span == NULL || parked->stream != stream || span->bytes != bytes) continue;
         parked->span = NULL;
-        add_bytes(magazine, -bytes);
+        parked_add_bytes(magazine, -bytes);
         return span;
     }
     return NULL;
 }
 
 /* An empty place: of the stream, or any; changing its stream takes the context's lock. */
-static struct tol_parked *find_place(struct tol_magazine *magazine, struct tol_stream *stream) {
+static struct tol_parked *parked_find_place(struct tol_magazine *magazine,
+                                            struct tol_stream *stream) {
     struct tol_parked *place = NULL;
     for (int i = 0; i < TOL_PARKED; i++) {
         struct tol_parked *parked = &magazine->parked[i];
@@ -62,10 +63,10 @@ bool tol_magazine_park(struct tol_magazine *magazine, struct tol_span *span,
         return false;
     }
     if (large != NULL && large->mapped != span->bytes) return false; /* guarded */
-    struct tol_parked *place = find_place(magazine, stream);
+    struct tol_parked *place = parked_find_place(magazine, stream);
     if (place == NULL) return false;
     place->span = span;
-    add_bytes(magazine, span->bytes);
+    parked_add_bytes(magazine, span->bytes);
     TOL_DEEP_ASSERT(tol_magazine_is_parked_valid(magazine));
     return true;
 }
@@ -83,7 +84,7 @@ void tol_magazine_give_parked(struct tol_magazine *magazine) {
                                       : tol_pool_unplace(pool, span, parked->stream);
         if (status != TOL_OK) continue;
         parked->span = NULL;
-        add_bytes(magazine, -bytes);
+        parked_add_bytes(magazine, -bytes);
     }
 }
 

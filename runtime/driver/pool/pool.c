@@ -77,12 +77,12 @@ void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *
     options->park_bytes = 256 * MIB;
 }
 
-static size_t round_up(size_t bytes, size_t unit) {
+static size_t pool_round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
 /* Rounds the sizes to what the driver supports; rejects meaningless options. */
-static tol_status settle(struct tol_pool *pool) {
+static tol_status pool_settle(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_pool_options *o = &pool->options;
     const size_t unit = (size_t)pool->granularity;
@@ -111,9 +111,9 @@ static tol_status settle(struct tol_pool *pool) {
     TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
               "page_bytes is %zu, large_bytes %zu, address_bytes %zu: none may be 0", o->page_bytes,
               o->large_bytes, o->address_bytes);
-    o->page_bytes = round_up(o->page_bytes, unit);
-    o->first_bytes = round_up(o->first_bytes, o->page_bytes);
-    o->address_bytes = round_up(o->address_bytes, o->page_bytes);
+    o->page_bytes = pool_round_up(o->page_bytes, unit);
+    o->first_bytes = pool_round_up(o->first_bytes, o->page_bytes);
+    o->address_bytes = pool_round_up(o->address_bytes, o->page_bytes);
     if (o->first_bytes == 0) o->first_count = 0;
     TOL_CHECK(!pool->is_chunked || o->guard_one_in == 0, TOL_UNSUPPORTED,
               "guard_one_in: guards need virtual memory management");
@@ -123,7 +123,7 @@ out:
     return status;
 }
 
-static tol_status reserve(struct tol_pool *pool) {
+static tol_status pool_reserve(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     const size_t bytes = pool->options.address_bytes;
@@ -160,7 +160,7 @@ static tol_status open_chunked(struct tol_pool *pool) {
     pool->is_chunked = true;
     pool->granularity = CHUNK_UNIT;
     if (pool->options.large_bytes > most && most >= 16 * MIB) pool->options.large_bytes = most;
-    return settle(pool);
+    return pool_settle(pool);
 }
 
 static tol_status open_mapped(struct tol_pool *pool) {
@@ -186,9 +186,9 @@ static tol_status open_mapped(struct tol_pool *pool) {
                    (&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                    "getting the granularity of mapped memory");
     pool->granularity = granularity;
-    TOL_TRY(settle(pool));
+    TOL_TRY(pool_settle(pool));
     do {
-        status = reserve(pool);
+        status = pool_reserve(pool);
     } while (status == TOL_OUT_OF_DEVICE_MEMORY && reserve_less(pool));
     if (status != TOL_OK) goto out;
     TOL_CHECK(tol_spans_add(&pool->spans, pool->pages.begin, pool->pages.bytes) &&
@@ -198,12 +198,12 @@ out:
     return status;
 }
 
-static tol_status open_driver(struct tol_pool *pool) {
+static tol_status pool_open_driver(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_MEMORY_POOL), TOL_UNSUPPORTED,
               "the driver has no memory pools");
-    TOL_TRY(settle(pool));
+    TOL_TRY(pool_settle(pool));
     const CUmemPoolProps props = {
         .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
@@ -231,7 +231,7 @@ static void report_block(void *user, const struct tol_pool_live *live) {
                                                          .site = live->site});
 }
 
-static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void report_pool(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     struct tol_pool *pool = (void *)((char *)holder - offsetof(struct tol_pool, holder));
     tol_pool_each(pool, report_block, &(struct reporting){visit, user});
 }
@@ -263,8 +263,8 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     }
     TOL_CHECK(tol_ring_open(&pool->ring, pool->options.trace_events), TOL_OUT_OF_HOST_MEMORY,
               "no host memory for %zu events", pool->options.trace_events);
-    TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
-    tol_context_add_holder(context, &pool->holder, report);
+    TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? pool_open_driver(pool) : open_mapped(pool));
+    tol_context_add_holder(context, &pool->holder, report_pool);
     *result = pool;
     pool = NULL;
 out:

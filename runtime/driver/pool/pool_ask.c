@@ -90,7 +90,7 @@ static uint64_t distance_to(const struct tol_pool_live *live, CUdeviceptr addres
     return offset < live->bytes ? 0 : offset - live->bytes + 1;
 }
 
-static void compare(void *user, const struct tol_pool_live *live) {
+static void pool_ask_compare(void *user, const struct tol_pool_live *live) {
     struct search *search = user;
     uint64_t distance = distance_to(live, search->address);
     if (distance >= search->distance) return;
@@ -105,7 +105,7 @@ tol_status tol_pool_find(struct tol_pool *pool, CUdeviceptr address, struct tol_
     TOL_CHECK(pool != NULL && found != NULL, TOL_INVALID_ARGUMENT,
               "tol_pool_find: an argument is NULL");
     *found = (struct tol_pool_found){.whose = TOL_POOL_WHOSE_NONE};
-    tol_pool_each(pool, compare, &search);
+    tol_pool_each(pool, pool_ask_compare, &search);
     if (search.distance > 0 && tol_freed_by_address(pool, address, &freed)) {
         found->whose = TOL_POOL_WHOSE_FREED;
         found->block = (struct tol_pool_live){.block = {freed.block},

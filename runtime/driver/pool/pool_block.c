@@ -44,30 +44,31 @@ out:
     return status;
 }
 
-static void put_label(struct tol_span *span, const struct tol_pool_label *label) {
+static void pool_block_put_label(struct tol_span *span, const struct tol_pool_label *label) {
     atomic_store_explicit(&span->requested, label->bytes, memory_order_relaxed);
     atomic_store_explicit(&span->tag, label->tag, memory_order_relaxed);
     atomic_store_explicit(&span->site, label->site, memory_order_relaxed);
 }
 
-static void count(_Atomic(uint64_t) *counter) {
+static void pool_block_count(_Atomic(uint64_t) *counter) {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
 /* The slow path: under the pool's lock, with all steps of the ladder. */
-static tol_status place(struct tol_pool *pool, const struct tol_pool_label *label,
-                        struct tol_stream *stream, struct tol_span **span, bool *is_large) {
+static tol_status pool_block_place(struct tol_pool *pool, const struct tol_pool_label *label,
+                                   struct tol_stream *stream, struct tol_span **span,
+                                   bool *is_large) {
     const size_t bytes = label->bytes;
     const uint64_t rounded = tol_pool_rounded(bytes);
     tol_status status = TOL_OK;
     bool guard = wants_guard(pool);
     pool->slow++;
-    count(&pool->epoch);
+    pool_block_count(&pool->epoch);
     *is_large = false;
     if (pool->options.source == TOL_POOL_DRIVER) {
         status = place_driver(pool, bytes, stream, span);
-        if (status == TOL_OK) put_label(*span, label);
+        if (status == TOL_OK) pool_block_put_label(*span, label);
         return status;
     }
     if (rounded < bytes) {
@@ -84,7 +85,7 @@ static tol_status place(struct tol_pool *pool, const struct tol_pool_label *labe
     } while (status == TOL_OUT_OF_DEVICE_MEMORY &&
              tol_ladder_step(pool, &ladder, rounded, *is_large));
     if (status == TOL_OK) {
-        put_label(*span, label);
+        pool_block_put_label(*span, label);
         pool->guarded += guard;
         pool->soft_passed += pool->may_pass_soft;
         tol_pool_note_held(pool);
@@ -154,8 +155,9 @@ static void lock_for_place(struct tol_pool *pool, struct tol_magazine *magazine)
     tol_magazine_unlock(magazine);
 }
 
-static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
-                           unsigned tag, const void *site, struct tol_block *block) {
+static tol_status pool_block_allocate(struct tol_pool *pool, size_t bytes,
+                                      struct tol_stream *stream, unsigned tag, const void *site,
+                                      struct tol_block *block) {
     tol_status status = TOL_OK;
     const struct tol_pool_label label = {bytes, tag, site};
     struct tol_span *span = NULL;
@@ -180,21 +182,21 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     is_large = span != NULL && span->owner != NULL;
     if (span != NULL) {
         /* The generation is already that of the next block. */
-        put_label(span, &label);
+        pool_block_put_label(span, &label);
         uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
         atomic_store_explicit(&span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
                               memory_order_release);
-        count(&magazine->hits);
+        pool_block_count(&magazine->hits);
     } else {
         lock_for_place(pool, magazine);
-        status = place(pool, &label, stream, &span, &is_large);
+        status = pool_block_place(pool, &label, stream, &span, &is_large);
         metered_at = pool->metered_at;
         pthread_mutex_unlock(&pool->lock);
         if (status == TOL_OUT_OF_DEVICE_MEMORY) status = out_of_memory(pool, &label, stream, begin);
         if (status != TOL_OK) goto out;
         tol_magazine_lock(magazine);
     }
-    count(&magazine->allocations);
+    pool_block_count(&magazine->allocations);
     count_bytes(magazine, (int64_t)bytes);
     *block = tol_block_of(pool, span, is_large);
     if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_region(tol_span_address(span), bytes);
@@ -228,8 +230,8 @@ out:
     return status;
 }
 
-static tol_status wipe(struct tol_pool *pool, const struct tol_span *span, uint64_t address,
-                       struct tol_stream *stream) {
+static tol_status pool_block_wipe(struct tol_pool *pool, const struct tol_span *span,
+                                  uint64_t address, struct tol_stream *stream) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     TOL_CONTEXT_CU(context, cuMemsetD8Async,
@@ -259,8 +261,8 @@ static void end_mark(const struct tol_span *span, struct tol_stream *stream) {
 }
 
 /* is_used: the program has used the block, so there may be something to wipe. */
-static tol_status free_block(struct tol_pool *pool, struct tol_block block,
-                             struct tol_stream *stream, const void *site, bool is_used) {
+static tol_status pool_block_free_block(struct tol_pool *pool, struct tol_block block,
+                                        struct tol_stream *stream, const void *site, bool is_used) {
     tol_status status = TOL_OK;
     struct tol_magazine *magazine = NULL;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_free: pool is NULL");
@@ -292,7 +294,7 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     const uint64_t address = tol_span_address(span);
     const bool wipes = pool->options.wipe && is_used;
     bool is_large = (block.name & LARGE_BIT) != 0;
-    if (wipes) status = wipe(pool, span, address, stream);
+    if (wipes) status = pool_block_wipe(pool, span, address, stream);
     if (TOL_UNLIKELY(tol_marks_listen)) end_mark(span, stream);
     if (status == TOL_OK && !keep_own(magazine, span, stream)) {
         pthread_mutex_lock(&pool->lock);
@@ -317,7 +319,7 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
         label.site, site,    atomic_load_explicit(&pool->epoch, memory_order_relaxed),
         label.tag};
     tol_freed_note(&magazine->freed, &freed);
-    count(&magazine->frees);
+    pool_block_count(&magazine->frees);
     count_bytes(magazine, -(int64_t)label.bytes);
     refund_tag(pool, label.tag, label.bytes);
     if (TOL_UNLIKELY((begin | metered_at) != 0)) {
@@ -331,7 +333,7 @@ out:
 
 tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
     TOL_RANGE("tol_pool_free", 0);
-    return free_block(pool, block, stream, __builtin_return_address(0), true);
+    return pool_block_free_block(pool, block, stream, __builtin_return_address(0), true);
 }
 
 /* ---- allocating ---- */
@@ -340,17 +342,17 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
 static tol_status allocate_resident(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                                     unsigned tag, const void *site, struct tol_block *result) {
     if (pool == NULL || result == NULL || !pool->context->device_memory_only) {
-        return allocate(pool, bytes, stream, tag, site, result);
+        return pool_block_allocate(pool, bytes, stream, tag, site, result);
     }
     struct tol_block block = {0};
-    tol_status status = allocate(pool, bytes, stream, tag, site, &block);
+    tol_status status = pool_block_allocate(pool, bytes, stream, tag, site, &block);
     if (status != TOL_OK) return status;
     status = tol_context_refuse_astray(pool->context, tol_pool_address(pool, block),
                                        "the new block of a pool");
     if (status == TOL_OK) {
         *result = block;
     } else {
-        (void)free_block(pool, block, stream, NULL, false);
+        (void)pool_block_free_block(pool, block, stream, NULL, false);
     }
     return status;
 }
@@ -384,7 +386,7 @@ out:
         /* They must be freed: a free that fails for a temporary reason is repeated. */
         made--;
         for (int try = 0; try < 2; try++) {
-            if (free_block(pool, blocks[made], stream, NULL, false) == TOL_OK) break;
+            if (pool_block_free_block(pool, blocks[made], stream, NULL, false) == TOL_OK) break;
         }
     }
     return status;
@@ -401,7 +403,7 @@ tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count_of,
             return tol_pool_refuse(pool, blocks[i]);
     }
     for (size_t i = 0; i < count_of; i++) {
-        TOL_TRY(free_block(pool, blocks[i], stream, __builtin_return_address(0), true));
+        TOL_TRY(pool_block_free_block(pool, blocks[i], stream, __builtin_return_address(0), true));
     }
 out:
     return status;

@@ -38,7 +38,7 @@ static struct tol_span *find_hole(struct tol_pool *pool, uint64_t bytes) {
 }
 
 /* The size of the next chunk: the first ones are larger, and the rest of a limit is used up. */
-static uint64_t chunk_bytes(const struct tol_pool *pool, uint64_t bytes) {
+static uint64_t pool_chunk_chunk_bytes(const struct tol_pool *pool, uint64_t bytes) {
     const struct tol_pool_options *options = &pool->options;
     uint64_t size = 2 * options->large_bytes, held = tol_pool_held(pool);
     if (pool->chunk_creates < options->first_count) size = options->first_bytes;
@@ -78,7 +78,7 @@ tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct 
     tol_status status = TOL_OK;
     struct tol_span *span = NULL, *hole = find_hole(pool, bytes);
     if (hole == NULL && tol_magazine_reclaim(pool)) hole = find_hole(pool, bytes);
-    if (hole == NULL) TOL_TRY(add_chunk(pool, chunk_bytes(pool, bytes), &hole));
+    if (hole == NULL) TOL_TRY(add_chunk(pool, pool_chunk_chunk_bytes(pool, bytes), &hole));
     span = tol_spans_take(&pool->spans, hole, hole->begin, bytes);
     TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
     status = tol_pool_order(pool, span->wait_streams, span->wait_ticket, stream);
@@ -107,13 +107,13 @@ uint64_t tol_pool_empty_chunks(const struct tol_pool *pool) {
     return bytes;
 }
 
-static bool is_empty(struct tol_pool *pool, const struct tol_chunk *chunk) {
+static bool pool_chunk_is_empty(struct tol_pool *pool, const struct tol_chunk *chunk) {
     const struct tol_span *first = chunk->first;
     return has_no_block(chunk) &&
            tol_tickets_open(&pool->tickets, first->wait_streams, first->wait_ticket, true) == 0;
 }
 
-static void drop(struct tol_pool *pool, struct tol_chunk *chunk) {
+static void pool_chunk_drop(struct tol_pool *pool, struct tol_chunk *chunk) {
     if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_heap_end(chunk->first->begin);
     pool->context->functions->cuMemFree_v2(chunk->first->begin);
     pool->chunk_releases++;
@@ -125,15 +125,15 @@ uint64_t tol_pool_release_chunks(struct tol_pool *pool, uint64_t want, unsigned 
     uint64_t released = 0;
     for (struct tol_chunk **link = &pool->chunks; *link != NULL && released < want;) {
         struct tol_chunk *chunk = *link;
-        if (!is_empty(pool, chunk) || but > 0) {
-            if (but > 0 && is_empty(pool, chunk)) but--;
+        if (!pool_chunk_is_empty(pool, chunk) || but > 0) {
+            if (but > 0 && pool_chunk_is_empty(pool, chunk)) but--;
             link = &chunk->next;
             continue;
         }
         *link = chunk->next;
         released += chunk->bytes;
         struct tol_span *region = chunk->first;
-        drop(pool, chunk);
+        pool_chunk_drop(pool, chunk);
         tol_spans_remove(&pool->spans, region);
     }
     return released;
@@ -143,6 +143,6 @@ void tol_pool_close_chunks(struct tol_pool *pool) {
     while (pool->chunks != NULL) {
         struct tol_chunk *chunk = pool->chunks;
         pool->chunks = chunk->next;
-        drop(pool, chunk);
+        pool_chunk_drop(pool, chunk);
     }
 }

@@ -3,7 +3,7 @@
  */
 #include "pool_state.h"
 
-static uint16_t narrow(uint64_t number) {
+static uint16_t pool_events_narrow(uint64_t number) {
     return number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
 }
 
@@ -24,8 +24,8 @@ uint64_t tol_pool_note_event(struct tol_pool *pool, const struct tol_pool_event 
                              const struct tol_stream *stream, uint64_t begin_ns) {
     struct tol_pool_event whole = *event;
     whole.begin_ns = (begin_ns - pool->begin_ns) & (((uint64_t)1 << 48) - 1);
-    whole.thread = narrow(thread_number());
-    whole.stream = stream != NULL ? narrow(stream->number) : 0;
+    whole.thread = pool_events_narrow(thread_number());
+    whole.stream = stream != NULL ? pool_events_narrow(stream->number) : 0;
     return tol_ring_add(&pool->ring, &whole);
 }
 

@@ -11,18 +11,18 @@ struct freed_search {
     struct tol_freed *found;
 };
 
-static bool fits(const struct freed_search *search, const struct tol_freed *freed) {
+static bool pool_freed_fits(const struct freed_search *search, const struct tol_freed *freed) {
     if (search->by_name) return freed->block == search->wanted;
     return search->wanted - freed->address < freed->bytes;
 }
 
-static void look(void *user, struct tol_magazine *magazine) {
+static void pool_freed_look(void *user, struct tol_magazine *magazine) {
     struct freed_search *search = user;
     const struct tol_freed_list *list = &magazine->freed;
     uint64_t known = list->count < TOL_FREED_KNOWN ? list->count : TOL_FREED_KNOWN;
     for (uint64_t i = 1; i <= known; i++) {
         const struct tol_freed *freed = &list->blocks[(list->count - i) % TOL_FREED_KNOWN];
-        if (!fits(search, freed)) continue;
+        if (!pool_freed_fits(search, freed)) continue;
         if (search->is_found && search->found->epoch >= freed->epoch) return;
         *search->found = *freed;
         search->is_found = true;
@@ -31,7 +31,7 @@ static void look(void *user, struct tol_magazine *magazine) {
 }
 
 static bool search_all(struct tol_pool *pool, struct freed_search search) {
-    tol_magazine_each(pool, look, &search);
+    tol_magazine_each(pool, pool_freed_look, &search);
     return search.is_found;
 }
 

@@ -34,16 +34,16 @@ bool tol_pool_wait_oldest(struct tol_pool *pool) {
 }
 
 /* The bytes that must become free for a block; 0: it fits, or meshing does not help. */
-static uint64_t wanted(struct tol_pool *pool, uint64_t bytes, bool is_large) {
+static uint64_t pool_ladder_wanted(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     uint64_t need = tol_pool_need(pool, bytes, is_large), room = tol_pool_room(pool);
     return need > room ? need - room : 0;
 }
 
-static bool mesh(struct tol_pool *pool, uint64_t bytes, bool is_large) {
+static bool pool_ladder_mesh(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     const struct tol_pool_options *options = &pool->options;
     uint64_t gained = 0;
     if (!options->compact || pool->pages.page_bytes == 0) return false;
-    uint64_t want = wanted(pool, bytes, is_large);
+    uint64_t want = pool_ladder_wanted(pool, bytes, is_large);
     if (want == 0 || tol_mesh_promise(pool, want, tol_pool_room(pool)) < want) return false;
     if (options->hold != NULL) {
         pthread_mutex_unlock(&pool->lock);
@@ -51,7 +51,7 @@ static bool mesh(struct tol_pool *pool, uint64_t bytes, bool is_large) {
         pthread_mutex_lock(&pool->lock);
         if (!held) return false;
     }
-    want = wanted(pool, bytes, is_large);
+    want = pool_ladder_wanted(pool, bytes, is_large);
     if (want > 0) (void)tol_mesh_pass(pool, want, &gained);
     if (options->hold != NULL) {
         pthread_mutex_unlock(&pool->lock);
@@ -61,7 +61,7 @@ static bool mesh(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     return want == 0 || gained > 0;
 }
 
-static bool ask(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes) {
+static bool pool_ladder_ask(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes) {
     const struct tol_pool_options *options = &pool->options;
     if (options->on_out_of_memory == NULL || ladder->attempts == ATTEMPTS_MAX) return false;
     pthread_mutex_unlock(&pool->lock);
@@ -80,7 +80,8 @@ static bool helps_to_give_back(struct tol_pool *pool, uint64_t bytes, bool is_la
     return pool->options.compact || need <= tol_pool_room(pool) + tol_pool_idle(pool);
 }
 
-static bool step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes, bool is_large) {
+static bool pool_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
+                             bool is_large) {
     if (ladder->rung == FLUSH) {
         pthread_mutex_unlock(&pool->lock);
         tol_magazine_flush_all(pool);
@@ -111,14 +112,14 @@ static bool step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t byte
     }
     if (ladder->rung == MESH) {
         ladder->rung = ASK;
-        if (mesh(pool, bytes, is_large)) return true;
+        if (pool_ladder_mesh(pool, bytes, is_large)) return true;
     }
-    return ask(pool, ladder, bytes);
+    return pool_ladder_ask(pool, ladder, bytes);
 }
 
 bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
                      bool is_large) {
-    const bool again = step(pool, ladder, bytes, is_large);
+    const bool again = pool_ladder_step(pool, ladder, bytes, is_large);
     pool->is_short = true;
     pool->may_stitch = !pool->is_chunked;
     pool->may_pass_soft = ladder->passes_soft;

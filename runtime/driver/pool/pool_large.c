@@ -33,15 +33,15 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes,
 }
 
 /* Unmaps it in one call. false: the driver failed, and it is still mapped. */
-static bool unmap(struct tol_pool *pool, const struct tol_large *large) {
+static bool pool_large_unmap(struct tol_pool *pool, const struct tol_large *large) {
     pool->large_calls++;
     return pool->context->functions->cuMemUnmap(large->span->begin, large->mapped) == CUDA_SUCCESS;
 }
 
 /* false: the driver failed, and unless the block must be freed it stays as it is. */
-static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
+static bool pool_large_release(struct tol_pool *pool, struct tol_large *large, bool must) {
     const struct tol_driver_table *driver = pool->context->functions;
-    if (!pool->is_chunked && !unmap(pool, large) && !must) return false;
+    if (!pool->is_chunked && !pool_large_unmap(pool, large) && !must) return false;
     for (size_t i = 0; i < large->part_count; i++) driver->cuMemRelease(large->parts[i].handle);
     pool->large_releases += pool->is_chunked ? 1 : large->part_count;
     pool->large_calls += pool->is_chunked ? 1 : large->part_count;
@@ -59,7 +59,7 @@ static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
 
 bool tol_pool_disband_large(struct tol_pool *pool, struct tol_large *large) {
     struct tol_large **link = &pool->kept;
-    if (!unmap(pool, large)) return false;
+    if (!pool_large_unmap(pool, large)) return false;
     while (*link != large) link = &(*link)->next;
     *link = large->next;
     pool->large_held -= large->mapped;
@@ -85,7 +85,7 @@ uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
         const uint64_t mapped = large->mapped;
         if (released < want &&
             tol_tickets_open(&pool->tickets, large->streams, large->ticket, true) == 0 &&
-            release(pool, large, false)) {
+            pool_large_release(pool, large, false)) {
             released += mapped;
             pool->large_kept -= mapped;
         } else {
@@ -97,14 +97,14 @@ uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
 }
 
 static void close_span(void *user, struct tol_span *span) {
-    (void)release(user, span->owner, true);
+    (void)pool_large_release(user, span->owner, true);
 }
 
 void tol_pool_close_large(struct tol_pool *pool) {
     while (pool->kept != NULL) {
         struct tol_large *large = pool->kept;
         pool->kept = large->next;
-        (void)release(pool, large, true);
+        (void)pool_large_release(pool, large, true);
     }
     tol_spans_each(&pool->large_spans, close_span, pool);
     if (pool->large_reserved > 0) {
@@ -145,14 +145,14 @@ out:
 
 /* Ends a block that could not be completed. Its stitched memory is kept, as memory without a
  * block. */
-static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitched) {
+static void pool_large_unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitched) {
     pool->large_held += large->mapped;
     if (large->part_count == 0) {
         tol_spans_give(&pool->large_spans, large->span, 0, 0);
         free(large);
         return;
     }
-    if (!is_stitched && release(pool, large, false)) return;
+    if (!is_stitched && pool_large_release(pool, large, false)) return;
     uint64_t name = atomic_load_explicit(&large->span->name, memory_order_relaxed);
     atomic_store_explicit(&large->span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_CACHED,
                           memory_order_release);
@@ -165,8 +165,8 @@ static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitc
 }
 
 /* Addresses and memory for a block. A guarded block is followed by a gap. */
-static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
-                       struct tol_large **result) {
+static tol_status pool_large_make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
+                                  struct tol_large **result) {
     tol_status status = TOL_OK;
     struct tol_span *hole = NULL;
     struct tol_large *large = NULL;
@@ -200,7 +200,7 @@ static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
     large = NULL;
 out:
     if (large != NULL && large->span != NULL) {
-        unmake(pool, large, stitch.chosen > 0);
+        pool_large_unmake(pool, large, stitch.chosen > 0);
     } else {
         free(large);
     }
@@ -258,7 +258,7 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
         TOL_TRY(make_direct(pool, mapped, &large));
     } else {
         const uint64_t begin = tol_meter_begin(pool);
-        status = make(pool, mapped, guard ? pool->granularity : 0, &large);
+        status = pool_large_make(pool, mapped, guard ? pool->granularity : 0, &large);
         tol_meter_end(pool, begin);
         if (status != TOL_OK) goto out;
         if (guard) large->offset = mapped - up_to(bytes, GUARD_ALIGNMENT);

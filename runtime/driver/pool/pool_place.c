@@ -18,7 +18,7 @@ struct pool_place {
     bool waits;
 };
 
-static bool is_better(const struct pool_place *a, const struct pool_place *b) {
+static bool pool_place_is_better(const struct pool_place *a, const struct pool_place *b) {
     if (b->hole == NULL) return true;
     if (a->unmapped != b->unmapped) return a->unmapped < b->unmapped;
     if (a->waits != b->waits) return b->waits;
@@ -67,8 +67,8 @@ static struct pool_place choose_lowest(struct tol_pool *pool, uint64_t bytes,
     return best;
 }
 
-static struct pool_place choose(struct tol_pool *pool, uint64_t bytes,
-                                const struct tol_stream *stream) {
+static struct pool_place pool_place_choose(struct tol_pool *pool, uint64_t bytes,
+                                           const struct tol_stream *stream) {
     if (pool->options.lowest_first) return choose_lowest(pool, bytes, stream);
     struct tol_span_search search = {0};
     struct pool_place best = {0};
@@ -86,7 +86,7 @@ static struct pool_place choose(struct tol_pool *pool, uint64_t bytes,
             if (!can_wait) continue;
             /* Holes are in order of size: the first place without cost is the best. */
             if (place.unmapped == 0 && place.idle == 0 && !place.waits) return place;
-            if (is_better(&place, &best)) best = place;
+            if (pool_place_is_better(&place, &best)) best = place;
         }
     }
     return best;
@@ -125,7 +125,7 @@ uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     const uint64_t unit = pool->granularity;
     uint64_t need = (bytes + unit - 1) / unit * unit;
     if (pool->is_chunked || is_large) return need;
-    struct pool_place place = choose(pool, bytes, NULL);
+    struct pool_place place = pool_place_choose(pool, bytes, NULL);
     uint64_t idle = place.hole != NULL ? place.idle * unit : need;
     return idle < need ? idle : need;
 }
@@ -295,8 +295,9 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
                           struct tol_span **result) {
     tol_status status = TOL_OK;
     struct tol_span *span = NULL;
-    struct pool_place place = choose(pool, bytes, stream);
-    if (place.unmapped > 0 && tol_magazine_reclaim(pool)) place = choose(pool, bytes, stream);
+    struct pool_place place = pool_place_choose(pool, bytes, stream);
+    if (place.unmapped > 0 && tol_magazine_reclaim(pool))
+        place = pool_place_choose(pool, bytes, stream);
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
               "no range of %llu bytes is free in the pool's addresses", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));
@@ -365,7 +366,7 @@ static bool give_pages(void *user, uint64_t begin, uint64_t end) {
     return giver->given < giver->want;
 }
 
-static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
+static uint64_t pool_place_give_back(struct tol_pool *pool, uint64_t keep) {
     uint64_t held = tol_pool_held(pool);
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
@@ -382,7 +383,7 @@ static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
 
 uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
     tol_tickets_begin_pass(&pool->tickets);
-    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep);
+    const uint64_t begin = tol_meter_begin(pool), given = pool_place_give_back(pool, keep);
     tol_tickets_end_pass(&pool->tickets);
     tol_meter_end(pool, begin);
     TOL_DEEP_ASSERT(tol_pool_is_valid(pool));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t read_count(const _Atomic(uint64_t) *counter) {
+static uint64_t pool_report_read_count(const _Atomic(uint64_t) *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
@@ -22,7 +22,7 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
     struct tol_pool_stats stats = {0};
     add_magazines(pool, &stats);
     uint64_t now = stats.requested + more;
-    if (now > read_count(&pool->requested_peak)) {
+    if (now > pool_report_read_count(&pool->requested_peak)) {
         atomic_store_explicit(&pool->requested_peak, now, memory_order_relaxed);
     }
 }
@@ -67,7 +67,7 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     memset(stats, 0, sizeof *stats);
     add_magazines(pool, stats);
     const struct tol_span *hole = tol_spans_largest(&pool->spans);
-    stats->requested_peak = read_count(&pool->requested_peak);
+    stats->requested_peak = pool_report_read_count(&pool->requested_peak);
     if (stats->requested > stats->requested_peak) stats->requested_peak = stats->requested;
     stats->used = pool->arena_used + pool->large_held - pool->large_kept;
     stats->held = tol_pool_held(pool);
@@ -159,8 +159,8 @@ struct text {
     size_t room, length;
 };
 
-static void add(struct text *text, const char *format, ...) TOL_PRINTF(2, 3);
-static void add(struct text *text, const char *format, ...) {
+static void pool_report_add(struct text *text, const char *format, ...) TOL_PRINTF(2, 3);
+static void pool_report_add(struct text *text, const char *format, ...) {
     va_list arguments;
     size_t rest = text->length < text->room ? text->room - text->length : 0;
     va_start(arguments, format);
@@ -169,29 +169,29 @@ static void add(struct text *text, const char *format, ...) {
     if (length > 0) text->length += (size_t)length;
 }
 
-static void add_number(struct text *text, const char *name, uint64_t value) {
-    add(text, "\"%s\": %llu, ", name, (unsigned long long)value);
+static void pool_report_add_number(struct text *text, const char *name, uint64_t value) {
+    pool_report_add(text, "\"%s\": %llu, ", name, (unsigned long long)value);
 }
 
 /* Names come from the program: a character that JSON would escape becomes a point. */
-static void add_name(struct text *text, const char *name) {
+static void pool_report_add_name(struct text *text, const char *name) {
     for (; *name != '\0'; name++) {
         bool is_plain = (unsigned char)*name >= ' ' && *name != '"' && *name != '\\';
-        add(text, "%c", is_plain ? *name : '.');
+        pool_report_add(text, "%c", is_plain ? *name : '.');
     }
 }
 
 /* The tags by what they use. */
 static void add_tags(struct text *text, struct tol_pool *pool) {
-    add(text, "\"tags\": {");
+    pool_report_add(text, "\"tags\": {");
     for (unsigned i = 1; i < pool->tag_count; i++) {
-        add(text, "%s\"", i > 1 ? ", " : "");
-        add_name(text, pool->tags[i].name);
-        add(text, "\": {\"used\": %llu, \"quota\": %llu}",
-            (unsigned long long)read_count(&pool->tags[i].used),
-            (unsigned long long)read_count(&pool->tags[i].quota));
+        pool_report_add(text, "%s\"", i > 1 ? ", " : "");
+        pool_report_add_name(text, pool->tags[i].name);
+        pool_report_add(text, "\": {\"used\": %llu, \"quota\": %llu}",
+                        (unsigned long long)pool_report_read_count(&pool->tags[i].used),
+                        (unsigned long long)pool_report_read_count(&pool->tags[i].quota));
     }
-    add(text, "}");
+    pool_report_add(text, "}");
 }
 
 /* Whether compaction would make a place for a block, or there is one. room may be created by the
@@ -221,24 +221,24 @@ size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, s
     uint64_t room = limit == 0 ? free_bytes : limit > stats.held ? limit - stats.held : 0;
     if (room > free_bytes) room = free_bytes;
     uint64_t unused = stats.held - (stats.used < stats.held ? stats.used : stats.held);
-    add(&text, "{");
-    add_number(&text, "request", request);
-    add_number(&text, "requested", stats.requested);
-    add_number(&text, "used", stats.used);
-    add_number(&text, "held", stats.held);
-    add_number(&text, "held_and_not_used", unused);
-    add_number(&text, "limit", limit);
-    add_number(&text, "page", pool->options.page_bytes);
-    add_number(&text, "large_kept", pool->large_kept);
-    add_number(&text, "stitched", stats.stitched_bytes);
-    add_number(&text, "device_free", free_bytes);
-    add_number(&text, "device_total", total_bytes);
-    add_number(&text, "blocks", stats.blocks);
-    add(&text, "\"compaction\": %s, \"would_fit_after_defragmentation\": %s, ",
-        pool->options.compact ? "true" : "false",
-        would_fit(pool, request, room, unused) ? "true" : "false");
+    pool_report_add(&text, "{");
+    pool_report_add_number(&text, "request", request);
+    pool_report_add_number(&text, "requested", stats.requested);
+    pool_report_add_number(&text, "used", stats.used);
+    pool_report_add_number(&text, "held", stats.held);
+    pool_report_add_number(&text, "held_and_not_used", unused);
+    pool_report_add_number(&text, "limit", limit);
+    pool_report_add_number(&text, "page", pool->options.page_bytes);
+    pool_report_add_number(&text, "large_kept", pool->large_kept);
+    pool_report_add_number(&text, "stitched", stats.stitched_bytes);
+    pool_report_add_number(&text, "device_free", free_bytes);
+    pool_report_add_number(&text, "device_total", total_bytes);
+    pool_report_add_number(&text, "blocks", stats.blocks);
+    pool_report_add(&text, "\"compaction\": %s, \"would_fit_after_defragmentation\": %s, ",
+                    pool->options.compact ? "true" : "false",
+                    would_fit(pool, request, room, unused) ? "true" : "false");
     add_tags(&text, pool);
-    add(&text, "}");
+    pool_report_add(&text, "}");
     pthread_mutex_unlock(&pool->lock);
     return text.length;
 }

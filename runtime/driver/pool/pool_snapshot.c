@@ -7,12 +7,12 @@
 
 typedef unsigned long long number;
 
-static void put(struct tol_long_text *text, const char *name, uint64_t value) {
+static void pool_snapshot_put(struct tol_long_text *text, const char *name, uint64_t value) {
     tol_long_text_add(text, "\"%s\": %llu, ", name, (number)value);
 }
 
 /* Ends a list of names: removes the last comma. */
-static void end(struct tol_long_text *text, const char *with) {
+static void pool_snapshot_end(struct tol_long_text *text, const char *with) {
     if (!text->is_cut && text->length >= 2 && text->at[text->length - 2] == ',') text->length -= 2;
     tol_long_text_add(text, "%s", with);
 }
@@ -22,65 +22,65 @@ static void put_options(struct tol_long_text *text, const struct tol_pool_option
                       "\"options\": {\"grow_share\": %.6g, \"trim_above\": %.6g, "
                       "\"trim_to\": %.6g, \"wipe\": %s, ",
                       o->grow_share, o->trim_above, o->trim_to, o->wipe ? "true" : "false");
-    put(text, "address_bytes", o->address_bytes);
-    put(text, "page_bytes", o->page_bytes);
-    put(text, "first_bytes", o->first_bytes);
-    put(text, "first_count", o->first_count);
-    put(text, "large_bytes", o->large_bytes);
-    put(text, "slack_bytes", o->slack_bytes);
-    put(text, "keep_bytes", o->keep_bytes);
-    put(text, "limit_bytes", o->limit_bytes);
-    put(text, "magazine_max_bytes", o->magazine_max_bytes);
-    put(text, "magazine_bytes", o->magazine_bytes);
-    put(text, "park_bytes", o->park_bytes);
-    put(text, "guard_one_in", o->guard_one_in);
-    put(text, "time_one_in", o->time_one_in);
-    put(text, "trace_events", o->trace_events);
-    end(text, "},\n");
+    pool_snapshot_put(text, "address_bytes", o->address_bytes);
+    pool_snapshot_put(text, "page_bytes", o->page_bytes);
+    pool_snapshot_put(text, "first_bytes", o->first_bytes);
+    pool_snapshot_put(text, "first_count", o->first_count);
+    pool_snapshot_put(text, "large_bytes", o->large_bytes);
+    pool_snapshot_put(text, "slack_bytes", o->slack_bytes);
+    pool_snapshot_put(text, "keep_bytes", o->keep_bytes);
+    pool_snapshot_put(text, "limit_bytes", o->limit_bytes);
+    pool_snapshot_put(text, "magazine_max_bytes", o->magazine_max_bytes);
+    pool_snapshot_put(text, "magazine_bytes", o->magazine_bytes);
+    pool_snapshot_put(text, "park_bytes", o->park_bytes);
+    pool_snapshot_put(text, "guard_one_in", o->guard_one_in);
+    pool_snapshot_put(text, "time_one_in", o->time_one_in);
+    pool_snapshot_put(text, "trace_events", o->trace_events);
+    pool_snapshot_end(text, "},\n");
 }
 
 static void put_stats(struct tol_long_text *text, const struct tol_pool_stats *s) {
     tol_long_text_add(text, "\"stats\": {");
-    put(text, "requested", s->requested);
-    put(text, "requested_peak", s->requested_peak);
-    put(text, "rounded", s->rounded);
-    put(text, "used", s->used);
-    put(text, "cached", s->cached);
-    put(text, "held", s->held);
-    put(text, "held_peak", s->held_peak);
-    put(text, "kept", s->kept);
-    put(text, "idle", s->idle);
-    put(text, "page_waste", s->page_waste);
-    put(text, "pending", s->pending);
-    put(text, "largest_hole", s->largest_hole);
-    put(text, "blocks", s->blocks);
-    put(text, "allocations", s->allocations);
-    put(text, "frees", s->frees);
-    put(text, "magazine_hits", s->magazine_hits);
-    put(text, "driver_allocations", s->driver_allocations);
-    put(text, "driver_frees", s->driver_frees);
-    put(text, "driver_calls", s->driver_calls);
-    put(text, "driver_ns", s->driver_ns);
-    put(text, "stream_waits", s->stream_waits);
-    put(text, "guarded", s->guarded);
-    put(text, "refused", s->refused);
-    put(text, "stitched", s->stitched);
-    put(text, "stitched_bytes", s->stitched_bytes);
-    put(text, "events", s->events);
-    put(text, "events_lost", s->events_lost);
-    end(text, "},\n");
+    pool_snapshot_put(text, "requested", s->requested);
+    pool_snapshot_put(text, "requested_peak", s->requested_peak);
+    pool_snapshot_put(text, "rounded", s->rounded);
+    pool_snapshot_put(text, "used", s->used);
+    pool_snapshot_put(text, "cached", s->cached);
+    pool_snapshot_put(text, "held", s->held);
+    pool_snapshot_put(text, "held_peak", s->held_peak);
+    pool_snapshot_put(text, "kept", s->kept);
+    pool_snapshot_put(text, "idle", s->idle);
+    pool_snapshot_put(text, "page_waste", s->page_waste);
+    pool_snapshot_put(text, "pending", s->pending);
+    pool_snapshot_put(text, "largest_hole", s->largest_hole);
+    pool_snapshot_put(text, "blocks", s->blocks);
+    pool_snapshot_put(text, "allocations", s->allocations);
+    pool_snapshot_put(text, "frees", s->frees);
+    pool_snapshot_put(text, "magazine_hits", s->magazine_hits);
+    pool_snapshot_put(text, "driver_allocations", s->driver_allocations);
+    pool_snapshot_put(text, "driver_frees", s->driver_frees);
+    pool_snapshot_put(text, "driver_calls", s->driver_calls);
+    pool_snapshot_put(text, "driver_ns", s->driver_ns);
+    pool_snapshot_put(text, "stream_waits", s->stream_waits);
+    pool_snapshot_put(text, "guarded", s->guarded);
+    pool_snapshot_put(text, "refused", s->refused);
+    pool_snapshot_put(text, "stitched", s->stitched);
+    pool_snapshot_put(text, "stitched_bytes", s->stitched_bytes);
+    pool_snapshot_put(text, "events", s->events);
+    pool_snapshot_put(text, "events_lost", s->events_lost);
+    pool_snapshot_end(text, "},\n");
 }
 
 static void put_times(struct tol_long_text *text, const char *name, const struct tol_hdr *times) {
     tol_long_text_add(text, "\"%s\": {\"mean_ns\": %.6g, ", name, tol_hdr_mean(times));
-    put(text, "count", (uint64_t)times->total);
-    put(text, "min_ns", (uint64_t)tol_hdr_min(times));
-    put(text, "p50_ns", (uint64_t)tol_hdr_percentile(times, 50));
-    put(text, "p90_ns", (uint64_t)tol_hdr_percentile(times, 90));
-    put(text, "p99_ns", (uint64_t)tol_hdr_percentile(times, 99));
-    put(text, "p999_ns", (uint64_t)tol_hdr_percentile(times, 99.9));
-    put(text, "max_ns", (uint64_t)tol_hdr_max(times));
-    end(text, "}, ");
+    pool_snapshot_put(text, "count", (uint64_t)times->total);
+    pool_snapshot_put(text, "min_ns", (uint64_t)tol_hdr_min(times));
+    pool_snapshot_put(text, "p50_ns", (uint64_t)tol_hdr_percentile(times, 50));
+    pool_snapshot_put(text, "p90_ns", (uint64_t)tol_hdr_percentile(times, 90));
+    pool_snapshot_put(text, "p99_ns", (uint64_t)tol_hdr_percentile(times, 99));
+    pool_snapshot_put(text, "p999_ns", (uint64_t)tol_hdr_percentile(times, 99.9));
+    pool_snapshot_put(text, "max_ns", (uint64_t)tol_hdr_max(times));
+    pool_snapshot_end(text, "}, ");
 }
 
 static void put_tags(struct tol_long_text *text, const struct tol_pool *pool) {
@@ -90,11 +90,11 @@ static void put_tags(struct tol_long_text *text, const struct tol_pool *pool) {
         tol_long_text_add(text, "\n{\"name\": ");
         tol_long_text_quote(text, tag->name);
         tol_long_text_add(text, ", ");
-        put(text, "used", atomic_load_explicit(&tag->used, memory_order_relaxed));
-        put(text, "quota", atomic_load_explicit(&tag->quota, memory_order_relaxed));
-        end(text, "}, ");
+        pool_snapshot_put(text, "used", atomic_load_explicit(&tag->used, memory_order_relaxed));
+        pool_snapshot_put(text, "quota", atomic_load_explicit(&tag->quota, memory_order_relaxed));
+        pool_snapshot_end(text, "}, ");
     }
-    end(text, "],\n");
+    pool_snapshot_end(text, "],\n");
 }
 
 static void put_pages(struct tol_long_text *text, const struct tol_pages *pages) {
@@ -103,12 +103,12 @@ static void put_pages(struct tol_long_text *text, const struct tol_pages *pages)
         const struct tol_page_handle *handle = &pages->handles[i];
         if (handle->pages == 0) continue;
         tol_long_text_add(text, "\n{");
-        put(text, "address", pages->begin + handle->first * pages->page_bytes);
-        put(text, "bytes", handle->pages * pages->page_bytes);
-        put(text, "blocks", handle->blocks);
-        end(text, "}, ");
+        pool_snapshot_put(text, "address", pages->begin + handle->first * pages->page_bytes);
+        pool_snapshot_put(text, "bytes", handle->pages * pages->page_bytes);
+        pool_snapshot_put(text, "blocks", handle->blocks);
+        pool_snapshot_end(text, "}, ");
     }
-    end(text, "],\n");
+    pool_snapshot_end(text, "],\n");
 }
 
 /* How much of a run of addresses has memory. */
@@ -127,11 +127,12 @@ static void put_hole(struct tol_long_text *text, struct tol_pool *pool,
                      const struct tol_span *hole) {
     uint64_t open = tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, false);
     tol_long_text_add(text, "\n{");
-    put(text, "address", hole->begin);
-    put(text, "bytes", hole->bytes);
-    put(text, "mapped", mapped_of(&pool->pages, hole->begin, hole->begin + hole->bytes));
-    put(text, "pending", open != 0 ? hole->wait_end - hole->wait_begin : 0);
-    end(text, "}, ");
+    pool_snapshot_put(text, "address", hole->begin);
+    pool_snapshot_put(text, "bytes", hole->bytes);
+    pool_snapshot_put(text, "mapped",
+                      mapped_of(&pool->pages, hole->begin, hole->begin + hole->bytes));
+    pool_snapshot_put(text, "pending", open != 0 ? hole->wait_end - hole->wait_begin : 0);
+    pool_snapshot_end(text, "}, ");
 }
 
 static void put_block(struct tol_long_text *text, const struct tol_pool *pool,
@@ -141,9 +142,9 @@ static void put_block(struct tol_long_text *text, const struct tol_pool *pool,
     char site[TOL_SITE_BYTES];
     tol_long_text_add(text, "\n{\"block\": \"%#llx\", ",
                       (number)tol_block_of(pool, span, is_large).name);
-    put(text, "address", tol_span_address(span));
-    put(text, "bytes", is_cached ? 0 : label.bytes);
-    put(text, "rounded", is_large ? large->mapped : span->bytes);
+    pool_snapshot_put(text, "address", tol_span_address(span));
+    pool_snapshot_put(text, "bytes", is_cached ? 0 : label.bytes);
+    pool_snapshot_put(text, "rounded", is_large ? large->mapped : span->bytes);
     tol_long_text_add(text, "\"large\": %s, \"cached\": %s, \"tag\": ", is_large ? "true" : "false",
                       is_cached ? "true" : "false");
     tol_long_text_quote(text, pool->tags[label.tag].name);
@@ -185,15 +186,15 @@ tol_status tol_pool_snapshot(struct tol_pool *pool, char **result) {
     tol_long_text_add(&text, "\"times\": {");
     put_times(&text, "allocate", times[TOL_POOL_CALL_ALLOCATE]);
     put_times(&text, "free", times[TOL_POOL_CALL_FREE]);
-    end(&text, "},\n");
+    pool_snapshot_end(&text, "},\n");
     put_tags(&text, pool);
     put_pages(&text, &pool->pages);
     tol_long_text_add(&text, "\"holes\": [");
     put_spans(&text, pool, false, true);
-    end(&text, "],\n\"blocks\": [");
+    pool_snapshot_end(&text, "],\n\"blocks\": [");
     put_spans(&text, pool, false, false);
     put_spans(&text, pool, true, false);
-    end(&text, "]}\n");
+    pool_snapshot_end(&text, "]}\n");
     pthread_mutex_unlock(&pool->lock);
     status = tol_long_text_end(&text, result);
 out:

@@ -17,7 +17,7 @@ enum { STEPS_MAX = 1 << 24 };
 /* ---- what there is --------------------------------------------------------------------------- */
 
 /* What cannot be noted is not used. */
-static void add_piece(struct tol_stitch *stitch, const struct tol_stitch_piece *piece) {
+static void pool_stitch_add_piece(struct tol_stitch *stitch, const struct tol_stitch_piece *piece) {
     if (stitch->count == stitch->room) {
         size_t room = stitch->room > 0 ? 2 * stitch->room : 64;
         struct tol_stitch_piece *more = realloc(stitch->pieces, room * sizeof *more);
@@ -46,10 +46,11 @@ static bool add_idle(void *user, uint64_t begin, uint64_t end) {
         page = handle_end - 1;
         if (handle->blocks > 0 || !is_inside) continue;
         if (handle->first < skip_end && handle_end > stitch->skip.first) continue;
-        add_piece(stitch, &(struct tol_stitch_piece){
-                              .memory = {handle->memory, handle->pages * pages->page_bytes},
-                              .from = TOL_STITCH_PAGES,
-                              .handle = place - 1});
+        pool_stitch_add_piece(stitch,
+                              &(struct tol_stitch_piece){
+                                  .memory = {handle->memory, handle->pages * pages->page_bytes},
+                                  .from = TOL_STITCH_PAGES,
+                                  .handle = place - 1});
     }
     return true;
 }
@@ -59,31 +60,32 @@ static void add_kept(struct tol_stitch *stitch) {
     for (struct tol_large *large = pool->kept; large != NULL; large = large->next) {
         if (tol_tickets_open(&pool->tickets, large->streams, large->ticket, true) != 0) continue;
         for (size_t i = 0; i < large->part_count; i++) {
-            add_piece(stitch, &(struct tol_stitch_piece){.memory = large->parts[i],
-                                                         .from = TOL_STITCH_KEPT,
-                                                         .large = large});
+            pool_stitch_add_piece(stitch, &(struct tol_stitch_piece){.memory = large->parts[i],
+                                                                     .from = TOL_STITCH_KEPT,
+                                                                     .large = large});
         }
     }
 }
 
 /* The largest first; of the same size unmapped ones, then in the order of finding, so that handles
  * of one kept block are moved together. */
-static int compare(const void *a, const void *b) {
+static int pool_stitch_compare(const void *a, const void *b) {
     const struct tol_stitch_piece *x = a, *y = b;
     if (x->memory.bytes != y->memory.bytes) return x->memory.bytes < y->memory.bytes ? 1 : -1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static void find(struct tol_stitch *stitch) {
+static void pool_stitch_find(struct tol_stitch *stitch) {
     const struct tol_spares *spares = &stitch->pool->spares;
     for (size_t i = 0; i < spares->count; i++) {
-        add_piece(stitch, &(struct tol_stitch_piece){.memory = spares->all[i]});
+        pool_stitch_add_piece(stitch, &(struct tol_stitch_piece){.memory = spares->all[i]});
     }
     if (stitch->pool->may_stitch) {
         tol_pool_each_done(stitch->pool, add_idle, stitch);
         add_kept(stitch);
     }
-    if (stitch->count > 0) qsort(stitch->pieces, stitch->count, sizeof *stitch->pieces, compare);
+    if (stitch->count > 0)
+        qsort(stitch->pieces, stitch->count, sizeof *stitch->pieces, pool_stitch_compare);
 }
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
@@ -137,8 +139,8 @@ static void choose_for(struct tol_stitch *stitch, size_t gap, uint64_t want) {
     }
 }
 
-static uint64_t choose(struct tol_stitch *stitch, const struct tol_page_gap *gaps,
-                       size_t gap_count) {
+static uint64_t pool_stitch_choose(struct tol_stitch *stitch, const struct tol_page_gap *gaps,
+                                   size_t gap_count) {
     uint64_t want = 0;
     for (size_t i = 0; i < gap_count; i++) {
         choose_for(stitch, i + 1, gaps[i].pages);
@@ -164,13 +166,13 @@ static bool reserve_spares(struct tol_spares *spares, size_t more) {
     return true;
 }
 
-static void take_spare(struct tol_spares *spares, const struct tol_memory *memory) {
+static void pool_stitch_take_spare(struct tol_spares *spares, const struct tol_memory *memory) {
     size_t i = 0;
     while (spares->all[i].handle != memory->handle) i++;
     spares->all[i] = spares->all[--spares->count];
 }
 
-static bool take_kept(struct tol_stitch *stitch, struct tol_large *large) {
+static bool pool_stitch_take_kept(struct tol_stitch *stitch, struct tol_large *large) {
     const uint64_t bytes = large->mapped;
     if (!tol_pool_disband_large(stitch->pool, large)) return false;
     stitch->pool->spares.bytes += bytes;
@@ -182,10 +184,10 @@ static bool take_kept(struct tol_stitch *stitch, struct tol_large *large) {
 }
 
 /* Makes sure that a piece is not mapped; false: the driver failed. */
-static bool take(struct tol_stitch *stitch, struct tol_stitch_piece *piece) {
+static bool pool_stitch_take(struct tol_stitch *stitch, struct tol_stitch_piece *piece) {
     struct tol_pool *pool = stitch->pool;
-    if (piece->from == TOL_STITCH_KEPT) return take_kept(stitch, piece->large);
-    if (piece->from == TOL_STITCH_SPARE) take_spare(&pool->spares, &piece->memory);
+    if (piece->from == TOL_STITCH_KEPT) return pool_stitch_take_kept(stitch, piece->large);
+    if (piece->from == TOL_STITCH_SPARE) pool_stitch_take_spare(&pool->spares, &piece->memory);
     if (piece->from == TOL_STITCH_PAGES) {
         if (!tol_pages_take(&pool->pages, &pool->pages.handles[piece->handle])) return false;
         pool->spares.bytes += piece->memory.bytes;
@@ -194,7 +196,7 @@ static bool take(struct tol_stitch *stitch, struct tol_stitch_piece *piece) {
     return true;
 }
 
-static void release(struct tol_pool *pool, const struct tol_memory *memory) {
+static void pool_stitch_release(struct tol_pool *pool, const struct tol_memory *memory) {
     pool->context->functions->cuMemRelease(memory->handle);
     pool->spares.calls++;
     pool->spares.releases++;
@@ -206,7 +208,7 @@ uint64_t tol_stitch_release(struct tol_pool *pool, uint64_t want) {
     uint64_t released = 0;
     while (spares->count > 0 && released < want) {
         const struct tol_memory memory = spares->all[--spares->count];
-        release(pool, &memory);
+        pool_stitch_release(pool, &memory);
         released += memory.bytes;
     }
     return released;
@@ -224,13 +226,13 @@ static struct tol_stitch_piece *find_to_release(struct tol_stitch *stitch, uint6
 }
 
 /* Releases handles that do not fit, until this many bytes can be created instead. */
-static tol_status make_room(struct tol_stitch *stitch, uint64_t want) {
+static tol_status pool_stitch_make_room(struct tol_stitch *stitch, uint64_t want) {
     tol_status status = TOL_OK;
     struct tol_stitch_piece *piece = NULL;
     while (want > 0 && (piece = find_to_release(stitch, want)) != NULL) {
-        TOL_CHECK(take(stitch, piece), TOL_OUT_OF_DEVICE_MEMORY,
+        TOL_CHECK(pool_stitch_take(stitch, piece), TOL_OUT_OF_DEVICE_MEMORY,
                   "the driver failed to unmap idle memory");
-        release(stitch->pool, &piece->memory);
+        pool_stitch_release(stitch->pool, &piece->memory);
         piece->from = TOL_STITCH_GONE;
         want -= piece->memory.bytes < want ? piece->memory.bytes : want;
     }
@@ -273,17 +275,17 @@ tol_status tol_stitch_begin(struct tol_stitch *stitch, struct tol_pool *pool,
     uint64_t needed = 0;
     *stitch = (struct tol_stitch){.pool = pool, .skip = skip};
     if (!pool->may_stitch && pool->spares.count == 0) return TOL_OK;
-    find(stitch);
-    const uint64_t rest = choose(stitch, gaps, gap_count);
+    pool_stitch_find(stitch);
+    const uint64_t rest = pool_stitch_choose(stitch, gaps, gap_count);
     if (pool->may_stitch) TOL_TRY(needed_room(stitch, rest, &needed));
     TOL_CHECK(reserve_spares(&pool->spares, stitch->count), TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a list of %zu handles", stitch->count);
     for (size_t i = 0; i < stitch->count; i++) {
         if (stitch->pieces[i].gap == 0) continue;
-        TOL_CHECK(take(stitch, &stitch->pieces[i]), TOL_OUT_OF_DEVICE_MEMORY,
+        TOL_CHECK(pool_stitch_take(stitch, &stitch->pieces[i]), TOL_OUT_OF_DEVICE_MEMORY,
                   "the driver failed to unmap idle memory");
     }
-    TOL_TRY(make_room(stitch, needed));
+    TOL_TRY(pool_stitch_make_room(stitch, needed));
 out:
     return status;
 }
@@ -312,7 +314,8 @@ void tol_stitch_end(struct tol_stitch *stitch) {
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Maps the pieces of a gap, from its beginning on. What is mapped stays, as idle pages. */
-static tol_status fill(struct tol_stitch *stitch, const struct tol_page_gap *gap, size_t number) {
+static tol_status pool_stitch_fill(struct tol_stitch *stitch, const struct tol_page_gap *gap,
+                                   size_t number) {
     tol_status status = TOL_OK;
     struct tol_pages *pages = &stitch->pool->pages;
     uint32_t page = gap->first;
@@ -346,7 +349,7 @@ tol_status tol_stitch_pages(struct tol_pool *pool, uint64_t begin, uint64_t byte
     const uint32_t last = (uint32_t)((begin + bytes - 1 - pages->begin) / pages->page_bytes);
     TOL_TRY(tol_stitch_begin(&stitch, pool, gaps, count,
                              (struct tol_page_gap){first, last + 1 - first}));
-    for (size_t i = 0; i < count; i++) TOL_TRY(fill(&stitch, &gaps[i], i + 1));
+    for (size_t i = 0; i < count; i++) TOL_TRY(pool_stitch_fill(&stitch, &gaps[i], i + 1));
 out:
     tol_stitch_end(&stitch);
     free(gaps);

@@ -92,7 +92,7 @@ static void put_slice(struct tol_long_text *text, struct tol_pool *pool,
     tol_long_text_add(text, "}}");
 }
 
-static int64_t change_of(const struct tol_pool_event *e) {
+static int64_t pool_trace_change_of(const struct tol_pool_event *e) {
     if (e->kind == TOL_POOL_EVENT_ALLOCATE) return (int64_t)e->bytes;
     return e->kind == TOL_POOL_EVENT_FREE ? -(int64_t)e->bytes : 0;
 }
@@ -108,7 +108,7 @@ tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **result) {
     TOL_TRY(read_events(pool, &kept));
     /* The bytes that were live before the oldest kept event: counted back from now. */
     int64_t requested = (int64_t)stats.requested;
-    for (size_t i = 0; i < kept.count; i++) requested -= change_of(&kept.events[i]);
+    for (size_t i = 0; i < kept.count; i++) requested -= pool_trace_change_of(&kept.events[i]);
     tol_long_text_add(&text,
                       "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"lost\": %llu},\n"
                       "\"traceEvents\": [\n{\"ph\": \"M\", \"pid\": 1, \"name\": "
@@ -118,13 +118,13 @@ tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **result) {
         const struct tol_pool_event *e = &kept.events[i];
         const uint64_t at =
             (uint64_t)e->begin_ns + (e->kind == TOL_POOL_EVENT_ALLOCATE ? e->took_ns : 0);
-        requested += change_of(e);
+        requested += pool_trace_change_of(e);
         if (e->kind == TOL_POOL_EVENT_GROW || e->kind == TOL_POOL_EVENT_SHRINK) {
             put_counter(&text, "held", at, e->bytes);
             continue;
         }
         if (e->took_ns >= SLICE_NS) put_slice(&text, pool, e);
-        if (change_of(e) != 0) {
+        if (pool_trace_change_of(e) != 0) {
             put_counter(&text, "requested", at, requested > 0 ? (uint64_t)requested : 0);
         }
     }

@@ -72,7 +72,7 @@ bool tol_pages_is_valid(const struct tol_pages *pages) {
 
 /* ---- large blocks ---- */
 
-static bool is_used(const struct tol_span *span) {
+static bool pool_valid_is_used(const struct tol_span *span) {
     const enum tol_span_state state =
         tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
     return state == TOL_SPAN_LIVE || state == TOL_SPAN_CACHED;
@@ -81,7 +81,7 @@ static bool is_used(const struct tol_span *span) {
 bool tol_large_is_valid(const struct tol_pool *pool, const struct tol_large *large) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < large->part_count; i++) bytes += large->parts[i].bytes;
-    return large->span->owner == large && is_used(large->span) &&
+    return large->span->owner == large && pool_valid_is_used(large->span) &&
            large->mapped <= large->span->bytes && large->offset <= large->mapped &&
            (pool->is_chunked ? large->part_count == 0 : bytes == large->mapped);
 }
@@ -94,7 +94,7 @@ static bool is_large_memory_valid(const struct tol_pool *pool) {
     }
     for (size_t i = 0; i < pool->large_spans.chunk_count * TOL_SPAN_CHUNK; i++) {
         const struct tol_span *span = tol_spans_at(&pool->large_spans, (uint32_t)i);
-        if (!is_used(span)) continue;
+        if (!pool_valid_is_used(span)) continue;
         const struct tol_large *large = span->owner;
         if (large == NULL || !tol_large_is_valid(pool, large)) return false;
         held += large->mapped;
@@ -106,8 +106,8 @@ static bool is_large_memory_valid(const struct tol_pool *pool) {
 
 /* Counts a block at each handle that it touches, once per page; false: a page of it has no
  * memory. */
-static bool count_block(const struct tol_pages *pages, const struct tol_span *span,
-                        uint32_t *blocks) {
+static bool pool_valid_count_block(const struct tol_pages *pages, const struct tol_span *span,
+                                   uint32_t *blocks) {
     const uint64_t last = span->begin + span->bytes - 1;
     if (span->begin < pages->begin || last >= pages->begin + pages->bytes) return false;
     for (uint64_t page = (span->begin - pages->begin) / pages->page_bytes;
@@ -127,9 +127,9 @@ static bool are_blocks_valid(const struct tol_pool *pool) {
     if (blocks == NULL) return true; /* it cannot be said */
     for (size_t i = 0; i < pool->spans.chunk_count * TOL_SPAN_CHUNK && is_valid; i++) {
         const struct tol_span *span = tol_spans_at(&pool->spans, (uint32_t)i);
-        if (!is_used(span)) continue;
+        if (!pool_valid_is_used(span)) continue;
         used += span->bytes;
-        is_valid = !is_mapped || count_block(pages, span, blocks);
+        is_valid = !is_mapped || pool_valid_count_block(pages, span, blocks);
     }
     for (size_t i = 0; i < pages->handle_count && is_valid; i++) {
         is_valid = blocks[i] == pages->handles[i].blocks;

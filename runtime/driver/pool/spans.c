@@ -13,7 +13,7 @@ static unsigned log2_of(uint64_t value) {
 }
 
 /* Bins 0 to 31 hold one size each; above, a power of two is cut into 32. */
-static unsigned bin_of(uint64_t bytes) {
+static unsigned spans_bin_of(uint64_t bytes) {
     uint64_t granules = bytes / TOL_SPAN_GRANULE;
     if (granules < TOL_SPAN_BIN_STEPS) return (unsigned)granules;
     unsigned high = log2_of(granules);
@@ -23,7 +23,7 @@ static unsigned bin_of(uint64_t bytes) {
 }
 
 static void bin_add(struct tol_spans *spans, struct tol_span *span) {
-    unsigned bin = bin_of(span->bytes);
+    unsigned bin = spans_bin_of(span->bytes);
     span->bin_before = NULL;
     span->bin_after = spans->bins[bin];
     if (span->bin_after != NULL) span->bin_after->bin_before = span;
@@ -34,7 +34,7 @@ static void bin_add(struct tol_spans *spans, struct tol_span *span) {
 }
 
 static void bin_remove(struct tol_spans *spans, struct tol_span *span) {
-    unsigned bin = bin_of(span->bytes);
+    unsigned bin = spans_bin_of(span->bytes);
     if (span->bin_before != NULL) {
         span->bin_before->bin_after = span->bin_after;
     } else {
@@ -55,7 +55,7 @@ static void rename_to(struct tol_span *span, enum tol_span_state state) {
     atomic_store_explicit(&span->name, generation << 8 | state, memory_order_release);
 }
 
-static bool is_free(const struct tol_span *span) {
+static bool spans_is_free(const struct tol_span *span) {
     return span != NULL &&
            tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed)) ==
                TOL_SPAN_FREE;
@@ -65,14 +65,14 @@ static bool is_free(const struct tol_span *span) {
 
 #ifndef NDEBUG
 
-static bool is_used(const struct tol_span *span) {
+static bool spans_is_used(const struct tol_span *span) {
     const enum tol_span_state state =
         tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
     return state > TOL_SPAN_FREE && state <= TOL_SPAN_BLOCKED;
 }
 
 static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *span) {
-    const unsigned bin = bin_of(span->bytes);
+    const unsigned bin = spans_bin_of(span->bytes);
     const struct tol_span *before = span->bin_before, *after = span->bin_after;
     return (spans->words[bin / 64] >> bin % 64 & 1) != 0 &&
            (before != NULL ? before->bin_after : spans->bins[bin]) == span &&
@@ -82,7 +82,7 @@ static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *
 bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *span) {
     const struct tol_span *before = span->before, *after = span->after;
     const uint64_t end = span->begin + span->bytes;
-    if (!is_used(span) && !is_free(span)) return false;
+    if (!spans_is_used(span) && !spans_is_free(span)) return false;
     if (span->bytes == 0 || span->bytes % TOL_SPAN_GRANULE != 0) return false;
     if (before != NULL && (before->after != span || before->begin + before->bytes != span->begin)) {
         return false;
@@ -92,7 +92,8 @@ bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *spa
                                     span->wait_begin >= span->wait_end || span->wait_end > end)) {
         return false;
     }
-    return !is_free(span) || (!is_free(before) && !is_free(after) && is_in_its_bin(spans, span));
+    return !spans_is_free(span) ||
+           (!spans_is_free(before) && !spans_is_free(after) && is_in_its_bin(spans, span));
 }
 
 /* Whether each bin has its bit and only free spans, free_count in all. */
@@ -102,7 +103,7 @@ static bool are_bins_valid(const struct tol_spans *spans, size_t free_count) {
         const struct tol_span *span = spans->bins[bin];
         if ((span != NULL) != (spans->words[bin / 64] >> bin % 64 & 1)) return false;
         for (; span != NULL && found <= free_count; span = span->bin_after, found++) {
-            if (!is_free(span) || bin_of(span->bytes) != bin) return false;
+            if (!spans_is_free(span) || spans_bin_of(span->bytes) != bin) return false;
         }
     }
     return found == free_count;
@@ -120,9 +121,9 @@ bool tol_spans_is_valid(const struct tol_spans *spans) {
             continue;
         }
         if (!tol_span_is_valid(spans, span)) return false;
-        free_count += is_free(span);
-        free_bytes += is_free(span) ? span->bytes : 0;
-        used += !is_free(span);
+        free_count += spans_is_free(span);
+        free_bytes += spans_is_free(span) ? span->bytes : 0;
+        used += !spans_is_free(span);
     }
     for (const struct tol_span *span = spans->unused; span != NULL && listed <= unused;
          span = span->after) {
@@ -203,7 +204,7 @@ struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t
 
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
     assert(tol_span_is_valid(spans, region));
-    assert(is_free(region) && region->before == NULL && region->after == NULL);
+    assert(spans_is_free(region) && region->before == NULL && region->after == NULL);
     if (spans->first == region) spans->first = NULL;
     bin_remove(spans, region);
     drop_record(spans, region);
@@ -226,7 +227,7 @@ struct tol_span *tol_spans_next(const struct tol_spans *spans, uint64_t bytes,
                                 struct tol_span_search *search) {
     if (!search->has_begun) {
         search->has_begun = true;
-        search->bin = bin_of(bytes);
+        search->bin = spans_bin_of(bytes);
     }
     for (;;) {
         while (search->next == NULL) {
@@ -274,7 +275,7 @@ static void cut_wait(struct tol_span *span, const struct tol_span *hole) {
 
 struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, uint64_t begin,
                                 uint64_t bytes) {
-    assert(is_free(hole) && begin >= hole->begin && bytes <= hole->bytes &&
+    assert(spans_is_free(hole) && begin >= hole->begin && bytes <= hole->bytes &&
            begin - hole->begin <= hole->bytes - bytes);
     if (!have_records(spans)) return NULL;
     const struct tol_span whole = *hole;
@@ -336,7 +337,7 @@ static void join_waits(struct tol_span *span, const struct tol_span *other) {
 
 struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, uint64_t streams,
                                 uint64_t ticket) {
-    assert(is_used(span));
+    assert(spans_is_used(span));
     TOL_QUICK_ASSERT(tol_span_is_valid(spans, span));
     span->wait_streams = streams;
     span->wait_ticket = streams != 0 ? ticket : 0;
@@ -345,7 +346,7 @@ struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, 
     rename_to(span, TOL_SPAN_FREE);
     spans->used_count--;
     struct tol_span *after = span->after;
-    if (is_free(after)) {
+    if (spans_is_free(after)) {
         bin_remove(spans, after);
         span->bytes += after->bytes;
         join_waits(span, after);
@@ -354,7 +355,7 @@ struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, 
         drop_record(spans, after);
     }
     struct tol_span *before = span->before;
-    if (is_free(before)) {
+    if (spans_is_free(before)) {
         bin_remove(spans, before);
         before->bytes += span->bytes;
         join_waits(before, span);
@@ -380,7 +381,7 @@ struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_
 }
 
 void tol_spans_forget(struct tol_spans *spans, struct tol_span *span) {
-    assert(is_used(span) && span->before == NULL && span->after == NULL);
+    assert(spans_is_used(span) && span->before == NULL && span->after == NULL);
     spans->used_count--;
     drop_record(spans, span);
     TOL_DEEP_ASSERT(tol_spans_is_valid(spans));

@@ -18,7 +18,7 @@ void tol_tickets_clear(struct tol_tickets *tickets) {
 }
 
 /* Records the event of a place after all its frees, unless it is recorded there already. */
-static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+static tol_status tickets_record(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_context *context = tickets->context;
     if (place->recorded >= place->last) return TOL_OK;
@@ -35,7 +35,7 @@ out:
     return status;
 }
 
-static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+static bool tickets_is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     if (place->event == NULL || place->recorded <= place->done) return place->done >= place->last;
     tickets->driver_calls++;
     if (tickets->context->functions->cuEventQuery(place->event) == CUDA_SUCCESS) {
@@ -46,7 +46,7 @@ static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place
 
 /* Whether a stream is idle. An event recorded now would be reached slightly after the next
  * query. */
-static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+static bool tickets_is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tickets->driver_calls++;
     if (tickets->context->functions->cuStreamQuery(place->stream->handle) != CUDA_SUCCESS) {
         return false;
@@ -55,14 +55,14 @@ static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place
     return true;
 }
 
-static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+static tol_status tickets_wait_for(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     if (place->done >= place->last) return TOL_OK;
     TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
               "memory freed on stream %u during its capture cannot be waited for",
               place->stream->number);
-    TOL_TRY(record(tickets, place));
+    TOL_TRY(tickets_record(tickets, place));
     if (place->event != NULL && place->recorded > place->done) {
         tickets->driver_calls++;
         struct tol_event event = {.context = tickets->context, .handle = place->event};
@@ -79,13 +79,14 @@ static struct tol_ticket_stream *free_place(struct tol_tickets *tickets) {
         if (tickets->streams[i].stream == NULL) return &tickets->streams[i];
     }
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
-        if (is_done(tickets, &tickets->streams[i])) return &tickets->streams[i];
+        if (tickets_is_done(tickets, &tickets->streams[i])) return &tickets->streams[i];
     }
     return NULL;
 }
 
 /* The place of a stream; TOL_TICKET_STREAMS: it has none. */
-static unsigned find_place(const struct tol_tickets *tickets, const struct tol_stream *stream) {
+static unsigned tickets_find_place(const struct tol_tickets *tickets,
+                                   const struct tol_stream *stream) {
     const unsigned first = stream->number % TOL_TICKET_STREAMS;
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         const unsigned place = (first + i) % TOL_TICKET_STREAMS;
@@ -94,8 +95,8 @@ static unsigned find_place(const struct tol_tickets *tickets, const struct tol_s
     return TOL_TICKET_STREAMS;
 }
 
-static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
-                   struct tol_stream *stream) {
+static void tickets_assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
+                           struct tol_stream *stream) {
     if (place->stream != NULL) tol_context_release_stream(place->stream);
     tol_context_retain_stream(stream);
     place->stream = stream;
@@ -106,11 +107,11 @@ static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
 
 /* The place of a stream, if it needs no wait. */
 static unsigned place_now(struct tol_tickets *tickets, struct tol_stream *stream) {
-    const unsigned place = find_place(tickets, stream);
+    const unsigned place = tickets_find_place(tickets, stream);
     if (place < TOL_TICKET_STREAMS) return place;
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         if (tickets->streams[i].stream != NULL) continue;
-        assign(tickets, &tickets->streams[i], stream);
+        tickets_assign(tickets, &tickets->streams[i], stream);
         return i;
     }
     return TOL_TICKET_STREAMS;
@@ -119,7 +120,7 @@ static unsigned place_now(struct tol_tickets *tickets, struct tol_stream *stream
 tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *stream,
                              unsigned *result) {
     tol_status status = TOL_OK;
-    *result = find_place(tickets, stream);
+    *result = tickets_find_place(tickets, stream);
     if (*result < TOL_TICKET_STREAMS) return TOL_OK;
     struct tol_ticket_stream *place = free_place(tickets);
     if (place == NULL) {
@@ -127,9 +128,9 @@ tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *str
         for (unsigned i = 1; i < TOL_TICKET_STREAMS; i++) {
             if (tickets->streams[i].last < place->last) place = &tickets->streams[i];
         }
-        TOL_TRY(wait_for(tickets, place));
+        TOL_TRY(tickets_wait_for(tickets, place));
     }
-    assign(tickets, place, stream);
+    tickets_assign(tickets, place, stream);
     *result = (unsigned)(place - tickets->streams);
 out:
     return status;
@@ -148,11 +149,12 @@ void tol_tickets_end_pass(struct tol_tickets *tickets) {
 }
 
 /* Queries what is done on the stream of a place, unless this pass has done so. */
-static void ask_driver(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+static void tickets_ask_driver(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     if (tol_tickets_is_captured(place)) return;
     if (tickets->pass != 0 && place->asked == tickets->pass) return;
     place->asked = tickets->pass;
-    if (!is_idle(tickets, place) && record(tickets, place) == TOL_OK) (void)is_done(tickets, place);
+    if (!tickets_is_idle(tickets, place) && tickets_record(tickets, place) == TOL_OK)
+        (void)tickets_is_done(tickets, place);
 }
 
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
@@ -163,7 +165,7 @@ uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_
         /* A free on this stream before the ticket may have had a number far below it. */
         uint64_t needed = ticket < place->last ? ticket : place->last;
         if (place->done >= needed) continue;
-        if (ask) ask_driver(tickets, place);
+        if (ask) tickets_ask_driver(tickets, place);
         if (place->done < needed) open |= rest & -rest;
     }
     return open;
@@ -178,7 +180,7 @@ bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
     return true;
 }
 
-static bool is_captured(const struct tol_stream *stream) {
+static bool tickets_is_captured(const struct tol_stream *stream) {
     return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
 }
 
@@ -189,10 +191,10 @@ bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, u
     const struct tol_ticket_stream *before = &tickets->streams[place];
     if (stream == NULL) return false;
     if (before->stream == stream) return true;
-    const unsigned after = find_place(tickets, stream);
+    const unsigned after = tickets_find_place(tickets, stream);
     const uint64_t needed = ticket < before->last ? ticket : before->last;
     return after < TOL_TICKET_STREAMS && tickets->ordered[after][place] >= needed &&
-           !is_captured(stream);
+           !tickets_is_captured(stream);
 }
 
 tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
@@ -205,14 +207,14 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
         if (tol_tickets_is_ordered(tickets, before, ticket, stream)) continue;
         TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
                   "the memory was freed on stream %u during its capture", place->stream->number);
-        if (is_idle(tickets, place)) continue;
-        TOL_TRY(record(tickets, place));
+        if (tickets_is_idle(tickets, place)) continue;
+        TOL_TRY(tickets_record(tickets, place));
         tickets->driver_calls++;
         TOL_CONTEXT_CU(tickets->context, cuStreamWaitEvent, (stream->handle, place->event, 0),
                        "making stream %u wait for memory freed on stream %u", stream->number,
                        place->stream->number);
         ++*waits;
-        if (is_captured(stream)) continue;
+        if (tickets_is_captured(stream)) continue;
         const unsigned after = place_now(tickets, stream);
         if (after < TOL_TICKET_STREAMS) tickets->ordered[after][before] = place->recorded;
     }
@@ -224,7 +226,7 @@ tol_status tol_tickets_wait(struct tol_tickets *tickets, uint64_t streams, uint6
     tol_status status = TOL_OK;
     uint64_t open = tol_tickets_open(tickets, streams, ticket, false);
     for (; open != 0; open &= open - 1) {
-        TOL_TRY(wait_for(tickets, &tickets->streams[__builtin_ctzll(open)]));
+        TOL_TRY(tickets_wait_for(tickets, &tickets->streams[__builtin_ctzll(open)]));
     }
 out:
     return status;

@@ -38,7 +38,7 @@ tol_status tol_times_new(struct tol_hdr **times) {
 }
 
 /* Without host memory there are no times: a call does not fail for that. */
-static void record(struct tol_times_call *call, uint64_t ns, uint32_t count) {
+static void times_record(struct tol_times_call *call, uint64_t ns, uint32_t count) {
     if (call->hdr == NULL && tol_hdr_new(1, LONGEST_NS, DIGITS, &call->hdr) != TOL_HDR_OK) {
         return;
     }
@@ -52,10 +52,10 @@ uint64_t tol_times_end(struct tol_times *times, enum tol_pool_call which, uint64
     if (times->one_in == 0) return 0;
     const uint64_t ns = tol_now_ns() - (begin != 0 ? begin : metered_at);
     if (metered_at != 0) {
-        record(call, ns, 1);
+        times_record(call, ns, 1);
         call->slow++;
     } else {
-        record(call, ns, call->gap - 1 - call->slow);
+        times_record(call, ns, call->gap - 1 - call->slow);
         call->slow = 0;
         call->gap = call->until = draw_gap(times);
     }

@@ -178,7 +178,7 @@ tol_ptx_value tol_ptx_special_at(struct tol_ptx *ptx, struct tol_ptx_place at,
     return d;
 }
 
-static void move(struct tol_ptx *ptx, tol_ptx_value d, tol_ptx_value a) {
+static void ptx_emit_move(struct tol_ptx *ptx, tol_ptx_value d, tol_ptx_value a) {
     tol_ptx_type type = tol_ptx_type_of(ptx, d);
     tol_ptx_line(ptx, "mov.%s %s, %s", tol_ptx_bits_name(tol_ptx_bytes(type)), TOL_PTX_WORD(ptx, d),
                  TOL_PTX_WORD(ptx, a));
@@ -193,7 +193,7 @@ tol_ptx_value tol_ptx_variable_at(struct tol_ptx *ptx, struct tol_ptx_place at,
     tol_ptx_value d = tol_ptx_new(ptx, entry->type);
     if (ptx->mistake != TOL_OK) return tol_ptx_none();
     ptx->entries[d.id].variable = true;
-    move(ptx, d, initial);
+    ptx_emit_move(ptx, d, initial);
     return d;
 }
 
@@ -207,7 +207,7 @@ void tol_ptx_set_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_ptx_value 
         return;
     }
     if (!tol_ptx_use_type(ptx, at, "set", "the value", value, entry->type)) return;
-    move(ptx, variable, value);
+    ptx_emit_move(ptx, variable, value);
 }
 
 /* ---- types ---- */
@@ -272,7 +272,7 @@ tol_ptx_value tol_ptx_as_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_pt
     }
     /* A copy: a variable may be set again, and a constant be written as another type. */
     tol_ptx_value d = tol_ptx_new(ptx, type);
-    if (ptx->mistake == TOL_OK) move(ptx, d, value);
+    if (ptx->mistake == TOL_OK) ptx_emit_move(ptx, d, value);
     return d;
 }
 

@@ -10,9 +10,9 @@ enum { VECTOR_BYTES_MAX = 16, LANES = 32 };
 static const char *const spaces[] = {"global", "shared"};
 
 /* Whether values can be at an address; type: of each. */
-static bool check_place(struct tol_ptx *ptx, struct tol_ptx_place at, const char *what,
-                        tol_ptx_space space, tol_ptx_type type, unsigned count,
-                        tol_ptx_value address, int32_t offset) {
+static bool ptx_memory_check_place(struct tol_ptx *ptx, struct tol_ptx_place at, const char *what,
+                                   tol_ptx_space space, tol_ptx_type type, unsigned count,
+                                   tol_ptx_value address, int32_t offset) {
     if ((unsigned)space >= TOL_PTX_SPACE_COUNT) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: there is no such space", what);
         return false;
@@ -39,7 +39,8 @@ static bool check_place(struct tol_ptx *ptx, struct tol_ptx_place at, const char
 }
 
 /* "%r1", or "{%r1, %r2}" */
-static void put_vector(struct tol_ptx *ptx, unsigned count, const tol_ptx_value values[]) {
+static void ptx_memory_put_vector(struct tol_ptx *ptx, unsigned count,
+                                  const tol_ptx_value values[]) {
     FILE *file = ptx->body.file;
     for (unsigned i = 0; i < count; i++) {
         fprintf(file, "%s%s", i > 0 ? ", " : count > 1 ? "{" : "", TOL_PTX_WORD(ptx, values[i]));
@@ -47,7 +48,7 @@ static void put_vector(struct tol_ptx *ptx, unsigned count, const tol_ptx_value 
     if (count > 1) fputc('}', file);
 }
 
-static void put_place(struct tol_ptx *ptx, tol_ptx_value address, int32_t offset) {
+static void ptx_memory_put_place(struct tol_ptx *ptx, tol_ptx_value address, int32_t offset) {
     fprintf(ptx->body.file, "[%s", TOL_PTX_WORD(ptx, address));
     if (offset != 0) fprintf(ptx->body.file, "%+d", offset);
     fputc(']', ptx->body.file);
@@ -66,15 +67,15 @@ void tol_ptx_load_vector_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_pt
                             int32_t offset, tol_ptx_value values[]) {
     for (unsigned i = 0; i < count && i < 4; i++) values[i] = tol_ptx_none();
     if (!tol_ptx_may(ptx, at, "load") ||
-        !check_place(ptx, at, "load", space, type, count, address, offset)) {
+        !ptx_memory_check_place(ptx, at, "load", space, type, count, address, offset)) {
         return;
     }
     for (unsigned i = 0; i < count; i++) values[i] = tol_ptx_new(ptx, type);
     if (ptx->mistake != TOL_OK) return;
     put_word(ptx, "ld", space, type, count);
-    put_vector(ptx, count, values);
+    ptx_memory_put_vector(ptx, count, values);
     fputs(", ", ptx->body.file);
-    put_place(ptx, address, offset);
+    ptx_memory_put_place(ptx, address, offset);
     fputs(";\n", ptx->body.file);
     ptx->has_body = true;
 }
@@ -86,14 +87,14 @@ void tol_ptx_store_vector_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_p
     const struct tol_ptx_entry *first = tol_ptx_use(ptx, at, "store", "the value", values[0]);
     if (first == NULL) return;
     tol_ptx_type type = first->type;
-    if (!check_place(ptx, at, "store", space, type, count, address, offset)) return;
+    if (!ptx_memory_check_place(ptx, at, "store", space, type, count, address, offset)) return;
     for (unsigned i = 1; i < count; i++) {
         if (!tol_ptx_use_type(ptx, at, "store", "a value", values[i], type)) return;
     }
     put_word(ptx, "st", space, type, count);
-    put_place(ptx, address, offset);
+    ptx_memory_put_place(ptx, address, offset);
     fputs(", ", ptx->body.file);
-    put_vector(ptx, count, values);
+    ptx_memory_put_vector(ptx, count, values);
     fputs(";\n", ptx->body.file);
     ptx->has_body = true;
 }
@@ -121,9 +122,9 @@ void tol_ptx_add_to_memory_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_
                         tol_ptx_type_name(type));
         return;
     }
-    if (!check_place(ptx, at, "add_to_memory", space, type, 1, address, offset)) return;
+    if (!ptx_memory_check_place(ptx, at, "add_to_memory", space, type, 1, address, offset)) return;
     fprintf(ptx->body.file, "\tred.%s.add.%s ", spaces[space], tol_ptx_type_name(type));
-    put_place(ptx, address, offset);
+    ptx_memory_put_place(ptx, address, offset);
     fprintf(ptx->body.file, ", %s;\n", TOL_PTX_WORD(ptx, value));
     ptx->has_body = true;
 }
@@ -171,13 +172,13 @@ void tol_ptx_mma_at(struct tol_ptx *ptx, struct tol_ptx_place at, const tol_ptx_
     if (may && ptx->mistake == TOL_OK) {
         const char *name = type == TOL_PTX_F16X2 ? "f16" : "bf16";
         fprintf(ptx->body.file, "\tmma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 ", name, name);
-        put_vector(ptx, 4, sums);
+        ptx_memory_put_vector(ptx, 4, sums);
         fputs(", ", ptx->body.file);
-        put_vector(ptx, 4, a);
+        ptx_memory_put_vector(ptx, 4, a);
         fputs(", ", ptx->body.file);
-        put_vector(ptx, 2, b);
+        ptx_memory_put_vector(ptx, 2, b);
         fputs(", ", ptx->body.file);
-        put_vector(ptx, 4, c);
+        ptx_memory_put_vector(ptx, 4, c);
         fputs(";\n", ptx->body.file);
         ptx->has_body = true;
     }

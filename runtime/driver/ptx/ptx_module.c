@@ -13,7 +13,7 @@
 enum { CAPABILITY_MIN = 70, VERSION_MIN = 60, SHARED_MAX = 48 * 1024, SHARED_ALIGNMENT = 16 };
 
 /* The first .version that has a .target. PTX ISA 9.0, section 13. */
-static int version_of(int capability) {
+static int ptx_module_version_of(int capability) {
     return capability >= 90 ? 78 : capability >= 80 ? 70 : capability >= 75 ? 63 : VERSION_MIN;
 }
 
@@ -88,7 +88,7 @@ void tol_ptx_destroy(struct tol_ptx *ptx) {
 
 static void write_whole(struct tol_ptx *ptx, const char *kernels) {
     int version = ptx->version;
-    if (version < version_of(ptx->needs)) version = version_of(ptx->needs);
+    if (version < ptx_module_version_of(ptx->needs)) version = ptx_module_version_of(ptx->needs);
     fprintf(ptx->whole.file, ".version %d.%d\n.target sm_%d\n.address_size 64\n%.*s", version / 10,
             version % 10, ptx->needs, (int)ptx->kernels.count, kernels);
 }
@@ -119,7 +119,7 @@ out:
 
 /* ---- kernels ---- */
 
-static bool is_name(const char *name) {
+static bool ptx_module_is_name(const char *name) {
     if (name == NULL || name[0] == '\0' || strlen(name) >= TOL_PTX_NAME_BYTES) return false;
     if (isdigit((unsigned char)name[0])) return false;
     for (; *name != '\0'; name++) {
@@ -130,7 +130,7 @@ static bool is_name(const char *name) {
     return true;
 }
 
-static bool add_name(struct tol_ptx *ptx, const char *name) {
+static bool ptx_module_add_name(struct tol_ptx *ptx, const char *name) {
     char(*more)[TOL_PTX_NAME_BYTES] =
         realloc(ptx->names, (ptx->name_count + 1) * sizeof ptx->names[0]);
     if (more == NULL) return false;
@@ -150,7 +150,7 @@ void tol_ptx_kernel_at(struct tol_ptx *ptx, struct tol_ptx_place at, const char 
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: the module is finished");
     } else if (ptx->depth > 0) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: the kernel %s is open", ptx->name);
-    } else if (!is_name(name)) {
+    } else if (!ptx_module_is_name(name)) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "kernel: '%.40s' is not a valid name",
                         name != NULL ? name : "NULL");
     } else if (known) {
@@ -159,7 +159,7 @@ void tol_ptx_kernel_at(struct tol_ptx *ptx, struct tol_ptx_place at, const char 
     } else if (threads > 1024) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT,
                         "kernel: %u threads, and a block has at most 1024", threads);
-    } else if (!add_name(ptx, name)) {
+    } else if (!ptx_module_add_name(ptx, name)) {
         tol_ptx_mistake(ptx, at, TOL_OUT_OF_HOST_MEMORY, "no host memory for a kernel");
     }
     if (ptx->mistake != TOL_OK) return;

@@ -106,17 +106,18 @@ bool tol_ptx_has(struct tol_ptx *ptx, struct tol_ptx_place at, const char *what,
 
 /* ---- values ---- */
 
-static const struct tol_ptx_entry *entry_of(const struct tol_ptx *ptx, tol_ptx_value value) {
+static const struct tol_ptx_entry *ptx_value_entry_of(const struct tol_ptx *ptx,
+                                                      tol_ptx_value value) {
     bool own = ptx != NULL && value.builder == ptx->serial;
     return own && value.id != 0 && value.id < ptx->entry_count ? &ptx->entries[value.id] : NULL;
 }
 
 tol_ptx_type tol_ptx_type_of(const struct tol_ptx *ptx, tol_ptx_value value) {
-    const struct tol_ptx_entry *entry = entry_of(ptx, value);
+    const struct tol_ptx_entry *entry = ptx_value_entry_of(ptx, value);
     return entry != NULL ? entry->type : TOL_PTX_TYPE_COUNT;
 }
 
-static bool is_open(const struct tol_ptx *ptx, uint32_t block) {
+static bool ptx_value_is_open(const struct tol_ptx *ptx, uint32_t block) {
     for (unsigned i = 0; i < ptx->depth; i++) {
         if (ptx->blocks[i].number == block) return true;
     }
@@ -125,11 +126,11 @@ static bool is_open(const struct tol_ptx *ptx, uint32_t block) {
 
 const struct tol_ptx_entry *tol_ptx_use(struct tol_ptx *ptx, struct tol_ptx_place at,
                                         const char *what, const char *which, tol_ptx_value value) {
-    const struct tol_ptx_entry *entry = entry_of(ptx, value);
+    const struct tol_ptx_entry *entry = ptx_value_entry_of(ptx, value);
     if (entry == NULL) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s is not a value of this builder",
                         what, which);
-    } else if (!entry->constant && !is_open(ptx, entry->block)) {
+    } else if (!entry->constant && !ptx_value_is_open(ptx, entry->block)) {
         tol_ptx_mistake(ptx, at, TOL_INVALID_ARGUMENT, "%s: %s was made in a block that is closed",
                         what, which);
         return NULL;
@@ -170,32 +171,32 @@ tol_ptx_value tol_ptx_new(struct tol_ptx *ptx, tol_ptx_type type) {
                                                  .bits = ++ptx->registers[tol_ptx_class_of(type)]});
 }
 
-static tol_ptx_value constant(struct tol_ptx *ptx, tol_ptx_type type, uint64_t bits) {
+static tol_ptx_value ptx_value_constant(struct tol_ptx *ptx, tol_ptx_type type, uint64_t bits) {
     return add_entry(ptx, (struct tol_ptx_entry){.type = type, .constant = true, .bits = bits});
 }
 
 tol_ptx_value tol_ptx_u32(struct tol_ptx *ptx, uint32_t number) {
-    return constant(ptx, TOL_PTX_U32, number);
+    return ptx_value_constant(ptx, TOL_PTX_U32, number);
 }
 
 tol_ptx_value tol_ptx_s32(struct tol_ptx *ptx, int32_t number) {
-    return constant(ptx, TOL_PTX_S32, (uint64_t)(int64_t)number);
+    return ptx_value_constant(ptx, TOL_PTX_S32, (uint64_t)(int64_t)number);
 }
 
 tol_ptx_value tol_ptx_u64(struct tol_ptx *ptx, uint64_t number) {
-    return constant(ptx, TOL_PTX_U64, number);
+    return ptx_value_constant(ptx, TOL_PTX_U64, number);
 }
 
 tol_ptx_value tol_ptx_f32(struct tol_ptx *ptx, float number) {
     uint32_t bits = 0;
     memcpy(&bits, &number, sizeof bits);
-    return constant(ptx, TOL_PTX_F32, bits);
+    return ptx_value_constant(ptx, TOL_PTX_F32, bits);
 }
 
 tol_ptx_value tol_ptx_f64(struct tol_ptx *ptx, double number) {
     uint64_t bits = 0;
     memcpy(&bits, &number, sizeof bits);
-    return constant(ptx, TOL_PTX_F64, bits);
+    return ptx_value_constant(ptx, TOL_PTX_F64, bits);
 }
 
 struct tol_ptx_word tol_ptx_word_of(const struct tol_ptx *ptx, tol_ptx_value value) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* From the arena of a capture, or from the pool. */
-static tol_status take(struct torch_device *device, struct torch_block *block) {
+static tol_status torch_take(struct torch_device *device, struct torch_block *block) {
     struct torch_arena *arena = torch_arena_for(device, block->stream);
     if (arena != NULL) {
         return torch_arena_take(device, arena, block->bytes, block->stream, block);
@@ -28,15 +28,16 @@ static bool find_more(struct torch_device *device) {
     return torch_arena_reap(device) > 0 || freed > 0;
 }
 
-static tol_status allocate(struct torch_device *device, size_t bytes, CUstream handle,
-                           CUdeviceptr *address) {
+static tol_status torch_allocate(struct torch_device *device, size_t bytes, CUstream handle,
+                                 CUdeviceptr *address) {
     tol_status status = TOL_OK;
     struct torch_block block = {.bytes = bytes, .device = device};
     block.stream = torch_stream_of(device, handle);
     if (block.stream == NULL) return TOL_DRIVER_ERROR;
     torch_wait_look(device);
-    status = take(device, &block);
-    if (status == TOL_OUT_OF_DEVICE_MEMORY && find_more(device)) status = take(device, &block);
+    status = torch_take(device, &block);
+    if (status == TOL_OUT_OF_DEVICE_MEMORY && find_more(device))
+        status = torch_take(device, &block);
     if (status != TOL_OK) return status;
     if (!torch_blocks_add(&block)) {
         torch_block_give(device, &block);
@@ -57,7 +58,7 @@ static CUdeviceptr allocate_or_report(size_t bytes, int ordinal, CUstream stream
     *status = TOL_DRIVER_ERROR;
     if (device != NULL) {
         torch_enter(device, &visit);
-        *status = allocate(device, bytes, stream, &address);
+        *status = torch_allocate(device, bytes, stream, &address);
         torch_leave(device, &visit);
         if (*status == TOL_OK) return address;
         atomic_fetch_add_explicit(&device->refused, 1, memory_order_relaxed);
@@ -107,7 +108,7 @@ void tol_torch_free(void *address, size_t bytes, int device, void *stream) {
     torch_leave(block.device, &visit);
 }
 
-static struct tol_stream *find_stream(struct torch_device *device, CUstream handle) {
+static struct tol_stream *torch_find_stream(struct torch_device *device, CUstream handle) {
     struct torch_visit visit;
     torch_enter(device, &visit);
     struct tol_stream *stream = torch_stream_of(device, handle);
@@ -117,7 +118,7 @@ static struct tol_stream *find_stream(struct torch_device *device, CUstream hand
 
 void tol_torch_record_stream(void *address, void *stream) {
     char what[96];
-    if (torch_blocks_record((uintptr_t)address, stream, find_stream)) return;
+    if (torch_blocks_record((uintptr_t)address, stream, torch_find_stream)) return;
     snprintf(what, sizeof what, "stream %p cannot be recorded for %p", stream, address);
     torch_report(what, tol_message());
 }

@@ -40,18 +40,19 @@ struct torch_route {
 
 /* ---- which arena ---- */
 
-static bool is_named(const struct torch_arena *arena, struct tol_torch_pool_id id) {
+static bool torch_arena_is_named(const struct torch_arena *arena, struct tol_torch_pool_id id) {
     return !arena->is_unnamed && arena->id.first == id.first && arena->id.second == id.second;
 }
 
-static struct torch_arena *find(struct torch_device *device, struct tol_torch_pool_id id) {
+static struct torch_arena *torch_arena_find(struct torch_device *device,
+                                            struct tol_torch_pool_id id) {
     struct torch_arena *arena = device->arenas;
-    while (arena != NULL && !is_named(arena, id)) arena = arena->next;
+    while (arena != NULL && !torch_arena_is_named(arena, id)) arena = arena->next;
     return arena;
 }
 
-static struct torch_arena *add(struct torch_device *device, struct tol_torch_pool_id id,
-                               bool is_unnamed) {
+static struct torch_arena *torch_arena_add(struct torch_device *device, struct tol_torch_pool_id id,
+                                           bool is_unnamed) {
     struct torch_arena *arena = calloc(1, sizeof *arena);
     if (arena == NULL) return NULL;
     arena->id = id;
@@ -62,15 +63,15 @@ static struct torch_arena *add(struct torch_device *device, struct tol_torch_poo
     return arena;
 }
 
-static struct torch_arena *unnamed(struct torch_device *device) {
+static struct torch_arena *torch_arena_unnamed(struct torch_device *device) {
     struct torch_arena *arena = device->arenas;
     while (arena != NULL && !arena->is_unnamed) arena = arena->next;
-    return arena != NULL ? arena : add(device, (struct tol_torch_pool_id){0, 0}, true);
+    return arena != NULL ? arena : torch_arena_add(device, (struct tol_torch_pool_id){0, 0}, true);
 }
 
 /* Not tol_stream_is_captured: the legacy stream does not answer while another one is captured, and
  * its own work is not captured for that. */
-static bool is_captured(const struct tol_stream *stream) {
+static bool torch_arena_is_captured(const struct tol_stream *stream) {
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
     return stream->functions->cuStreamIsCapturing(stream->handle, &captured) == CUDA_SUCCESS &&
            captured != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -79,7 +80,7 @@ static bool is_captured(const struct tol_stream *stream) {
 /* The thread's own route, or else the latest if the stream is captured: autograd's threads allocate
  * for the capturing thread. */
 struct torch_arena *torch_arena_for(struct torch_device *device, const struct tol_stream *stream) {
-    const bool captured = is_captured(stream);
+    const bool captured = torch_arena_is_captured(stream);
     if (!captured && atomic_load_explicit(&device->route_count, memory_order_acquire) == 0) {
         return NULL;
     }
@@ -91,7 +92,7 @@ struct torch_arena *torch_arena_for(struct torch_device *device, const struct to
     if (route != NULL) {
         arena = route->arena;
     } else if (captured) {
-        arena = unnamed(device);
+        arena = torch_arena_unnamed(device);
     }
     pthread_mutex_unlock(&device->lock);
     return arena;
@@ -100,8 +101,8 @@ struct torch_arena *torch_arena_for(struct torch_device *device, const struct to
 void torch_arena_begin(struct torch_device *device, struct tol_torch_pool_id id) {
     struct torch_route *route = calloc(1, sizeof *route);
     pthread_mutex_lock(&device->lock);
-    struct torch_arena *arena = route != NULL ? find(device, id) : NULL;
-    if (arena == NULL && route != NULL) arena = add(device, id, false);
+    struct torch_arena *arena = route != NULL ? torch_arena_find(device, id) : NULL;
+    if (arena == NULL && route != NULL) arena = torch_arena_add(device, id, false);
     if (arena != NULL) {
         arena->holders++;
         *route = (struct torch_route){pthread_self(), arena, device->routes};
@@ -118,7 +119,7 @@ void torch_arena_begin(struct torch_device *device, struct tol_torch_pool_id id)
 void torch_arena_end(struct torch_device *device, struct tol_torch_pool_id id) {
     pthread_mutex_lock(&device->lock);
     struct torch_route **link = &device->routes;
-    while (*link != NULL && !is_named((*link)->arena, id)) link = &(*link)->next;
+    while (*link != NULL && !torch_arena_is_named((*link)->arena, id)) link = &(*link)->next;
     struct torch_route *route = *link;
     if (route != NULL) {
         *link = route->next;
@@ -130,7 +131,7 @@ void torch_arena_end(struct torch_device *device, struct tol_torch_pool_id id) {
 
 void torch_arena_release(struct torch_device *device, struct tol_torch_pool_id id) {
     pthread_mutex_lock(&device->lock);
-    struct torch_arena *arena = find(device, id);
+    struct torch_arena *arena = torch_arena_find(device, id);
     if (arena != NULL && arena->holders > 0) arena->holders--;
     pthread_mutex_unlock(&device->lock);
     (void)torch_arena_reap(device);
@@ -140,7 +141,7 @@ void torch_arena_release(struct torch_device *device, struct tol_torch_pool_id i
 
 /* The bit of a stream. Streams beyond the last separate bit share one, and what they free stays
  * unused until the arena ends. */
-static unsigned bit_of(struct torch_arena *arena, struct tol_stream *stream) {
+static unsigned torch_arena_bit_of(struct torch_arena *arena, struct tol_stream *stream) {
     unsigned bit = 0;
     while (bit < STREAMS && arena->streams[bit] != NULL && arena->streams[bit] != stream) bit++;
     if (bit < STREAMS) arena->streams[bit] = stream;
@@ -214,7 +215,7 @@ tol_status torch_arena_take(struct torch_device *device, struct torch_arena *are
     pthread_mutex_lock(&device->lock);
     TOL_CHECK(rounded >= bytes, TOL_OUT_OF_DEVICE_MEMORY, "%zu bytes are more than any device has",
               bytes);
-    const unsigned bit = bit_of(arena, stream);
+    const unsigned bit = torch_arena_bit_of(arena, stream);
     struct tol_span *piece = find_piece(arena, rounded, bit);
     if (piece == NULL) TOL_TRY(add_segment(device, arena, rounded, &piece));
     struct tol_span *span = tol_spans_take(&arena->spans, piece, piece->begin, rounded);
@@ -232,7 +233,7 @@ out:
 void torch_arena_give(struct torch_device *device, const struct torch_block *block) {
     struct torch_arena *arena = block->arena;
     pthread_mutex_lock(&device->lock);
-    const unsigned bit = bit_of(arena, block->stream);
+    const unsigned bit = torch_arena_bit_of(arena, block->stream);
     arena->blocks--;
     arena->used -= block->span->bytes;
     (void)tol_spans_give(&arena->spans, block->span, (uint64_t)1 << bit, 1);
@@ -241,7 +242,7 @@ void torch_arena_give(struct torch_device *device, const struct torch_block *blo
 
 /* ---- the end ---- */
 
-static bool is_over(const struct torch_arena *arena) {
+static bool torch_arena_is_over(const struct torch_arena *arena) {
     return arena->holders == 0 && arena->blocks == 0;
 }
 
@@ -264,7 +265,7 @@ static bool is_all_done(struct torch_device *device) {
            device->context->functions->cuCtxSynchronize() == CUDA_SUCCESS;
 }
 
-static void end(struct torch_device *device, struct torch_arena *arena) {
+static void end_torch_arena(struct torch_device *device, struct torch_arena *arena) {
     while (arena->segments != NULL) {
         struct segment *segment = arena->segments;
         arena->segments = segment->next;
@@ -281,17 +282,17 @@ size_t torch_arena_reap(struct torch_device *device) {
     size_t bytes = 0;
     pthread_mutex_lock(&device->lock);
     struct torch_arena **link = &device->arenas;
-    while (*link != NULL && !is_over(*link)) link = &(*link)->next;
+    while (*link != NULL && !torch_arena_is_over(*link)) link = &(*link)->next;
     if (*link != NULL && !any_capture(device) && is_all_done(device)) {
         while (*link != NULL) {
             struct torch_arena *arena = *link;
-            if (!is_over(arena)) {
+            if (!torch_arena_is_over(arena)) {
                 link = &arena->next;
                 continue;
             }
             *link = arena->next;
             bytes += arena->held;
-            end(device, arena);
+            end_torch_arena(device, arena);
         }
     }
     pthread_mutex_unlock(&device->lock);

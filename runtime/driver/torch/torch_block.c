@@ -22,34 +22,34 @@ __attribute__((constructor)) static void open_parts(void) {
 }
 
 /* Blocks begin at multiples of 256. */
-static uint64_t hash_of(CUdeviceptr address) {
+static uint64_t torch_block_hash_of(CUdeviceptr address) {
     return (address >> 8) * 0x9e3779b97f4a7c15u;
 }
 
-static struct part *part_of(CUdeviceptr address) {
-    return &parts[hash_of(address) >> 58];
+static struct part *torch_block_part_of(CUdeviceptr address) {
+    return &parts[torch_block_hash_of(address) >> 58];
 }
 
-static size_t home_of(const struct part *part, CUdeviceptr address) {
-    return (size_t)(hash_of(address) >> 16) & (part->room - 1);
+static size_t torch_block_home_of(const struct part *part, CUdeviceptr address) {
+    return (size_t)(torch_block_hash_of(address) >> 16) & (part->room - 1);
 }
 
 /* The place of an address, or the free one where it would be. */
-static struct torch_block *place_of(const struct part *part, CUdeviceptr address) {
-    size_t at = home_of(part, address);
+static struct torch_block *torch_block_place_of(const struct part *part, CUdeviceptr address) {
+    size_t at = torch_block_home_of(part, address);
     while (part->blocks[at].address != 0 && part->blocks[at].address != address) {
         at = (at + 1) & (part->room - 1);
     }
     return &part->blocks[at];
 }
 
-static bool grow(struct part *part) {
+static bool torch_block_grow(struct part *part) {
     struct part wider = {.room = part->room > 0 ? 2 * part->room : FIRST_ROOM};
     wider.blocks = calloc(wider.room, sizeof *wider.blocks);
     if (wider.blocks == NULL) return false;
     for (size_t i = 0; i < part->room; i++) {
         if (part->blocks[i].address == 0) continue;
-        *place_of(&wider, part->blocks[i].address) = part->blocks[i];
+        *torch_block_place_of(&wider, part->blocks[i].address) = part->blocks[i];
     }
     free(part->blocks);
     part->blocks = wider.blocks;
@@ -58,11 +58,11 @@ static bool grow(struct part *part) {
 }
 
 bool torch_blocks_add(const struct torch_block *block) {
-    struct part *part = part_of(block->address);
+    struct part *part = torch_block_part_of(block->address);
     pthread_mutex_lock(&part->lock);
-    const bool has_room = 2 * (part->count + 1) <= part->room || grow(part);
+    const bool has_room = 2 * (part->count + 1) <= part->room || torch_block_grow(part);
     if (has_room) {
-        *place_of(part, block->address) = *block;
+        *torch_block_place_of(part, block->address) = *block;
         part->count++;
     }
     pthread_mutex_unlock(&part->lock);
@@ -73,7 +73,7 @@ bool torch_blocks_add(const struct torch_block *block) {
 static void close_gap(struct part *part, size_t gap) {
     const size_t mask = part->room - 1;
     for (size_t at = (gap + 1) & mask; part->blocks[at].address != 0; at = (at + 1) & mask) {
-        const size_t home = home_of(part, part->blocks[at].address);
+        const size_t home = torch_block_home_of(part, part->blocks[at].address);
         if (((at - home) & mask) < ((at - gap) & mask)) continue;
         part->blocks[gap] = part->blocks[at];
         gap = at;
@@ -82,11 +82,11 @@ static void close_gap(struct part *part, size_t gap) {
 }
 
 bool torch_blocks_remove(CUdeviceptr address, struct torch_block *block) {
-    struct part *part = part_of(address);
+    struct part *part = torch_block_part_of(address);
     bool found = false;
     pthread_mutex_lock(&part->lock);
     if (part->room > 0 && address != 0) {
-        struct torch_block *place = place_of(part, address);
+        struct torch_block *place = torch_block_place_of(part, address);
         found = place->address == address;
         if (found) {
             *block = *place;
@@ -117,11 +117,11 @@ static bool note_use(struct torch_block *block, struct tol_stream *stream) {
 
 bool torch_blocks_record(CUdeviceptr address, void *stream,
                          struct tol_stream *(*find)(struct torch_device *, CUstream)) {
-    struct part *part = part_of(address);
+    struct part *part = torch_block_part_of(address);
     bool noted = false;
     pthread_mutex_lock(&part->lock);
     if (part->room > 0 && address != 0) {
-        struct torch_block *place = place_of(part, address);
+        struct torch_block *place = torch_block_place_of(part, address);
         if (place->address == address) {
             struct tol_stream *user = find(place->device, stream);
             noted = user != NULL && (user == place->stream || note_use(place, user));

@@ -57,7 +57,7 @@ static tol_status choose_profile(const struct tol_device *device,
 }
 
 /* A number, optionally followed by k, m or g. */
-static tol_status read_limit(const char *text, size_t *bytes) {
+static tol_status torch_device_read_limit(const char *text, size_t *bytes) {
     char *end = NULL;
     const unsigned long long number = strtoull(text, &end, 10);
     size_t unit = 1;
@@ -89,14 +89,15 @@ static tol_status read_share(const char *name, double *share) {
     return TOL_OK;
 }
 
-static tol_status open_pool(struct torch_device *device) {
+static tol_status torch_device_open_pool(struct torch_device *device) {
     tol_status status = TOL_OK;
     struct tol_pool_options options;
     const struct tol_device *description = tol_context_device(device->context);
     const char *limit = getenv("TOLLENS_TORCH_LIMIT");
     const double fraction = fractions[device->ordinal];
     TOL_TRY(choose_profile(description, &options));
-    if (limit != NULL && limit[0] != '\0') TOL_TRY(read_limit(limit, &options.limit_bytes));
+    if (limit != NULL && limit[0] != '\0')
+        TOL_TRY(torch_device_read_limit(limit, &options.limit_bytes));
     TOL_TRY(read_share("TOLLENS_TORCH_STITCH_ABOVE", &options.stitch_above));
     TOL_TRY(read_share("TOLLENS_TORCH_WAIT_ABOVE", &options.wait_above));
     if (fraction > 0 && fraction <= 1) {
@@ -109,7 +110,7 @@ out:
 }
 
 /* The caller holds the lock. */
-static tol_status open_device(int ordinal, struct torch_device **result) {
+static tol_status torch_device_open_device(int ordinal, struct torch_device **result) {
     tol_status status = TOL_OK;
     struct torch_device *device = calloc(1, sizeof *device);
     TOL_CHECK(device != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for device %d", ordinal);
@@ -118,7 +119,7 @@ static tol_status open_device(int ordinal, struct torch_device **result) {
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->waiting_lock, NULL);
     TOL_TRY(tol_context_create(driver, ordinal, &device->context));
-    TOL_TRY(open_pool(device));
+    TOL_TRY(torch_device_open_pool(device));
     *result = device;
     device = NULL;
 out:
@@ -131,7 +132,7 @@ out:
     return status;
 }
 
-static tol_status open_driver(void) {
+static tol_status torch_device_open_driver(void) {
     tol_status status = TOL_OK;
     if (driver != NULL) return TOL_OK;
     TOL_TRY(tol_driver_open(NULL, &driver));
@@ -165,10 +166,10 @@ struct torch_device *torch_device_get(int ordinal) {
     }
     pthread_mutex_lock(&lock);
     device = torch_device_if_open(ordinal);
-    if (device == NULL && open_driver() == TOL_OK) {
+    if (device == NULL && torch_device_open_driver() == TOL_OK) {
         const struct tol_driver_table *functions = tol_driver_functions(driver);
         begin_visit(functions, &visit);
-        if (open_device(ordinal, &device) == TOL_OK) {
+        if (torch_device_open_device(ordinal, &device) == TOL_OK) {
             atomic_store_explicit(&devices[ordinal], device, memory_order_release);
         }
         (void)functions->cuCtxSetCurrent(visit.before);
@@ -220,7 +221,8 @@ static _Atomic(struct torch_stream *) *bucket_of(struct torch_device *device, CU
     return &device->streams[hash >> 56];
 }
 
-static struct tol_stream *look_up(_Atomic(struct torch_stream *) *bucket, CUstream handle) {
+static struct tol_stream *torch_device_look_up(_Atomic(struct torch_stream *) *bucket,
+                                               CUstream handle) {
     struct torch_stream *known = atomic_load_explicit(bucket, memory_order_acquire);
     while (known != NULL && known->handle != handle) known = known->next;
     return known != NULL ? known->stream : NULL;
@@ -228,10 +230,10 @@ static struct tol_stream *look_up(_Atomic(struct torch_stream *) *bucket, CUstre
 
 struct tol_stream *torch_stream_of(struct torch_device *device, CUstream handle) {
     _Atomic(struct torch_stream *) *bucket = bucket_of(device, handle);
-    struct tol_stream *stream = look_up(bucket, handle);
+    struct tol_stream *stream = torch_device_look_up(bucket, handle);
     if (stream != NULL) return stream;
     pthread_mutex_lock(&device->lock);
-    stream = look_up(bucket, handle);
+    stream = torch_device_look_up(bucket, handle);
     struct torch_stream *added = stream == NULL ? calloc(1, sizeof *added) : NULL;
     if (added != NULL && tol_stream_adopt(device->context, handle, &stream) == TOL_OK) {
         *added = (struct torch_stream){handle, stream,

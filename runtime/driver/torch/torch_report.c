@@ -67,7 +67,7 @@ static void *in_library(const char *library, const char *name) {
     } while (0)
 
 /* A virtual table's first functions, after two words: two destructors, then what(). */
-static void destroy(void *error) {
+static void torch_report_destroy(void *error) {
     void (*destructor)(void *) = NULL;
     memcpy(&destructor, *(void **)error, sizeof destructor);
     destructor(error);
@@ -99,7 +99,7 @@ static void throw_torch(bool out_of_memory, allocate_exception *allocate, throw_
     void *error = allocate(EXCEPTION_BYTES);
     make(error, &text, &nothing, NULL);
     *(void **)error = (char *)table + 2 * sizeof(void *);
-    throw(error, type, destroy);
+    throw(error, type, torch_report_destroy);
 }
 
 static void throw_standard(allocate_exception *allocate, throw_exception *throw) {
@@ -108,7 +108,7 @@ static void throw_standard(allocate_exception *allocate, throw_exception *throw)
     if (type == NULL || table == NULL) return;
     void *error = allocate(sizeof(void *));
     *(void **)error = (char *)table + 2 * sizeof(void *);
-    throw(error, type, destroy);
+    throw(error, type, torch_report_destroy);
 }
 
 _Noreturn void torch_throw(bool out_of_memory) {

@@ -15,7 +15,7 @@ struct json_writer {
 };
 
 TOL_PRINTF(2, 3)
-static void add(struct json_writer *writer, const char *format, ...) {
+static void torch_statistics_add(struct json_writer *writer, const char *format, ...) {
     const size_t room = writer->length < writer->bytes ? writer->bytes - writer->length : 0;
     va_list arguments;
     va_start(arguments, format);
@@ -25,8 +25,9 @@ static void add(struct json_writer *writer, const char *format, ...) {
     if (length > 0) writer->length += (size_t)length;
 }
 
-static void add_number(struct json_writer *writer, const char *name, uint64_t value) {
-    add(writer, ", \"%s\": %llu", name, (unsigned long long)value);
+static void torch_statistics_add_number(struct json_writer *writer, const char *name,
+                                        uint64_t value) {
+    torch_statistics_add(writer, ", \"%s\": %llu", name, (unsigned long long)value);
 }
 
 static void add_device(struct json_writer *writer, struct torch_device *device) {
@@ -38,49 +39,49 @@ static void add_device(struct json_writer *writer, struct torch_device *device) 
     tol_bound_context = device->context->id;
     const tol_status status = tol_pool_stats(device->pool, &stats);
     tol_bound_context = bound;
-    add(writer, "{\"device\": %d", device->ordinal);
+    torch_statistics_add(writer, "{\"device\": %d", device->ordinal);
     if (status != TOL_OK) {
-        add(writer, ", \"failure\": \"%s\"}", tol_status_name(status));
+        torch_statistics_add(writer, ", \"failure\": \"%s\"}", tol_status_name(status));
         return;
     }
     torch_arena_sum(device, &graph_held, &graph_used);
-    add_number(writer, "allocated", stats.requested);
-    add_number(writer, "allocated_peak", stats.requested_peak);
-    add_number(writer, "reserved", stats.held);
-    add_number(writer, "reserved_peak", stats.held_peak);
-    add_number(writer, "blocks", stats.blocks);
-    add_number(writer, "allocations", stats.allocations);
-    add_number(writer, "frees", stats.frees);
-    add_number(writer, "refused", atomic_load(&device->refused));
-    add_number(writer, "magazine_hits", stats.magazine_hits);
-    add_number(writer, "idle", stats.idle);
-    add_number(writer, "page_waste", stats.page_waste);
-    add_number(writer, "pending", stats.pending);
-    add_number(writer, "driver_allocations", stats.driver_allocations);
-    add_number(writer, "driver_frees", stats.driver_frees);
-    add_number(writer, "driver_calls", stats.driver_calls);
-    add_number(writer, "driver_ns", stats.driver_ns);
-    add_number(writer, "stitched", stats.stitched);
-    add_number(writer, "stream_waits", stats.stream_waits);
-    add_number(writer, "recorded_frees", atomic_load(&device->recorded));
-    add_number(writer, "waiting", atomic_load(&device->waiting_count));
-    add_number(writer, "graph_reserved", graph_held);
-    add_number(writer, "graph_allocated", graph_used);
-    add(writer, "}");
+    torch_statistics_add_number(writer, "allocated", stats.requested);
+    torch_statistics_add_number(writer, "allocated_peak", stats.requested_peak);
+    torch_statistics_add_number(writer, "reserved", stats.held);
+    torch_statistics_add_number(writer, "reserved_peak", stats.held_peak);
+    torch_statistics_add_number(writer, "blocks", stats.blocks);
+    torch_statistics_add_number(writer, "allocations", stats.allocations);
+    torch_statistics_add_number(writer, "frees", stats.frees);
+    torch_statistics_add_number(writer, "refused", atomic_load(&device->refused));
+    torch_statistics_add_number(writer, "magazine_hits", stats.magazine_hits);
+    torch_statistics_add_number(writer, "idle", stats.idle);
+    torch_statistics_add_number(writer, "page_waste", stats.page_waste);
+    torch_statistics_add_number(writer, "pending", stats.pending);
+    torch_statistics_add_number(writer, "driver_allocations", stats.driver_allocations);
+    torch_statistics_add_number(writer, "driver_frees", stats.driver_frees);
+    torch_statistics_add_number(writer, "driver_calls", stats.driver_calls);
+    torch_statistics_add_number(writer, "driver_ns", stats.driver_ns);
+    torch_statistics_add_number(writer, "stitched", stats.stitched);
+    torch_statistics_add_number(writer, "stream_waits", stats.stream_waits);
+    torch_statistics_add_number(writer, "recorded_frees", atomic_load(&device->recorded));
+    torch_statistics_add_number(writer, "waiting", atomic_load(&device->waiting_count));
+    torch_statistics_add_number(writer, "graph_reserved", graph_held);
+    torch_statistics_add_number(writer, "graph_allocated", graph_used);
+    torch_statistics_add(writer, "}");
 }
 
 size_t tol_torch_statistics(char *text, size_t bytes) {
     struct json_writer writer = {text, bytes, 0};
     const char *between = "";
-    add(&writer, "{\"devices\": [");
+    torch_statistics_add(&writer, "{\"devices\": [");
     for (int i = 0; i < TORCH_DEVICES; i++) {
         struct torch_device *device = torch_device_if_open(i);
         if (device == NULL) continue;
-        add(&writer, "%s", between);
+        torch_statistics_add(&writer, "%s", between);
         add_device(&writer, device);
         between = ", ";
     }
-    add(&writer, "]}");
+    torch_statistics_add(&writer, "]}");
     return writer.length;
 }
 

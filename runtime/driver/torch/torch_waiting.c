@@ -35,7 +35,7 @@ void torch_block_give(struct torch_device *device, const struct torch_block *blo
 
 /* ---- events; the caller holds waiting_lock, here and below ---- */
 
-static struct torch_event *take_event(struct torch_device *device) {
+static struct torch_event *torch_waiting_take_event(struct torch_device *device) {
     struct torch_event *event = device->events;
     if (event != NULL) {
         device->events = event->next;
@@ -56,10 +56,10 @@ static void put_event(struct torch_device *device, struct torch_event *event) {
 }
 
 /* Records the event of a use, if it has none and its stream is not being captured. */
-static void record(struct torch_device *device, struct torch_event **event,
-                   const struct tol_stream *stream) {
+static void torch_waiting_record(struct torch_device *device, struct torch_event **event,
+                                 const struct tol_stream *stream) {
     if (*event != NULL || tol_stream_is_captured(stream)) return;
-    struct torch_event *taken = take_event(device);
+    struct torch_event *taken = torch_waiting_take_event(device);
     if (taken == NULL) return;
     if (device->context->functions->cuEventRecord(taken->handle, stream->handle) == CUDA_SUCCESS) {
         *event = taken;
@@ -71,12 +71,12 @@ static void record(struct torch_device *device, struct torch_event **event,
 /* ---- entries ---- */
 
 /* Whether all uses of an entry are done. May wait for each until the deadline. */
-static bool is_done(struct torch_device *device, struct torch_waiting *waiting,
-                    struct tol_deadline *deadline) {
+static bool torch_waiting_is_done(struct torch_device *device, struct torch_waiting *waiting,
+                                  struct tol_deadline *deadline) {
     struct torch_uses *uses = waiting->block.uses;
     for (size_t i = 0; i < uses->count; i++) {
         if (uses->streams[i] == NULL) continue;
-        record(device, &waiting->events[i], uses->streams[i]);
+        torch_waiting_record(device, &waiting->events[i], uses->streams[i]);
         struct torch_event *event = waiting->events[i];
         if (event == NULL) continue;
         struct tol_event asked = {.context = device->context, .handle = event->handle};
@@ -101,7 +101,7 @@ static size_t free_done(struct torch_device *device, size_t most, struct tol_dea
     struct torch_waiting **link = &device->waiting;
     for (size_t i = 0; i < most && *link != NULL; i++) {
         struct torch_waiting *waiting = *link;
-        if (!is_done(device, waiting, deadline)) {
+        if (!torch_waiting_is_done(device, waiting, deadline)) {
             link = &waiting->next;
             continue;
         }
@@ -139,7 +139,7 @@ void torch_wait_add(struct torch_device *device, const struct torch_block *block
     waiting->open = block->uses->count;
     pthread_mutex_lock(&device->waiting_lock);
     for (size_t i = 0; i < block->uses->count; i++) {
-        record(device, &events[i], block->uses->streams[i]);
+        torch_waiting_record(device, &events[i], block->uses->streams[i]);
     }
     *device->waiting_end = waiting;
     device->waiting_end = &waiting->next;

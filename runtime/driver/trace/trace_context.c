@@ -23,7 +23,7 @@ struct tol_trace_context *tol_trace_current(void) {
 }
 
 /* Fills a list with as many events as the driver creates, and returns their number. */
-static size_t make_events(CUevent *events, size_t most) {
+static size_t trace_context_make_events(CUevent *events, size_t most) {
     size_t count = 0;
     while (count < most &&
            tol_trace.driver->cuEventCreate(&events[count], CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
@@ -32,20 +32,20 @@ static size_t make_events(CUevent *events, size_t most) {
     return count;
 }
 
-static void end_events(const CUevent *events, size_t count) {
+static void trace_context_end_events(const CUevent *events, size_t count) {
     for (size_t i = 0; i < count; i++) (void)tol_trace.driver->cuEventDestroy_v2(events[i]);
 }
 
 /* The two kinds of events are not created alternately: most operations use only one kind, and those
  * are then adjacent in memory. */
-static void make_room(struct tol_trace_context *context, size_t most) {
+static void trace_context_make_room(struct tol_trace_context *context, size_t most) {
     context->operations = calloc(most, sizeof *context->operations);
     context->ends = calloc(most, sizeof(CUevent));
     context->begins = calloc(most, sizeof(CUevent));
     if (context->operations == NULL || context->ends == NULL || context->begins == NULL) return;
-    size_t ends = make_events(context->ends, most);
-    context->usable = make_events(context->begins, ends);
-    end_events(context->ends + context->usable, ends - context->usable);
+    size_t ends = trace_context_make_events(context->ends, most);
+    context->usable = trace_context_make_events(context->begins, ends);
+    trace_context_end_events(context->ends + context->usable, ends - context->usable);
 }
 
 void tol_trace_open_context(CUcontext handle) {
@@ -60,7 +60,7 @@ void tol_trace_open_context(CUcontext handle) {
         struct tol_trace_context *context = &tol_trace.contexts[count];
         context->handle = handle;
         context->is_open = tol_trace_set_origin(context);
-        if (context->is_open) make_room(context, tol_trace.options.operations_max);
+        if (context->is_open) trace_context_make_room(context, tol_trace.options.operations_max);
         atomic_store_explicit(&tol_trace.context_count, count + 1, memory_order_release);
         atomic_fetch_add(&tol_trace.generation, 1);
     }
@@ -69,8 +69,8 @@ void tol_trace_open_context(CUcontext handle) {
 
 static void close_context(struct tol_trace_context *context) {
     const struct tol_driver_table *cu = tol_trace.driver;
-    end_events(context->ends, context->usable);
-    end_events(context->begins, context->usable);
+    trace_context_end_events(context->ends, context->usable);
+    trace_context_end_events(context->begins, context->usable);
     (void)cu->cuEventDestroy_v2(context->origin);
     (void)cu->cuEventDestroy_v2(context->spare);
     (void)cu->cuStreamDestroy_v2(context->stream);

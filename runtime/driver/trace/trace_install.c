@@ -10,8 +10,8 @@
 /* A stream that got nothing for GAP_NS may be idle; a tight loop of launches takes less. */
 enum { CALLS = 65536, OPERATIONS = 8192, GAP_NS = 5000 };
 
-static tol_status choose(const struct tol_trace_options *options,
-                         struct tol_trace_options *result) {
+static tol_status trace_install_choose(const struct tol_trace_options *options,
+                                       struct tol_trace_options *result) {
     tol_status status = TOL_OK;
     struct tol_trace_options wanted = options != NULL ? *options : (struct tol_trace_options){0};
     if (wanted.calls_max == 0) wanted.calls_max = CALLS;
@@ -40,7 +40,7 @@ tol_status tol_trace_install(struct tol_driver *driver, const struct tol_trace_o
     struct tol_trace_options wanted;
     TOL_CHECK(driver != NULL, TOL_INVALID_ARGUMENT, "tol_trace_install: driver is NULL");
     TOL_CHECK(!tol_trace.is_on, TOL_INVALID_ARGUMENT, "a trace is installed already");
-    TOL_TRY(choose(options, &wanted));
+    TOL_TRY(trace_install_choose(options, &wanted));
     calls = calloc(wanted.calls_max, sizeof *calls);
     TOL_CHECK(calls != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a trace of %zu calls",
               wanted.calls_max);

@@ -60,7 +60,8 @@ static _Thread_local struct {
 
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
 
-static CUstream stream_of(const struct tol_interpose_call *call, const struct work *work) {
+static CUstream trace_note_stream_of(const struct tol_interpose_call *call,
+                                     const struct work *work) {
     if (call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx) {
         return ARGUMENT(call, 0, const CUlaunchConfig *)->hStream;
     }
@@ -75,7 +76,7 @@ const char *tol_trace_name_of(const struct tol_trace_operation *operation) {
     return tol_driver_function_name(operation->index);
 }
 
-static void add_name(const struct tol_interpose_call *call) {
+static void trace_note_add_name(const struct tol_interpose_call *call) {
     const char *text = ARGUMENT(call, 2, const char *);
     pthread_mutex_lock(&tol_trace.lock);
     unsigned count = atomic_load(&tol_trace.name_count);
@@ -107,12 +108,12 @@ static struct tol_trace_context *context_of_thread(void) {
     return own.context;
 }
 
-static struct note_place *place_of(CUstream stream) {
+static struct note_place *trace_note_place_of(CUstream stream) {
     uintptr_t bits = (uintptr_t)stream;
     return &own.places[(bits >> 4 ^ bits >> 7 ^ bits >> 12) % PLACES];
 }
 
-static bool is_captured(CUstream stream) {
+static bool trace_note_is_captured(CUstream stream) {
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
     const struct tol_driver_table *cu = tol_trace.driver;
     if (atomic_load_explicit(&tol_trace.captures, memory_order_relaxed) == 0) return false;
@@ -129,7 +130,7 @@ static bool goes_on(const struct note_place *place, CUstream stream) {
 
 /* A record for an operation in the context that is current; NULL: there is none. */
 static struct tol_trace_operation *take_record(enum tol_trace_kind kind, CUstream stream) {
-    if (tol_trace.options.host_only || is_captured(stream)) return NULL;
+    if (tol_trace.options.host_only || trace_note_is_captured(stream)) return NULL;
     if (tol_trace.options.kernels_only && kind != TOL_TRACE_KERNEL) return NULL;
     if (own.since++ % tol_trace.options.every != 0) return NULL;
     struct tol_trace_context *context = context_of_thread();
@@ -144,8 +145,9 @@ static struct tol_trace_operation *take_record(enum tol_trace_kind kind, CUstrea
     return &context->operations[at];
 }
 
-static void describe(struct tol_trace_operation *operation, const struct tol_interpose_call *call,
-                     const struct work *work, CUstream stream) {
+static void trace_note_describe(struct tol_trace_operation *operation,
+                                const struct tol_interpose_call *call, const struct work *work,
+                                CUstream stream) {
     operation->kind = work->kind;
     operation->index = call->index;
     operation->stream = stream;
@@ -174,10 +176,10 @@ static bool put_begin(struct tol_trace_operation *operation) {
 }
 
 /* Takes a record, and records an event before the operation if needed. NULL: it is not recorded. */
-static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
+static struct tol_trace_operation *trace_note_begin(struct tol_interpose_call *call) {
     const struct work *work = &works[work_of[call->index] - 1];
-    CUstream stream = stream_of(call, work);
-    struct note_place *place = own.place = place_of(stream);
+    CUstream stream = trace_note_stream_of(call, work);
+    struct note_place *place = own.place = trace_note_place_of(stream);
     struct tol_trace_operation *operation = take_record(work->kind, stream);
     bool is_known = operation != NULL && goes_on(place, stream);
     call->begin_ns = tol_now_ns();
@@ -191,7 +193,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     bool is_default = (uintptr_t)stream <= DEFAULT_STREAMS;
     if (!is_known) tol_trace_runs_end(stream, is_default ? own.context : NULL);
     if (operation == NULL) return NULL;
-    describe(operation, call, work, stream);
+    trace_note_describe(operation, call, work, stream);
     if (own.joins) operation->head = own.run->head;
     if (work->kind == TOL_TRACE_EVENT) return operation;
     bool is_idle = call->begin_ns - place->ended_ns >= tol_trace.options.gap_ns;
@@ -226,7 +228,7 @@ static bool is_gate(enum tol_driver_index index, unsigned *stream_at) {
 }
 
 /* Whether a capture's end has ended it: a call from the wrong thread has not. */
-static bool has_ended(CUstream stream) {
+static bool trace_note_has_ended(CUstream stream) {
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return tol_trace.driver->cuStreamIsCapturing(stream, &captured) == CUDA_SUCCESS &&
            captured == CU_STREAM_CAPTURE_STATUS_NONE;
@@ -240,10 +242,10 @@ static void look_out(const struct tol_interpose_call *call) {
         tol_trace_runs_end(ARGUMENT(call, stream_at, CUstream), NULL);
     }
     own.ends_capture = call->index == TOL_DRIVER_INDEX_cuStreamEndCapture &&
-                       !has_ended(ARGUMENT(call, 0, CUstream));
+                       !trace_note_has_ended(ARGUMENT(call, 0, CUstream));
 }
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void trace_note_before(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (tol_trace.under.before != NULL) tol_trace.under.before(call, tol_trace.under.user);
     if (call->index == TOL_DRIVER_INDEX_cuDevicePrimaryCtxRelease_v2) {
@@ -254,7 +256,7 @@ static void before(struct tol_interpose_call *call, void *user) {
     own.joins = false;
     (void)tol_trace_thread();
     if (call->forward && work_of[call->index] != 0) {
-        own.current = begin(call);
+        own.current = trace_note_begin(call);
     } else {
         if (call->forward) look_out(call);
         call->begin_ns = tol_now_ns();
@@ -263,7 +265,7 @@ static void before(struct tol_interpose_call *call, void *user) {
 
 /* An operation that the driver has accepted joins earlier ones, or begins a run; the last one has
  * the event. false: its end will be unknown. */
-static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
+static bool trace_note_queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
     struct tol_trace_operation *head = operation->head;
     operation->place = head->works;
     head->works += operation->kind != TOL_TRACE_EVENT;
@@ -281,7 +283,7 @@ static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
 }
 
 /* If no event follows an operation, the next one needs an event before it. */
-static void end(const struct tol_interpose_call *call) {
+static void trace_note_end(const struct tol_interpose_call *call) {
     struct tol_trace_operation *operation = own.current;
     struct note_place *place = own.place;
     bool had_run = own.joins, is_known = false;
@@ -291,7 +293,7 @@ static void end(const struct tol_interpose_call *call) {
     if (operation != NULL && call->result == CUDA_SUCCESS) {
         operation->call_ns = call->begin_ns;
         own.has_run = false;
-        is_known = queue(operation, call->end_ns);
+        is_known = trace_note_queue(operation, call->end_ns);
     }
     if (had_run || own.has_run) {
         atomic_store_explicit(&own.run->state,
@@ -302,19 +304,19 @@ static void end(const struct tol_interpose_call *call) {
 }
 
 /* Calls that are not operations but affect the trace. */
-static void watch(const struct tol_interpose_call *call) {
+static void trace_note_watch(const struct tol_interpose_call *call) {
     if (call->index == TOL_DRIVER_INDEX_cuCtxSetCurrent) own.context = NULL;
     unsigned stream_at = 0;
     if (is_gate(call->index, &stream_at)) {
         atomic_fetch_add_explicit(&tol_trace.gates, 1, memory_order_relaxed);
     }
-    if (own.ends_capture && has_ended(ARGUMENT(call, 0, CUstream))) {
+    if (own.ends_capture && trace_note_has_ended(ARGUMENT(call, 0, CUstream))) {
         atomic_fetch_sub(&tol_trace.captures, 1);
     }
     own.ends_capture = false;
     if (call->result != CUDA_SUCCESS) return;
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
-        add_name(call);
+        trace_note_add_name(call);
     } else if (call->index == TOL_DRIVER_INDEX_cuStreamBeginCapture_v2) {
         atomic_fetch_add(&tol_trace.captures, 1);
     } else if (call->index == TOL_DRIVER_INDEX_cuCtxSetCurrent &&
@@ -335,13 +337,13 @@ static void note_call(const struct tol_interpose_call *call) {
     atomic_store_explicit(&kept->is_whole, true, memory_order_release);
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void trace_note_after(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->end_ns == 0) call->end_ns = tol_now_ns();
     if (own.place != NULL) {
-        end(call);
+        trace_note_end(call);
     } else {
-        watch(call);
+        trace_note_watch(call);
     }
     if (tol_trace.under.after != NULL) tol_trace.under.after(call, tol_trace.under.user);
     note_call(call);
@@ -351,7 +353,7 @@ void tol_trace_hook(struct tol_interpose_options *hooks) {
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
         work_of[works[i].index] = (unsigned char)(i + 1);
     }
-    hooks->before = before;
-    hooks->after = after;
+    hooks->before = trace_note_before;
+    hooks->after = trace_note_after;
     hooks->user = NULL;
 }

@@ -37,15 +37,14 @@ static void read_operation(const struct tol_trace_context *context, uint64_t unt
         operation->end_ms = head->end_ms;
         return;
     }
-    operation->is_collected =
-        read_ms(context, context->ends[at], until_ns, &operation->end_ms) &&
-        (!operation->has_begin ||
-         read_ms(context, context->begins[at], until_ns, &operation->begin_ms));
+    operation->is_collected = read_ms(context, context->ends[at], until_ns, &operation->end_ms) &&
+                              (!operation->has_begin || read_ms(context, context->begins[at],
+                                                                until_ns, &operation->begin_ms));
 }
 
 /* Sorted by stream, and within a stream by the end of operations; those that share an event in the
  * order of their calls. */
-static int compare(const void *left, const void *right) {
+static int trace_read_compare(const void *left, const void *right) {
     const struct tol_trace_operation *a = *(struct tol_trace_operation *const *)left,
                                      *b = *(struct tol_trace_operation *const *)right;
     if (a->stream != b->stream) return (uintptr_t)a->stream < (uintptr_t)b->stream ? -1 : 1;
@@ -58,7 +57,7 @@ static double ns_of(const struct tol_trace_context *context, float ms) {
     return context->origin_ns + (double)ms * context->per_ms_ns;
 }
 
-static double least(double a, double b) {
+static double trace_read_least(double a, double b) {
     return a < b ? a : b;
 }
 
@@ -81,7 +80,8 @@ static void derive_head(const struct tol_trace_context *context,
         operation->begin_ns = before_ns;
     } else {
         operation->begin_from = TOL_TRACE_BEGIN_CALL;
-        operation->begin_ns = least(call_ns, end_ns); /* the clocks are not known that well */
+        operation->begin_ns =
+            trace_read_least(call_ns, end_ns); /* the clocks are not known that well */
     }
 }
 
@@ -91,7 +91,7 @@ static void derive_shared(struct tol_trace_operation *operation, struct tol_trac
     double works = operation->head->works > 0 ? operation->head->works : 1;
     double share_ns = begin_ns + (end_ns - begin_ns) * operation->place / works;
     if (share_ns < (double)operation->call_ns) {
-        share_ns = least((double)operation->call_ns, end_ns);
+        share_ns = trace_read_least((double)operation->call_ns, end_ns);
     }
     operation->begin_from = TOL_TRACE_BEGIN_SHARED;
     operation->begin_ns = share_ns;
@@ -99,8 +99,8 @@ static void derive_shared(struct tol_trace_operation *operation, struct tol_trac
     if (before->kind != TOL_TRACE_EVENT) before->end_ns = share_ns;
 }
 
-static void derive(const struct tol_trace_context *context, struct tol_trace_operation **done,
-                   size_t count) {
+static void trace_read_derive(const struct tol_trace_context *context,
+                              struct tol_trace_operation **done, size_t count) {
     struct tol_trace_operation *before = NULL; /* the latest that has another event */
     double begin_ns = 0, end_ns = 0;           /* of the latest head */
     for (size_t i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ void tol_trace_read_context(struct tol_trace_context *context) {
         read_operation(context, until_ns, i);
         if (context->operations[i].is_collected) done[count++] = &context->operations[i];
     }
-    qsort(done, count, sizeof *done, compare);
-    derive(context, done, count);
+    qsort(done, count, sizeof *done, trace_read_compare);
+    trace_read_derive(context, done, count);
     free(done);
 }

@@ -11,13 +11,13 @@
 
 #include <sched.h>
 
-static bool change(struct tol_trace_run *run, int to) {
+static bool trace_run_change(struct tol_trace_run *run, int to) {
     int open = TOL_TRACE_RUN_OPEN;
     return atomic_compare_exchange_strong(&run->state, &open, to);
 }
 
 bool tol_trace_run_take(struct tol_trace_run *run) {
-    return change(run, TOL_TRACE_RUN_TAKEN);
+    return trace_run_change(run, TOL_TRACE_RUN_TAKEN);
 }
 
 bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_operation *head) {
@@ -28,7 +28,7 @@ bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_oper
 }
 
 void tol_trace_run_end(struct tol_trace_run *run) {
-    if (!change(run, TOL_TRACE_RUN_ENDING)) {
+    if (!trace_run_change(run, TOL_TRACE_RUN_ENDING)) {
         /* Later work on the stream must come after the event, and no new run begins before it. */
         while (atomic_load(&run->state) == TOL_TRACE_RUN_ENDING) sched_yield();
         return;

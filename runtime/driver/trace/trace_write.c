@@ -20,12 +20,12 @@ struct writer {
 };
 
 /* Before each event: the separator. */
-static void next(struct writer *w) {
+static void trace_write_next(struct writer *w) {
     if (!w->is_part && !w->is_first) fputs(",\n", w->file);
     w->is_first = false;
 }
 
-static void end(struct writer *w) {
+static void trace_write_end(struct writer *w) {
     if (w->is_part) fputs(",\n", w->file);
 }
 
@@ -40,16 +40,16 @@ static void put_text(FILE *file, const char *text) {
 
 static void name_row(struct writer *w, const char *what, unsigned row, const char *text,
                      unsigned number) {
-    next(w);
+    trace_write_next(w);
     fprintf(w->file, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,\"args\":{\"name\":\"",
             what, w->process, row);
     put_text(w->file, text);
     if (number > 0) fprintf(w->file, " %u", number);
     fputs("\"}}", w->file);
-    end(w);
+    trace_write_end(w);
 }
 
-static unsigned row_of(struct writer *w, CUstream stream) {
+static unsigned trace_write_row_of(struct writer *w, CUstream stream) {
     for (unsigned i = 0; i < w->stream_count; i++) {
         if (w->streams[i] == stream) return STREAM_ROWS + i;
     }
@@ -65,22 +65,22 @@ static double us_of(const struct writer *w, double ns) {
 }
 
 static void put_call(struct writer *w, const struct tol_trace_call *call) {
-    next(w);
+    trace_write_next(w);
     fprintf(w->file,
             "{\"name\":\"%s\",\"cat\":\"driver\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
             "\"pid\":%ld,\"tid\":%u,\"args\":{\"result\":%d}}",
             tol_driver_function_name(call->index), us_of(w, (double)call->begin_ns),
             (double)(call->end_ns - call->begin_ns) * 1e-3, w->process, call->thread,
             (int)call->result);
-    end(w);
+    trace_write_end(w);
 }
 
 static void put_operation(struct writer *w, const struct tol_trace_operation *operation) {
     static const char *const kinds[] = {"kernel", "copy", "fill", "graph", "event"};
     static const char *const begins[] = {"event", "previous end", "call", "shared"};
     const struct tol_trace_operation *head = operation->head;
-    unsigned row = row_of(w, operation->stream);
-    next(w);
+    unsigned row = trace_write_row_of(w, operation->stream);
+    trace_write_next(w);
     fputs("{\"name\":\"", w->file);
     put_text(w->file, tol_trace_name_of(operation));
     double ns = operation->end_ns - operation->begin_ns;
@@ -92,26 +92,26 @@ static void put_operation(struct writer *w, const struct tol_trace_operation *op
             head->sharers > 1 ? "shared" : "event");
     if (head->sharers > 1) fprintf(w->file, ",\"shared_by\":%u", head->sharers);
     fprintf(w->file, "%s}}", head->is_late ? ",\"late\":true" : "");
-    end(w);
+    trace_write_end(w);
 }
 
 static void put_mark(const struct tol_trace_moment *moment, void *user) {
     struct writer *w = user;
-    next(w);
+    trace_write_next(w);
     fputs("{\"name\":\"", w->file);
     put_text(w->file, moment->name);
     fprintf(w->file,
             "\",\"cat\":\"mark\",\"ph\":\"i\",\"s\":\"t\",\"ts\":%.3f,\"pid\":%ld,\"tid\":%u,"
             "\"args\":%s}",
             us_of(w, (double)moment->at_ns), w->process, moment->thread, moment->arguments);
-    end(w);
+    trace_write_end(w);
 }
 
-static size_t least(size_t a, size_t b) {
+static size_t trace_write_least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static void put_all(struct writer *w, const char *process) {
+static void trace_write_put_all(struct writer *w, const char *process) {
     struct tol_trace_stats stats;
     tol_trace_stats(&stats);
     name_row(w, "process_name", 0, process, 0);
@@ -123,31 +123,31 @@ static void put_all(struct writer *w, const char *process) {
     }
     for (unsigned c = 0; c < atomic_load(&tol_trace.context_count); c++) {
         const struct tol_trace_context *context = &tol_trace.contexts[c];
-        size_t noted = least(atomic_load(&context->noted), context->usable);
+        size_t noted = trace_write_least(atomic_load(&context->noted), context->usable);
         for (size_t i = 0; i < noted; i++) {
             if (context->operations[i].is_collected) put_operation(w, &context->operations[i]);
         }
     }
     const size_t lost_marks = tol_trace_each_mark(put_mark, w);
     if (!stats.overflowed && lost_marks == 0) return;
-    next(w);
+    trace_write_next(w);
     fprintf(w->file,
             "{\"name\":\"the trace overflowed\",\"ph\":\"i\",\"s\":\"g\",\"ts\":0,\"pid\":%ld,"
             "\"tid\":0,\"args\":{\"lost_calls\":%zu,\"lost_operations\":%zu,\"lost_marks\":%zu}}",
             w->process, stats.lost_calls, stats.lost_operations, lost_marks);
-    end(w);
+    trace_write_end(w);
 }
 
 void tol_trace_stats(struct tol_trace_stats *stats) {
     *stats = (struct tol_trace_stats){0};
     if (!tol_trace.is_on) return;
     size_t noted = atomic_load(&tol_trace.noted);
-    stats->calls = least(noted, tol_trace.options.calls_max);
+    stats->calls = trace_write_least(noted, tol_trace.options.calls_max);
     stats->lost_calls = noted - stats->calls;
     for (unsigned i = 0; i < atomic_load(&tol_trace.context_count); i++) {
         const struct tol_trace_context *context = &tol_trace.contexts[i];
         noted = atomic_load(&context->noted);
-        size_t kept = least(noted, context->usable);
+        size_t kept = trace_write_least(noted, context->usable);
         stats->operations += kept;
         stats->lost_operations += noted - kept;
     }
@@ -170,7 +170,7 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
                 "\"lost_operations\":%zu},\"traceEvents\":[\n",
                 stats.overflowed ? "true" : "false", stats.lost_calls, stats.lost_operations);
     }
-    put_all(&w, process);
+    trace_write_put_all(&w, process);
     if (!is_part) fputs("\n]}\n", file);
     pthread_mutex_unlock(&tol_trace.lock);
     TOL_CHECK(fflush(file) == 0 && ferror(file) == 0, TOL_INVALID_ARGUMENT,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* The block stays where it was: the new one is freed, and the first failure is returned. */
-static void undo(struct tol_pool *there, struct tol_block made, tol_status status) {
+static void block_move_undo(struct tol_pool *there, struct tol_block made, tol_status status) {
     char message[TOL_MESSAGE_BYTES];
     const int result = tol_message_cuda();
     if (made.name == 0) return;
@@ -36,6 +36,6 @@ tol_status tol_transfer_move(struct tol_transfer *to, struct tol_pool *there, un
     *block = made;
     return TOL_OK;
 out:
-    undo(there, made, status);
+    block_move_undo(there, made, status);
     return status;
 }

@@ -30,7 +30,7 @@ static size_t piece_begin(const struct range *range, size_t piece) {
     return range->first_bytes * (((size_t)1 << small) - 1) + (piece - small) * range->piece_bytes;
 }
 
-static size_t bytes_of(const struct range *range, size_t piece) {
+static size_t host_copy_bytes_of(const struct range *range, size_t piece) {
     const size_t left = range->bytes - piece_begin(range, piece);
     const size_t most = piece < range->ramp ? range->first_bytes << piece : range->piece_bytes;
     return left < most ? left : most;
@@ -54,7 +54,7 @@ static void copy_part(enum tol_transfer_pack way, void *to, const void *from, si
 
 /* The bytes of the part that begins at an offset of its piece. The last piece may be shorter. */
 static size_t part_at(const struct range *range, size_t piece, size_t offset) {
-    size_t bytes = bytes_of(range, piece);
+    size_t bytes = host_copy_bytes_of(range, piece);
     if (offset >= bytes) return 0;
     return bytes - offset < range->part_bytes ? bytes - offset : range->part_bytes;
 }
@@ -75,18 +75,18 @@ static void unpack_range(const void *copy, size_t piece, size_t part, const char
     if (bytes > 0) copy_part(range->way, to, stage + offset, bytes);
 }
 
-static CUresult queue_write(const void *copy, size_t piece, char *stage,
-                            const struct tol_driver_table *driver, CUstream stream) {
+static CUresult host_copy_queue_write(const void *copy, size_t piece, char *stage,
+                                      const struct tol_driver_table *driver, CUstream stream) {
     const struct range *range = copy;
     return driver->cuMemcpyHtoDAsync_v2(range->device + piece_begin(range, piece), stage,
-                                        bytes_of(range, piece), stream);
+                                        host_copy_bytes_of(range, piece), stream);
 }
 
-static CUresult queue_read(const void *copy, size_t piece, char *stage,
-                           const struct tol_driver_table *driver, CUstream stream) {
+static CUresult host_copy_queue_read(const void *copy, size_t piece, char *stage,
+                                     const struct tol_driver_table *driver, CUstream stream) {
     const struct range *range = copy;
     return driver->cuMemcpyDtoHAsync_v2(stage, range->device + piece_begin(range, piece),
-                                        bytes_of(range, piece), stream);
+                                        host_copy_bytes_of(range, piece), stream);
 }
 
 static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
@@ -98,7 +98,7 @@ static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
 }
 
 /* The sizes of pieces and parts. */
-static void cut(const struct tol_transfer *transfer, struct range *range, bool is_write) {
+static void host_copy_cut(const struct tol_transfer *transfer, struct range *range, bool is_write) {
     const struct tol_transfer_options *options = &transfer->options;
     /* If there would be too few blocks to keep all threads and the device busy, pieces are
      * smaller. */
@@ -130,10 +130,10 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
                                 .copy = &range,
                                 .call = is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                 .pack = is_write ? pack_range : NULL,
-                                .queue = is_write ? queue_write : queue_read,
+                                .queue = is_write ? host_copy_queue_write : host_copy_queue_read,
                                 .unpack = is_write ? NULL : unpack_range};
     if (bytes < transfer->options.streamed_bytes) range.way = TOL_TRANSFER_CACHED;
-    cut(transfer, &range, is_write);
+    host_copy_cut(transfer, &range, is_write);
     pieces.count = count_pieces(&range);
     pieces.parts = (range.piece_bytes - 1) / range.part_bytes + 1;
     TOL_TRY(tol_context_enter(transfer->context));
@@ -174,17 +174,18 @@ struct batch {
 };
 
 /* The device address of an item. */
-static CUdeviceptr begin_of(const struct tol_transfer_item *item) {
+static CUdeviceptr host_copy_begin_of(const struct tol_transfer_item *item) {
     return item->place.address + item->offset;
 }
 
 /* The item after the last of those, from item on, that are adjacent on the device; *bytes is the
  * sum of their sizes. */
-static size_t joined(const struct batch *batch, size_t item, size_t end, size_t *bytes) {
+static size_t host_copy_joined(const struct batch *batch, size_t item, size_t end, size_t *bytes) {
     const struct tol_transfer_item *items = batch->items;
     size_t next = item + 1;
     *bytes = items[item].bytes;
-    while (next < end && begin_of(&items[next]) == begin_of(&items[item]) + *bytes) {
+    while (next < end &&
+           host_copy_begin_of(&items[next]) == host_copy_begin_of(&items[item]) + *bytes) {
         *bytes += items[next++].bytes;
     }
     return next;
@@ -216,8 +217,8 @@ static CUresult queue_batch_write(const void *copy, size_t piece, char *stage,
     CUresult result = CUDA_SUCCESS;
     size_t bytes = 0;
     for (size_t i = batch->first[piece]; i < batch->first[piece + 1] && result == CUDA_SUCCESS;) {
-        CUdeviceptr begin = begin_of(&batch->items[i]);
-        i = joined(batch, i, batch->first[piece + 1], &bytes);
+        CUdeviceptr begin = host_copy_begin_of(&batch->items[i]);
+        i = host_copy_joined(batch, i, batch->first[piece + 1], &bytes);
         if (bytes > 0) result = driver->cuMemcpyHtoDAsync_v2(begin, stage, bytes, stream);
         stage += bytes;
     }
@@ -230,8 +231,8 @@ static CUresult queue_batch_read(const void *copy, size_t piece, char *stage,
     CUresult result = CUDA_SUCCESS;
     size_t bytes = 0;
     for (size_t i = batch->first[piece]; i < batch->first[piece + 1] && result == CUDA_SUCCESS;) {
-        CUdeviceptr begin = begin_of(&batch->items[i]);
-        i = joined(batch, i, batch->first[piece + 1], &bytes);
+        CUdeviceptr begin = host_copy_begin_of(&batch->items[i]);
+        i = host_copy_joined(batch, i, batch->first[piece + 1], &bytes);
         if (bytes > 0) result = driver->cuMemcpyDtoHAsync_v2(stage, begin, bytes, stream);
         stage += bytes;
     }

@@ -14,7 +14,7 @@
 
 /* Whether the destination's context may use the source's memory from now on. Where another part of
  * the program disables the access later, the driver still copies. */
-static tol_status reach(struct tol_transfer *to, struct tol_transfer *from, bool *can_reach) {
+static tol_status peer_reach(struct tol_transfer *to, struct tol_transfer *from, bool *can_reach) {
     tol_status status = TOL_OK;
     struct tol_context *context = to->context;
     _Atomic(uint64_t) *reached =
@@ -98,8 +98,8 @@ out:
 }
 
 /* From the source into the block. */
-static tol_status leave(struct tol_transfer *from, struct hop *hop, CUdeviceptr source,
-                        size_t bytes) {
+static tol_status peer_leave(struct tol_transfer *from, struct hop *hop, CUdeviceptr source,
+                             size_t bytes) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_context_enter(from->context));
     TOL_TRANSFER_CU(
@@ -113,8 +113,8 @@ out:
 }
 
 /* From the block to the destination, as soon as it is full. */
-static tol_status arrive(struct tol_transfer *to, struct tol_transfer *from, struct hop *hop,
-                         CUdeviceptr destination, size_t bytes) {
+static tol_status peer_arrive(struct tol_transfer *to, struct tol_transfer *from, struct hop *hop,
+                              CUdeviceptr destination, size_t bytes) {
     tol_status status = TOL_OK;
     struct tol_deadline deadline = tol_deadline_after(from->options.deadline_ms);
     TOL_TRY(tol_context_enter(from->context));
@@ -185,12 +185,12 @@ static tol_status copy_through_host(struct tol_transfer *to, CUdeviceptr destina
             struct hop *hop = &hops[i % depth];
             size_t offset = i * block, left = bytes - offset;
             TOL_TRY(wait_arrival(to, hop));
-            TOL_TRY(leave(from, hop, source + offset, left < block ? left : block));
+            TOL_TRY(peer_leave(from, hop, source + offset, left < block ? left : block));
         }
         if (i >= lag) {
             size_t offset = (i - lag) * block, left = bytes - offset;
-            TOL_TRY(arrive(to, from, &hops[(i - lag) % depth], destination + offset,
-                           left < block ? left : block));
+            TOL_TRY(peer_arrive(to, from, &hops[(i - lag) % depth], destination + offset,
+                                left < block ? left : block));
         }
     }
     for (size_t i = 0; i < HOPS; i++) TOL_TRY(wait_arrival(to, &hops[i]));
@@ -224,7 +224,7 @@ tol_status tol_transfer_peer(struct tol_transfer *to, struct tol_place destinati
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_context_check(from->context));
     TOL_TRY(tol_context_enter(to->context));
-    TOL_TRY(reach(to, from, &can_reach));
+    TOL_TRY(peer_reach(to, from, &can_reach));
     CUdeviceptr at = destination.address + destination_offset;
     CUdeviceptr source_at = source.address + source_offset;
     status = can_reach ? copy_directly(to, at, from, source_at, bytes)

@@ -52,7 +52,7 @@ static bool is_patient(const struct patience *patience) {
     return patience->looks >= LOOKS_HOT;
 }
 
-static void wait_a_little(struct patience *patience) {
+static void pieces_wait_a_little(struct patience *patience) {
     const struct timespec pause = {.tv_nsec = SLEEP_NS};
     if (is_patient(patience)) {
         nanosleep(&pause, NULL);
@@ -64,11 +64,11 @@ static void wait_a_little(struct patience *patience) {
 #endif
 }
 
-static struct piece_slot *slot_of(const struct piece_run *run, size_t piece) {
+static struct piece_slot *pieces_slot_of(const struct piece_run *run, size_t piece) {
     return &run->slots[piece % run->slot_count];
 }
 
-static bool is_at(atomic_size_t *number, size_t value) {
+static bool pieces_is_at(atomic_size_t *number, size_t value) {
     return atomic_load_explicit(number, memory_order_acquire) == value;
 }
 
@@ -80,14 +80,15 @@ static bool is_stopped(const struct piece_run *run) {
 
 /* Whether threads can pack or unpack a piece now. */
 static bool is_ready(const struct piece_run *run, size_t piece) {
-    struct piece_slot *slot = slot_of(run, piece);
-    return run->pieces->pack != NULL ? is_at(&slot->next, piece) : is_at(&slot->full, piece + 1);
+    struct piece_slot *slot = pieces_slot_of(run, piece);
+    return run->pieces->pack != NULL ? pieces_is_at(&slot->next, piece)
+                                     : pieces_is_at(&slot->full, piece + 1);
 }
 
 static void do_part(struct piece_run *run, size_t number) {
     const struct tol_pieces *pieces = run->pieces;
     const size_t piece = number / pieces->parts, part = number % pieces->parts;
-    struct piece_slot *slot = slot_of(run, piece);
+    struct piece_slot *slot = pieces_slot_of(run, piece);
     if (pieces->pack != NULL) {
         pieces->pack(pieces->copy, piece, part, slot->stage->data);
     } else {
@@ -114,12 +115,12 @@ static bool await_part(struct piece_run *run, size_t number) {
     struct patience patience = {0};
     while (!is_ready(run, number / run->pieces->parts)) {
         if (is_stopped(run)) return false;
-        wait_a_little(&patience);
+        pieces_wait_a_little(&patience);
     }
     return !is_stopped(run);
 }
 
-static void help(struct piece_run *run) {
+static void pieces_help(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
     for (;;) {
         size_t number = atomic_fetch_add_explicit(&run->claimed, 1, memory_order_relaxed);
@@ -142,13 +143,13 @@ static bool help_once(struct piece_run *run) {
 
 /* ---- the device's part, by the caller ---- */
 
-static tol_status queue(struct piece_run *run, size_t piece) {
+static tol_status pieces_queue(struct piece_run *run, size_t piece) {
     tol_status status = TOL_OK;
     const struct tol_pieces *pieces = run->pieces;
     struct tol_transfer *transfer = pieces->transfer;
     struct tol_context *context = transfer->context;
     struct tol_retry retry = {.policy = &transfer->retry};
-    struct tol_stage *stage = slot_of(run, piece)->stage;
+    struct tol_stage *stage = pieces_slot_of(run, piece)->stage;
     CUresult result = CUDA_SUCCESS;
     run->queued++; /* before the calls: of several, the last alone may fail */
     do {
@@ -172,9 +173,9 @@ out:
 /* Whether the next piece can be queued. */
 static bool can_queue(const struct piece_run *run) {
     if (run->queued >= run->pieces->count) return false;
-    struct piece_slot *slot = slot_of(run, run->queued);
-    return run->pieces->pack != NULL ? is_at(&slot->full, run->queued + 1)
-                                     : is_at(&slot->next, run->queued);
+    struct piece_slot *slot = pieces_slot_of(run, run->queued);
+    return run->pieces->pack != NULL ? pieces_is_at(&slot->full, run->queued + 1)
+                                     : pieces_is_at(&slot->next, run->queued);
 }
 
 /* Takes in the piece that was queued first, if the device has finished it. */
@@ -182,7 +183,7 @@ static tol_status take_in(struct piece_run *run, bool *moved) {
     struct tol_context *context = run->pieces->transfer->context;
     const size_t piece = run->arrived;
     if (piece == run->recorded) return TOL_OK;
-    struct piece_slot *slot = slot_of(run, piece);
+    struct piece_slot *slot = pieces_slot_of(run, piece);
     const CUresult result = context->functions->cuEventQuery(slot->stage->done.handle);
     if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
     if (result != CUDA_SUCCESS) {
@@ -217,9 +218,9 @@ out:
     return status;
 }
 
-static bool is_over(struct piece_run *run) {
+static bool pieces_is_over(struct piece_run *run) {
     if (run->arrived < run->pieces->count) return false;
-    return run->pieces->pack != NULL || is_at(&run->unpacked, run->pieces->count);
+    return run->pieces->pack != NULL || pieces_is_at(&run->unpacked, run->pieces->count);
 }
 
 /* Wakes helpers for the next small copy while the device works and the caller waits. */
@@ -230,13 +231,13 @@ static void stir_once(struct piece_run *run) {
     tol_team_stir(&pieces->transfer->team, (unsigned)pieces->helpers);
 }
 
-static tol_status lead(struct piece_run *run) {
+static tol_status pieces_lead(struct piece_run *run) {
     tol_status status = TOL_OK;
     struct patience patience = {0};
-    while (!is_over(run)) {
+    while (!pieces_is_over(run)) {
         bool moved = false;
         if (can_queue(run)) {
-            TOL_TRY(queue(run, run->queued));
+            TOL_TRY(pieces_queue(run, run->queued));
             moved = true;
         }
         TOL_TRY(take_in(run, &moved));
@@ -247,7 +248,7 @@ static tol_status lead(struct piece_run *run) {
         }
         if (patience.looks == 0 || is_patient(&patience)) TOL_TRY(check_headway(run, &patience));
         stir_once(run);
-        wait_a_little(&patience);
+        pieces_wait_a_little(&patience);
     }
 out:
     atomic_store_explicit(&run->stopped, true, memory_order_release);
@@ -261,12 +262,12 @@ struct share {
     tol_status status;
 };
 
-static void work(void *user) {
+static void pieces_work(void *user) {
     struct share *share = user;
     if (pthread_equal(pthread_self(), share->run.caller)) {
-        share->status = lead(&share->run);
+        share->status = pieces_lead(&share->run);
     } else {
-        help(&share->run);
+        pieces_help(&share->run);
     }
 }
 
@@ -303,7 +304,7 @@ static void give_slots(struct piece_run *run) {
 }
 
 /* After a failure, waits for the stream: not every queued piece has an event. */
-static void land(struct piece_run *run, tol_status status) {
+static void pieces_land(struct piece_run *run, tol_status status) {
     int result = tol_message_cuda();
     char message[TOL_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", tol_message());
@@ -316,7 +317,7 @@ static tol_status queue_first(struct piece_run *run) {
     tol_status status = TOL_OK;
     assert(run->slot_count > 0);
     if (!is_read(run)) return TOL_OK;
-    while (status == TOL_OK && can_queue(run)) status = queue(run, run->queued);
+    while (status == TOL_OK && can_queue(run)) status = pieces_queue(run, run->queued);
     return status;
 }
 
@@ -329,11 +330,12 @@ tol_status tol_pieces_run(struct tol_pieces *pieces) {
     tol_status status = take_slots(run, want < pieces->count ? want : pieces->count);
     if (status == TOL_OK) status = share.status = queue_first(run);
     if (status == TOL_OK) {
-        tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, pieces->is_small, work,
-                     &share);
+        tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, pieces->is_small,
+                     pieces_work, &share);
         status = share.status;
     }
-    if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) land(run, status);
+    if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued)
+        pieces_land(run, status);
     give_slots(run);
     return status;
 }

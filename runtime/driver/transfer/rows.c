@@ -58,8 +58,8 @@ static size_t pitch_of(const struct rows *rows, const struct box *box) {
     return box->height > 1 ? rows->device_pitch : box->width;
 }
 
-static CUresult queue_write(const void *copy, size_t piece, char *stage,
-                            const struct tol_driver_table *driver, CUstream stream) {
+static CUresult rows_queue_write(const void *copy, size_t piece, char *stage,
+                                 const struct tol_driver_table *driver, CUstream stream) {
     const struct rows *rows = copy;
     struct box box = box_of(rows, piece);
     const CUDA_MEMCPY2D call = {.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -73,8 +73,8 @@ static CUresult queue_write(const void *copy, size_t piece, char *stage,
     return driver->cuMemcpy2DAsync_v2(&call, stream);
 }
 
-static CUresult queue_read(const void *copy, size_t piece, char *stage,
-                           const struct tol_driver_table *driver, CUstream stream) {
+static CUresult rows_queue_read(const void *copy, size_t piece, char *stage,
+                                const struct tol_driver_table *driver, CUstream stream) {
     const struct rows *rows = copy;
     struct box box = box_of(rows, piece);
     const CUDA_MEMCPY2D call = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -89,7 +89,7 @@ static CUresult queue_read(const void *copy, size_t piece, char *stage,
 }
 
 /* The bytes from the first row's begin to the last one's end. TOL_OUT_OF_RANGE: too many. */
-static tol_status span_of(const struct tol_transfer_rows *rows, size_t pitch, size_t *span) {
+static tol_status rows_span_of(const struct tol_transfer_rows *rows, size_t pitch, size_t *span) {
     tol_status status = TOL_OK;
     TOL_CHECK(!__builtin_mul_overflow(rows->height - 1, pitch, span) &&
                   !__builtin_add_overflow(*span, rows->width, span),
@@ -99,8 +99,8 @@ out:
     return status;
 }
 
-static tol_status check_device(const struct tol_transfer *transfer, struct tol_place place,
-                               const struct tol_transfer_rows *rows) {
+static tol_status rows_check_device(const struct tol_transfer *transfer, struct tol_place place,
+                                    const struct tol_transfer_rows *rows) {
     tol_status status = TOL_OK;
     size_t span = 0;
     TOL_CHECK(rows->device_pitch >= rows->width && rows->device_pitch <= transfer->pitch_max,
@@ -108,7 +108,7 @@ static tol_status check_device(const struct tol_transfer *transfer, struct tol_p
               "rows of %zu bytes have a device pitch of %zu; it must be at least the width and at "
               "most %zu",
               rows->width, rows->device_pitch, transfer->pitch_max);
-    TOL_TRY(span_of(rows, rows->device_pitch, &span));
+    TOL_TRY(rows_span_of(rows, rows->device_pitch, &span));
     status = tol_transfer_check_place(transfer, place, rows->offset, span);
 out:
     return status;
@@ -125,9 +125,9 @@ static tol_status copy_rows(struct tol_transfer *transfer, const char *function,
     TOL_CHECK(rows->host_pitch >= rows->width, TOL_INVALID_ARGUMENT,
               "rows of %zu bytes have a host pitch of %zu; it must be at least the width",
               rows->width, rows->host_pitch);
-    TOL_TRY(span_of(rows, rows->host_pitch, &span));
+    TOL_TRY(rows_span_of(rows, rows->host_pitch, &span));
     TOL_TRY(tol_transfer_check(transfer, function, host, span));
-    TOL_TRY(check_device(transfer, place, rows));
+    TOL_TRY(rows_check_device(transfer, place, rows));
     const size_t block = transfer->options.block_bytes;
     struct rows copy = {.device = place.address + rows->offset,
                         .host = host,
@@ -145,7 +145,7 @@ static tol_status copy_rows(struct tol_transfer *transfer, const char *function,
                                 .copy = &copy,
                                 .call = "cuMemcpy2DAsync_v2",
                                 .pack = is_write ? pack_rows : NULL,
-                                .queue = is_write ? queue_write : queue_read,
+                                .queue = is_write ? rows_queue_write : rows_queue_read,
                                 .unpack = is_write ? NULL : unpack_rows};
     TOL_CHECK(!__builtin_mul_overflow(groups, copy.parts, &pieces.count), TOL_OUT_OF_RANGE,
               "copying %zu rows of %zu bytes", copy.height, copy.width);
@@ -181,10 +181,10 @@ tol_status tol_transfer_copy_rows(struct tol_transfer *transfer, struct tol_plac
               "the destination has %zu rows of %zu bytes and the source %zu rows of %zu",
               to->height, to->width, from->height, from->width);
     if (to->width == 0 || to->height == 0) return TOL_OK;
-    TOL_TRY(check_device(transfer, destination, to));
-    TOL_TRY(check_device(transfer, source, from));
-    TOL_TRY(span_of(to, to->device_pitch, &to_span));
-    TOL_TRY(span_of(from, from->device_pitch, &from_span));
+    TOL_TRY(rows_check_device(transfer, destination, to));
+    TOL_TRY(rows_check_device(transfer, source, from));
+    TOL_TRY(rows_span_of(to, to->device_pitch, &to_span));
+    TOL_TRY(rows_span_of(from, from->device_pitch, &from_span));
     const CUDA_MEMCPY2D call = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                 .srcDevice = source.address + from->offset,
                                 .srcPitch = from->device_pitch,

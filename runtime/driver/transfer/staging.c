@@ -51,7 +51,7 @@ void tol_stages_close(struct tol_stages *stages) {
     pthread_mutex_destroy(&stages->lock);
 }
 
-static tol_status make(struct tol_stages *stages, struct tol_stage **result) {
+static tol_status staging_make(struct tol_stages *stages, struct tol_stage **result) {
     tol_status status = TOL_OK;
     struct tol_context *context = stages->context;
     struct tol_retry retry = {.policy = stages->retry};
@@ -89,7 +89,7 @@ out:
 
 /* A free block; a lost one only if its copy has ended since. The caller holds the lock, and the
  * context is entered. */
-static struct tol_stage *pop(struct tol_stages *stages) {
+static struct tol_stage *staging_pop(struct tol_stages *stages) {
     for (struct tol_stage **link = &stages->free; *link != NULL; link = &(*link)->next) {
         struct tol_stage *stage = *link;
         if (stage->is_lost &&
@@ -116,17 +116,17 @@ tol_status tol_stages_take(struct tol_stages *stages, unsigned deadline_ms,
     }
     TOL_TRY(tol_context_enter(stages->context));
     pthread_mutex_lock(&stages->lock);
-    struct tol_stage *stage = pop(stages);
+    struct tol_stage *stage = staging_pop(stages);
     bool late = deadline_ms == 0;
     while (stage == NULL && stages->count >= stages->count_max && !late) {
         late = pthread_cond_timedwait(&stages->given, &stages->lock, &end) == ETIMEDOUT;
-        stage = pop(stages);
+        stage = staging_pop(stages);
     }
     bool is_new = stage == NULL && stages->count < stages->count_max;
     if (is_new) stages->count++;
     pthread_mutex_unlock(&stages->lock);
     if (is_new) {
-        status = make(stages, &stage);
+        status = staging_make(stages, &stage);
         if (status != TOL_OK) {
             pthread_mutex_lock(&stages->lock);
             stages->count--;

@@ -20,7 +20,7 @@ static void look_away(void) {
 #endif
 }
 
-static bool has_work(const struct tol_team *team) {
+static bool team_has_work(const struct tol_team *team) {
     return atomic_load_explicit(&team->wanted, memory_order_relaxed) > 0 ||
            atomic_load_explicit(&team->is_ending, memory_order_relaxed);
 }
@@ -29,22 +29,22 @@ static bool has_work(const struct tol_team *team) {
  * without work polls again. */
 static void wait_for_work(struct tol_team *team) {
     for (;;) {
-        if (!has_work(team) && team->spinning < team->spinners) {
+        if (!team_has_work(team) && team->spinning < team->spinners) {
             const uint64_t begin = tol_now_ns();
             team->spinning++;
             pthread_mutex_unlock(&team->lock);
-            while (!has_work(team) && tol_now_ns() - begin < team->spin_ns) look_away();
+            while (!team_has_work(team) && tol_now_ns() - begin < team->spin_ns) look_away();
             pthread_mutex_lock(&team->lock);
             team->spinning--;
         }
-        if (has_work(team)) return;
+        if (team_has_work(team)) return;
         team->sleeping++;
         pthread_cond_wait(&team->wake, &team->lock);
         team->sleeping--;
     }
 }
 
-static void *help(void *argument) {
+static void *team_help(void *argument) {
     struct tol_team *team = argument;
     pthread_mutex_lock(&team->lock);
     for (;;) {
@@ -84,25 +84,25 @@ void tol_team_close(struct tol_team *team) {
 }
 
 /* Starts helpers up to count, as far as the system allows. The caller holds the lock. */
-static void start(struct tol_team *team, unsigned count) {
+static void team_start(struct tol_team *team, unsigned count) {
     while (team->count < count &&
-           pthread_create(&team->threads[team->count], NULL, help, team) == 0) {
+           pthread_create(&team->threads[team->count], NULL, team_help, team) == 0) {
         team->count++;
     }
 }
 
-static void wake(struct tol_team *team, unsigned count) {
+static void team_wake(struct tol_team *team, unsigned count) {
     for (unsigned i = 0; i < count && i < team->sleeping; i++) pthread_cond_signal(&team->wake);
 }
 
 /* Hands work out. The caller holds the lock, and the team is not busy. */
-static void offer(struct tol_team *team, unsigned helpers, bool is_small) {
-    if (!is_small) start(team, helpers);
+static void team_offer(struct tol_team *team, unsigned helpers, bool is_small) {
+    if (!is_small) team_start(team, helpers);
     const unsigned most = is_small ? team->spinning : team->count;
     const unsigned wanted = helpers < most ? helpers : most;
     const unsigned awake = team->spinning < wanted ? team->spinning : wanted;
     team->wanted = wanted;
-    if (!is_small) wake(team, wanted - awake);
+    if (!is_small) team_wake(team, wanted - awake);
 }
 
 void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (*work)(void *user),
@@ -114,7 +114,7 @@ void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (
         team->is_busy = true;
         team->work = work;
         team->user = user;
-        offer(team, helpers, is_small);
+        team_offer(team, helpers, is_small);
     }
     pthread_mutex_unlock(&team->lock);
     work(user);
@@ -132,8 +132,8 @@ void tol_team_run(struct tol_team *team, unsigned helpers, bool is_small, void (
 void tol_team_stir(struct tol_team *team, unsigned count) {
     pthread_mutex_lock(&team->lock);
     if (count > team->spinners) count = team->spinners;
-    start(team, count);
+    team_start(team, count);
     const unsigned awake = team->spinning + team->running;
-    if (awake < count) wake(team, count - awake);
+    if (awake < count) team_wake(team, count - awake);
     pthread_mutex_unlock(&team->lock);
 }

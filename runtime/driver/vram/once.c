@@ -83,8 +83,8 @@ bool tol_once_has(const struct tol_once *once, CUdeviceptr address) {
 }
 
 /* The last block of the address's window that begins at it or before it; false: there is none. */
-static bool find(const struct tol_once *once, CUdeviceptr address, struct tol_window **window,
-                 uint32_t *index) {
+static bool once_find(const struct tol_once *once, CUdeviceptr address, struct tol_window **window,
+                      uint32_t *index) {
     if (!tol_once_has(once, address)) return false;
     uintptr_t page = once->pages[(address - once->begin) / once->page_bytes];
     if (page <= TOL_PAGE_DEAD_REST) return false;
@@ -104,14 +104,14 @@ static bool find(const struct tol_once *once, CUdeviceptr address, struct tol_wi
     return low > 0;
 }
 
-static CUdeviceptr begin_of(const struct tol_window *window, uint32_t index) {
+static CUdeviceptr once_begin_of(const struct tol_window *window, uint32_t index) {
     return window->begin + (uint64_t)window->blocks[index].granule * TOL_FRAME_GRANULE;
 }
 
-static enum tol_once_kind kind_of(const struct tol_once *once, CUdeviceptr address,
-                                  struct tol_window **window, uint32_t *index) {
-    if (find(once, address, window, index)) {
-        if (begin_of(*window, *index) != address) return TOL_ONCE_FOREIGN;
+static enum tol_once_kind once_kind_of(const struct tol_once *once, CUdeviceptr address,
+                                       struct tol_window **window, uint32_t *index) {
+    if (once_find(once, address, window, index)) {
+        if (once_begin_of(*window, *index) != address) return TOL_ONCE_FOREIGN;
         return (*window)->blocks[*index].is_freed ? TOL_ONCE_FREED : TOL_ONCE_LIVE;
     }
     if (!tol_once_has(once, address)) return TOL_ONCE_FOREIGN;
@@ -130,7 +130,7 @@ enum tol_once_kind tol_once_kind_of(struct tol_once *once, CUdeviceptr address) 
     struct tol_window *window = NULL;
     uint32_t index = 0;
     pthread_mutex_lock(&once->lock);
-    enum tol_once_kind kind = kind_of(once, address, &window, &index);
+    enum tol_once_kind kind = once_kind_of(once, address, &window, &index);
     pthread_mutex_unlock(&once->lock);
     return kind;
 }
@@ -146,7 +146,7 @@ tol_status tol_once_allocate(struct tol_once *once, size_t bytes, CUdeviceptr *a
     if (status == TOL_OK) {
         once->stats.live_blocks++;
         once->stats.live_bytes += bytes;
-        *address = begin_of(window, index);
+        *address = once_begin_of(window, index);
     }
     pthread_mutex_unlock(&once->lock);
 out:
@@ -160,10 +160,10 @@ static tol_status wait_for_device(struct tol_context *context) {
 }
 
 /* Releases a block; if it is freed, the last release ends it. The caller locks. */
-static void let_go(struct tol_once *once, CUdeviceptr begin) {
+static void once_let_go(struct tol_once *once, CUdeviceptr begin) {
     struct tol_window *window = NULL;
     uint32_t index = 0;
-    if (!find(once, begin, &window, &index)) return;
+    if (!once_find(once, begin, &window, &index)) return;
     struct tol_once_block *block = &window->blocks[index];
     if (--block->holds > 0 || !block->is_freed) return;
     tol_frame_end_block(once, window, index);
@@ -174,7 +174,7 @@ tol_status tol_once_free(struct tol_once *once, CUdeviceptr address, enum tol_on
     struct tol_window *window = NULL;
     uint32_t index = 0;
     pthread_mutex_lock(&once->lock);
-    *kind = kind_of(once, address, &window, &index);
+    *kind = once_kind_of(once, address, &window, &index);
     if (*kind == TOL_ONCE_LIVE) {
         /* Held while it is waited for: a copy that ends meanwhile must not end it. */
         window->blocks[index].is_freed = true;
@@ -191,12 +191,12 @@ tol_status tol_once_free(struct tol_once *once, CUdeviceptr address, enum tol_on
     if (tol_bound_context != once->context->id) (void)tol_context_bind_slow(once->context);
     pthread_mutex_lock(&once->lock);
     if (status != TOL_OK && tol_context_check(once->context) == TOL_OK &&
-        find(once, address, &window, &index)) {
+        once_find(once, address, &window, &index)) {
         window->blocks[index].is_freed = false;
         once->stats.live_blocks++;
         once->stats.live_bytes += window->blocks[index].bytes;
     }
-    let_go(once, address);
+    once_let_go(once, address);
     pthread_mutex_unlock(&once->lock);
     return status;
 }
@@ -205,11 +205,11 @@ bool tol_once_hold(struct tol_once *once, CUdeviceptr address, CUdeviceptr *begi
     struct tol_window *window = NULL;
     uint32_t index = 0;
     pthread_mutex_lock(&once->lock);
-    bool found = find(once, address, &window, &index) && !window->blocks[index].is_freed &&
-                 address - begin_of(window, index) < window->blocks[index].bytes;
+    bool found = once_find(once, address, &window, &index) && !window->blocks[index].is_freed &&
+                 address - once_begin_of(window, index) < window->blocks[index].bytes;
     if (found) {
         window->blocks[index].holds++;
-        *begin = begin_of(window, index);
+        *begin = once_begin_of(window, index);
         *bytes = (size_t)window->blocks[index].bytes;
     }
     pthread_mutex_unlock(&once->lock);
@@ -219,7 +219,7 @@ bool tol_once_hold(struct tol_once *once, CUdeviceptr address, CUdeviceptr *begi
 void tol_once_release(struct tol_once *once, CUdeviceptr begin) {
     if (tol_bound_context != once->context->id) (void)tol_context_bind_slow(once->context);
     pthread_mutex_lock(&once->lock);
-    let_go(once, begin);
+    once_let_go(once, begin);
     pthread_mutex_unlock(&once->lock);
 }
 

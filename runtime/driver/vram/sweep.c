@@ -34,7 +34,7 @@ static bool is_window(uintptr_t page) {
     return page > TOL_PAGE_DEAD_REST;
 }
 
-static size_t page_of(const struct tol_once *once, CUdeviceptr address) {
+static size_t sweep_page_of(const struct tol_once *once, CUdeviceptr address) {
     return (size_t)((address - once->begin) / once->page_bytes);
 }
 
@@ -55,7 +55,7 @@ static size_t find_pages(const struct tol_once *once, size_t count) {
 
 /* Unmaps a window; its addresses are known for freed ones from now on. */
 static void end_window(struct tol_once *once, struct tol_frame *frame, struct tol_window *window) {
-    const size_t first = page_of(once, window->begin);
+    const size_t first = sweep_page_of(once, window->begin);
     const size_t count = (size_t)(window->bytes / once->page_bytes);
     struct tol_window **link = &frame->windows;
     while (*link != window) link = &(*link)->next;
@@ -160,11 +160,11 @@ out:
 
 /* ---- room ---- */
 
-static bool is_used(const struct tol_frame *frame, uint32_t granule) {
+static bool sweep_is_used(const struct tol_frame *frame, uint32_t granule) {
     return (frame->used[granule / 64] >> (granule % 64) & 1) != 0;
 }
 
-static void mark(struct tol_frame *frame, uint32_t first, uint32_t count, bool used) {
+static void sweep_mark(struct tol_frame *frame, uint32_t first, uint32_t count, bool used) {
     for (uint32_t i = first; i < first + count; i++) {
         const uint64_t bit = (uint64_t)1 << (i % 64);
         frame->used[i / 64] = used ? frame->used[i / 64] | bit : frame->used[i / 64] & ~bit;
@@ -182,7 +182,7 @@ static uint32_t find_run(const struct tol_frame *frame, uint32_t from, uint32_t 
             i += 63;
             continue;
         }
-        run = is_used(frame, i) ? 0 : run + 1;
+        run = sweep_is_used(frame, i) ? 0 : run + 1;
         if (run == count) return i + 1 - count;
     }
     return end;
@@ -266,7 +266,7 @@ tol_status tol_frame_place(struct tol_once *once, uint64_t bytes, struct tol_win
         found->room = room;
     }
     found->blocks[found->count] = (struct tol_once_block){.granule = at, .bytes = bytes};
-    if (!is_large) mark(frame, at, granules, true);
+    if (!is_large) sweep_mark(frame, at, granules, true);
     frame->cursor = at + granules;
     found->live++;
     if (once->spare == frame) once->spare = NULL;
@@ -283,7 +283,7 @@ void tol_frame_end_block(struct tol_once *once, struct tol_window *window, uint3
         tol_frame_release(once, frame);
         return;
     }
-    mark(frame, block->granule, granules_of(block->bytes), false);
+    sweep_mark(frame, block->granule, granules_of(block->bytes), false);
     if (--window->live == 0 && window != frame->windows) end_window(once, frame, window);
     const uint32_t all = granules_of(frame->bytes);
     if (frame->free == all && once->spare != NULL && once->spare != frame) {

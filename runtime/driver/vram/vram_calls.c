@@ -24,7 +24,7 @@ static struct vram_device devices[DEVICES_MAX];
 
 static _Thread_local int current_device;
 
-static int code_of(tol_status status) {
+static int vram_calls_code_of(tol_status status) {
     switch (status) {
     case TOL_OK:
         return VRAM_OK;
@@ -40,14 +40,14 @@ static int code_of(tol_status status) {
 }
 
 /* The caller holds the lock. */
-static tol_status open_driver(void) {
+static tol_status vram_calls_open_driver(void) {
     return driver != NULL ? TOL_OK : tol_driver_open(NULL, &driver);
 }
 
-static tol_status open_device(int ordinal, struct vram_device **result) {
+static tol_status vram_calls_open_device(int ordinal, struct vram_device **result) {
     tol_status status = TOL_OK;
     struct vram_device *device = &devices[ordinal];
-    TOL_TRY(open_driver());
+    TOL_TRY(vram_calls_open_driver());
     if (device->context == NULL) TOL_TRY(tol_context_create(driver, ordinal, &device->context));
     if (device->once == NULL) TOL_TRY(tol_once_create(device->context, 0, &device->once));
     if (device->transfer == NULL) {
@@ -64,13 +64,13 @@ static tol_status this_device(struct vram_device **result) {
     *result = atomic_load_explicit(&opened[current_device], memory_order_acquire);
     if (*result != NULL) return TOL_OK;
     pthread_mutex_lock(&lock);
-    tol_status status = open_device(current_device, result);
+    tol_status status = vram_calls_open_device(current_device, result);
     pthread_mutex_unlock(&lock);
     return status;
 }
 
 /* The device whose addresses include this one; NULL: none. */
-static struct vram_device *device_of(CUdeviceptr address) {
+static struct vram_device *vram_calls_device_of(CUdeviceptr address) {
     for (int i = 0; i < DEVICES_MAX; i++) {
         struct vram_device *device = atomic_load_explicit(&opened[i], memory_order_acquire);
         if (device != NULL && tol_once_has(device->once, address)) return device;
@@ -91,7 +91,7 @@ int vram_malloc(void **ptr, size_t bytes) {
     TOL_TRY(tol_once_allocate(device->once, bytes, &address));
     *ptr = (void *)(uintptr_t)address;
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }
 
 int vram_free(void *ptr) {
@@ -99,15 +99,15 @@ int vram_free(void *ptr) {
     enum tol_once_kind kind = TOL_ONCE_FOREIGN;
     if (ptr == NULL) return VRAM_OK;
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)ptr;
-    struct vram_device *device = device_of(address);
+    struct vram_device *device = vram_calls_device_of(address);
     if (device != NULL) TOL_TRY(tol_once_free(device->once, address, &kind));
     TOL_CHECK(kind != TOL_ONCE_FOREIGN, TOL_INVALID_ARGUMENT,
               "vram_free: %p was not returned by vram_malloc", ptr);
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }
 
-static int copy(void *dst, const void *src, size_t bytes, bool to_device) {
+static int vram_calls_copy(void *dst, const void *src, size_t bytes, bool to_device) {
     tol_status status = TOL_OK;
     struct vram_device *device = NULL;
     struct tol_place place = {0};
@@ -118,9 +118,9 @@ static int copy(void *dst, const void *src, size_t bytes, bool to_device) {
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "%s: bytes is 0", name);
     TOL_CHECK(bytes <= UINTPTR_MAX - address && bytes <= UINTPTR_MAX - host, TOL_OUT_OF_RANGE,
               "%s: %zu bytes exceed the address space", name, bytes);
-    TOL_CHECK(device_of(host) == NULL, TOL_INVALID_ARGUMENT,
+    TOL_CHECK(vram_calls_device_of(host) == NULL, TOL_INVALID_ARGUMENT,
               "%s: %#llx is a device address where a host address is needed", name, host);
-    device = device_of(address);
+    device = vram_calls_device_of(address);
     TOL_CHECK(device != NULL && tol_once_hold(device->once, address, &place.address, &place.bytes),
               TOL_INVALID_ARGUMENT, "%s: %#llx is in no live allocation", name, address);
     const size_t offset = (size_t)(address - place.address);
@@ -138,15 +138,15 @@ static int copy(void *dst, const void *src, size_t bytes, bool to_device) {
     }
     tol_once_release(device->once, place.address);
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }
 
 int vram_memcpy_h2d(void *dst, const void *src, size_t bytes) {
-    return copy(dst, src, bytes, true);
+    return vram_calls_copy(dst, src, bytes, true);
 }
 
 int vram_memcpy_d2h(void *dst, const void *src, size_t bytes) {
-    return copy(dst, src, bytes, false);
+    return vram_calls_copy(dst, src, bytes, false);
 }
 
 int vram_get_info(size_t *free_bytes, size_t *total_bytes) {
@@ -159,14 +159,14 @@ int vram_get_info(size_t *free_bytes, size_t *total_bytes) {
         return VRAM_E_DRIVER;
     }
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }
 
 /* How many of them can be used here. */
-static tol_status count_devices(int *count) {
+static tol_status vram_calls_count_devices(int *count) {
     int found = 0;
     pthread_mutex_lock(&lock);
-    tol_status status = open_driver();
+    tol_status status = vram_calls_open_driver();
     pthread_mutex_unlock(&lock);
     if (status == TOL_OK) status = tol_device_count(driver, &found);
     *count = found < DEVICES_MAX ? found : DEVICES_MAX;
@@ -176,19 +176,19 @@ static tol_status count_devices(int *count) {
 int vram_set_device(int device) {
     tol_status status = TOL_OK;
     int count = 0;
-    if (count_devices(&count) != TOL_OK) return VRAM_E_DRIVER;
+    if (vram_calls_count_devices(&count) != TOL_OK) return VRAM_E_DRIVER;
     TOL_CHECK(device >= 0 && device < count, TOL_INVALID_ARGUMENT,
               "vram_set_device: device %d does not exist: the driver reports %d devices", device,
               count);
     current_device = device;
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }
 
 int vram_get_device_count(int *count) {
     tol_status status = TOL_OK;
     TOL_CHECK(count != NULL, TOL_INVALID_ARGUMENT, "vram_get_device_count: an argument is NULL");
-    if (count_devices(count) != TOL_OK) return VRAM_E_DRIVER;
+    if (vram_calls_count_devices(count) != TOL_OK) return VRAM_E_DRIVER;
 out:
-    return code_of(status);
+    return vram_calls_code_of(status);
 }

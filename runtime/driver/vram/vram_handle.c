@@ -33,7 +33,7 @@ struct tol_vram_context {
 };
 
 /* What is being freed may have no memory any more. */
-static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void vram_handle_report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     struct tol_vram_context *vram =
         (void *)((char *)holder - offsetof(struct tol_vram_context, holder));
     pthread_mutex_lock(&vram->lock);
@@ -62,7 +62,7 @@ tol_status tol_vram_context_create(struct tol_context *context, size_t limit_byt
     vram->limit = limit_bytes;
     TOL_TRY(tol_once_create(context, 0, &vram->once));
     TOL_TRY(tol_transfer_create(context, NULL, &vram->transfer));
-    tol_context_add_holder(context, &vram->holder, report);
+    tol_context_add_holder(context, &vram->holder, vram_handle_report);
     *result = vram;
     vram = NULL;
 out:
@@ -83,12 +83,13 @@ void tol_vram_context_destroy(struct tol_vram_context *vram) {
 
 /* ---- names ---- */
 
-static struct tol_vram name_of(uint32_t index, uint32_t generation) {
+static struct tol_vram vram_handle_name_of(uint32_t index, uint32_t generation) {
     return (struct tol_vram){(uint64_t)generation << 32 | index};
 }
 
 /* The slot of a handle that is alive; NULL: it is not. The caller locks. */
-static struct handle_slot *slot_of(struct tol_vram_context *vram, struct tol_vram memory) {
+static struct handle_slot *vram_handle_slot_of(struct tol_vram_context *vram,
+                                               struct tol_vram memory) {
     const uint32_t index = (uint32_t)memory.name;
     if (index >= vram->count) return NULL;
     struct handle_slot *slot = &vram->slots[index];
@@ -168,7 +169,7 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
         slot->site = __builtin_return_address(0);
         vram->allocations++;
         if (vram->used > vram->used_peak) vram->used_peak = vram->used;
-        *memory = name_of(index, slot->generation);
+        *memory = vram_handle_name_of(index, slot->generation);
     } else {
         if (has_slot) give_slot(vram, index);
         if (is_charged) vram->used -= bytes;
@@ -178,7 +179,7 @@ out:
     return status;
 }
 
-static tol_status refuse(struct tol_vram memory) {
+static tol_status vram_handle_refuse(struct tol_vram memory) {
     return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
                     "the handle %#llx was freed, or belongs to another context",
                     (unsigned long long)memory.name);
@@ -191,13 +192,13 @@ tol_status tol_vram_free(struct tol_vram_context *vram, struct tol_vram memory) 
     CUdeviceptr address = 0;
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_free: an argument is NULL");
     pthread_mutex_lock(&vram->lock);
-    struct handle_slot *slot = slot_of(vram, memory);
+    struct handle_slot *slot = vram_handle_slot_of(vram, memory);
     if (slot != NULL) {
         slot->is_ending = true;
         address = slot->address;
     }
     pthread_mutex_unlock(&vram->lock);
-    if (address == 0) return refuse(memory);
+    if (address == 0) return vram_handle_refuse(memory);
     status = tol_once_free(vram->once, address, &kind);
     bool lives = tol_once_kind_of(vram->once, address) == TOL_ONCE_LIVE;
     pthread_mutex_lock(&vram->lock);
@@ -214,14 +215,14 @@ out:
 }
 
 /* Holds a handle's memory against being freed under a copy. */
-static tol_status hold(struct tol_vram_context *vram, struct tol_vram memory,
-                       struct tol_place *place) {
+static tol_status vram_handle_hold(struct tol_vram_context *vram, struct tol_vram memory,
+                                   struct tol_place *place) {
     pthread_mutex_lock(&vram->lock);
-    const struct handle_slot *slot = slot_of(vram, memory);
+    const struct handle_slot *slot = vram_handle_slot_of(vram, memory);
     bool held =
         slot != NULL && tol_once_hold(vram->once, slot->address, &place->address, &place->bytes);
     pthread_mutex_unlock(&vram->lock);
-    return held ? TOL_OK : refuse(memory);
+    return held ? TOL_OK : vram_handle_refuse(memory);
 }
 
 tol_status tol_vram_write_at(struct tol_vram_context *vram, struct tol_vram memory, size_t offset,
@@ -230,7 +231,7 @@ tol_status tol_vram_write_at(struct tol_vram_context *vram, struct tol_vram memo
     tol_status status = TOL_OK;
     struct tol_place place = {0};
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_write_at: an argument is NULL");
-    TOL_TRY(hold(vram, memory, &place));
+    TOL_TRY(vram_handle_hold(vram, memory, &place));
     status = tol_transfer_write(vram->transfer, place, offset, source, bytes);
     tol_once_release(vram->once, place.address);
 out:
@@ -243,7 +244,7 @@ tol_status tol_vram_read_at(struct tol_vram_context *vram, struct tol_vram memor
     tol_status status = TOL_OK;
     struct tol_place place = {0};
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_read_at: an argument is NULL");
-    TOL_TRY(hold(vram, memory, &place));
+    TOL_TRY(vram_handle_hold(vram, memory, &place));
     status = tol_transfer_read(vram->transfer, place, offset, destination, bytes);
     tol_once_release(vram->once, place.address);
 out:
@@ -253,7 +254,7 @@ out:
 size_t tol_vram_bytes(struct tol_vram_context *vram, struct tol_vram memory) {
     if (vram == NULL) return 0;
     pthread_mutex_lock(&vram->lock);
-    const struct handle_slot *slot = slot_of(vram, memory);
+    const struct handle_slot *slot = vram_handle_slot_of(vram, memory);
     size_t bytes = slot != NULL ? slot->bytes : 0;
     pthread_mutex_unlock(&vram->lock);
     return bytes;

@@ -16,7 +16,7 @@ struct words {
     size_t count;
 };
 
-static void keep_word(uint64_t word, void *user) {
+static void watch_keep_word(uint64_t word, void *user) {
     struct words *words = user;
     if (words->count < WATCH_WORDS) words->items[words->count++] = word;
 }
@@ -25,14 +25,14 @@ static void find_launch(struct watch_visit *visit, const struct watch_launch *la
     struct words words;
     words.count = 0;
     struct watch_kernel *kernel = watch_kernel_find(visit->watch, launch->function);
-    if (!watch_kernel_words(kernel, launch, keep_word, &words)) {
+    if (!watch_kernel_words(kernel, launch, watch_keep_word, &words)) {
         atomic_fetch_add(&visit->watch->unread, 1);
     }
     watch_visit_launch(visit, kernel, words.items, words.count);
 }
 
 /* What is queued in a stream that is captured is not done now, but by each launch of the graph. */
-static bool is_captured(const struct watch_visit *visit, CUstream stream) {
+static bool watch_is_captured(const struct watch_visit *visit, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return stream != NULL &&
            atomic_load_explicit(&visit->watch->captures, memory_order_relaxed) > 0 &&
@@ -41,36 +41,36 @@ static bool is_captured(const struct watch_visit *visit, CUstream stream) {
 }
 
 /* Finds what the call does. Under the lock. */
-static void find_all(struct watch_visit *visit, const struct tol_interpose_call *call) {
+static void watch_find_all(struct watch_visit *visit, const struct tol_interpose_call *call) {
     struct watch_use uses[2];
     struct watch_launch launch;
     const unsigned count = watch_copies(call, uses, &visit->deed.stream);
     visit->deed.call = call;
     if (count > 0) {
-        if (is_captured(visit, visit->deed.stream)) return;
+        if (watch_is_captured(visit, visit->deed.stream)) return;
         for (unsigned i = 0; i < count; i++) watch_visit_use(visit, &uses[i]);
     } else if (call->index == TOL_DRIVER_INDEX_cuGraphLaunch) {
         visit->deed.stream = *(CUstream const *)call->arguments[1];
-        if (is_captured(visit, visit->deed.stream)) return;
+        if (watch_is_captured(visit, visit->deed.stream)) return;
         if (!watch_graph_visit(visit, *(CUgraphExec const *)call->arguments[0])) {
             atomic_fetch_add(&visit->watch->unread, 1);
         }
     } else if (watch_launch_of(call, &launch)) {
         visit->deed.stream = launch.stream;
-        if (!is_captured(visit, launch.stream)) find_launch(visit, &launch);
+        if (!watch_is_captured(visit, launch.stream)) find_launch(visit, &launch);
     } else {
         watch_share_visit(visit, call);
     }
 }
 
-static void before(struct tol_interpose_call *call, void *user) {
+static void watch_before(struct tol_interpose_call *call, void *user) {
     struct tol_watch *watch = user;
     struct watch_visit visit;
     if (!call->forward || !watch_is_seen(call->index)) return;
     watch_visit_begin(&visit, watch, call->driver);
     visit.deed.now_ns = watch->options.now_ns();
     watch_lock_read(&watch->lock);
-    find_all(&visit, call);
+    watch_find_all(&visit, call);
     const bool is_refused = watch->rule_count > 0 && watch_visit_judge(&visit);
     if (!is_refused) watch_visit_count(&visit, false);
     watch_lock_read_end(&watch->lock);
@@ -81,31 +81,32 @@ static void before(struct tol_interpose_call *call, void *user) {
 }
 
 /* What a call made, changed or ended. */
-static void note(struct tol_watch *watch, const struct tol_interpose_call *call) {
+static void watch_note(struct tol_watch *watch, const struct tol_interpose_call *call) {
     if (watch_is_work(call->index)) return;
     watch_kernel_note(watch, call);
     watch_graph_note(watch, call);
     watch_share_note(watch, call);
 }
 
-static void after(struct tol_interpose_call *call, void *user) {
+static void watch_after(struct tol_interpose_call *call, void *user) {
     struct tol_watch *watch = user;
     struct watch_visit visit;
     if (call->result == CUDA_SUCCESS || call->index == TOL_DRIVER_INDEX_cuStreamEndCapture) {
-        note(watch, call);
+        watch_note(watch, call);
         return;
     }
     if (!call->forward || !watch_is_seen(call->index)) return;
     watch_visit_begin(&visit, watch, call->driver);
     watch_lock_read(&watch->lock);
-    find_all(&visit, call);
+    watch_find_all(&visit, call);
     watch_visit_count(&visit, true);
     watch_lock_read_end(&watch->lock);
     watch_visit_end(&visit);
 }
 
 struct tol_interpose_options tol_watch_hooks(struct tol_watch *watch) {
-    return (struct tol_interpose_options){.before = before, .after = after, .user = watch};
+    return (struct tol_interpose_options){
+        .before = watch_before, .after = watch_after, .user = watch};
 }
 
 tol_status tol_watch_install(struct tol_watch *watch, struct tol_driver *driver) {

@@ -16,7 +16,7 @@ static const char *const kind_words[] = {"written_once",  "no_read_back", "copy_
                                          "no_share",      "known_kernels"};
 
 /* A string of JSON. Labels and names may have any bytes but quotes and backslashes in names. */
-static void write_text(FILE *file, const char *key, const char *text) {
+static void watch_alarm_write_text(FILE *file, const char *key, const char *text) {
     fprintf(file, "\"%s\": \"", key);
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
         if (*at == '"' || *at == '\\') fputc('\\', file);
@@ -28,18 +28,18 @@ static void write_text(FILE *file, const char *key, const char *text) {
     fputs("\", ", file);
 }
 
-static void write_line(FILE *file, const struct tol_watch_alarm *alarm) {
+static void watch_alarm_write_line(FILE *file, const struct tol_watch_alarm *alarm) {
     fputc('{', file);
-    write_text(file, "rule", alarm->rule);
-    write_text(file, "kind", kind_words[alarm->kind]);
-    write_text(file, "block", alarm->label);
-    write_text(file, "call", alarm->call);
-    write_text(file, "kernel", alarm->kernel);
+    watch_alarm_write_text(file, "rule", alarm->rule);
+    watch_alarm_write_text(file, "kind", kind_words[alarm->kind]);
+    watch_alarm_write_text(file, "block", alarm->label);
+    watch_alarm_write_text(file, "call", alarm->call);
+    watch_alarm_write_text(file, "kernel", alarm->kernel);
     fprintf(file, "\"address\": %llu, \"bytes\": %llu, \"stream\": %llu, \"thread\": %llu, ",
             (unsigned long long)alarm->address, (unsigned long long)alarm->bytes,
             (unsigned long long)alarm->stream, (unsigned long long)alarm->thread);
     fprintf(file, "\"value\": %.17g, \"limit\": %.17g, ", alarm->value, alarm->limit);
-    write_text(file, "unit", alarm->unit);
+    watch_alarm_write_text(file, "unit", alarm->unit);
     fprintf(file, "\"time_ns\": %llu, \"refused\": %s}\n", (unsigned long long)alarm->time_ns,
             alarm->refused ? "true" : "false");
 }
@@ -50,7 +50,7 @@ static void write_out(struct tol_watch *watch, const struct tol_watch_alarm *ala
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (memory == NULL) return;
-    write_line(memory, alarm);
+    watch_alarm_write_line(memory, alarm);
     if (fclose(memory) == 0 && bytes > 0) {
         if (watch->options.lines != NULL) {
             fputs(text, watch->options.lines);
@@ -62,7 +62,7 @@ static void write_out(struct tol_watch *watch, const struct tol_watch_alarm *ala
     free(text);
 }
 
-static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
+static void watch_alarm_keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
     pthread_mutex_lock(&watch->alarm_lock);
     if (watch->first[0] == '\0') {
         snprintf(watch->first, sizeof watch->first,
@@ -74,7 +74,7 @@ static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
     pthread_mutex_unlock(&watch->alarm_lock);
 }
 
-static const char *kernel_of(const struct watch_deed *deed) {
+static const char *watch_alarm_kernel_of(const struct watch_deed *deed) {
     if (deed->kernel_name != NULL) return deed->kernel_name;
     return deed->kernel != NULL && deed->kernel->name != NULL ? deed->kernel->name : "";
 }
@@ -87,7 +87,7 @@ void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
         .rule = rule->name,
         .label = block != NULL ? block->label : "",
         .call = deed->call != NULL ? tol_driver_function_name(deed->call->index) : "a kernel",
-        .kernel = kernel_of(deed),
+        .kernel = watch_alarm_kernel_of(deed),
         .address = block != NULL ? block->begin : 0,
         .bytes = block != NULL ? block->end - block->begin : 0,
         .stream = (uint64_t)(uintptr_t)deed->stream,
@@ -100,7 +100,7 @@ void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
     };
     atomic_fetch_add(&watch->alarms, 1);
     if (block != NULL) atomic_fetch_add(&block->alarms, 1);
-    keep(watch, &alarm);
+    watch_alarm_keep(watch, &alarm);
     { TOL_RANGE("alarm", deed->bytes); }
     if (watch->options.on_alarm != NULL) watch->options.on_alarm(&alarm, watch->options.user);
 }

@@ -16,7 +16,7 @@ uint64_t watch_windows_for(double false_alarms) {
 }
 
 /* Ends windows until now_ns is in the current one. */
-static void advance(struct watch_baseline *baseline, uint64_t now_ns) {
+static void watch_baseline_advance(struct watch_baseline *baseline, uint64_t now_ns) {
     if (baseline->begin_ns == 0) baseline->begin_ns = now_ns;
     if (now_ns < baseline->begin_ns) return; /* another thread's call, which came first */
     const uint64_t passed = (now_ns - baseline->begin_ns) / baseline->window_ns;
@@ -36,7 +36,7 @@ static void advance(struct watch_baseline *baseline, uint64_t now_ns) {
 enum watch_value watch_baseline_add(struct watch_baseline *baseline, uint64_t now_ns,
                                     const uint64_t add[WATCH_VALUES], uint64_t *seen,
                                     uint64_t *limit) {
-    advance(baseline, now_ns);
+    watch_baseline_advance(baseline, now_ns);
     enum watch_value unusual = WATCH_VALUES;
     for (unsigned i = 0; i < WATCH_VALUES; i++) {
         baseline->now[i] += add[i];

@@ -33,7 +33,7 @@ bool watch_label_fits(const char *pattern, const char *label) {
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-static void insert(struct watch_set *set, uint64_t member) {
+static void watch_blocks_insert(struct watch_set *set, uint64_t member) {
     if (member == 0) return;
     for (unsigned i = 0; i < TOL_WATCH_MEMBERS; i++) {
         uint64_t there = atomic_load_explicit(&set->member[i], memory_order_relaxed);
@@ -43,7 +43,7 @@ static void insert(struct watch_set *set, uint64_t member) {
     }
 }
 
-static unsigned size_of(struct watch_set *set) {
+static unsigned watch_blocks_size_of(struct watch_set *set) {
     unsigned count = 0;
     while (count < TOL_WATCH_MEMBERS && atomic_load(&set->member[count]) != 0) count++;
     return count;
@@ -55,7 +55,7 @@ static uint64_t this_thread(void) {
     return number;
 }
 
-static void add(_Atomic uint64_t *count, uint64_t more) {
+static void watch_blocks_add(_Atomic uint64_t *count, uint64_t more) {
     atomic_fetch_add_explicit(count, more, memory_order_relaxed);
 }
 
@@ -65,30 +65,30 @@ void watch_count(const struct watch_deed *deed, const struct watch_found *found,
                    times = takes_back ? -found->count : found->count;
     switch (found->effect) {
     case WATCH_IN:
-        add(&block->bytes_in, more);
-        add(&block->copies_in, times);
+        watch_blocks_add(&block->bytes_in, more);
+        watch_blocks_add(&block->copies_in, times);
         break;
     case WATCH_OUT:
-        add(&block->bytes_out, more);
-        add(&block->copies_out, times);
+        watch_blocks_add(&block->bytes_out, more);
+        watch_blocks_add(&block->copies_out, times);
         break;
     case WATCH_WRITTEN:
-        add(&block->bytes_written, more);
+        watch_blocks_add(&block->bytes_written, more);
         break;
     case WATCH_READ:
-        add(&block->bytes_read, more);
+        watch_blocks_add(&block->bytes_read, more);
         break;
     case WATCH_LAUNCHED:
-        add(&block->launches, times);
+        watch_blocks_add(&block->launches, times);
         break;
     case WATCH_LOADED:
-        add(&block->bytes_loaded, more);
+        watch_blocks_add(&block->bytes_loaded, more);
         break;
     case WATCH_STORED:
-        add(&block->bytes_stored, more);
+        watch_blocks_add(&block->bytes_stored, more);
         break;
     case WATCH_SHARED:
-        add(&block->shares, times);
+        watch_blocks_add(&block->shares, times);
         break;
     case WATCH_EFFECTS:
         break;
@@ -98,13 +98,13 @@ void watch_count(const struct watch_deed *deed, const struct watch_found *found,
     if (none == 0) atomic_compare_exchange_strong(&block->first_ns, &none, deed->now_ns);
     atomic_store_explicit(&block->last_ns, deed->now_ns, memory_order_relaxed);
     if (deed->call == NULL) return; /* the thread that waits may execute the kernel */
-    insert(&block->threads, this_thread());
-    insert(&block->streams, (uint64_t)(uintptr_t)deed->stream);
+    watch_blocks_insert(&block->threads, this_thread());
+    watch_blocks_insert(&block->streams, (uint64_t)(uintptr_t)deed->stream);
 }
 
 /* ---- adding, dropping, asking ---------------------------------------------------------------- */
 
-static tol_status make_room(struct tol_watch *watch) {
+static tol_status watch_blocks_make_room(struct tol_watch *watch) {
     tol_status status = TOL_OK;
     if (watch->block_count < watch->block_room) return TOL_OK;
     const size_t room = watch->block_room == 0 ? 64 : 2 * watch->block_room;
@@ -140,7 +140,7 @@ tol_status tol_watch_add(struct tol_watch *watch, CUdeviceptr address, size_t by
     }
     watch_lock_write(&watch->lock);
     is_locked = true;
-    TOL_TRY(make_room(watch));
+    TOL_TRY(watch_blocks_make_room(watch));
     const struct watch_block *next = watch_block_from(watch, address, &index);
     TOL_CHECK(next == NULL || next->begin >= block->end, TOL_INVALID_ARGUMENT,
               "%zu bytes at %#llx overlap \"%s\", which is watched", bytes,
@@ -181,7 +181,7 @@ out:
     return status;
 }
 
-static struct tol_watch_block describe(struct watch_block *block) {
+static struct tol_watch_block watch_blocks_describe(struct watch_block *block) {
     struct tol_watch_block result = {
         .address = block->begin,
         .bytes = block->end - block->begin,
@@ -197,8 +197,8 @@ static struct tol_watch_block describe(struct watch_block *block) {
         .shares = atomic_load(&block->shares),
         .first_ns = atomic_load(&block->first_ns),
         .last_ns = atomic_load(&block->last_ns),
-        .threads = size_of(&block->threads),
-        .streams = size_of(&block->streams),
+        .threads = watch_blocks_size_of(&block->threads),
+        .streams = watch_blocks_size_of(&block->streams),
         .alarms = atomic_load(&block->alarms),
     };
     memcpy(result.label, block->label, sizeof result.label);
@@ -213,7 +213,7 @@ tol_status tol_watch_find(struct tol_watch *watch, CUdeviceptr address,
     struct watch_block *block = watch_block_from(watch, address, &index);
     TOL_CHECK(block != NULL && block->begin <= address, TOL_NOT_FOUND,
               "no watched block contains %#llx", (unsigned long long)address);
-    *result = describe(block);
+    *result = watch_blocks_describe(block);
 out:
     watch_lock_read_end(&watch->lock);
     return status;
@@ -223,7 +223,7 @@ void tol_watch_each(struct tol_watch *watch,
                     void (*use)(const struct tol_watch_block *block, void *user), void *user) {
     watch_lock_read(&watch->lock);
     for (size_t i = 0; i < watch->block_count; i++) {
-        const struct tol_watch_block block = describe(watch->blocks[i]);
+        const struct tol_watch_block block = watch_blocks_describe(watch->blocks[i]);
         use(&block, user);
     }
     watch_lock_read_end(&watch->lock);

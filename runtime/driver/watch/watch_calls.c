@@ -9,21 +9,22 @@
 
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
-static unsigned one(struct watch_use uses[2], enum watch_effect effect, CUdeviceptr address,
-                    uint64_t bytes) {
+static unsigned watch_calls_one(struct watch_use uses[2], enum watch_effect effect,
+                                CUdeviceptr address, uint64_t bytes) {
     uses[0] = (struct watch_use){effect, address, bytes, bytes, 0};
     return 1;
 }
 
-static unsigned two(struct watch_use uses[2], CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+static unsigned watch_calls_two(struct watch_use uses[2], CUdeviceptr to, CUdeviceptr from,
+                                uint64_t bytes) {
     uses[0] = (struct watch_use){WATCH_WRITTEN, to, bytes, bytes, from};
     uses[1] = (struct watch_use){WATCH_READ, from, bytes, bytes, to};
     return 2;
 }
 
 /* Rows of one fill: width elements of a number of bytes. */
-static unsigned fill(struct watch_use uses[2], CUdeviceptr to, uint64_t pitch, uint64_t width,
-                     uint64_t height) {
+static unsigned watch_calls_fill(struct watch_use uses[2], CUdeviceptr to, uint64_t pitch,
+                                 uint64_t width, uint64_t height) {
     if (width * height == 0) return 0;
     uses[0] =
         (struct watch_use){WATCH_WRITTEN, to, width * height, (height - 1) * pitch + width, 0};
@@ -44,8 +45,9 @@ static struct end end_of(CUmemorytype kind, CUdeviceptr device, uint64_t pitch, 
                         height * pitch};
 }
 
-static unsigned box(struct watch_use uses[2], const struct end *to, const struct end *from,
-                    uint64_t width, uint64_t height, uint64_t depth) {
+static unsigned watch_calls_box(struct watch_use uses[2], const struct end *to,
+                                const struct end *from, uint64_t width, uint64_t height,
+                                uint64_t depth) {
     unsigned count = 0;
     const uint64_t bytes = width * height * depth;
     if (bytes == 0) return 0;
@@ -62,31 +64,32 @@ static unsigned box(struct watch_use uses[2], const struct end *to, const struct
     return count;
 }
 
-static unsigned rows(struct watch_use uses[2], const CUDA_MEMCPY2D *copy) {
+static unsigned watch_calls_rows(struct watch_use uses[2], const CUDA_MEMCPY2D *copy) {
     const struct end to = end_of(copy->dstMemoryType, copy->dstDevice, copy->dstPitch, 0,
                                  copy->dstXInBytes, copy->dstY, 0),
                      from = end_of(copy->srcMemoryType, copy->srcDevice, copy->srcPitch, 0,
                                    copy->srcXInBytes, copy->srcY, 0);
-    return box(uses, &to, &from, copy->WidthInBytes, copy->Height, 1);
+    return watch_calls_box(uses, &to, &from, copy->WidthInBytes, copy->Height, 1);
 }
 
 /* Of CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER, which have the same members here. */
 #define LAYERS(uses, copy)                                                                         \
-    box(uses,                                                                                      \
-        &(struct end[]){end_of((copy)->dstMemoryType, (copy)->dstDevice, (copy)->dstPitch,         \
-                               (copy)->dstHeight, (copy)->dstXInBytes, (copy)->dstY,               \
-                               (copy)->dstZ)}[0],                                                  \
-        &(struct end[]){end_of((copy)->srcMemoryType, (copy)->srcDevice, (copy)->srcPitch,         \
-                               (copy)->srcHeight, (copy)->srcXInBytes, (copy)->srcY,               \
-                               (copy)->srcZ)}[0],                                                  \
-        (copy)->WidthInBytes, (copy)->Height, (copy)->Depth)
+    watch_calls_box(uses,                                                                          \
+                    &(struct end[]){end_of((copy)->dstMemoryType, (copy)->dstDevice,               \
+                                           (copy)->dstPitch, (copy)->dstHeight,                    \
+                                           (copy)->dstXInBytes, (copy)->dstY, (copy)->dstZ)}[0],   \
+                    &(struct end[]){end_of((copy)->srcMemoryType, (copy)->srcDevice,               \
+                                           (copy)->srcPitch, (copy)->srcHeight,                    \
+                                           (copy)->srcXInBytes, (copy)->srcY, (copy)->srcZ)}[0],   \
+                    (copy)->WidthInBytes, (copy)->Height, (copy)->Depth)
 
 unsigned watch_copy_of_node(const CUDA_MEMCPY3D *copy, struct watch_use uses[2]) {
     return LAYERS(uses, copy);
 }
 
 unsigned watch_fill_of_node(const CUDA_MEMSET_NODE_PARAMS *node, struct watch_use uses[2]) {
-    return fill(uses, node->dst, node->pitch, node->width * node->elementSize, node->height);
+    return watch_calls_fill(uses, node->dst, node->pitch, node->width * node->elementSize,
+                            node->height);
 }
 
 unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use uses[2],
@@ -95,32 +98,36 @@ unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use us
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2:
         *stream = ARGUMENT(CUstream, 3);
-        return one(uses, WATCH_IN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_IN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyHtoD_v2:
-        return one(uses, WATCH_IN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_IN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoHAsync_v2:
         *stream = ARGUMENT(CUstream, 3);
-        return one(uses, WATCH_OUT, ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_OUT, ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoH_v2:
-        return one(uses, WATCH_OUT, ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_OUT, ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2:
     case TOL_DRIVER_INDEX_cuMemcpyAsync:
         *stream = ARGUMENT(CUstream, 3);
-        return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
+        return watch_calls_two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1),
+                               ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyDtoD_v2:
     case TOL_DRIVER_INDEX_cuMemcpy:
-        return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1), ARGUMENT(size_t, 2));
+        return watch_calls_two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 1),
+                               ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemcpyPeerAsync:
         *stream = ARGUMENT(CUstream, 5);
-        return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2), ARGUMENT(size_t, 4));
+        return watch_calls_two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2),
+                               ARGUMENT(size_t, 4));
     case TOL_DRIVER_INDEX_cuMemcpyPeer:
-        return two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2), ARGUMENT(size_t, 4));
+        return watch_calls_two(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(CUdeviceptr, 2),
+                               ARGUMENT(size_t, 4));
     case TOL_DRIVER_INDEX_cuMemcpy2DAsync_v2:
         *stream = ARGUMENT(CUstream, 1);
-        return rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
+        return watch_calls_rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
     case TOL_DRIVER_INDEX_cuMemcpy2D_v2:
     case TOL_DRIVER_INDEX_cuMemcpy2DUnaligned_v2:
-        return rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
+        return watch_calls_rows(uses, ARGUMENT(const CUDA_MEMCPY2D *, 0));
     case TOL_DRIVER_INDEX_cuMemcpy3DAsync_v2:
         *stream = ARGUMENT(CUstream, 1);
         return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D *, 0));
@@ -133,25 +140,29 @@ unsigned watch_copies(const struct tol_interpose_call *call, struct watch_use us
         return LAYERS(uses, ARGUMENT(const CUDA_MEMCPY3D_PEER *, 0));
     case TOL_DRIVER_INDEX_cuMemsetD8Async:
         *stream = ARGUMENT(CUstream, 3);
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD16Async:
         *stream = ARGUMENT(CUstream, 3);
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 2 * ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0),
+                               2 * ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD32Async:
         *stream = ARGUMENT(CUstream, 3);
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 4 * ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0),
+                               4 * ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD8_v2:
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD16_v2:
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 2 * ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0),
+                               2 * ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuMemsetD32_v2:
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0), 4 * ARGUMENT(size_t, 2));
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 0),
+                               4 * ARGUMENT(size_t, 2));
     case TOL_DRIVER_INDEX_cuStreamWriteValue32_v2:
         *stream = ARGUMENT(CUstream, 0);
-        return one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 1), 4);
+        return watch_calls_one(uses, WATCH_WRITTEN, ARGUMENT(CUdeviceptr, 1), 4);
 #define ROWS_OF(size)                                                                              \
-    fill(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 1), (size)*ARGUMENT(size_t, 3),          \
-         ARGUMENT(size_t, 4))
+    watch_calls_fill(uses, ARGUMENT(CUdeviceptr, 0), ARGUMENT(size_t, 1),                          \
+                     (size)*ARGUMENT(size_t, 3), ARGUMENT(size_t, 4))
     case TOL_DRIVER_INDEX_cuMemsetD2D8Async:
         *stream = ARGUMENT(CUstream, 5);
         return ROWS_OF(1);

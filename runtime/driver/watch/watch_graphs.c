@@ -55,7 +55,7 @@ static struct watch_part *new_part(struct watch_exec *exec, CUgraphNode top) {
     return part;
 }
 
-static void keep_word(uint64_t word, void *user) {
+static void watch_graphs_keep_word(uint64_t word, void *user) {
     struct watch_part *part = user;
     if ((part->word_count & (part->word_count - 1)) == 0) { /* the room is a power of two */
         const size_t room = part->word_count == 0 ? 1 : 2 * part->word_count;
@@ -74,18 +74,19 @@ static void add_launch(struct tol_watch *watch, struct watch_exec *exec, CUgraph
     part->is_launch = true;
     part->function = node->func;
     watch_lock_read(&watch->lock);
-    part->is_read =
-        watch_kernel_words(watch_kernel_find(watch, node->func), &launch, keep_word, part);
+    part->is_read = watch_kernel_words(watch_kernel_find(watch, node->func), &launch,
+                                       watch_graphs_keep_word, part);
     watch_lock_read_end(&watch->lock);
 }
 
-static void add_copy(struct watch_exec *exec, CUgraphNode top, const CUDA_MEMCPY3D *copy) {
+static void watch_graphs_add_copy(struct watch_exec *exec, CUgraphNode top,
+                                  const CUDA_MEMCPY3D *copy) {
     struct watch_part *part = new_part(exec, top);
     if (part != NULL) part->use_count = watch_copy_of_node(copy, part->uses);
 }
 
-static void add_fill(struct watch_exec *exec, CUgraphNode top,
-                     const CUDA_MEMSET_NODE_PARAMS *fill) {
+static void watch_graphs_add_fill(struct watch_exec *exec, CUgraphNode top,
+                                  const CUDA_MEMSET_NODE_PARAMS *fill) {
     struct watch_part *part = new_part(exec, top);
     if (part != NULL) part->use_count = watch_fill_of_node(fill, part->uses);
 }
@@ -116,11 +117,11 @@ static bool read_node(struct tol_watch *watch, struct watch_exec *exec, CUgraphN
         return true;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         if (driver->cuGraphMemcpyNodeGetParams(node, &copy) != CUDA_SUCCESS) return false;
-        add_copy(exec, top, &copy);
+        watch_graphs_add_copy(exec, top, &copy);
         return true;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         if (driver->cuGraphMemsetNodeGetParams(node, &fill) != CUDA_SUCCESS) return false;
-        add_fill(exec, top, &fill);
+        watch_graphs_add_fill(exec, top, &fill);
         return true;
     case CU_GRAPH_NODE_TYPE_GRAPH:
         if (driver->cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS) return false;
@@ -150,7 +151,7 @@ static void read_graph(struct tol_watch *watch, struct watch_exec *exec, struct 
     free(nodes);
 }
 
-static void clear(struct watch_exec *exec) {
+static void watch_graphs_clear(struct watch_exec *exec) {
     for (size_t i = 0; i < exec->count; i++) free(exec->parts[i].words);
     free(exec->parts);
     exec->parts = NULL;
@@ -159,7 +160,7 @@ static void clear(struct watch_exec *exec) {
 
 static void free_exec(struct watch_exec *exec) {
     if (exec == NULL) return;
-    clear(exec);
+    watch_graphs_clear(exec);
     watch_visit_end(&exec->visit);
     pthread_mutex_destroy(&exec->lock);
     free(exec);
@@ -179,7 +180,7 @@ static struct watch_exec *new_exec(CUgraphExec handle, const struct tol_driver_t
 
 /* ---- the graphs of a watch ------------------------------------------------------------------- */
 
-static struct watch_exec **find(const struct tol_watch *watch, CUgraphExec handle) {
+static struct watch_exec **watch_graphs_find(const struct tol_watch *watch, CUgraphExec handle) {
     for (size_t i = watch->exec_count; i > 0; i--) {
         if (watch->execs[i - 1]->handle == handle) return &watch->execs[i - 1];
     }
@@ -187,8 +188,8 @@ static struct watch_exec **find(const struct tol_watch *watch, CUgraphExec handl
 }
 
 /* The caller has the lock for writing. The driver may give an old handle again. */
-static void put(struct tol_watch *watch, struct watch_exec *exec) {
-    struct watch_exec **old = find(watch, exec->handle);
+static void watch_graphs_put(struct tol_watch *watch, struct watch_exec *exec) {
+    struct watch_exec **old = watch_graphs_find(watch, exec->handle);
     if (old != NULL) {
         free_exec(*old);
         *old = exec;
@@ -207,8 +208,8 @@ static void put(struct tol_watch *watch, struct watch_exec *exec) {
     watch->execs[watch->exec_count++] = exec;
 }
 
-static void drop(struct tol_watch *watch, CUgraphExec handle) {
-    struct watch_exec **at = find(watch, handle);
+static void watch_graphs_drop(struct tol_watch *watch, CUgraphExec handle) {
+    struct watch_exec **at = watch_graphs_find(watch, handle);
     if (at == NULL) return;
     free_exec(*at);
     *at = watch->execs[--watch->exec_count];
@@ -221,7 +222,8 @@ static void keep_tops(const struct watch_exec *old, struct watch_exec *exec) {
 }
 
 /* Replaces what a node had. The caller has the lock for writing. */
-static void replace(struct watch_exec *exec, CUgraphNode top, struct watch_exec *changed) {
+static void watch_graphs_replace(struct watch_exec *exec, CUgraphNode top,
+                                 struct watch_exec *changed) {
     size_t kept = 0;
     for (size_t i = 0; i < exec->count; i++) {
         if (exec->parts[i].top == top) {
@@ -242,8 +244,8 @@ static void replace(struct watch_exec *exec, CUgraphNode top, struct watch_exec 
 }
 
 /* What a call says of the graph or node that it gives to an executable graph. false: nothing. */
-static bool read_call(struct tol_watch *watch, struct watch_exec *exec,
-                      const struct tol_interpose_call *call) {
+static bool watch_graphs_read_call(struct tol_watch *watch, struct watch_exec *exec,
+                                   const struct tol_interpose_call *call) {
     const CUgraphNode node =
         call->argument_count > 1 ? ARGUMENT(CUgraphNode, 1) : NULL; /* if it is one */
     switch (call->index) {
@@ -255,10 +257,10 @@ static bool read_call(struct tol_watch *watch, struct watch_exec *exec,
         add_launch(watch, exec, node, ARGUMENT(const CUDA_KERNEL_NODE_PARAMS *, 2));
         return true;
     case TOL_DRIVER_INDEX_cuGraphExecMemcpyNodeSetParams:
-        add_copy(exec, node, ARGUMENT(const CUDA_MEMCPY3D *, 2));
+        watch_graphs_add_copy(exec, node, ARGUMENT(const CUDA_MEMCPY3D *, 2));
         return true;
     case TOL_DRIVER_INDEX_cuGraphExecMemsetNodeSetParams:
-        add_fill(exec, node, ARGUMENT(const CUDA_MEMSET_NODE_PARAMS *, 2));
+        watch_graphs_add_fill(exec, node, ARGUMENT(const CUDA_MEMSET_NODE_PARAMS *, 2));
         return true;
     case TOL_DRIVER_INDEX_cuGraphExecChildGraphNodeSetParams:
         read_graph(watch, exec, (struct inner){ARGUMENT(CUgraph, 2), node, 1});
@@ -272,16 +274,16 @@ static void note_exec(struct tol_watch *watch, const struct tol_interpose_call *
     const bool is_new = call->index == TOL_DRIVER_INDEX_cuGraphInstantiateWithFlags;
     const CUgraphExec handle = is_new ? *ARGUMENT(CUgraphExec *, 0) : ARGUMENT(CUgraphExec, 0);
     struct watch_exec *exec = new_exec(handle, call->driver);
-    if (exec != NULL && read_call(watch, exec, call)) {
+    if (exec != NULL && watch_graphs_read_call(watch, exec, call)) {
         watch_lock_write(&watch->lock);
-        struct watch_exec **old = find(watch, handle);
+        struct watch_exec **old = watch_graphs_find(watch, handle);
         if (!is_new && old == NULL) exec->is_whole = false;
         if (is_new || old == NULL || call->index == TOL_DRIVER_INDEX_cuGraphExecUpdate_v2) {
             if (!is_new && old != NULL) keep_tops(*old, exec);
-            put(watch, exec);
+            watch_graphs_put(watch, exec);
             exec = NULL;
         } else {
-            replace(*old, ARGUMENT(CUgraphNode, 1), exec);
+            watch_graphs_replace(*old, ARGUMENT(CUgraphNode, 1), exec);
         }
         watch_lock_write_end(&watch->lock);
     }
@@ -301,7 +303,7 @@ void watch_graph_note(struct tol_watch *watch, const struct tol_interpose_call *
         break;
     case TOL_DRIVER_INDEX_cuGraphExecDestroy:
         watch_lock_write(&watch->lock);
-        drop(watch, ARGUMENT(CUgraphExec, 0));
+        watch_graphs_drop(watch, ARGUMENT(CUgraphExec, 0));
         watch_lock_write_end(&watch->lock);
         break;
     case TOL_DRIVER_INDEX_cuGraphInstantiateWithFlags:
@@ -342,7 +344,7 @@ static void find_again(struct tol_watch *watch, struct watch_exec *exec) {
 
 bool watch_graph_visit(struct watch_visit *visit, CUgraphExec handle) {
     struct tol_watch *watch = visit->watch;
-    struct watch_exec **at = find(watch, handle);
+    struct watch_exec **at = watch_graphs_find(watch, handle);
     if (at == NULL) return false;
     struct watch_exec *exec = *at;
     const uint64_t generation = atomic_load(&watch->generation);

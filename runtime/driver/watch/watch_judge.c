@@ -40,8 +40,9 @@ uint64_t watch_judge_rules(const struct tol_watch *watch, const struct watch_fou
                                 : watch->rules_of_modules;
 }
 
-static bool broke(struct tol_watch *watch, const struct watch_rule *rule,
-                  const struct watch_deed *deed, double value, double limit, const char *unit) {
+static bool watch_judge_broke(struct tol_watch *watch, const struct watch_rule *rule,
+                              const struct watch_deed *deed, double value, double limit,
+                              const char *unit) {
     watch_alarm(watch, rule, deed, value, limit, unit);
     return rule->refuse;
 }
@@ -53,7 +54,8 @@ static bool judge_write(struct tol_watch *watch, const struct watch_rule *rule,
                             atomic_load(&block->bytes_stored),
                    room = block->end - block->begin;
     if (before + deed->bytes <= room) return false;
-    return broke(watch, rule, deed, (double)(before + deed->bytes), (double)room, "bytes");
+    return watch_judge_broke(watch, rule, deed, (double)(before + deed->bytes), (double)room,
+                             "bytes");
 }
 
 /* A bucket of tokens: one second's bytes at most, filled at the rate of the rule. */
@@ -74,7 +76,8 @@ static bool judge_rate(struct tol_watch *watch, struct watch_rule *rule,
     if (!is_over || !rule->refuse) rule->tokens = left;
     pthread_mutex_unlock(&rule->lock);
     if (!is_over) return false;
-    return broke(watch, rule, deed, (rate - left) * 1e-6, rule->mb_per_s, "MB in a second");
+    return watch_judge_broke(watch, rule, deed, (rate - left) * 1e-6, rule->mb_per_s,
+                             "MB in a second");
 }
 
 static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
@@ -94,12 +97,12 @@ static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
         watch_baseline_add(&rule->baseline, deed->now_ns, add, &seen, &limit);
     pthread_mutex_unlock(&rule->lock);
     if (value == WATCH_VALUES) return false;
-    return broke(watch, rule, deed, (double)seen, (double)limit, units[value]);
+    return watch_judge_broke(watch, rule, deed, (double)seen, (double)limit, units[value]);
 }
 
 static bool judge_copy(struct tol_watch *watch, const struct watch_rule *rule,
                        const struct watch_deed *deed) {
-    return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes copied");
+    return watch_judge_broke(watch, rule, deed, (double)deed->bytes, 0, "bytes copied");
 }
 
 /* A kernel that the watch does not know cannot be learned. */
@@ -115,20 +118,21 @@ static bool judge_kernel(struct tol_watch *watch, const struct watch_rule *rule,
     } else if (!atomic_load(&watch->kernels_closed)) {
         return false;
     }
-    return deed->effect == WATCH_LOADED
-               ? broke(watch, rule, deed, (double)deed->bytes, 0, "bytes read by the kernel")
-               : broke(watch, rule, deed, (double)deed->count, 0, "launches with its address");
+    return deed->effect == WATCH_LOADED ? watch_judge_broke(watch, rule, deed, (double)deed->bytes,
+                                                            0, "bytes read by the kernel")
+                                        : watch_judge_broke(watch, rule, deed, (double)deed->count,
+                                                            0, "launches with its address");
 }
 
 static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
                        const struct watch_deed *deed) {
     switch (rule->kind) {
     case TOL_WATCH_KNOWN_MODULES:
-        return broke(watch, rule, deed, (double)deed->count, 0, "launches");
+        return watch_judge_broke(watch, rule, deed, (double)deed->count, 0, "launches");
     case TOL_WATCH_WRITTEN_ONCE:
         return judge_write(watch, rule, deed);
     case TOL_WATCH_NO_READ_BACK:
-        return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes to the host");
+        return watch_judge_broke(watch, rule, deed, (double)deed->bytes, 0, "bytes to the host");
     case TOL_WATCH_COPY_OUT_LIMIT:
         return judge_rate(watch, rule, deed);
     case TOL_WATCH_USUAL:
@@ -136,7 +140,7 @@ static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
     case TOL_WATCH_NO_COPY:
         return judge_copy(watch, rule, deed);
     case TOL_WATCH_NO_SHARE:
-        return broke(watch, rule, deed, (double)deed->bytes, 0, "bytes shared");
+        return watch_judge_broke(watch, rule, deed, (double)deed->bytes, 0, "bytes shared");
     case TOL_WATCH_KNOWN_KERNELS:
         return judge_kernel(watch, rule, deed);
     default:

@@ -15,14 +15,15 @@
 
 #define ARGUMENT(type, place) (*(type const *)call->arguments[place])
 
-static size_t place_of(const struct tol_watch *watch, CUfunction function) {
+static size_t watch_kernels_place_of(const struct tol_watch *watch, CUfunction function) {
     uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15u;
     return (size_t)(hash >> 32) & (watch->kernel_room - 1);
 }
 
 /* The entry of a function, or the free one where it would be. The table is never full. */
-static struct watch_kernel *entry_of(const struct tol_watch *watch, CUfunction function) {
-    size_t at = place_of(watch, function);
+static struct watch_kernel *watch_kernels_entry_of(const struct tol_watch *watch,
+                                                   CUfunction function) {
+    size_t at = watch_kernels_place_of(watch, function);
     while (watch->kernels[at].function != NULL && watch->kernels[at].function != function) {
         at = (at + 1) & (watch->kernel_room - 1);
     }
@@ -31,12 +32,12 @@ static struct watch_kernel *entry_of(const struct tol_watch *watch, CUfunction f
 
 struct watch_kernel *watch_kernel_find(const struct tol_watch *watch, CUfunction function) {
     if (watch->kernel_room == 0 || function == NULL) return NULL;
-    struct watch_kernel *entry = entry_of(watch, function);
+    struct watch_kernel *entry = watch_kernels_entry_of(watch, function);
     return entry->function != NULL ? entry : NULL;
 }
 
 /* Puts all kernels but those of a module into a table of this room. */
-static bool rebuild(struct tol_watch *watch, size_t room, CUmodule without) {
+static bool watch_kernels_rebuild(struct tol_watch *watch, size_t room, CUmodule without) {
     struct watch_kernel *old = watch->kernels, *table = calloc(room, sizeof *table);
     const size_t old_room = watch->kernel_room;
     if (table == NULL) return false;
@@ -51,7 +52,7 @@ static bool rebuild(struct tol_watch *watch, size_t room, CUmodule without) {
             free(old[i].name);
             continue;
         }
-        *entry_of(watch, old[i].function) = old[i];
+        *watch_kernels_entry_of(watch, old[i].function) = old[i];
         watch->kernel_count++;
     }
     free(old);
@@ -59,7 +60,8 @@ static bool rebuild(struct tol_watch *watch, size_t room, CUmodule without) {
 }
 
 /* Asks the driver for the sizes of the parameters; past the last it answers INVALID_VALUE. */
-static void read_parameters(struct watch_kernel *kernel, const struct tol_driver_table *driver) {
+static void watch_kernels_read_parameters(struct watch_kernel *kernel,
+                                          const struct tol_driver_table *driver) {
     unsigned room = 0;
     if (driver->cuFuncGetParamInfo == NULL) return;
     for (;;) {
@@ -90,7 +92,7 @@ static void note_module(struct tol_watch *watch, CUmodule module) {
     watch->modules[watch->module_count++] = (struct watch_module){module, !watch->is_closed};
 }
 
-static bool is_known(const struct tol_watch *watch, CUmodule module) {
+static bool watch_kernels_is_known(const struct tol_watch *watch, CUmodule module) {
     for (size_t i = watch->module_count; i > 0; i--) {
         if (watch->modules[i - 1].module == module) return watch->modules[i - 1].is_known;
     }
@@ -101,10 +103,11 @@ static bool is_known(const struct tol_watch *watch, CUmodule module) {
 static void note_function(struct tol_watch *watch, CUfunction function, CUmodule module,
                           const char *name, const struct tol_driver_table *driver) {
     if (2 * (watch->kernel_count + 1) > watch->kernel_room &&
-        !rebuild(watch, watch->kernel_room == 0 ? 256 : 2 * watch->kernel_room, NULL)) {
+        !watch_kernels_rebuild(watch, watch->kernel_room == 0 ? 256 : 2 * watch->kernel_room,
+                               NULL)) {
         return;
     }
-    struct watch_kernel *entry = entry_of(watch, function);
+    struct watch_kernel *entry = watch_kernels_entry_of(watch, function);
     const bool is_same = entry->function == function && entry->module == module;
     if (entry->function == NULL) watch->kernel_count++;
     const uint64_t learned = is_same ? atomic_load(&entry->learned) : 0;
@@ -113,10 +116,10 @@ static void note_function(struct tol_watch *watch, CUfunction function, CUmodule
     *entry = (struct watch_kernel){.function = function,
                                    .module = module,
                                    .name = strdup(name),
-                                   .is_known = is_known(watch, module),
+                                   .is_known = watch_kernels_is_known(watch, module),
                                    .learned = learned};
     atomic_fetch_add(&watch->generation, 1);
-    read_parameters(entry, driver);
+    watch_kernels_read_parameters(entry, driver);
 }
 
 void watch_kernels_free(struct tol_watch *watch) {
@@ -127,13 +130,13 @@ void watch_kernels_free(struct tol_watch *watch) {
     free(watch->kernels);
 }
 
-static void forget(struct tol_watch *watch, CUmodule module) {
+static void watch_kernels_forget(struct tol_watch *watch, CUmodule module) {
     size_t kept = 0;
     for (size_t i = 0; i < watch->module_count; i++) {
         if (watch->modules[i].module != module) watch->modules[kept++] = watch->modules[i];
     }
     watch->module_count = kept;
-    if (watch->kernel_room != 0) rebuild(watch, watch->kernel_room, module);
+    if (watch->kernel_room != 0) watch_kernels_rebuild(watch, watch->kernel_room, module);
 }
 
 void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call *call) {
@@ -151,7 +154,7 @@ void watch_kernel_note(struct tol_watch *watch, const struct tol_interpose_call 
         note_function(watch, *ARGUMENT(CUfunction *, 0), ARGUMENT(CUmodule, 1),
                       ARGUMENT(const char *, 2), call->driver);
     } else if (call->index == TOL_DRIVER_INDEX_cuModuleUnload) {
-        forget(watch, ARGUMENT(CUmodule, 0));
+        watch_kernels_forget(watch, ARGUMENT(CUmodule, 0));
     } else {
         note_module(watch, *ARGUMENT(CUmodule *, 0));
     }

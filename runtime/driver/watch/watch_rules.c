@@ -34,21 +34,21 @@ struct reader {
     unsigned seen; /* keys of the last rule, a bit each */
 };
 
-static char *skip(char *text) {
+static char *watch_rules_skip(char *text) {
     return text + strspn(text, " \t");
 }
 
 /* What may follow a value or a heading. */
-static bool ends(char *text) {
-    text = skip(text);
+static bool watch_rules_ends(char *text) {
+    text = watch_rules_skip(text);
     return *text == '\0' || *text == '#';
 }
 
 /* A string in quotes, without escapes, of fewer than TOL_WATCH_LABEL_BYTES bytes. */
-static tol_status read_string(const struct reader *reader, char *text, char *result) {
+static tol_status watch_rules_read_string(const struct reader *reader, char *text, char *result) {
     tol_status status = TOL_OK;
     char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
-    TOL_CHECK(end != NULL && ends(end + 1), TOL_INVALID_FILE,
+    TOL_CHECK(end != NULL && watch_rules_ends(end + 1), TOL_INVALID_FILE,
               "line %zu of the rules: a string in quotes is expected, not %s", reader->line, text);
     const size_t length = (size_t)(end - text - 1);
     TOL_CHECK(length < TOL_WATCH_LABEL_BYTES && memchr(text + 1, '\\', length) == NULL,
@@ -61,12 +61,13 @@ out:
     return status;
 }
 
-static tol_status read_number(const struct reader *reader, const char *text, double least,
-                              double most, double *result) {
+static tol_status watch_rules_read_number(const struct reader *reader, const char *text,
+                                          double least, double most, double *result) {
     tol_status status = TOL_OK;
     char *end = NULL;
     const double value = strtod(text, &end);
-    TOL_CHECK(text[0] >= '0' && text[0] <= '9' && ends(end) && value >= least && value <= most,
+    TOL_CHECK(text[0] >= '0' && text[0] <= '9' && watch_rules_ends(end) && value >= least &&
+                  value <= most,
               TOL_INVALID_FILE, "line %zu of the rules: a number from %g to %g is expected, not %s",
               reader->line, least, most, text);
     *result = value;
@@ -74,10 +75,11 @@ out:
     return status;
 }
 
-static tol_status read_kind(const struct reader *reader, char *text, enum tol_watch_kind *kind) {
+static tol_status watch_rules_read_kind(const struct reader *reader, char *text,
+                                        enum tol_watch_kind *kind) {
     tol_status status = TOL_OK;
     char word[TOL_WATCH_LABEL_BYTES];
-    TOL_TRY(read_string(reader, text, word));
+    TOL_TRY(watch_rules_read_string(reader, text, word));
     for (size_t i = 0; i < KINDS; i++) {
         if (strcmp(word, kinds[i].word) != 0) continue;
         *kind = kinds[i].kind;
@@ -91,35 +93,36 @@ out:
     return status;
 }
 
-static tol_status read_value(struct reader *reader, enum key key, char *text) {
+static tol_status watch_rules_read_value(struct reader *reader, enum key key, char *text) {
     tol_status status = TOL_OK;
     struct watch_rule *rule = &reader->rules[reader->count - 1];
-    const bool is_true = strncmp(text, "true", 4) == 0 && ends(text + 4);
+    const bool is_true = strncmp(text, "true", 4) == 0 && watch_rules_ends(text + 4);
     switch (key) {
     case KEY_NAME:
-        return read_string(reader, text, rule->name);
+        return watch_rules_read_string(reader, text, rule->name);
     case KEY_BLOCKS:
-        return read_string(reader, text, rule->blocks);
+        return watch_rules_read_string(reader, text, rule->blocks);
     case KEY_KIND:
-        return read_kind(reader, text, &rule->kind);
+        return watch_rules_read_kind(reader, text, &rule->kind);
     case KEY_MB:
-        return read_number(reader, text, 1e-6, 1e9, &rule->mb_per_s);
+        return watch_rules_read_number(reader, text, 1e-6, 1e9, &rule->mb_per_s);
     case KEY_FALSE:
-        return read_number(reader, text, 1e-6, 1, &rule->false_alarms);
+        return watch_rules_read_number(reader, text, 1e-6, 1, &rule->false_alarms);
     case KEY_WINDOW:
-        return read_number(reader, text, 1, 1e9, &rule->window_ms);
+        return watch_rules_read_number(reader, text, 1, 1e9, &rule->window_ms);
     default:
         break;
     }
-    TOL_CHECK(is_true || (strncmp(text, "false", 5) == 0 && ends(text + 5)), TOL_INVALID_FILE,
-              "line %zu of the rules: refuse is true or false, not %s", reader->line, text);
+    TOL_CHECK(is_true || (strncmp(text, "false", 5) == 0 && watch_rules_ends(text + 5)),
+              TOL_INVALID_FILE, "line %zu of the rules: refuse is true or false, not %s",
+              reader->line, text);
     rule->refuse = is_true;
 out:
     return status;
 }
 
 /* What each kind needs, and what only others have. */
-static tol_status finish(const struct reader *reader) {
+static tol_status watch_rules_finish(const struct reader *reader) {
     tol_status status = TOL_OK;
     if (reader->count == 0) return TOL_OK;
     const struct watch_rule *rule = &reader->rules[reader->count - 1];
@@ -140,7 +143,7 @@ out:
 
 static tol_status begin_rule(struct reader *reader) {
     tol_status status = TOL_OK;
-    TOL_TRY(finish(reader));
+    TOL_TRY(watch_rules_finish(reader));
     TOL_CHECK(reader->count < RULES_MAX, TOL_INVALID_FILE,
               "line %zu of the rules: more than %d rules", reader->line, RULES_MAX);
     struct watch_rule *more = realloc(reader->rules, (reader->count + 1) * sizeof *more);
@@ -155,16 +158,17 @@ out:
     return status;
 }
 
-static tol_status read_line(struct reader *reader, char *line) {
+static tol_status watch_rules_read_line(struct reader *reader, char *line) {
     static const char heading[] = "[[rule]]";
     tol_status status = TOL_OK;
-    char *text = skip(line);
-    if (ends(text)) return TOL_OK;
-    if (strncmp(text, heading, sizeof heading - 1) == 0 && ends(text + sizeof heading - 1)) {
+    char *text = watch_rules_skip(line);
+    if (watch_rules_ends(text)) return TOL_OK;
+    if (strncmp(text, heading, sizeof heading - 1) == 0 &&
+        watch_rules_ends(text + sizeof heading - 1)) {
         return begin_rule(reader);
     }
     const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
-    char *value = skip(text + length);
+    char *value = watch_rules_skip(text + length);
     enum key key = 0;
     TOL_CHECK(length > 0 && *value == '=', TOL_INVALID_FILE,
               "line %zu of the rules is neither [[rule]] nor a key and its value: %s", reader->line,
@@ -180,7 +184,7 @@ static tol_status read_line(struct reader *reader, char *line) {
     TOL_CHECK(!(reader->seen >> key & 1), TOL_INVALID_FILE,
               "line %zu of the rules: %s is set already", reader->line, key_words[key]);
     reader->seen |= 1u << key;
-    status = read_value(reader, key, skip(value + 1));
+    status = watch_rules_read_value(reader, key, watch_rules_skip(value + 1));
 out:
     return status;
 }
@@ -198,11 +202,11 @@ tol_status watch_rules_read(const char *text, struct watch_rule **rules, size_t 
         memcpy(line, text, length);
         line[length] = '\0';
         if (length > 0 && line[length - 1] == '\r') line[length - 1] = '\0';
-        TOL_TRY(read_line(&reader, line));
+        TOL_TRY(watch_rules_read_line(&reader, line));
         text += length + (text[length] == '\n');
     }
     reader.line++;
-    TOL_TRY(finish(&reader));
+    TOL_TRY(watch_rules_finish(&reader));
     for (size_t i = 0; i < reader.count; i++) {
         pthread_mutex_init(&reader.rules[i].lock, NULL);
         reader.rules[i].baseline =

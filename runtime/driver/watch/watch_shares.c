@@ -22,13 +22,13 @@ struct watch_maps {
     struct map *by_handle[BUCKETS], *by_address[BUCKETS];
 };
 
-static size_t bucket_of(uint64_t key) {
+static size_t watch_shares_bucket_of(uint64_t key) {
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 52);
 }
 
 /* ---- what a call shares ---------------------------------------------------------------------- */
 
-static void share(struct watch_visit *visit, CUdeviceptr address, uint64_t bytes) {
+static void watch_shares_share(struct watch_visit *visit, CUdeviceptr address, uint64_t bytes) {
     watch_visit_use(visit, &(struct watch_use){WATCH_SHARED, address, bytes, bytes, 0});
 }
 
@@ -36,7 +36,7 @@ static void share(struct watch_visit *visit, CUdeviceptr address, uint64_t bytes
 static void share_mapped(struct watch_visit *visit, CUmemGenericAllocationHandle handle,
                          uint64_t offset, uint64_t bytes) {
     if (visit->watch->maps == NULL) return;
-    const struct map *map = visit->watch->maps->by_handle[bucket_of(handle)];
+    const struct map *map = visit->watch->maps->by_handle[watch_shares_bucket_of(handle)];
     for (; map != NULL; map = map->same_handle) {
         const uint64_t begin = offset > map->offset ? offset : map->offset;
         const uint64_t end =
@@ -44,7 +44,7 @@ static void share_mapped(struct watch_visit *visit, CUmemGenericAllocationHandle
                 ? map->offset + map->bytes
                 : offset + bytes;
         if (map->handle != handle || begin >= end) continue;
-        share(visit, map->address + (begin - map->offset), end - begin);
+        watch_shares_share(visit, map->address + (begin - map->offset), end - begin);
     }
 }
 
@@ -73,7 +73,7 @@ static void share_around(struct watch_visit *visit, CUdeviceptr address) {
         base = address;
         bytes = 1;
     }
-    share(visit, base, bytes);
+    watch_shares_share(visit, base, bytes);
 }
 
 void watch_share_visit(struct watch_visit *visit, const struct tol_interpose_call *call) {
@@ -98,7 +98,7 @@ void watch_share_visit(struct watch_visit *visit, const struct tol_interpose_cal
 
 /* ---- what is mapped where -------------------------------------------------------------------- */
 
-static void add(struct tol_watch *watch, const struct tol_interpose_call *call) {
+static void watch_shares_add(struct tol_watch *watch, const struct tol_interpose_call *call) {
     struct map *map = calloc(1, sizeof *map);
     if (watch->maps == NULL) watch->maps = calloc(1, sizeof *watch->maps);
     if (map == NULL || watch->maps == NULL) {
@@ -109,21 +109,21 @@ static void add(struct tol_watch *watch, const struct tol_interpose_call *call) 
     map->address = ARGUMENT(CUdeviceptr, 0);
     map->bytes = ARGUMENT(size_t, 1);
     map->offset = ARGUMENT(size_t, 2);
-    struct map **by_handle = &watch->maps->by_handle[bucket_of(map->handle)],
-               **by_address = &watch->maps->by_address[bucket_of(map->address)];
+    struct map **by_handle = &watch->maps->by_handle[watch_shares_bucket_of(map->handle)],
+               **by_address = &watch->maps->by_address[watch_shares_bucket_of(map->address)];
     map->same_handle = *by_handle;
     map->same_address = *by_address;
     *by_handle = *by_address = map;
 }
 
 /* Takes out what is mapped at an address, and returns its bytes; 0: nothing is known there. */
-static uint64_t take(struct watch_maps *maps, CUdeviceptr address) {
-    struct map **at = &maps->by_address[bucket_of(address)];
+static uint64_t watch_shares_take(struct watch_maps *maps, CUdeviceptr address) {
+    struct map **at = &maps->by_address[watch_shares_bucket_of(address)];
     while (*at != NULL && (*at)->address != address) at = &(*at)->same_address;
     struct map *map = *at;
     if (map == NULL) return 0;
     *at = map->same_address;
-    at = &maps->by_handle[bucket_of(map->handle)];
+    at = &maps->by_handle[watch_shares_bucket_of(map->handle)];
     while (*at != map) at = &(*at)->same_handle;
     *at = map->same_handle;
     const uint64_t bytes = map->bytes;
@@ -136,12 +136,12 @@ void watch_share_note(struct tol_watch *watch, const struct tol_interpose_call *
     if (!is_map && call->index != TOL_DRIVER_INDEX_cuMemUnmap) return;
     watch_lock_write(&watch->lock);
     if (is_map) {
-        add(watch, call);
+        watch_shares_add(watch, call);
     } else if (watch->maps != NULL) {
         const CUdeviceptr begin = ARGUMENT(CUdeviceptr, 0), end = begin + ARGUMENT(size_t, 1);
         uint64_t bytes = 1;
         for (CUdeviceptr at = begin; at < end && bytes > 0; at += bytes) {
-            bytes = take(watch->maps, at);
+            bytes = watch_shares_take(watch->maps, at);
         }
     }
     watch_lock_write_end(&watch->lock);

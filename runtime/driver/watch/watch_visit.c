@@ -21,7 +21,7 @@ void watch_visit_end(struct watch_visit *visit) {
 }
 
 /* false: there is no host memory, and the rest of the call is not seen. */
-static bool make_room(struct watch_visit *visit) {
+static bool watch_visit_make_room(struct watch_visit *visit) {
     if (visit->count < visit->room) return true;
     struct watch_found *more = malloc(2 * visit->room * sizeof *more);
     if (more == NULL) return false;
@@ -43,7 +43,7 @@ void watch_visit_add(struct watch_visit *visit, const struct watch_found *found,
         old->count += found->count;
         return;
     }
-    if (make_room(visit)) visit->found[visit->count++] = *found;
+    if (watch_visit_make_room(visit)) visit->found[visit->count++] = *found;
 }
 
 /* All blocks that a range touches. Rows with gaps count as if they were even. */

@@ -52,7 +52,7 @@ static size_t held_back(const struct tol_text *t) {
     return most;
 }
 
-static tol_status make_room(struct tol_text *t, size_t more) {
+static tol_status decode_text_make_room(struct tol_text *t, size_t more) {
     tol_status status = TOL_OK;
     if (t->pending_room - t->pending_bytes >= more) return TOL_OK;
     char *grown = realloc(t->pending, 2 * (t->pending_bytes + more));
@@ -71,10 +71,10 @@ static void drop_fresh(struct tol_text *t) {
 }
 
 /* The text is over: all of it is fresh, with a character that was begun. */
-static tol_status finish(struct tol_text *t, enum tol_text_end end) {
+static tol_status decode_text_finish(struct tol_text *t, enum tol_text_end end) {
     tol_status status = TOL_OK;
     size_t bytes = 0;
-    TOL_TRY(make_room(t, tol_decoder_room(t->tokenizer)));
+    TOL_TRY(decode_text_make_room(t, tol_decoder_room(t->tokenizer)));
     TOL_TRY(tol_decoder_end(&t->decoder, t->pending + t->pending_bytes,
                             t->pending_room - t->pending_bytes, &bytes));
     t->pending_bytes += bytes;
@@ -89,10 +89,10 @@ static tol_status take_token(struct tol_text *t, int token) {
     size_t bytes = 0;
     t->about.token = token;
     if (tol_tokenizer_is_end(t->tokenizer, token) && !t->ignores_end) {
-        return finish(t, TOL_TEXT_END_TOKEN);
+        return decode_text_finish(t, TOL_TEXT_END_TOKEN);
     }
     t->about.tokens++;
-    TOL_TRY(make_room(t, tol_decoder_room(t->tokenizer)));
+    TOL_TRY(decode_text_make_room(t, tol_decoder_room(t->tokenizer)));
     TOL_TRY(tol_decoder_push(&t->decoder, token, t->pending + t->pending_bytes,
                              t->pending_room - t->pending_bytes, &bytes));
     t->pending_bytes += bytes;
@@ -102,12 +102,12 @@ static tol_status take_token(struct tol_text *t, int token) {
         t->about.end = TOL_TEXT_STOP_STRING;
         return TOL_OK;
     }
-    if (t->about.tokens == t->tokens_max) return finish(t, TOL_TEXT_LENGTH);
+    if (t->about.tokens == t->tokens_max) return decode_text_finish(t, TOL_TEXT_LENGTH);
     t->fresh_bytes = t->pending_bytes - held_back(t);
     /* The token has a position to be computed at, or nothing can follow it. What is computed when
      * it is drawn is all before it; a replay computes later. */
     if (t->about.prompt_tokens + t->about.tokens - 1 == tol_session_room(t->session)) {
-        return finish(t, TOL_TEXT_CONTEXT);
+        return decode_text_finish(t, TOL_TEXT_CONTEXT);
     }
 out:
     return status;
@@ -131,8 +131,9 @@ out:
 }
 
 /* The tokens of the prompt, and room for more of them. Free *tokens. */
-static tol_status encode(struct tol_text *t, const struct tol_text_options *options,
-                         const char *prompt, size_t bytes, size_t more, int32_t **tokens) {
+static tol_status decode_text_encode(struct tol_text *t, const struct tol_text_options *options,
+                                     const char *prompt, size_t bytes, size_t more,
+                                     int32_t **tokens) {
     tol_status status = TOL_OK;
     const struct tol_encode_options encoding = {true, options->parses_special};
     size_t count = 0;
@@ -152,7 +153,7 @@ out:
 }
 
 /* Takes tokens that another process drew; all text of them is fresh. */
-static tol_status replay(struct tol_text *t, const int *tokens, size_t count) {
+static tol_status decode_text_replay(struct tol_text *t, const int *tokens, size_t count) {
     tol_status status = TOL_OK;
     for (size_t i = 0; i < count; i++) {
         TOL_CHECK(t->about.end == TOL_TEXT_GOES_ON, TOL_MISMATCH,
@@ -165,14 +166,14 @@ out:
     return status;
 }
 
-static tol_status run_prompt(struct tol_text *t, const struct tol_text_options *options,
-                             const char *prompt, size_t bytes) {
+static tol_status decode_text_run_prompt(struct tol_text *t, const struct tol_text_options *options,
+                                         const char *prompt, size_t bytes) {
     tol_status status = TOL_OK;
     const size_t replayed = options->replayed_count;
     int32_t *tokens = NULL;
-    TOL_TRY(encode(t, options, prompt, bytes, replayed, &tokens));
+    TOL_TRY(decode_text_encode(t, options, prompt, bytes, replayed, &tokens));
     const size_t count = t->about.prompt_tokens;
-    TOL_TRY(replay(t, options->replayed, replayed));
+    TOL_TRY(decode_text_replay(t, options->replayed, replayed));
     if (t->about.end != TOL_TEXT_GOES_ON) goto out; /* there is nothing to compute any more */
     if (replayed > 0) memcpy(tokens + count, options->replayed, replayed * sizeof *tokens);
     status = tol_session_prompt(t->session, tokens, count + replayed);
@@ -198,7 +199,7 @@ tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer
     t->tokens_max = wanted->tokens_max;
     t->ignores_end = wanted->ignores_end;
     t->about.token = TOL_TOKEN_NONE;
-    TOL_TRY(make_room(t, tol_decoder_room(tokenizer)));
+    TOL_TRY(decode_text_make_room(t, tol_decoder_room(tokenizer)));
     TOL_TRY(copy_stops(t, wanted));
     tol_decoder_begin(&t->decoder, tokenizer, false, false);
     TOL_TRY(tol_session_create(loaded,
@@ -206,7 +207,7 @@ tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer
                                                              .cancels = wanted->cancels,
                                                              .draws = wanted->replayed_count},
                                &t->session));
-    TOL_TRY(run_prompt(t, wanted, prompt, bytes));
+    TOL_TRY(decode_text_run_prompt(t, wanted, prompt, bytes));
     *text = t;
     t = NULL;
 out:

@@ -2,7 +2,7 @@
  * Steps whose tokens the device draws: the host's tokens, for every limit, alone and beside others;
  * and logits that stay on the device.
  */
-#include "decoder/draw_arguments.h"
+#include "decode/draw_arguments.h"
 #include "engine_scene.h"
 
 #include <string.h>

@@ -5,14 +5,15 @@
 
 #include "collective/gather_columns.h"
 #include "core/check.h"
-#include "decoder/best.h"
+#include "decode/best.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- joining ---- */
 
-static tol_status check_kind(const struct tol_device *first, const struct tol_device *other) {
+static tol_status device_team_check_kind(const struct tol_device *first,
+                                         const struct tol_device *other) {
     tol_status status = TOL_OK;
     TOL_CHECK(other->compute_capability == first->compute_capability, TOL_UNSUPPORTED,
               "devices %d and %d have compute capabilities %d and %d, whose results differ",
@@ -28,7 +29,8 @@ tol_status loaded_team_with(const struct tol_loaded *l, unsigned rank, struct to
     const unsigned ranks = l->share.ranks;
     for (unsigned i = 0; i < ranks; i++) {
         contexts[i] = i == rank ? to : l->team.part[i]->context;
-        TOL_TRY(check_kind(tol_context_device(l->context), tol_context_device(contexts[i])));
+        TOL_TRY(device_team_check_kind(tol_context_device(l->context),
+                                       tol_context_device(contexts[i])));
     }
     *collective = NULL;
     if (ranks == 1) return TOL_OK;

@@ -5,15 +5,15 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
-#include "decoder/best.h"
-#include "decoder/draw.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/draw.h"
+#include "device_team.h"
 #include "pass.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
 #include "prompt.h"
+#include "quantised/rounded.h"
 #include "share.h"
-#include "device_team.h"
 
 #include <stdlib.h>
 
@@ -31,8 +31,8 @@ enum {
     ALIGNMENT = 256
 };
 
-static tol_status read_options(struct tol_loaded *l, const struct tol_load_options *options,
-                               size_t *chunk) {
+static tol_status load_read_options(struct tol_loaded *l, const struct tol_load_options *options,
+                                    size_t *chunk) {
     tol_status status = TOL_OK;
     const size_t made_for = l->shape.context_max;
     l->cache = options->cache;
@@ -67,7 +67,7 @@ out:
 }
 
 /* The next array of the scratch buffer. */
-static size_t take(size_t *at, size_t count) {
+static size_t load_take(size_t *at, size_t count) {
     const size_t offset = *at;
     *at = (offset + count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return offset;
@@ -82,28 +82,28 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const size_t rows = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
     void *zeros = NULL;
     size_t at = 0;
-    scratch->x = take(&at, l->rows * s->width);
-    scratch->normed = take(&at, l->rows * s->width);
-    scratch->qkv = take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
-    scratch->attended = take(&at, l->rows * s->heads * s->head_size);
-    scratch->activated = take(&at, l->rows * s->feed_forward);
-    scratch->logits = take(&at, l->sessions * l->share.vocabulary_most);
-    scratch->best = take(&at, l->sessions);
-    scratch->keys = take(&at, kn_best_workspace(l->sessions) / sizeof(float));
+    scratch->x = load_take(&at, l->rows * s->width);
+    scratch->normed = load_take(&at, l->rows * s->width);
+    scratch->qkv = load_take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
+    scratch->attended = load_take(&at, l->rows * s->heads * s->head_size);
+    scratch->activated = load_take(&at, l->rows * s->feed_forward);
+    scratch->logits = load_take(&at, l->sessions * l->share.vocabulary_most);
+    scratch->best = load_take(&at, l->sessions);
+    scratch->keys = load_take(&at, kn_best_workspace(l->sessions) / sizeof(float));
     /* All sessions at their ends must fit; prompts are cut to what does. */
     scratch->parts_bytes = kn_paged_workspace(&heads, l->sessions, spans);
     const size_t useful = kn_paged_workspace(&heads, l->rows, spans);
     if (scratch->parts_bytes < PARTS) scratch->parts_bytes = useful < PARTS ? useful : PARTS;
-    scratch->parts = take(&at, scratch->parts_bytes / sizeof(float));
+    scratch->parts = load_take(&at, scratch->parts_bytes / sizeof(float));
     const size_t attended = s->heads * s->head_size;
     const size_t widest = s->feed_forward > attended ? s->feed_forward : attended;
     scratch->split_bytes = kn_linear_workspace(l->rows, widest > s->width ? widest : s->width);
-    scratch->split = take(&at, scratch->split_bytes / sizeof(float));
+    scratch->split = load_take(&at, scratch->split_bytes / sizeof(float));
     scratch->fed_bytes = kn_rounded_bytes(l->rows, widest);
-    scratch->fed = take(&at, scratch->fed_bytes / sizeof(float));
+    scratch->fed = load_take(&at, scratch->fed_bytes / sizeof(float));
     scratch->tickets_bytes = kn_linear_tickets(l->rows, s->feed_forward);
-    scratch->tickets = take(&at, scratch->tickets_bytes / sizeof(float));
-    scratch->draws = take(&at, kn_draw_workspace(l->draws ? l->sessions : 0) / sizeof(float));
+    scratch->tickets = load_take(&at, scratch->tickets_bytes / sizeof(float));
+    scratch->draws = load_take(&at, kn_draw_workspace(l->draws ? l->sessions : 0) / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
     zeros = calloc(1, scratch->tickets_bytes + 1);
     TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
@@ -198,7 +198,7 @@ static tol_status make_part(const struct tol_model *model, const struct tol_load
     l->shares = !options->alone;
     TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "the context of device %u is NULL", rank);
     TOL_TRY(loaded_share(&l->shape, rank, 1 + options->peer_count, &l->share));
-    TOL_TRY(read_options(l, options, chunk));
+    TOL_TRY(load_read_options(l, options, chunk));
     l->draws =
         l->share.ranks == 1 && !options->draws_on_host && l->shape.vocabulary <= DRAW_COLUMNS;
     const struct kn_paged_heads heads = loaded_heads(l);

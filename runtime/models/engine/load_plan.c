@@ -18,7 +18,7 @@ struct plan {
     size_t chunk, at;
 };
 
-static tol_status add_piece(struct plan *p, const struct loaded_piece *piece) {
+static tol_status load_plan_add_piece(struct plan *p, const struct loaded_piece *piece) {
     tol_status status = TOL_OK;
     struct loaded_pieces *list = p->pieces;
     if (list->count == list->room) {
@@ -47,7 +47,8 @@ static tol_status place_bytes(struct plan *p, const struct tol_gguf_tensor *tens
     *offset = p->at;
     for (uint64_t at = 0; at < count; at += p->chunk) {
         const size_t bytes = count - at < p->chunk ? (size_t)(count - at) : p->chunk;
-        TOL_TRY(add_piece(p, &(struct loaded_piece){tensor, first + at, bytes, p->at + at, 0}));
+        TOL_TRY(load_plan_add_piece(
+            p, &(struct loaded_piece){tensor, first + at, bytes, p->at + at, 0}));
     }
     p->at += count;
 out:
@@ -90,12 +91,12 @@ static tol_status place_matrix(struct plan *p, const struct tol_gguf_tensor *ten
 }
 
 /* The rows of the share in a matrix whose rows are heads, or divided equally. */
-static struct share heads_of(const struct plan *p, size_t first, size_t count) {
+static struct share load_plan_heads_of(const struct plan *p, size_t first, size_t count) {
     const size_t head = p->loaded->shape.head_size;
     return (struct share){first * head, count * head};
 }
 
-static struct share part_of(const struct plan *p, size_t each) {
+static struct share load_plan_part_of(const struct plan *p, size_t each) {
     return (struct share){p->loaded->share.rank * each, each};
 }
 
@@ -105,8 +106,9 @@ static tol_status place_qkv(struct plan *p, const struct tol_model_layer *from,
     const struct tol_gguf_tensor *tensors[QKV] = {from->q, from->k, from->v};
     const struct tol_gguf_tensor *biases[QKV] = {from->q_bias, from->k_bias, from->v_bias};
     const struct loaded_share *share = &p->loaded->share;
-    const struct share kv = heads_of(p, share->first_kv_head, share->kv_heads);
-    const struct share parts[QKV] = {heads_of(p, share->rank * share->heads, share->heads), kv, kv};
+    const struct share kv = load_plan_heads_of(p, share->first_kv_head, share->kv_heads);
+    const struct share parts[QKV] = {
+        load_plan_heads_of(p, share->rank * share->heads, share->heads), kv, kv};
     size_t owner[QKV];
     for (size_t i = 0; i < QKV; i++) {
         const bool joins = i > 0 && tensors[i]->type == tensors[i - 1]->type &&
@@ -141,8 +143,8 @@ static tol_status place_layer(struct plan *p, const struct tol_model_layer *from
                               struct loaded_layer *to) {
     tol_status status = TOL_OK;
     const struct share head = {0, p->loaded->shape.head_size};
-    const struct share width = part_of(p, p->loaded->share.width);
-    const struct share feed = part_of(p, p->loaded->share.feed_forward);
+    const struct share width = load_plan_part_of(p, p->loaded->share.width);
+    const struct share feed = load_plan_part_of(p, p->loaded->share.feed_forward);
     TOL_TRY(place_norm(p, from->attention_norm, &to->attention_norm));
     TOL_TRY(place_qkv(p, from, to));
     TOL_TRY(place_floats(p, from->q_norm, head, true, &to->q_norm));
@@ -158,7 +160,8 @@ out:
 }
 
 /* Rows of a matrix that is placed whole. */
-static struct loaded_matrix rows_of(const struct loaded_matrix *matrix, struct share share) {
+static struct loaded_matrix load_plan_rows_of(const struct loaded_matrix *matrix,
+                                              struct share share) {
     const size_t row = matrix->weights.bytes / matrix->rows;
     struct loaded_matrix part = *matrix;
     part.rows = share.count;
@@ -182,7 +185,7 @@ tol_status loaded_plan(struct tol_loaded *loaded, const struct tol_model *model,
     if (parts->output != NULL) {
         TOL_TRY(place_matrix(&p, parts->output, own, true, &loaded->output));
     } else {
-        loaded->output = rows_of(&loaded->embedding, own);
+        loaded->output = load_plan_rows_of(&loaded->embedding, own);
     }
     p.at = (p.at + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     loaded->frequencies = offset_place(p.at, loaded->shape.rotated / 2 * sizeof(float));
@@ -191,13 +194,13 @@ out:
     return status;
 }
 
-static void move(struct kn_place *place, CUdeviceptr base) {
+static void load_plan_move(struct kn_place *place, CUdeviceptr base) {
     if (place->address != 0) place->address += base;
 }
 
 static void move_matrix(struct loaded_matrix *matrix, CUdeviceptr base) {
-    move(&matrix->weights, base);
-    move(&matrix->bias, base);
+    load_plan_move(&matrix->weights, base);
+    load_plan_move(&matrix->bias, base);
 }
 
 void loaded_place(struct tol_loaded *loaded) {
@@ -212,10 +215,10 @@ void loaded_rebase(struct tol_loaded *loaded, CUdeviceptr base) {
         for (size_t j = 0; j < sizeof matrices / sizeof matrices[0]; j++) {
             move_matrix(matrices[j], base);
         }
-        move(&layer->q_norm, base);
-        move(&layer->k_norm, base);
+        load_plan_move(&layer->q_norm, base);
+        load_plan_move(&layer->k_norm, base);
     }
     move_matrix(&loaded->embedding, base);
     move_matrix(&loaded->output, base);
-    move(&loaded->frequencies, base);
+    load_plan_move(&loaded->frequencies, base);
 }

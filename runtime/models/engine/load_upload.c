@@ -69,7 +69,7 @@ struct loaded_upload {
 };
 
 /* The last thread frees what the threads share. */
-static void leave(struct loaded_upload *u) {
+static void load_upload_leave(struct loaded_upload *u) {
     pthread_mutex_lock(&u->lock);
     const bool is_last = --u->users == 0;
     pthread_mutex_unlock(&u->lock);
@@ -83,7 +83,7 @@ static void leave(struct loaded_upload *u) {
 
 /* ---- threads that read ---- */
 
-static tol_status make_blocks(struct reader *r) {
+static tol_status load_upload_make_blocks(struct reader *r) {
     tol_status status = TOL_OK;
     const struct loaded_upload *u = r->upload;
     for (unsigned i = 0; i < BLOCKS && status == TOL_OK; i++) {
@@ -116,7 +116,7 @@ static bool has_more(struct loaded_upload *u) {
 }
 
 /* The next piece; NULL: there is nothing more to read. */
-static struct loaded_piece *take(struct loaded_upload *u) {
+static struct loaded_piece *load_upload_take(struct loaded_upload *u) {
     struct loaded_piece *piece = NULL;
     pthread_mutex_lock(&u->lock);
     if (!u->stops && u->next < u->pieces->count) piece = &u->pieces->list[u->next++];
@@ -131,7 +131,7 @@ static void note_wait(struct reader *r, uint64_t since_ns) {
 }
 
 /* A block that no copy uses. */
-static tol_status await(struct reader *r, unsigned which, void **bytes) {
+static tol_status load_upload_await(struct reader *r, unsigned which, void **bytes) {
     note_wait(r, tol_now_ns());
     const tol_status status = tol_pinned_await(r->block[which], bytes);
     note_wait(r, 0);
@@ -143,8 +143,8 @@ static tol_status read_pieces(struct reader *r) {
     struct loaded_upload *u = r->upload;
     for (unsigned which = 0; has_more(u); which = (which + 1) % BLOCKS) {
         void *bytes = NULL;
-        TOL_TRY(await(r, which, &bytes));
-        struct loaded_piece *piece = take(u);
+        TOL_TRY(load_upload_await(r, which, &bytes));
+        struct loaded_piece *piece = load_upload_take(u);
         if (piece == NULL) break;
         TOL_TRY(tol_gguf_read(u->file, piece->tensor, piece->from, bytes, piece->bytes));
         if (u->sums) piece->sum = kn_crc32c(bytes, piece->bytes, KN_CRC32C_BEST);
@@ -164,13 +164,13 @@ static tol_status end_copies(struct reader *r) {
     void *bytes = NULL;
     for (unsigned i = 0; i < BLOCKS; i++) {
         if (r->block[i] == NULL) continue;
-        const tol_status ended = await(r, i, &bytes);
+        const tol_status ended = load_upload_await(r, i, &bytes);
         if (status == TOL_OK) status = ended;
     }
     return status;
 }
 
-static void note_failure(struct loaded_upload *u, tol_status status) {
+static void load_upload_note_failure(struct loaded_upload *u, tol_status status) {
     pthread_mutex_lock(&u->lock);
     if (status != TOL_OK && u->status == TOL_OK) {
         u->status = status;
@@ -182,14 +182,14 @@ static void note_failure(struct loaded_upload *u, tol_status status) {
     pthread_mutex_unlock(&u->lock);
 }
 
-static void *run(void *user) {
+static void *load_upload_run(void *user) {
     struct reader *r = user;
     struct loaded_upload *u = r->upload;
-    note_failure(u, make_blocks(r));
+    load_upload_note_failure(u, load_upload_make_blocks(r));
     note_ready(u);
     if (wait_to_go(u)) {
-        note_failure(u, read_pieces(r));
-        note_failure(u, end_copies(r));
+        load_upload_note_failure(u, read_pieces(r));
+        load_upload_note_failure(u, end_copies(r));
     }
     pthread_mutex_lock(&u->lock);
     u->running--;
@@ -203,7 +203,7 @@ static void *run(void *user) {
     r->has_ended = true;
     pthread_cond_signal(&u->changed);
     pthread_mutex_unlock(&u->lock);
-    leave(u);
+    load_upload_leave(u);
     return NULL;
 }
 
@@ -217,7 +217,7 @@ struct progress {
 };
 
 /* Calls progress at the beginning, at the end, and now and then. false: it cancels. */
-static bool report(struct progress *p, uint64_t done, bool is_last) {
+static bool load_upload_report(struct progress *p, uint64_t done, bool is_last) {
     const uint64_t now = tol_now_ns();
     if (p->options->progress == NULL || p->told == done) return true;
     if (p->told != UINT64_MAX && now < p->next_ns && !is_last) return true;
@@ -249,7 +249,7 @@ static bool any_is_stuck(const struct loaded_upload *u) {
 }
 
 /* Until all threads have ended, one has failed or hangs, or progress cancels. */
-static tol_status watch(struct loaded_upload *u, struct progress *p) {
+static tol_status load_upload_watch(struct loaded_upload *u, struct progress *p) {
     tol_status status = TOL_OK;
     bool goes_on = true, is_late = false;
     while (goes_on) {
@@ -260,7 +260,7 @@ static tol_status watch(struct loaded_upload *u, struct progress *p) {
         goes_on = u->running > 0 && !u->stops && !is_late;
         const bool has_failed = u->status != TOL_OK;
         pthread_mutex_unlock(&u->lock);
-        TOL_CHECK(has_failed || report(p, done, !goes_on), TOL_CANCELLED,
+        TOL_CHECK(has_failed || load_upload_report(p, done, !goes_on), TOL_CANCELLED,
                   "loading was cancelled after %llu of %llu bytes", (unsigned long long)done,
                   (unsigned long long)p->pieces->bytes);
         if (p->told == UINT64_MAX) p->told = 0; /* no callback */
@@ -292,7 +292,7 @@ static bool end_readers(struct loaded_upload *u) {
     return all_ended;
 }
 
-static unsigned thread_count(const struct tol_load_options *options, size_t pieces) {
+static unsigned load_upload_thread_count(const struct tol_load_options *options, size_t pieces) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned count = options->threads;
     if (count == 0) count = processors > 0 ? (unsigned)processors : 1;
@@ -301,12 +301,12 @@ static unsigned thread_count(const struct tol_load_options *options, size_t piec
 }
 
 /* Starts as many of the threads as possible. */
-static void start(struct loaded_upload *u, unsigned wanted) {
+static void load_upload_start(struct loaded_upload *u, unsigned wanted) {
     pthread_mutex_lock(&u->lock); /* they are counted before they end */
     while (u->started < wanted) {
         struct reader *r = &u->readers[u->started];
         r->upload = u;
-        if (pthread_create(&r->thread, NULL, run, r) != 0) break;
+        if (pthread_create(&r->thread, NULL, load_upload_run, r) != 0) break;
         u->started++;
         u->users++;
         u->running++;
@@ -314,9 +314,9 @@ static void start(struct loaded_upload *u, unsigned wanted) {
     pthread_mutex_unlock(&u->lock);
 }
 
-static tol_status make(struct tol_loaded *loaded, const struct tol_model *model,
-                       size_t block_bytes, const struct tol_load_options *options,
-                       struct loaded_upload **made) {
+static tol_status load_upload_make(struct tol_loaded *loaded, const struct tol_model *model,
+                                   size_t block_bytes, const struct tol_load_options *options,
+                                   struct loaded_upload **made) {
     tol_status status = TOL_OK;
     pthread_condattr_t monotonic;
     struct loaded_upload *u = calloc(1, sizeof *u);
@@ -345,8 +345,9 @@ tol_status loaded_upload_begin(struct tol_loaded *loaded, const struct tol_model
                                size_t block_bytes, const struct tol_load_options *options) {
     tol_status status = TOL_OK;
     const uint64_t bytes = tol_model_shape(model)->weight_bytes;
-    TOL_TRY(make(loaded, model, block_bytes, options, &loaded->upload));
-    start(loaded->upload, thread_count(options, (size_t)(bytes / block_bytes) + 1));
+    TOL_TRY(load_upload_make(loaded, model, block_bytes, options, &loaded->upload));
+    load_upload_start(loaded->upload,
+                      load_upload_thread_count(options, (size_t)(bytes / block_bytes) + 1));
     TOL_CHECK(loaded->upload->started > 0, TOL_OUT_OF_HOST_MEMORY,
               "no thread could be started to read the model");
 out:
@@ -378,7 +379,7 @@ tol_status loaded_upload_run(struct tol_loaded *loaded, struct loaded_pieces *pi
     u->goes = true;
     pthread_cond_broadcast(&u->begins);
     pthread_mutex_unlock(&u->lock);
-    const tol_status status = watch(u, &progress);
+    const tol_status status = load_upload_watch(u, &progress);
     const tol_status failure = failure_of(u);
     return failure != TOL_OK ? failure : status;
 }
@@ -388,7 +389,7 @@ bool loaded_upload_end(struct tol_loaded *loaded) {
     if (u == NULL) return true;
     loaded->upload = NULL;
     const bool all_ended = end_readers(u);
-    leave(u);
+    load_upload_leave(u);
     return all_ended;
 }
 

@@ -16,7 +16,7 @@
 #include "model.h"
 
 #include "collective/collective.h"
-#include "decoder/paged.h"
+#include "decode/paged.h"
 
 struct tol_loaded;
 

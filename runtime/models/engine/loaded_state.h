@@ -8,9 +8,9 @@
 #include "loaded.h"
 
 #include "collective/collective.h"
-#include "linear/linear.h"
-#include "decoder/paged.h"
-#include "kernel_set.h"
+#include "decode/paged.h"
+#include "choose/kernel_set.h"
+#include "quantised/linear.h"
 
 #include <pthread.h>
 
@@ -97,7 +97,7 @@ struct loaded_prompt {
 /* What a pass leaves on the host, valid until the next one: for each wanted row. */
 struct loaded_outcome {
     const int *best; /* the token of the largest logit, the first of equal ones; or what was drawn
-                          * (decoder/draw.h), where the pass draws */
+                          * (decode/draw.h), where the pass draws */
     const float *logits; /* vocabulary a row; NULL if they are not wanted */
 };
 

@@ -64,7 +64,7 @@ bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) 
 
 /* ---- keys ---- */
 
-static const char *key_of(const struct tol_model *m, const char *end, char key[NAME_BYTES]) {
+static const char *model_key_of(const struct tol_model *m, const char *end, char key[NAME_BYTES]) {
     snprintf(key, NAME_BYTES, "%s.%s", m->shape.architecture, end);
     return key;
 }
@@ -75,8 +75,8 @@ static tol_status get_size(const struct tol_model *m, const char *end, bool may_
     tol_status status = TOL_OK;
     char key[NAME_BYTES];
     uint64_t number = *value;
-    if (may_miss && tol_gguf_find(m->file, key_of(m, end, key)) == NULL) return TOL_OK;
-    TOL_TRY(tol_gguf_get_unsigned(m->file, key_of(m, end, key), &number));
+    if (may_miss && tol_gguf_find(m->file, model_key_of(m, end, key)) == NULL) return TOL_OK;
+    TOL_TRY(tol_gguf_get_unsigned(m->file, model_key_of(m, end, key), &number));
     TOL_CHECK(number >= 1 && number <= SIZE_MAX_ELEMENTS, TOL_INVALID_FILE,
               "the key %s is %llu; it must be from 1 to %d", key, (unsigned long long)number,
               SIZE_MAX_ELEMENTS);
@@ -89,7 +89,7 @@ static tol_status get_real(const struct tol_model *m, const char *end, double le
                            double *value) {
     tol_status status = TOL_OK;
     char key[NAME_BYTES];
-    if (tol_gguf_find(m->file, key_of(m, end, key)) == NULL) return TOL_OK;
+    if (tol_gguf_find(m->file, model_key_of(m, end, key)) == NULL) return TOL_OK;
     TOL_TRY(tol_gguf_get_real(m->file, key, value));
     TOL_CHECK(*value >= least && *value <= 1e15, TOL_INVALID_FILE,
               "the key %s is %g; it must be at least %g", key, *value, least);
@@ -97,7 +97,7 @@ out:
     return status;
 }
 
-static bool is_text(struct tol_gguf_text text, const char *word) {
+static bool model_is_text(struct tol_gguf_text text, const char *word) {
     return text.count == strlen(word) && memcmp(text.bytes, word, text.count) == 0;
 }
 
@@ -107,7 +107,7 @@ static tol_status get_architecture(struct tol_model *m, const struct architectur
     TOL_TRY(tol_gguf_get_text(m->file, "general.architecture", &name));
     *found = NULL;
     for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
-        if (is_text(name, architectures[i].name)) *found = &architectures[i];
+        if (model_is_text(name, architectures[i].name)) *found = &architectures[i];
     }
     TOL_CHECK(
         *found != NULL, TOL_UNSUPPORTED,
@@ -151,17 +151,17 @@ static tol_status get_shape(struct tol_model *m) {
     TOL_TRY(get_size(m, "rope.dimension_count", true, &s->rotated));
     TOL_CHECK(s->rotated % 2 == 0 && s->rotated <= s->head_size, TOL_INVALID_FILE,
               "%zu elements of a head of %zu are to be rotated", s->rotated, s->head_size);
-    TOL_TRY(
-        tol_gguf_get_real(m->file, key_of(m, "attention.layer_norm_rms_epsilon", key), &epsilon));
+    TOL_TRY(tol_gguf_get_real(m->file, model_key_of(m, "attention.layer_norm_rms_epsilon", key),
+                              &epsilon));
     TOL_CHECK(epsilon >= 0 && epsilon < 1, TOL_INVALID_FILE, "the key %s is %g", key, epsilon);
     s->epsilon = (float)epsilon;
-    if (tol_gguf_find(m->file, key_of(m, "expert_count", key)) != NULL) {
+    if (tol_gguf_find(m->file, model_key_of(m, "expert_count", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &experts));
         TOL_CHECK(experts == 0, TOL_UNSUPPORTED,
                   "the model is a mixture of %llu experts, which this worker does not compute",
                   (unsigned long long)experts);
     }
-    if (tol_gguf_find(m->file, key_of(m, "attention.sliding_window", key)) != NULL) {
+    if (tol_gguf_find(m->file, model_key_of(m, "attention.sliding_window", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &window));
         TOL_CHECK(window <= INT32_MAX, TOL_INVALID_FILE, "the key %s is %llu", key,
                   (unsigned long long)window);
@@ -174,11 +174,11 @@ out:
 /* ---- tensors ---- */
 
 /* Finds a tensor of this shape (rows 0: one dimension, of floats); marks it as used. */
-static tol_status find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
-                       const struct tol_gguf_tensor **tensor, const char *format, ...)
+static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
+                             const struct tol_gguf_tensor **tensor, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
-static tol_status find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
-                       const struct tol_gguf_tensor **tensor, const char *format, ...) {
+static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
+                             const struct tol_gguf_tensor **tensor, const char *format, ...) {
     tol_status status = TOL_OK;
     char name[NAME_BYTES];
     enum kn_weight_format weights;
@@ -220,23 +220,29 @@ static tol_status find_layer(struct tol_model *m, const struct architecture *a, 
     const struct tol_model_shape *s = &m->shape;
     const size_t q = s->heads * s->head_size, kv = s->kv_heads * s->head_size;
     const bool no_bias = !a->has_biases, no_norm = !a->has_norms;
-    TOL_TRY(find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
-    TOL_TRY(find(m, false, s->width, q, &layer->q, "blk.%zu.attn_q.weight", i));
-    TOL_TRY(find(m, false, s->width, kv, &layer->k, "blk.%zu.attn_k.weight", i));
-    TOL_TRY(find(m, false, s->width, kv, &layer->v, "blk.%zu.attn_v.weight", i));
-    TOL_TRY(find(m, no_bias, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
-    TOL_TRY(find(m, no_bias, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
-    TOL_TRY(find(m, no_bias, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
+    TOL_TRY(
+        model_find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
+    TOL_TRY(model_find(m, false, s->width, q, &layer->q, "blk.%zu.attn_q.weight", i));
+    TOL_TRY(model_find(m, false, s->width, kv, &layer->k, "blk.%zu.attn_k.weight", i));
+    TOL_TRY(model_find(m, false, s->width, kv, &layer->v, "blk.%zu.attn_v.weight", i));
+    TOL_TRY(model_find(m, no_bias, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
+    TOL_TRY(model_find(m, no_bias, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
+    TOL_TRY(model_find(m, no_bias, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
     if (a->has_norms) {
-        TOL_TRY(find(m, no_norm, s->head_size, 0, &layer->q_norm, "blk.%zu.attn_q_norm.weight", i));
-        TOL_TRY(find(m, no_norm, s->head_size, 0, &layer->k_norm, "blk.%zu.attn_k_norm.weight", i));
+        TOL_TRY(model_find(m, no_norm, s->head_size, 0, &layer->q_norm,
+                           "blk.%zu.attn_q_norm.weight", i));
+        TOL_TRY(model_find(m, no_norm, s->head_size, 0, &layer->k_norm,
+                           "blk.%zu.attn_k_norm.weight", i));
     }
-    TOL_TRY(find(m, false, q, s->width, &layer->output, "blk.%zu.attn_output.weight", i));
-    TOL_TRY(find(m, true, s->width, 0, &layer->output_bias, "blk.%zu.attn_output.bias", i));
-    TOL_TRY(find(m, false, s->width, 0, &layer->feed_norm, "blk.%zu.ffn_norm.weight", i));
-    TOL_TRY(find(m, false, s->width, s->feed_forward, &layer->gate, "blk.%zu.ffn_gate.weight", i));
-    TOL_TRY(find(m, false, s->width, s->feed_forward, &layer->up, "blk.%zu.ffn_up.weight", i));
-    TOL_TRY(find(m, false, s->feed_forward, s->width, &layer->down, "blk.%zu.ffn_down.weight", i));
+    TOL_TRY(model_find(m, false, q, s->width, &layer->output, "blk.%zu.attn_output.weight", i));
+    TOL_TRY(model_find(m, true, s->width, 0, &layer->output_bias, "blk.%zu.attn_output.bias", i));
+    TOL_TRY(model_find(m, false, s->width, 0, &layer->feed_norm, "blk.%zu.ffn_norm.weight", i));
+    TOL_TRY(model_find(m, false, s->width, s->feed_forward, &layer->gate, "blk.%zu.ffn_gate.weight",
+                       i));
+    TOL_TRY(
+        model_find(m, false, s->width, s->feed_forward, &layer->up, "blk.%zu.ffn_up.weight", i));
+    TOL_TRY(model_find(m, false, s->feed_forward, s->width, &layer->down, "blk.%zu.ffn_down.weight",
+                       i));
     TOL_CHECK(layer->gate->type == layer->up->type, TOL_UNSUPPORTED,
               "the tensors blk.%zu.ffn_gate.weight and ffn_up.weight are of %s and %s; this worker "
               "computes those of one type",
@@ -259,10 +265,11 @@ static tol_status find_tensors(struct tol_model *m, const struct architecture *a
     m->shape.vocabulary = (size_t)embedding->extent[1];
     TOL_CHECK(m->shape.vocabulary <= SIZE_MAX_ELEMENTS, TOL_UNSUPPORTED,
               "a vocabulary of %zu tokens; at most %d", m->shape.vocabulary, SIZE_MAX_ELEMENTS);
-    TOL_TRY(find(m, false, m->shape.width, m->shape.vocabulary, &m->parts.embedding,
-                 "token_embd.weight"));
-    TOL_TRY(find(m, false, m->shape.width, 0, &m->parts.output_norm, "output_norm.weight"));
-    TOL_TRY(find(m, true, m->shape.width, m->shape.vocabulary, &m->parts.output, "output.weight"));
+    TOL_TRY(model_find(m, false, m->shape.width, m->shape.vocabulary, &m->parts.embedding,
+                       "token_embd.weight"));
+    TOL_TRY(model_find(m, false, m->shape.width, 0, &m->parts.output_norm, "output_norm.weight"));
+    TOL_TRY(model_find(m, true, m->shape.width, m->shape.vocabulary, &m->parts.output,
+                       "output.weight"));
     m->shape.tied = m->parts.output == NULL;
     for (size_t i = 0; i < m->shape.layers; i++) TOL_TRY(find_layer(m, a, i, &m->layers[i]));
 out:
@@ -292,14 +299,14 @@ static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r)
     /* Files from before the keys of scaling have this one. */
     TOL_TRY(get_real(m, "rope.scale_linear", 0, &old));
     if (old > 1) r->scaling = TOL_ROTATION_LINEAR, r->factor = old;
-    if (tol_gguf_find(m->file, key_of(m, "rope.scaling.type", key)) != NULL) {
+    if (tol_gguf_find(m->file, model_key_of(m, "rope.scaling.type", key)) != NULL) {
         TOL_TRY(tol_gguf_get_text(m->file, key, &type));
     }
     TOL_TRY(get_real(m, "rope.scaling.factor", 0, &r->factor));
     if (r->factor < 1) r->factor = 1;
-    if (is_text(type, "linear")) {
+    if (model_is_text(type, "linear")) {
         r->scaling = TOL_ROTATION_LINEAR;
-    } else if (is_text(type, "yarn")) {
+    } else if (model_is_text(type, "yarn")) {
         r->scaling = TOL_ROTATION_YARN;
         r->original_context = (double)m->shape.context_max;
         TOL_TRY(get_real(m, "rope.scaling.original_context_length", 1, &r->original_context));
@@ -307,7 +314,7 @@ static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r)
         TOL_TRY(get_real(m, "rope.scaling.yarn_beta_fast", 0, &r->fast));
         TOL_TRY(get_real(m, "rope.scaling.yarn_beta_slow", 0, &r->slow));
     } else {
-        TOL_CHECK(is_text(type, "none"), TOL_UNSUPPORTED,
+        TOL_CHECK(model_is_text(type, "none"), TOL_UNSUPPORTED,
                   "the rotation is scaled by \"%.*s\"; this worker computes linear, yarn, and "
                   "factors in a tensor",
                   (int)(type.count < 60 ? type.count : 60), type.bytes);
@@ -331,7 +338,7 @@ static tol_status get_rotation(struct tol_model *m) {
     TOL_TRY(get_scaling(m, &r));
     m->frequencies = malloc((pairs + 1) * sizeof *m->frequencies);
     TOL_CHECK(m->frequencies != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu frequencies", pairs);
-    TOL_TRY(find(m, true, pairs, 0, &factors, "rope_freqs.weight"));
+    TOL_TRY(model_find(m, true, pairs, 0, &factors, "rope_freqs.weight"));
     if (factors != NULL) {
         m->shape.weight_bytes -= factors->bytes; /* it stays on the host */
         divisors = malloc(factors->bytes);

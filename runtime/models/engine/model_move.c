@@ -28,7 +28,8 @@ struct move {
 
 /* ---- beside the passes ---- */
 
-static tol_status check(const struct tol_loaded *l, unsigned rank, const struct tol_context *to) {
+static tol_status model_move_check(const struct tol_loaded *l, unsigned rank,
+                                   const struct tol_context *to) {
     tol_status status = TOL_OK;
     TOL_CHECK(l != NULL && to != NULL, TOL_INVALID_ARGUMENT,
               "moving a model needs a loaded model and a context");
@@ -45,7 +46,8 @@ out:
 }
 
 /* A part with all sizes of another, and nothing on its device. */
-static struct tol_loaded *like(const struct tol_loaded *old, struct tol_context *context) {
+static struct tol_loaded *model_move_like(const struct tol_loaded *old,
+                                          struct tol_context *context) {
     struct tol_loaded *l = calloc(1, sizeof *l);
     if (l == NULL) return NULL;
     pthread_mutex_init(&l->lock, NULL);
@@ -81,9 +83,9 @@ out:
     return status;
 }
 
-static tol_status prepare(struct move *m, struct tol_context *to) {
+static tol_status model_move_prepare(struct move *m, struct tol_context *to) {
     tol_status status = TOL_OK;
-    struct tol_loaded *l = m->new = like(m->old, to);
+    struct tol_loaded *l = m->new = model_move_like(m->old, to);
     TOL_CHECK(l != NULL, TOL_OUT_OF_HOST_MEMORY, "a loaded model");
     l->layers = calloc(l->shape.layers, sizeof *l->layers);
     TOL_CHECK(l->layers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu layers", l->shape.layers);
@@ -190,7 +192,7 @@ static void change_places(struct tol_loaded *a, struct tol_loaded *b) {
 #undef CHANGE
 }
 
-static tol_status exchange(struct move *m) {
+static tol_status model_move_exchange(struct move *m) {
     tol_status status = copy_sessions(m);
     settle_pages(m, status == TOL_OK);
     if (status != TOL_OK) return status;
@@ -207,14 +209,14 @@ tol_status tol_model_move(struct tol_loaded *l, unsigned device, struct tol_cont
     struct move m = {.l = l, .rank = device};
     TOL_CHECK(l != NULL, TOL_INVALID_ARGUMENT, "moving a model needs a loaded model");
     pthread_mutex_lock(&l->moving);
-    status = check(l, device, to);
+    status = model_move_check(l, device, to);
     if (status == TOL_OK) {
         m.old = l->team.part[device];
-        status = prepare(&m, to);
+        status = model_move_prepare(&m, to);
     }
     if (status == TOL_OK) {
         pthread_mutex_lock(&l->lock);
-        status = exchange(&m);
+        status = model_move_exchange(&m);
         pthread_mutex_unlock(&l->lock);
     }
     kn_collective_destroy(m.collective);

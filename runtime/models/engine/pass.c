@@ -4,15 +4,16 @@
 #include "pass.h"
 
 #include "core/check.h"
-#include "decoder/best.h"
-#include "linear/linear_pair.h"
-#include "decoder/paged_step.h"
-#include "decoder/rounded.h"
+#include "decode/best.h"
+#include "decode/embed.h"
+#include "decode/paged_step.h"
+#include "device_team.h"
 #include "norm/norm.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
+#include "quantised/linear_pair.h"
+#include "quantised/rounded.h"
 #include "share.h"
-#include "device_team.h"
 
 enum { INPUTS = 3 };
 
@@ -67,13 +68,13 @@ static bool are_bytes(const struct work *w, const struct loaded_matrix *matrices
 }
 
 /* Of an array that devices exchange, where the columns of this one begin. */
-static size_t own(const struct work *w, size_t offset, size_t columns) {
+static size_t pass_own(const struct work *w, size_t offset, size_t columns) {
     return offset + w->l->share.rank * columns * sizeof(float);
 }
 
 /* Rounded: into the place of split columns; else as floats. */
-static tol_status queue_norm(const struct work *w, size_t weight, size_t first, size_t rows,
-                             bool *is_rounded) {
+static tol_status pass_queue_norm(const struct work *w, size_t weight, size_t first, size_t rows,
+                                  bool *is_rounded) {
     const size_t width = w->l->shape.width;
     const struct tol_buffer *scratch = w->l->scratch.buffer;
     const size_t in = w->l->scratch.x / sizeof(float) + first * width;
@@ -109,8 +110,8 @@ static struct kn_place fed_place(const struct work *w) {
 }
 
 /* y = W x, from and to places of the scratch buffer whose rows have these widths. */
-static struct kn_linear product_of(const struct work *w, const struct loaded_matrix *matrix,
-                                   size_t rows, size_t x, struct kn_place y, size_t y_width) {
+static struct kn_linear pass_product_of(const struct work *w, const struct loaded_matrix *matrix,
+                                        size_t rows, size_t x, struct kn_place y, size_t y_width) {
     return (struct kn_linear){.format = matrix->format,
                               .rows = matrix->rows,
                               .columns = rows,
@@ -124,10 +125,10 @@ static struct kn_linear product_of(const struct work *w, const struct loaded_mat
                               .workspace = split_place(w)};
 }
 
-static tol_status queue_product(const struct work *w, const struct loaded_matrix *matrix,
-                                size_t rows, size_t x, struct kn_place y, size_t y_width, bool adds,
-                                bool is_rounded) {
-    struct kn_linear product = product_of(w, matrix, rows, x, y, y_width);
+static tol_status pass_queue_product(const struct work *w, const struct loaded_matrix *matrix,
+                                     size_t rows, size_t x, struct kn_place y, size_t y_width,
+                                     bool adds, bool is_rounded) {
+    struct kn_linear product = pass_product_of(w, matrix, rows, x, y, y_width);
     product.adds = adds;
     product.is_rounded = is_rounded;
     return kn_linear(w->l->kernels, w->stream, &product);
@@ -145,7 +146,7 @@ static bool rounds_attended(const struct work *w, const struct loaded_layer *lay
     return kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
 }
 
-static tol_status queue_attention(const struct work *w, const struct loaded_layer *layer) {
+static tol_status pass_queue_attention(const struct work *w, const struct loaded_layer *layer) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *shape = &w->l->shape;
     const struct loaded_scratch *scratch = &w->l->scratch;
@@ -153,10 +154,10 @@ static tol_status queue_attention(const struct work *w, const struct loaded_laye
     size_t at = scratch->qkv;
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
     struct kn_linear products[QKV];
-    TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
+    TOL_TRY(pass_queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
-        products[i] = product_of(w, &layer->qkv[i], w->rows, scratch->normed, scratch_place(w, at),
-                                 w->qkv_width);
+        products[i] = pass_product_of(w, &layer->qkv[i], w->rows, scratch->normed,
+                                      scratch_place(w, at), w->qkv_width);
         products[i].is_rounded = is_rounded;
         at += layer->qkv[i].rows * sizeof(float);
     }
@@ -182,7 +183,7 @@ static tol_status queue_attention(const struct work *w, const struct loaded_laye
         .batch = w->batch,
         .shape = heads,
         .q = scratch_place(w, scratch->qkv),
-        .out = scratch_place(w, own(w, scratch->attended, heads.heads * heads.head_size)),
+        .out = scratch_place(w, pass_own(w, scratch->attended, heads.heads * heads.head_size)),
         .q_stride = w->qkv_width,
         .out_stride = w->attended_width,
         .window = shape->window,
@@ -197,11 +198,11 @@ out:
 }
 
 /* Adds to the share's columns of x. */
-static tol_status queue_output(const struct work *w, const struct loaded_layer *layer) {
+static tol_status pass_queue_output(const struct work *w, const struct loaded_layer *layer) {
     const struct loaded_scratch *scratch = &w->l->scratch;
-    return queue_product(w, &layer->output, w->rows, scratch->attended,
-                         scratch_place(w, own(w, scratch->x, w->l->share.width)), w->l->shape.width,
-                         true, rounds_attended(w, layer));
+    return pass_queue_product(w, &layer->output, w->rows, scratch->attended,
+                              scratch_place(w, pass_own(w, scratch->x, w->l->share.width)),
+                              w->l->shape.width, true, rounds_attended(w, layer));
 }
 
 /* Whether the gated product leaves its result rounded. */
@@ -211,15 +212,15 @@ static bool rounds_fed(const struct work *w, const struct loaded_layer *layer) {
            are_bytes(w, &layer->down, 1);
 }
 
-static tol_status queue_gated(const struct work *w, const struct loaded_layer *layer) {
+static tol_status pass_queue_gated(const struct work *w, const struct loaded_layer *layer) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
     const size_t columns = w->l->share.feed_forward;
     bool is_rounded = are_bytes(w, &layer->up, 1);
-    struct kn_linear gated =
-        product_of(w, &layer->up, w->rows, scratch->normed,
-                   scratch_place(w, own(w, scratch->activated, columns)), w->l->shape.feed_forward);
-    TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
+    struct kn_linear gated = pass_product_of(
+        w, &layer->up, w->rows, scratch->normed,
+        scratch_place(w, pass_own(w, scratch->activated, columns)), w->l->shape.feed_forward);
+    TOL_TRY(pass_queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
     gated.gate = layer->gate.weights;
     gated.is_rounded = is_rounded;
     if (rounds_fed(w, layer)) {
@@ -232,11 +233,11 @@ out:
     return status;
 }
 
-static tol_status queue_down(const struct work *w, const struct loaded_layer *layer) {
+static tol_status pass_queue_down(const struct work *w, const struct loaded_layer *layer) {
     const struct loaded_scratch *scratch = &w->l->scratch;
-    struct kn_linear down =
-        product_of(w, &layer->down, w->rows, scratch->activated,
-                   scratch_place(w, own(w, scratch->x, w->l->share.width)), w->l->shape.width);
+    struct kn_linear down = pass_product_of(
+        w, &layer->down, w->rows, scratch->activated,
+        scratch_place(w, pass_own(w, scratch->x, w->l->share.width)), w->l->shape.width);
     down.adds = true;
     if (rounds_fed(w, layer)) {
         if (w->l->share.ranks == 1) down.workspace = fed_place(w);
@@ -253,9 +254,9 @@ static tol_status queue_logits(const struct work *w) {
     const size_t columns = l->share.vocabulary;
     bool is_rounded = are_bytes(w, &l->output, 1);
     if (columns == 0) return TOL_OK;
-    TOL_TRY(queue_norm(w, l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
-    TOL_TRY(queue_product(w, &l->output, w->wanted, scratch->normed,
-                          scratch_place(w, scratch->logits), columns, false, is_rounded));
+    TOL_TRY(pass_queue_norm(w, l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
+    TOL_TRY(pass_queue_product(w, &l->output, w->wanted, scratch->normed,
+                               scratch_place(w, scratch->logits), columns, false, is_rounded));
     if (w->wants_logits) { /* before draws, which change those of penalised tokens */
         TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_logits(l), scratch->buffer,
                                  scratch->logits, w->wanted * columns * sizeof(float)));
@@ -282,7 +283,7 @@ out:
     return status;
 }
 
-static tol_status queue_begin(const struct work *w) {
+static tol_status pass_queue_begin(const struct work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const size_t number = l->share.ranks > 1 ? 1 : 0;
@@ -307,8 +308,8 @@ out:
 /* A stage of a layer on all devices. */
 typedef tol_status stage(const struct work *w, const struct loaded_layer *layer);
 
-static tol_status on_all(struct tol_loaded *l, const struct work *works, stage *queue,
-                         size_t layer) {
+static tol_status pass_on_all(struct tol_loaded *l, const struct work *works, stage *queue,
+                              size_t layer) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < l->share.ranks; i++) {
         TOL_TRY(queue(&works[i], &works[i].l->layers[layer]));
@@ -318,8 +319,8 @@ out:
 }
 
 /* Exchanges columns of floats, in place. */
-static tol_status exchange(struct tol_loaded *l, const struct work *works, size_t out,
-                           size_t columns) {
+static tol_status pass_exchange(struct tol_loaded *l, const struct work *works, size_t out,
+                                size_t columns) {
     return loaded_team_exchange(
         l, &(struct loaded_columns){.rows = works[0].rows,
                                     .stride = columns * sizeof(float),
@@ -340,7 +341,7 @@ static tol_status exchange_rounded(struct tol_loaded *l, const struct work *work
                                                             .in_stride = part});
 }
 
-static tol_status queue_layer(struct tol_loaded *l, struct work *works, size_t index) {
+static tol_status pass_queue_layer(struct tol_loaded *l, struct work *works, size_t index) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &l->scratch;
     const struct loaded_layer *layer = &l->layers[index];
@@ -349,21 +350,21 @@ static tol_status queue_layer(struct tol_loaded *l, struct work *works, size_t i
     for (unsigned i = 0; i < l->share.ranks; i++) {
         works[i].batch.layer_at = index * kn_paged_layer_bytes(&heads);
     }
-    TOL_TRY(on_all(l, works, queue_attention, index));
+    TOL_TRY(pass_on_all(l, works, pass_queue_attention, index));
     TOL_TRY(rounds_attended(works, layer) ? exchange_rounded(l, works, attended)
-                                          : exchange(l, works, scratch->attended, attended));
-    TOL_TRY(on_all(l, works, queue_output, index));
-    TOL_TRY(exchange(l, works, scratch->x, l->shape.width));
-    TOL_TRY(on_all(l, works, queue_gated, index));
+                                          : pass_exchange(l, works, scratch->attended, attended));
+    TOL_TRY(pass_on_all(l, works, pass_queue_output, index));
+    TOL_TRY(pass_exchange(l, works, scratch->x, l->shape.width));
+    TOL_TRY(pass_on_all(l, works, pass_queue_gated, index));
     TOL_TRY(rounds_fed(works, layer) ? exchange_rounded(l, works, feed)
-                                     : exchange(l, works, scratch->activated, feed));
-    TOL_TRY(on_all(l, works, queue_down, index));
-    status = exchange(l, works, scratch->x, l->shape.width);
+                                     : pass_exchange(l, works, scratch->activated, feed));
+    TOL_TRY(pass_on_all(l, works, pass_queue_down, index));
+    status = pass_exchange(l, works, scratch->x, l->shape.width);
 out:
     return status;
 }
 
-static struct work work_of(struct tol_loaded *l, const struct loaded_form *form) {
+static struct work pass_work_of(struct tol_loaded *l, const struct loaded_form *form) {
     const size_t rows = form->rows, head = l->shape.head_size;
     return (struct work){.l = l,
                          .stream = l->stream,
@@ -382,14 +383,14 @@ static struct work work_of(struct tol_loaded *l, const struct loaded_form *form)
                          .attended_width = l->shape.heads * head};
 }
 
-static tol_status queue_all(struct tol_loaded *l, const struct loaded_form *form) {
+static tol_status pass_queue_all(struct tol_loaded *l, const struct loaded_form *form) {
     tol_status status = TOL_OK;
     struct work works[KN_COLLECTIVE_RANKS_MAX];
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        works[i] = work_of(l->team.part[i], form);
-        TOL_TRY(queue_begin(&works[i]));
+        works[i] = pass_work_of(l->team.part[i], form);
+        TOL_TRY(pass_queue_begin(&works[i]));
     }
-    for (size_t i = 0; i < l->shape.layers; i++) TOL_TRY(queue_layer(l, works, i));
+    for (size_t i = 0; i < l->shape.layers; i++) TOL_TRY(pass_queue_layer(l, works, i));
     for (unsigned i = 0; i < l->share.ranks && form->wanted > 0; i++) {
         TOL_TRY(queue_logits(&works[i]));
     }
@@ -401,10 +402,10 @@ out:
 static tol_status queue_or_launch(struct tol_loaded *l, const struct loaded_form *form) {
     tol_status status = TOL_OK;
     struct loaded_graph *graph = loaded_graphs_find(l, form);
-    if (graph == NULL) return queue_all(l, form);
+    if (graph == NULL) return pass_queue_all(l, form);
     if (!loaded_graphs_is_ready(graph)) {
         TOL_TRY(loaded_graphs_capture_begin(l));
-        TOL_TRY(loaded_graphs_capture_end(l, graph, queue_all(l, form)));
+        TOL_TRY(loaded_graphs_capture_end(l, graph, pass_queue_all(l, form)));
     }
     status = loaded_graphs_launch(l, graph);
 out:
@@ -435,7 +436,7 @@ tol_status loaded_pass_queue_logits(struct tol_loaded *l, bool wants_logits) {
     tol_status status = TOL_OK;
     const struct loaded_form form = {.rows = 1, .wanted = 1, .wants_logits = wants_logits};
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        const struct work w = work_of(l->team.part[i], &form);
+        const struct work w = pass_work_of(l->team.part[i], &form);
         TOL_TRY(queue_logits(&w));
     }
 out:

@@ -4,7 +4,7 @@
 #include "pass_draw.h"
 
 #include "core/check.h"
-#include "decoder/draw.h"
+#include "decode/draw.h"
 
 #include <string.h>
 

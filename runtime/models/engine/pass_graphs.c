@@ -20,8 +20,8 @@ struct loaded_graph {
 };
 
 /* The entry of this form; *is_new: it was created now. NULL: too many forms, or no memory. */
-static struct loaded_graph *entry_of(struct tol_loaded *l, const struct loaded_form *form,
-                                     bool *is_new) {
+static struct loaded_graph *pass_graphs_entry_of(struct tol_loaded *l,
+                                                 const struct loaded_form *form, bool *is_new) {
     *is_new = false;
     for (size_t i = 0; i < l->graph_count; i++) {
         const struct loaded_form *other = &l->graphs[i].form;
@@ -44,7 +44,7 @@ static struct loaded_graph *entry_of(struct tol_loaded *l, const struct loaded_f
     return &l->graphs[l->graph_count++];
 }
 
-static void forget(struct loaded_graph *entry) {
+static void pass_graphs_forget(struct loaded_graph *entry) {
     for (size_t i = 0; i < KN_COLLECTIVE_RANKS_MAX; i++) {
         tol_graph_exec_destroy(entry->exec[i]);
         tol_graph_destroy(entry->graph[i]);
@@ -58,7 +58,7 @@ struct loaded_graph *loaded_graphs_find(struct tol_loaded *l, const struct loade
     if (form->rows != form->wanted) return NULL;
     if (l->share.ranks > 1 && !kn_columns_can_capture(l->team.collective)) return NULL;
     bool is_new = false;
-    struct loaded_graph *entry = entry_of(l, form, &is_new);
+    struct loaded_graph *entry = pass_graphs_entry_of(l, form, &is_new);
     return is_new ? NULL : entry;
 }
 
@@ -104,7 +104,7 @@ tol_status loaded_graphs_capture_end(struct tol_loaded *l, struct loaded_graph *
     }
     if (l->share.ranks > 1) entry->numbers = kn_columns_capture_end(l->team.collective);
     entry->is_ready = status == TOL_OK;
-    if (!entry->is_ready) forget(entry);
+    if (!entry->is_ready) pass_graphs_forget(entry);
     return status;
 }
 
@@ -135,7 +135,7 @@ out:
 }
 
 void loaded_graphs_end(struct tol_loaded *l) {
-    for (size_t i = 0; i < l->graph_count; i++) forget(&l->graphs[i]);
+    for (size_t i = 0; i < l->graph_count; i++) pass_graphs_forget(&l->graphs[i]);
     free(l->graphs);
     l->graphs = NULL;
     l->graph_count = l->graph_room = 0;

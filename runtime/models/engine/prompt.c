@@ -3,12 +3,13 @@
  */
 #include "prompt.h"
 
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/embed.h"
+#include "decode/halves.h"
+#include "device_team.h"
 #include "gemm/gemm.h"
 #include "share.h"
-#include "device_team.h"
 
 #include <math.h>
 
@@ -24,7 +25,7 @@ struct prompt_work {
     size_t attended_width;       /* of all heads */
 };
 
-static struct kn_place place(const struct prompt_work *w, size_t offset) {
+static struct kn_place prompt_place(const struct prompt_work *w, size_t offset) {
     return kn_place_of(w->p->buffer, offset);
 }
 
@@ -51,7 +52,7 @@ static tol_status queue_weights(const struct prompt_work *w, const struct loaded
     const tol_status status =
         kn_halves_weights(w->l->kernels, w->l->stream,
                           &(struct kn_halves_weights){matrix->format, count, matrix->weights,
-                                                      place(w, *at), exponent});
+                                                      prompt_place(w, *at), exponent});
     *at += count * sizeof(uint16_t);
     return status;
 }
@@ -73,8 +74,8 @@ struct sums {
 
 /* sums = halves W^T * 2^-exponent, for the rows from w->first on, which lie at the beginning of
  * both, and n rows of k elements in the workspace. */
-static tol_status queue_product(const struct prompt_work *w, size_t n, size_t k, int exponent,
-                                struct sums to) {
+static tol_status prompt_queue_product(const struct prompt_work *w, size_t n, size_t k,
+                                       int exponent, struct sums to) {
     const struct loaded_prompt *p = w->p;
     const size_t rows = w->rows - w->first, sums = p->sums / sizeof(float) + to.column;
     const size_t weights = p->weights / sizeof(uint16_t) + to.weight_row * k;
@@ -97,13 +98,13 @@ static tol_status queue_bias(const struct prompt_work *w, const struct loaded_ma
                              size_t column, size_t stride) {
     if (matrix->bias.address == 0) return TOL_OK;
     return kn_halves_bias(w->l->kernels, w->l->stream,
-                          &(struct kn_halves_bias){w->rows - w->first, matrix->rows, stride,
-                                                   place(w, w->p->sums + column * sizeof(float)),
-                                                   matrix->bias});
+                          &(struct kn_halves_bias){
+                              w->rows - w->first, matrix->rows, stride,
+                              prompt_place(w, w->p->sums + column * sizeof(float)), matrix->bias});
 }
 
-static tol_status queue_norm(const struct prompt_work *w, size_t weight, int exponent, bool adds,
-                             bool scales) {
+static tol_status prompt_queue_norm(const struct prompt_work *w, size_t weight, int exponent,
+                                    bool adds, bool scales) {
     const struct tol_loaded *l = w->l;
     const size_t width = l->shape.width;
     const struct kn_place none = {0, 0};
@@ -112,11 +113,11 @@ static tol_status queue_norm(const struct prompt_work *w, size_t weight, int exp
         &(struct kn_halves_norm){
             .rows = w->rows - w->first,
             .columns = width,
-            .x = place(w, w->p->x + w->first * width * sizeof(float)),
-            .sums = adds ? place(w, w->p->sums) : none,
-            .scales = scales ? place(w, w->p->scales) : none,
+            .x = prompt_place(w, w->p->x + w->first * width * sizeof(float)),
+            .sums = adds ? prompt_place(w, w->p->sums) : none,
+            .scales = scales ? prompt_place(w, w->p->scales) : none,
             .weight = weight != SIZE_MAX ? kn_place_of(l->weights, weight * sizeof(float)) : none,
-            .out = place(w, w->p->halves),
+            .out = prompt_place(w, w->p->halves),
             .epsilon = l->shape.epsilon,
             .exponent = exponent});
 }
@@ -132,8 +133,9 @@ static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_weights(w, &layer->qkv[i], powers->qkv, &at));
     }
-    TOL_TRY(queue_product(w, w->qkv_width, shape->width, powers->qkv + powers->attention_norm,
-                          (struct sums){0, w->qkv_width, 0}));
+    TOL_TRY(prompt_queue_product(w, w->qkv_width, shape->width,
+                                 powers->qkv + powers->attention_norm,
+                                 (struct sums){0, w->qkv_width, 0}));
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_bias(w, &layer->qkv[i], column, w->qkv_width));
         column += layer->qkv[i].rows;
@@ -141,7 +143,7 @@ static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *
     status = kn_heads(w->l->kernels, w->l->stream,
                       &(struct kn_heads_ready){.batch = w->batch,
                                                .shape = loaded_heads(w->l),
-                                               .qkv = place(w, w->p->sums),
+                                               .qkv = prompt_place(w, w->p->sums),
                                                .qkv_stride = w->qkv_width,
                                                .q_norm = layer->q_norm,
                                                .k_norm = layer->k_norm,
@@ -174,8 +176,8 @@ static tol_status queue_paged(const struct prompt_work *w) {
             &(struct kn_paged){
                 .batch = some,
                 .shape = heads,
-                .q = place(w, w->p->sums + first * row),
-                .out = place(w, attended + (first - w->first) * out),
+                .q = prompt_place(w, w->p->sums + first * row),
+                .out = prompt_place(w, attended + (first - w->first) * out),
                 .q_stride = w->qkv_width,
                 .out_stride = w->own_width,
                 .window = l->shape.window,
@@ -183,10 +185,11 @@ static tol_status queue_paged(const struct prompt_work *w) {
                 .workspace = {tol_buffer_address(l->scratch.buffer) + l->scratch.parts,
                               l->scratch.parts_bytes}}));
     }
-    status = kn_halves_rows(l->kernels, l->stream,
-                            &(struct kn_halves_rows){w->rows - w->first, w->own_width, w->own_width,
-                                                     place(w, attended),
-                                                     place(w, is_alone ? w->p->halves : w->p->q)});
+    status = kn_halves_rows(
+        l->kernels, l->stream,
+        &(struct kn_halves_rows){w->rows - w->first, w->own_width, w->own_width,
+                                 prompt_place(w, attended),
+                                 prompt_place(w, is_alone ? w->p->halves : w->p->q)});
 out:
     return status;
 }
@@ -200,14 +203,14 @@ static tol_status queue_gathered(const struct prompt_work *w) {
     TOL_TRY(kn_halves_rows(
         l->kernels, l->stream,
         &(struct kn_halves_rows){rows, w->own_width, w->qkv_width,
-                                 place(w, p->sums + w->first * w->qkv_width * sizeof(float)),
-                                 place(w, p->q)}));
+                                 prompt_place(w, p->sums + w->first * w->qkv_width * sizeof(float)),
+                                 prompt_place(w, p->q)}));
     TOL_TRY(kn_halves_cache(l->kernels, l->stream,
                             &(struct kn_halves_cache){.batch = w->batch,
                                                       .shape = loaded_heads(l),
                                                       .positions = w->end,
-                                                      .keys = place(w, p->keys),
-                                                      .values = place(w, p->values)}));
+                                                      .keys = prompt_place(w, p->keys),
+                                                      .values = prompt_place(w, p->values)}));
     status = kn_attention(
         l->kernels, l->stream,
         &(struct kn_attention){.type = KN_F16,
@@ -230,14 +233,15 @@ out:
 /* ---- stages of a layer on a device ---- */
 
 /* Up to the halves that attention leaves. */
-static tol_status queue_attention(struct prompt_work *w, size_t index, size_t wanted) {
+static tol_status prompt_queue_attention(struct prompt_work *w, size_t index, size_t wanted) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const struct loaded_layer *layer = &l->layers[index];
     const struct prompt_powers *powers = &w->p->powers[index];
     const struct kn_paged_heads heads = loaded_heads(l);
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
-    TOL_TRY(queue_norm(w, layer->attention_norm, powers->attention_norm, index > 0, index > 0));
+    TOL_TRY(
+        prompt_queue_norm(w, layer->attention_norm, powers->attention_norm, index > 0, index > 0));
     TOL_TRY(queue_heads(w, layer, powers));
     /* After the keys and values of the last layer, only the wanted row is needed. */
     if (index + 1 == l->shape.layers) w->first = w->rows - wanted;
@@ -255,18 +259,19 @@ static tol_status queue_adds(const struct prompt_work *w, const struct loaded_ma
     const size_t width = w->l->shape.width, column = share->rank * share->width;
     size_t at = w->p->weights;
     TOL_TRY(queue_weights(w, matrix, exponent, &at));
-    TOL_TRY(queue_product(w, share->width, matrix->k, exponent, (struct sums){column, width, 0}));
+    TOL_TRY(prompt_queue_product(w, share->width, matrix->k, exponent,
+                                 (struct sums){column, width, 0}));
     status = queue_bias(w, matrix, column, width);
 out:
     return status;
 }
 
-static tol_status queue_output(struct prompt_work *w, size_t index, size_t wanted) {
+static tol_status prompt_queue_output(struct prompt_work *w, size_t index, size_t wanted) {
     (void)wanted;
     return queue_adds(w, &w->l->layers[index].output, w->p->powers[index].output);
 }
 
-static tol_status queue_down(struct prompt_work *w, size_t index, size_t wanted) {
+static tol_status prompt_queue_down(struct prompt_work *w, size_t index, size_t wanted) {
     (void)wanted;
     return queue_adds(w, &w->l->layers[index].down, w->p->powers[index].down);
 }
@@ -282,24 +287,25 @@ static tol_status queue_up(struct prompt_work *w, size_t index, size_t wanted) {
     const size_t column = l->share.rank * n;
     size_t at = w->p->weights;
     (void)wanted;
-    TOL_TRY(queue_norm(w, layer->feed_norm, powers->feed_norm, true, false));
+    TOL_TRY(prompt_queue_norm(w, layer->feed_norm, powers->feed_norm, true, false));
     TOL_TRY(queue_weights(w, &layer->gate, powers->gated, &at));
     TOL_TRY(queue_weights(w, &layer->up, powers->gated, &at));
     if (l->share.ranks == 1) {
-        return queue_product(w, 2 * n, width, exponent, (struct sums){0, 2 * n, 0});
+        return prompt_queue_product(w, 2 * n, width, exponent, (struct sums){0, 2 * n, 0});
     }
-    TOL_TRY(queue_product(w, n, width, exponent, (struct sums){column, 2 * feed, 0}));
-    status = queue_product(w, n, width, exponent, (struct sums){feed + column, 2 * feed, n});
+    TOL_TRY(prompt_queue_product(w, n, width, exponent, (struct sums){column, 2 * feed, 0}));
+    status = prompt_queue_product(w, n, width, exponent, (struct sums){feed + column, 2 * feed, n});
 out:
     return status;
 }
 
 /* Every device computes all halves, because a row has one power of two. */
-static tol_status queue_gated(const struct prompt_work *w) {
+static tol_status prompt_queue_gated(const struct prompt_work *w) {
     return kn_halves_gated(w->l->kernels, w->l->stream,
                            &(struct kn_halves_gated){w->rows - w->first, w->l->shape.feed_forward,
-                                                     place(w, w->p->sums), place(w, w->p->halves),
-                                                     place(w, w->p->scales)});
+                                                     prompt_place(w, w->p->sums),
+                                                     prompt_place(w, w->p->halves),
+                                                     prompt_place(w, w->p->scales)});
 }
 
 /* ---- on all devices ---- */
@@ -312,7 +318,7 @@ struct prompt_works {
 
 typedef tol_status stage(struct prompt_work *w, size_t index, size_t wanted);
 
-static tol_status on_all(struct prompt_works *all, stage *queue) {
+static tol_status prompt_on_all(struct prompt_works *all, stage *queue) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < all->l->share.ranks; i++) {
         TOL_TRY(queue(&all->each[i], all->index, all->wanted));
@@ -322,8 +328,8 @@ out:
 }
 
 /* Exchanges columns of `element` bytes, from a column on, in rows of `stride`. */
-static tol_status exchange(const struct prompt_works *all, size_t element, size_t out,
-                           size_t column, size_t columns, size_t stride) {
+static tol_status prompt_exchange(const struct prompt_works *all, size_t element, size_t out,
+                                  size_t column, size_t columns, size_t stride) {
     const struct prompt_work *w = &all->each[0];
     return loaded_team_exchange(
         all->l, &(struct loaded_columns){.is_prompt = true,
@@ -337,7 +343,7 @@ static tol_status exchange_attended(const struct prompt_works *all) {
     const struct prompt_work *w = &all->each[0];
     const size_t half = sizeof(uint16_t);
     if (w->p->attention != NULL) {
-        return exchange(all, half, w->p->halves, 0, w->attended_width, w->attended_width);
+        return prompt_exchange(all, half, w->p->halves, 0, w->attended_width, w->attended_width);
     }
     return loaded_team_exchange(all->l, &(struct loaded_columns){.is_prompt = true,
                                                                  .rows = w->rows - w->first,
@@ -348,26 +354,26 @@ static tol_status exchange_attended(const struct prompt_works *all) {
                                                                  .in_stride = w->own_width * half});
 }
 
-static tol_status queue_layer(struct prompt_works *all) {
+static tol_status prompt_queue_layer(struct prompt_works *all) {
     tol_status status = TOL_OK;
     const size_t width = all->l->shape.width, feed = all->l->shape.feed_forward;
     const size_t sums = all->l->prompt.sums, word = sizeof(float);
-    TOL_TRY(on_all(all, queue_attention));
+    TOL_TRY(prompt_on_all(all, prompt_queue_attention));
     if (all->each[0].first == all->each[0].rows) return TOL_OK;
     TOL_TRY(exchange_attended(all));
-    TOL_TRY(on_all(all, queue_output));
-    TOL_TRY(exchange(all, word, sums, 0, width, width));
-    TOL_TRY(on_all(all, queue_up));
-    TOL_TRY(exchange(all, word, sums, 0, feed, 2 * feed));
-    TOL_TRY(exchange(all, word, sums, feed, feed, 2 * feed));
-    for (unsigned i = 0; i < all->l->share.ranks; i++) TOL_TRY(queue_gated(&all->each[i]));
-    TOL_TRY(on_all(all, queue_down));
-    status = exchange(all, word, sums, 0, width, width);
+    TOL_TRY(prompt_on_all(all, prompt_queue_output));
+    TOL_TRY(prompt_exchange(all, word, sums, 0, width, width));
+    TOL_TRY(prompt_on_all(all, queue_up));
+    TOL_TRY(prompt_exchange(all, word, sums, 0, feed, 2 * feed));
+    TOL_TRY(prompt_exchange(all, word, sums, feed, feed, 2 * feed));
+    for (unsigned i = 0; i < all->l->share.ranks; i++) TOL_TRY(prompt_queue_gated(&all->each[i]));
+    TOL_TRY(prompt_on_all(all, prompt_queue_down));
+    status = prompt_exchange(all, word, sums, 0, width, width);
 out:
     return status;
 }
 
-static tol_status queue_begin(const struct prompt_work *w) {
+static tol_status prompt_queue_begin(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     TOL_TRY(tol_copy_to_device(l->stream, l->input, 0, l->sent, 0, 3 * w->rows * sizeof(int)));
@@ -378,7 +384,7 @@ static tol_status queue_begin(const struct prompt_work *w) {
                                          .table_rows = l->shape.vocabulary,
                                          .table = l->embedding.weights,
                                          .tokens = kn_place_of(l->input, 0),
-                                         .out = place(w, w->p->x),
+                                         .out = prompt_place(w, w->p->x),
                                          .out_stride = l->shape.width});
 out:
     return status;
@@ -389,19 +395,19 @@ static tol_status queue_wanted(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const size_t row = l->shape.width * sizeof(float);
-    TOL_TRY(queue_norm(w, SIZE_MAX, 0, true, true));
+    TOL_TRY(prompt_queue_norm(w, SIZE_MAX, 0, true, true));
     status = tol_copy_on_device(l->stream, l->scratch.buffer, l->scratch.x, w->p->buffer,
                                 w->p->x + w->first * row, row);
 out:
     return status;
 }
 
-static tol_status queue_all(struct prompt_works *all, bool wants_logits) {
+static tol_status prompt_queue_all(struct prompt_works *all, bool wants_logits) {
     tol_status status = TOL_OK;
     const unsigned ranks = all->l->share.ranks;
-    for (unsigned i = 0; i < ranks; i++) TOL_TRY(queue_begin(&all->each[i]));
+    for (unsigned i = 0; i < ranks; i++) TOL_TRY(prompt_queue_begin(&all->each[i]));
     for (all->index = 0; all->index < all->l->shape.layers; all->index++) {
-        TOL_TRY(queue_layer(all));
+        TOL_TRY(prompt_queue_layer(all));
     }
     if (all->wanted == 0) return TOL_OK;
     for (unsigned i = 0; i < ranks; i++) TOL_TRY(queue_wanted(&all->each[i]));
@@ -410,7 +416,7 @@ out:
     return status;
 }
 
-static struct prompt_work work_of(struct tol_loaded *l, size_t rows, size_t end) {
+static struct prompt_work prompt_work_of(struct tol_loaded *l, size_t rows, size_t end) {
     const size_t head = l->shape.head_size;
     return (struct prompt_work){.l = l,
                                 .p = &l->prompt,
@@ -433,11 +439,12 @@ tol_status loaded_prompt_run(struct tol_loaded *l, const struct loaded_pass *pas
     const bool wants_logits = pass->wants_logits && pass->wanted > 0;
     struct prompt_works all = {.l = l, .wanted = pass->wanted};
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        all.each[i] = work_of(l->team.part[i], rows, (size_t)pass->rows[rows - 1].position + 1);
+        all.each[i] =
+            prompt_work_of(l->team.part[i], rows, (size_t)pass->rows[rows - 1].position + 1);
     }
     TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
-    status = queue_all(&all, wants_logits);
+    status = prompt_queue_all(&all, wants_logits);
     if (status == TOL_OK) status = loaded_pass_take(l, pass->wanted, wants_logits, outcome);
     status = loaded_team_settle(l, status);
 out:

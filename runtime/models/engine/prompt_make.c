@@ -4,9 +4,9 @@
  */
 #include "prompt.h"
 
-#include "attention/attention.h"
+#include "attention/forward/attention.h"
 #include "core/check.h"
-#include "decoder/halves.h"
+#include "decode/halves.h"
 #include "gemm/gemm.h"
 #include "share.h"
 
@@ -16,12 +16,12 @@
 
 enum { ALIGNMENT = 256, ROWS_MIN = 256, PEAKS = 6 };
 
-static size_t larger(size_t a, size_t b) {
+static size_t prompt_make_larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
 /* F32 models are computed in fp32, and longer rows have no kernel. */
-static bool serves(const struct tol_loaded *l) {
+static bool prompt_make_serves(const struct tol_loaded *l) {
     const struct tol_model_shape *s = &l->shape;
     if (s->width > KN_HALVES_COLUMNS_MAX || s->feed_forward > KN_HALVES_COLUMNS_MAX) return false;
     for (size_t i = 0; i < s->layers; i++) {
@@ -38,7 +38,7 @@ static bool serves(const struct tol_loaded *l) {
     return true;
 }
 
-static size_t take(size_t *at, size_t bytes) {
+static size_t prompt_make_take(size_t *at, size_t bytes) {
     const size_t offset = *at;
     *at = (offset + bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return offset;
@@ -51,20 +51,23 @@ static size_t lay_out(const struct tol_loaded *l, struct loaded_prompt *p, size_
     const size_t half = sizeof(uint16_t), attended = s->heads * s->head_size;
     const size_t kv = own->kv_heads * s->head_size, heads = own->heads * s->head_size;
     const size_t qkv = heads + 2 * kv;
-    const size_t widest = larger(s->width, larger(s->feed_forward, attended));
-    const size_t sums = larger(2 * s->feed_forward, larger(s->width, qkv + heads));
-    const size_t matrix = larger(larger(2 * own->feed_forward, qkv) * s->width,
-                                 larger(attended, s->feed_forward) * own->width);
+    const size_t widest =
+        prompt_make_larger(s->width, prompt_make_larger(s->feed_forward, attended));
+    const size_t sums =
+        prompt_make_larger(2 * s->feed_forward, prompt_make_larger(s->width, qkv + heads));
+    const size_t matrix =
+        prompt_make_larger(prompt_make_larger(2 * own->feed_forward, qkv) * s->width,
+                           prompt_make_larger(attended, s->feed_forward) * own->width);
     size_t at = 0;
     p->rows = rows;
-    p->x = take(&at, rows * s->width * sizeof(float));
-    p->halves = take(&at, rows * widest * half);
-    p->q = take(&at, rows * heads * half);
-    p->sums = take(&at, rows * sums * sizeof(float));
-    p->scales = take(&at, larger(rows, s->layers * PEAKS) * sizeof(float));
-    p->keys = take(&at, l->positions * kv * half);
-    p->values = take(&at, l->positions * kv * half);
-    p->weights = take(&at, matrix * half);
+    p->x = prompt_make_take(&at, rows * s->width * sizeof(float));
+    p->halves = prompt_make_take(&at, rows * widest * half);
+    p->q = prompt_make_take(&at, rows * heads * half);
+    p->sums = prompt_make_take(&at, rows * sums * sizeof(float));
+    p->scales = prompt_make_take(&at, prompt_make_larger(rows, s->layers * PEAKS) * sizeof(float));
+    p->keys = prompt_make_take(&at, l->positions * kv * half);
+    p->values = prompt_make_take(&at, l->positions * kv * half);
+    p->weights = prompt_make_take(&at, matrix * half);
     return at;
 }
 
@@ -110,7 +113,7 @@ static bool has_attention(const struct tol_loaded *l, const char *variant) {
 }
 
 /* The kernels, the same for every pass. false: there is none for the products. */
-static bool choose(struct tol_loaded *l) {
+static bool prompt_make_choose(struct tol_loaded *l) {
     struct loaded_prompt *p = &l->prompt;
     if (has_product(l, "wgmma_128") && has_product(l, "wgmma_256")) {
         p->narrow = "wgmma_128", p->wide = "wgmma_256";
@@ -232,7 +235,7 @@ static tol_status take_memory(struct tol_loaded *l, size_t rows) {
 
 /* All devices, or none: they have the same layout, for the rows of the one with least memory, and
  * the same kernels. */
-static tol_status take_all(struct tol_loaded *l, size_t rows) {
+static tol_status prompt_make_take_all(struct tol_loaded *l, size_t rows) {
     tol_status status = TOL_OK;
     for (unsigned i = 0; i < l->share.ranks; i++) {
         struct tol_loaded *part = l->team.part[i];
@@ -242,7 +245,7 @@ static tol_status take_all(struct tol_loaded *l, size_t rows) {
     for (unsigned i = 0; i < l->share.ranks; i++) {
         struct tol_loaded *part = l->team.part[i];
         (void)lay_out(part, &part->prompt, rows);
-        if (!choose(part)) return TOL_UNSUPPORTED;
+        if (!prompt_make_choose(part)) return TOL_UNSUPPORTED;
     }
 out:
     return status;
@@ -250,9 +253,9 @@ out:
 
 tol_status loaded_prompt_make(struct tol_loaded *l, size_t rows) {
     tol_status status = TOL_OK;
-    if (rows == 0 || !serves(l)) return TOL_OK;
+    if (rows == 0 || !prompt_make_serves(l)) return TOL_OK;
     if (tol_context_device(l->context)->compute_capability < 80) return TOL_OK;
-    status = take_all(l, rows);
+    status = prompt_make_take_all(l, rows);
     if (status == TOL_OK) return learn_powers(l);
     for (unsigned i = 0; i < l->share.ranks; i++) loaded_prompt_end(l->team.part[i]);
     return status == TOL_OUT_OF_DEVICE_MEMORY || status == TOL_UNSUPPORTED ? TOL_OK : status;
@@ -265,7 +268,7 @@ tol_status loaded_prompt_copy(struct tol_loaded *to, const struct tol_loaded *fr
     if (from->prompt.rows == 0) return TOL_OK;
     TOL_TRY(tol_buffer_create(to->context, lay_out(to, &to->prompt, from->prompt.rows), 1,
                               &to->prompt.buffer));
-    TOL_CHECK(choose(to) && to->prompt.narrow == from->prompt.narrow &&
+    TOL_CHECK(prompt_make_choose(to) && to->prompt.narrow == from->prompt.narrow &&
                   to->prompt.attention == from->prompt.attention,
               TOL_UNSUPPORTED, "device %d has other kernels for long prompts than device %d",
               tol_context_device(to->context)->ordinal, tol_context_device(from->context)->ordinal);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* Enters a page as the session's next, in the tables of all devices. */
-static tol_status enter(struct tol_session *s, struct session_page *page) {
+static tol_status session_pages_enter(struct tol_session *s, struct session_page *page) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = s->loaded;
     const size_t entry = s->slot * l->pages_max + s->pages;
@@ -35,7 +35,7 @@ static void free_blocks(struct tol_loaded *l, struct session_page *page, unsigne
     free(page);
 }
 
-static void leave(struct tol_loaded *l, struct session_page *page) {
+static void session_pages_leave(struct tol_loaded *l, struct session_page *page) {
     if (page->users > 0 && --page->users > 0) return;
     free_blocks(l, page, l->share.ranks);
     l->pages--;
@@ -52,8 +52,8 @@ static tol_status add_page(struct tol_session *s) {
         TOL_TRY(tol_pool_allocate(part->pool, part->page_bytes, part->stream, &page->block[count]));
     }
     l->pages++;
-    status = enter(s, page);
-    if (status != TOL_OK) leave(l, page);
+    status = session_pages_enter(s, page);
+    if (status != TOL_OK) session_pages_leave(l, page);
     page = NULL;
 out:
     if (page != NULL) free_blocks(l, page, count);
@@ -71,7 +71,7 @@ out:
 
 void session_shrink(struct tol_session *s, size_t length) {
     while (s->pages > 0 && (s->pages - 1) * KN_PAGE_POSITIONS >= length) {
-        leave(s->loaded, s->page[--s->pages]);
+        session_pages_leave(s->loaded, s->page[--s->pages]);
     }
 }
 
@@ -81,8 +81,8 @@ bool session_is_shared(const struct tol_session *s, size_t position) {
 }
 
 /* How many of the tokens, as full pages, another session has computed in this way. */
-static size_t alike(const struct tol_session *other, const int *tokens, size_t most,
-                    enum session_way way) {
+static size_t session_pages_alike(const struct tol_session *other, const int *tokens, size_t most,
+                                  enum session_way way) {
     size_t same = 0, pages = 0;
     if (most > other->length) most = other->length;
     while (same < most && other->tokens[same] == tokens[same]) same++;
@@ -106,13 +106,13 @@ tol_status session_share(struct tol_session *s, const int *tokens, size_t count,
     for (size_t i = 0; i < l->sessions; i++) {
         const struct tol_session *other = l->slots[i];
         if (other == NULL || other == s) continue;
-        const size_t same = alike(other, tokens, count - 1, way);
+        const size_t same = session_pages_alike(other, tokens, count - 1, way);
         if (same <= *positions) continue;
         *positions = same;
         source = other;
     }
     for (size_t i = 0; i < *positions / KN_PAGE_POSITIONS; i++) {
-        TOL_TRY(enter(s, source->page[i]));
+        TOL_TRY(session_pages_enter(s, source->page[i]));
     }
     l->reused += *positions;
 out:
@@ -120,8 +120,8 @@ out:
     return status;
 }
 
-static tol_status look(struct tol_transfer *transfer, CUdeviceptr address, size_t bytes,
-                       bool *resident) {
+static tol_status session_pages_look(struct tol_transfer *transfer, CUdeviceptr address,
+                                     size_t bytes, bool *resident) {
     tol_status status = TOL_OK;
     bool first = false, last = false;
     if (bytes == 0) return TOL_OK;
@@ -135,8 +135,8 @@ out:
 static tol_status look_at_matrix(struct tol_transfer *transfer, const struct loaded_matrix *matrix,
                                  bool *resident) {
     tol_status status = TOL_OK;
-    TOL_TRY(look(transfer, matrix->weights.address, matrix->weights.bytes, resident));
-    status = look(transfer, matrix->bias.address, matrix->bias.bytes, resident);
+    TOL_TRY(session_pages_look(transfer, matrix->weights.address, matrix->weights.bytes, resident));
+    status = session_pages_look(transfer, matrix->bias.address, matrix->bias.bytes, resident);
 out:
     return status;
 }
@@ -144,7 +144,8 @@ out:
 static tol_status look_at_weights(struct tol_transfer *transfer, const struct tol_loaded *l,
                                   bool *resident) {
     tol_status status = TOL_OK;
-    TOL_TRY(look(transfer, tol_buffer_address(l->weights), tol_buffer_bytes(l->weights), resident));
+    TOL_TRY(session_pages_look(transfer, tol_buffer_address(l->weights),
+                               tol_buffer_bytes(l->weights), resident));
     TOL_TRY(look_at_matrix(transfer, &l->embedding, resident));
     TOL_TRY(look_at_matrix(transfer, &l->output, resident));
     for (size_t i = 0; i < l->shape.layers; i++) {
@@ -169,8 +170,9 @@ static tol_status look_at_pages(struct tol_transfer *transfer, const struct tol_
     for (size_t i = 0; i < first->sessions; i++) {
         const struct tol_session *s = first->slots[i];
         for (size_t page = 0; s != NULL && page < s->pages; page++) {
-            TOL_TRY(look(transfer, tol_pool_address(l->pool, s->page[page]->block[rank]),
-                         l->page_bytes, resident));
+            TOL_TRY(session_pages_look(transfer,
+                                       tol_pool_address(l->pool, s->page[page]->block[rank]),
+                                       l->page_bytes, resident));
         }
     }
 out:

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
-#include "decoder/draw_arguments.h"
+#include "decode/draw_arguments.h"
 #include "loaded_state.h"
 #include "pass.h"
 #include "pass_draw.h"
@@ -106,7 +106,8 @@ out:
 
 /* ---- prompts ---- */
 
-static tol_status check_prompt(const struct tol_session *s, const int *tokens, size_t count) {
+static tol_status session_steps_check_prompt(const struct tol_session *s, const int *tokens,
+                                             size_t count) {
     tol_status status = TOL_OK;
     const size_t before = s->length + s->owed + (s->drawn != NONE);
     TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "a prompt of no tokens");
@@ -124,7 +125,7 @@ out:
 }
 
 /* Adds positions to the session, and passes those that are new to the sampler. */
-static void advance(struct tol_session *s, const int *tokens, size_t count) {
+static void session_steps_advance(struct tol_session *s, const int *tokens, size_t count) {
     for (size_t i = 0; i < count; i++) {
         s->tokens[s->length] = tokens[i];
         if (s->length++ < s->heard) continue;
@@ -150,7 +151,7 @@ static tol_status run_piece(struct tol_session *s, const int *tokens, size_t cou
     const struct loaded_pass pass = {rows, count, is_last, wants_logits(s), NULL};
     TOL_TRY(way == AS_PROMPT ? loaded_prompt_run(s->loaded, &pass, &outcome)
                              : loaded_pass_run(s->loaded, &pass, &outcome));
-    advance(s, tokens, count);
+    session_steps_advance(s, tokens, count);
     if (is_last) take_outcome(s, &outcome, 0, false);
 out:
     return status;
@@ -165,8 +166,8 @@ static size_t piece_of(const struct tol_session *s, size_t left, enum session_wa
     return now < room ? now : room;
 }
 
-static tol_status run_prompt(struct tol_session *s, const int *tokens, size_t count,
-                             enum session_way way) {
+static tol_status session_steps_run_prompt(struct tol_session *s, const int *tokens, size_t count,
+                                           enum session_way way) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = s->loaded;
     const size_t most = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
@@ -191,15 +192,15 @@ static tol_status run_owed(struct tol_session *s) {
     int tokens[KN_PAGE_POSITIONS];
     const size_t owed = s->owed, end = s->length + owed;
     memcpy(tokens, s->tokens + s->length, owed * sizeof *tokens);
-    const tol_status status = run_prompt(s, tokens, owed, s->owed_way);
+    const tol_status status = session_steps_run_prompt(s, tokens, owed, s->owed_way);
     s->owed = end - s->length;
     return status;
 }
 
 /* Pages for the prompt and the positions before it; shared pages of another session for its
  * beginning. */
-static tol_status take_pages(struct tol_session *s, const int *tokens, size_t count,
-                             size_t *shared) {
+static tol_status session_steps_take_pages(struct tol_session *s, const int *tokens, size_t count,
+                                           size_t *shared) {
     tol_status status = TOL_OK;
     *shared = 0;
     if (s->loaded->shares && s->length + s->owed == 0 && s->drawn == NONE) {
@@ -215,21 +216,21 @@ tol_status tol_session_prompt(struct tol_session *s, const int *tokens, size_t c
     tol_status status = TOL_OK;
     size_t shared = 0;
     TOL_CHECK(s != NULL && tokens != NULL, TOL_INVALID_ARGUMENT, "a prompt needs tokens");
-    TOL_TRY(check_prompt(s, tokens, count));
+    TOL_TRY(session_steps_check_prompt(s, tokens, count));
     TOL_TRY(check_time(s));
     pthread_mutex_lock(&s->loaded->lock);
-    status = take_pages(s, tokens, count, &shared);
-    if (status == TOL_OK) advance(s, tokens, shared);
+    status = session_steps_take_pages(s, tokens, count, &shared);
+    if (status == TOL_OK) session_steps_advance(s, tokens, shared);
     pthread_mutex_unlock(&s->loaded->lock);
     TOL_TRY(status);
     s->is_ready = false;
     if (s->drawn != NONE) {
         const int drawn = s->drawn;
-        TOL_TRY(run_prompt(s, &drawn, 1, AS_STEP));
+        TOL_TRY(session_steps_run_prompt(s, &drawn, 1, AS_STEP));
         s->drawn = NONE;
     }
     if (s->owed > 0) TOL_TRY(run_owed(s));
-    status = run_prompt(s, tokens + shared, count - shared, way_of(s->loaded, count));
+    status = session_steps_run_prompt(s, tokens + shared, count - shared, way_of(s->loaded, count));
 out:
     return status;
 }
@@ -248,7 +249,8 @@ out:
 }
 
 /* Computes the drawn tokens of those that have one. Steps with another status take no part. */
-static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t count) {
+static tol_status session_steps_run_steps(struct tol_loaded *l, struct tol_step *steps,
+                                          size_t count) {
     tol_status status = TOL_OK;
     struct loaded_row *rows = l->step_rows;
     struct tol_sampler **samplers = l->step_samplers;
@@ -272,7 +274,7 @@ static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t
     for (size_t i = 0, row = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
-        advance(s, &s->drawn, 1);
+        session_steps_advance(s, &s->drawn, 1);
         s->drawn = NONE;
         take_outcome(s, &outcome, row++, draws);
     }
@@ -280,15 +282,15 @@ out:
     return status;
 }
 
-/* The largest logit's token, as decoder/best.h has it, of what a draw left of a greedy row. */
-static int largest_of(int drawn) {
+/* The largest logit's token, as decode/best.h has it, of what a draw left of a greedy row. */
+static int session_steps_largest_of(int drawn) {
     if (drawn >= 0) return drawn;
     return drawn == DRAW_NONE ? 0 : DRAW_BAD - drawn;
 }
 
-static tol_status draw(struct tol_session *s, int *token) {
+static tol_status session_steps_draw(struct tol_session *s, int *token) {
     tol_status status = TOL_OK;
-    *token = s->is_drawn && s->is_greedy ? largest_of(s->best) : s->best;
+    *token = s->is_drawn && s->is_greedy ? session_steps_largest_of(s->best) : s->best;
     if (!s->is_greedy && s->is_drawn) TOL_TRY(tol_sampler_take(s->sampler, s->best, token));
     if (!s->is_greedy && !s->is_drawn) TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
     TOL_CHECK(*token >= 0 && (size_t)*token < s->loaded->shape.vocabulary, TOL_MISMATCH,
@@ -330,12 +332,12 @@ tol_status tol_sessions_step(struct tol_step *steps, size_t count) {
         steps[i].status = check_step(steps[i].session);
     }
     pthread_mutex_lock(&l->lock);
-    status = run_steps(l, steps, count);
+    status = session_steps_run_steps(l, steps, count);
     pthread_mutex_unlock(&l->lock);
     for (size_t i = 0; i < count; i++) {
         if (status != TOL_OK) steps[i].status = status;
         if (steps[i].status != TOL_OK) continue;
-        steps[i].status = draw(steps[i].session, &steps[i].token);
+        steps[i].status = session_steps_draw(steps[i].session, &steps[i].token);
         if (steps[i].status != TOL_OK) steps[i].token = NONE;
     }
 out:

@@ -9,7 +9,7 @@
  * begin where rows of any format are aligned. */
 enum { COLUMNS = 4, TOKENS = 16 };
 
-static size_t smaller(size_t a, size_t b) {
+static size_t share_smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -29,7 +29,7 @@ tol_status loaded_share(const struct tol_model_shape *s, unsigned rank, unsigned
     const size_t each = ranks == 1
                             ? s->vocabulary
                             : ((s->vocabulary + ranks - 1) / ranks + TOKENS - 1) / TOKENS * TOKENS;
-    const size_t first = smaller(rank * each, s->vocabulary);
+    const size_t first = share_smaller(rank * each, s->vocabulary);
     *share = (struct loaded_share){.rank = rank,
                                    .ranks = ranks,
                                    .heads = s->heads / ranks,
@@ -38,7 +38,7 @@ tol_status loaded_share(const struct tol_model_shape *s, unsigned rank, unsigned
                                    .feed_forward = s->feed_forward / ranks,
                                    .width = s->width / ranks,
                                    .first_token = first,
-                                   .vocabulary = smaller(each, s->vocabulary - first),
+                                   .vocabulary = share_smaller(each, s->vocabulary - first),
                                    .vocabulary_most = each};
 out:
     return status;

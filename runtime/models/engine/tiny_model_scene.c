@@ -3,10 +3,10 @@
  */
 #include "tiny_model_scene.h"
 
-#include "decoder/weight_format.h"
 #include "inputs.h"
 #include "model.h"
-#include "quant/quantise.h"
+#include "quantised/quantise.h"
+#include "quantised/weight_format.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * A sampler's parameters, history and generator; decoder/draw.h has the chain.
+ * A sampler's parameters, history and generator; decode/draw.h has the chain.
  */
 #include "token_sampler.h"
 
 #include "core/check.h"
-#include "decoder/draw.h"
+#include "decode/draw.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct tol_sampler {
 
 static const uint64_t increment = STREAM << 1 | 1;
 
-static uint32_t generate(uint64_t *state) {
+static uint32_t token_sampler_generate(uint64_t *state) {
     const uint64_t old = *state;
     *state = old * 6364136223846793005u + increment;
     const uint32_t mixed = (uint32_t)((old >> 18 ^ old) >> 27), turn = (uint32_t)(old >> 59);
@@ -33,15 +33,15 @@ static uint32_t generate(uint64_t *state) {
 }
 
 static uint64_t generate_both(uint64_t *state) {
-    const uint64_t high = generate(state), low = generate(state);
+    const uint64_t high = token_sampler_generate(state), low = token_sampler_generate(state);
     return high << 32 | low;
 }
 
-static uint64_t seeded(uint64_t seed) {
+static uint64_t token_sampler_seeded(uint64_t seed) {
     uint64_t state = 0;
-    generate(&state);
+    token_sampler_generate(&state);
     state += seed;
-    generate(&state);
+    token_sampler_generate(&state);
     return state;
 }
 
@@ -51,7 +51,7 @@ bool tol_sampling_is_greedy(const struct tol_sampling *s) {
     return s->temperature == 0 && (s->repetition_penalty == 0 || s->repetition_penalty == 1);
 }
 
-static tol_status check(const struct tol_sampling *s) {
+static tol_status token_sampler_check(const struct tol_sampling *s) {
     tol_status status = TOL_OK;
     TOL_CHECK(s->temperature >= 0 && s->temperature <= 2, TOL_INVALID_ARGUMENT,
               "the temperature is %g; it must be from 0 to 2", s->temperature);
@@ -77,13 +77,13 @@ tol_status tol_sampler_create(const struct tol_sampling *sampling, size_t vocabu
     TOL_CHECK(sampling != NULL && sampler != NULL && vocabulary > 0 && vocabulary <= DRAW_COLUMNS,
               TOL_INVALID_ARGUMENT,
               "a sampler needs parameters and a vocabulary of up to %d tokens", DRAW_COLUMNS);
-    TOL_TRY(check(sampling));
+    TOL_TRY(token_sampler_check(sampling));
     s = calloc(1, sizeof *s);
     TOL_CHECK(s != NULL, TOL_OUT_OF_HOST_MEMORY, "a sampler");
     s->sampling = *sampling;
     if (s->sampling.repetition_window == 0) s->sampling.repetition_window = WINDOW;
     s->vocabulary = vocabulary;
-    s->state = seeded(sampling->seed);
+    s->state = token_sampler_seeded(sampling->seed);
     s->latest = calloc(s->sampling.repetition_window, sizeof *s->latest);
     s->penalised = calloc(s->sampling.repetition_window, sizeof *s->penalised);
     s->workspace = malloc(kn_draw_host_bytes(vocabulary));
@@ -130,7 +130,7 @@ static size_t list_penalised(struct tol_sampler *s) {
 }
 
 /* 2^32 / (ln 2 temperature). Without a temperature the largest is drawn, whatever the scale is. */
-static double scale_of(double temperature) {
+static double token_sampler_scale_of(double temperature) {
     static const double one = 6196328018.719481; /* 2^32 / ln 2 */
     return temperature > one / 1e300 ? one / temperature : 1e300;
 }
@@ -139,7 +139,7 @@ void tol_sampler_row(struct tol_sampler *s, struct draw_row *row, const uint32_t
     const struct tol_sampling *limits = &s->sampling;
     uint64_t state = s->state;
     const bool is_greedy = limits->temperature == 0;
-    *row = (struct draw_row){.scale = scale_of(limits->temperature),
+    *row = (struct draw_row){.scale = token_sampler_scale_of(limits->temperature),
                              .random = is_greedy ? 0 : generate_both(&state),
                              .least = (uint64_t)ceil(limits->min_p * (double)DRAW_ONE),
                              .top_k = is_greedy ? 1 : 0,

@@ -8,7 +8,7 @@
  * generator picks one, in the order of tokens. Of equal logits the lower token is the larger one.
  *
  * Deterministic: the same logits, history and seed give the same tokens, on the host and on every
- * device: weights are whole numbers (decoder/draw_arguments.h), 2^40 for the largest, and none for
+ * device: weights are whole numbers (decode/draw_arguments.h), 2^40 for the largest, and none for
  * what is less than 2^-40 of it. The generator is PCG-XSH-RR with 64 bits of state and 32 of output
  * (O'Neill, 2014), stream 54, separate for each sampler; a draw takes two outputs as 64 bits.
  * A sampler is for one thread at a time.
@@ -50,7 +50,7 @@ TOL_API void tol_sampler_accept(struct tol_sampler *sampler, int token);
  * -infinity. */
 TOL_API tol_status tol_sampler_draw(struct tol_sampler *sampler, const float *logits, int *token);
 
-/* For a draw elsewhere (decoder/draw.h): its parameters, and the tokens that it penalises, which
+/* For a draw elsewhere (decode/draw.h): its parameters, and the tokens that it penalises, which
  * are the sampler's until its next call. tol_sampler_take hears what came of it, and moves the
  * generator; it fails as tol_sampler_draw, which is both on the host. */
 TOL_API void tol_sampler_row(struct tol_sampler *sampler, struct draw_row *row,

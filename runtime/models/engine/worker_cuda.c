@@ -58,7 +58,7 @@ const char *cuda_error_message(int error_code) {
 }
 
 /* The code of a status; otherwise: that of what was being done. */
-static enum worker_code code_of(tol_status status, enum worker_code otherwise) {
+static enum worker_code worker_cuda_code_of(tol_status status, enum worker_code otherwise) {
     switch (status) {
     case TOL_OK:
         return WORKER_OK;
@@ -83,11 +83,11 @@ static enum worker_code code_of(tol_status status, enum worker_code otherwise) {
     }
 }
 
-static void set(int *error_code, enum worker_code code) {
+static void worker_cuda_set(int *error_code, enum worker_code code) {
     if (error_code != NULL) *error_code = (int)code;
 }
 
-static enum worker_code refuse(const char *call, const char *what) {
+static enum worker_code worker_cuda_refuse(const char *call, const char *what) {
     (void)tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT, "%s: %s", call, what);
     return WORKER_E_INVALID_PARAMETER;
 }
@@ -99,7 +99,7 @@ CudaContext *cuda_init(int gpu_device, int *error_code) {
     tol_status status = ctx != NULL ? TOL_OK : TOL_OUT_OF_HOST_MEMORY;
     if (status == TOL_OK) status = tol_driver_open(NULL, &ctx->driver);
     if (status == TOL_OK) status = tol_context_create(ctx->driver, gpu_device, &ctx->context);
-    set(error_code, code_of(status, WORKER_E_UNKNOWN));
+    worker_cuda_set(error_code, worker_cuda_code_of(status, WORKER_E_UNKNOWN));
     if (status == TOL_OK) return ctx;
     cuda_destroy(ctx);
     return NULL;
@@ -123,12 +123,13 @@ void cuda_get_device_properties(int gpu_device, CudaDeviceProperties *properties
     tol_auto_driver struct tol_driver *driver = NULL;
     struct tol_device device;
     if (properties == NULL) {
-        set(error_code, refuse("cuda_get_device_properties", "properties is NULL"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_get_device_properties", "properties is NULL"));
         return;
     }
     tol_status status = tol_driver_open(NULL, &driver);
     if (status == TOL_OK) status = tol_device_read(driver, gpu_device, &device);
-    set(error_code, code_of(status, WORKER_E_UNKNOWN));
+    worker_cuda_set(error_code, worker_cuda_code_of(status, WORKER_E_UNKNOWN));
     if (status != TOL_OK) return;
     *properties =
         (CudaDeviceProperties){.compute_capability_major = device.compute_capability / 10,
@@ -149,7 +150,8 @@ CudaModel *cuda_load_model(CudaContext *ctx, const char *model_path, uint64_t *v
     struct tol_model *file = NULL;
     CudaModel *model = NULL;
     if (ctx == NULL || model_path == NULL) {
-        set(error_code, refuse("cuda_load_model", "the context or the path is NULL"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_load_model", "the context or the path is NULL"));
         return NULL;
     }
     model = calloc(1, sizeof *model);
@@ -160,7 +162,7 @@ CudaModel *cuda_load_model(CudaContext *ctx, const char *model_path, uint64_t *v
     }
     if (status == TOL_OK) status = tol_model_load(file, ctx->context, NULL, &model->loaded);
     tol_model_close(file);
-    set(error_code, code_of(status, WORKER_E_MODEL_LOAD_FAILED));
+    worker_cuda_set(error_code, worker_cuda_code_of(status, WORKER_E_MODEL_LOAD_FAILED));
     if (status != TOL_OK) {
         cuda_unload_model(model);
         return NULL;
@@ -193,7 +195,8 @@ uint64_t cuda_get_vram_usage(CudaModel *model) {
 void cuda_model_get_metadata(CudaModel *model, CudaModelMetadata *metadata, int *error_code) {
     struct tol_loaded_stats stats;
     if (model == NULL || metadata == NULL) {
-        set(error_code, refuse("cuda_model_get_metadata", "an argument is NULL"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_model_get_metadata", "an argument is NULL"));
         return;
     }
     const struct tol_model_shape *shape = tol_loaded_shape(model->loaded);
@@ -208,7 +211,7 @@ void cuda_model_get_metadata(CudaModel *model, CudaModelMetadata *metadata, int 
                                     .vocabulary = shape->vocabulary,
                                     .weight_bytes = stats.weight_bytes};
     memcpy(metadata->architecture, shape->architecture, sizeof shape->architecture);
-    set(error_code, WORKER_OK);
+    worker_cuda_set(error_code, WORKER_OK);
 }
 
 /* ---- inference ---- */
@@ -217,8 +220,9 @@ InferenceResult *cuda_inference_start(CudaModel *model, const char *prompt, int 
                                       float temperature, uint64_t seed, int *error_code) {
     InferenceResult *result = NULL;
     if (model == NULL || prompt == NULL || max_tokens < 1) {
-        set(error_code,
-            refuse("cuda_inference_start", "model or prompt is NULL, or max_tokens is below 1"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_inference_start",
+                                           "model or prompt is NULL, or max_tokens is below 1"));
         return NULL;
     }
     struct tol_text_options options = {
@@ -231,27 +235,29 @@ InferenceResult *cuda_inference_start(CudaModel *model, const char *prompt, int 
         status = tol_text_create(model->loaded, model->tokenizer, &options, prompt, strlen(prompt),
                                  &result->text);
     }
-    set(error_code, code_of(status, WORKER_E_INFERENCE_FAILED));
+    worker_cuda_set(error_code, worker_cuda_code_of(status, WORKER_E_INFERENCE_FAILED));
     if (status == TOL_OK) return result;
     cuda_inference_free(result);
     return NULL;
 }
 
 /* Makes a step, unless one is waiting. false: the text has ended, or failed. */
-static bool advance(InferenceResult *result, enum worker_code *code) {
+static bool worker_cuda_advance(InferenceResult *result, enum worker_code *code) {
     *code = WORKER_OK;
     if (result->is_waiting) return true;
     const enum tol_text_end before = tol_text_about(result->text).end;
     if (before != TOL_TEXT_GOES_ON) {
         if (before == TOL_TEXT_FAILED) {
-            *code = code_of(tol_text_about(result->text).status, WORKER_E_INFERENCE_FAILED);
+            *code =
+                worker_cuda_code_of(tol_text_about(result->text).status, WORKER_E_INFERENCE_FAILED);
         }
         return false;
     }
     const tol_status status = tol_texts_step(&result->text, 1);
     const struct tol_text_about about = tol_text_about(result->text);
     if (status != TOL_OK || about.end == TOL_TEXT_FAILED) {
-        *code = code_of(status != TOL_OK ? status : about.status, WORKER_E_INFERENCE_FAILED);
+        *code = worker_cuda_code_of(status != TOL_OK ? status : about.status,
+                                    WORKER_E_INFERENCE_FAILED);
         return false;
     }
     /* The end's own token has no text; what was held back before it may have. */
@@ -264,16 +270,18 @@ bool cuda_inference_next_token(InferenceResult *result, char *token_out, int tok
                                int *token_index, int *error_code) {
     enum worker_code code = WORKER_OK;
     if (result == NULL || token_out == NULL || token_buffer_size < 1) {
-        set(error_code, refuse("cuda_inference_next_token", "an argument is NULL or no buffer"));
+        worker_cuda_set(error_code, worker_cuda_refuse("cuda_inference_next_token",
+                                                       "an argument is NULL or no buffer"));
         return false;
     }
-    if (!advance(result, &code)) {
-        set(error_code, code);
+    if (!worker_cuda_advance(result, &code)) {
+        worker_cuda_set(error_code, code);
         return false;
     }
     const struct tol_gguf_text fresh = tol_text_fresh(result->text);
     if (fresh.count >= (size_t)token_buffer_size) {
-        set(error_code, refuse("cuda_inference_next_token", "the buffer is too small"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_inference_next_token", "the buffer is too small"));
         return false;
     }
     if (fresh.count > 0) memcpy(token_out, fresh.bytes, fresh.count);
@@ -281,7 +289,7 @@ bool cuda_inference_next_token(InferenceResult *result, char *token_out, int tok
     if (token_index != NULL) *token_index = result->index;
     result->index++;
     result->is_waiting = false;
-    set(error_code, WORKER_OK);
+    worker_cuda_set(error_code, WORKER_OK);
     return true;
 }
 
@@ -296,12 +304,14 @@ void cuda_inference_free(InferenceResult *result) {
 bool cuda_check_vram_residency(CudaModel *model, int *error_code) {
     bool resident = false;
     if (model == NULL) {
-        set(error_code, refuse("cuda_check_vram_residency", "the model is NULL"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_check_vram_residency", "the model is NULL"));
         return false;
     }
     const tol_status status = tol_loaded_is_resident(model->loaded, &resident);
     const enum worker_code found = resident ? WORKER_OK : WORKER_E_VRAM_RESIDENCY_FAILED;
-    set(error_code, status == TOL_OK ? found : code_of(status, WORKER_E_UNKNOWN));
+    worker_cuda_set(error_code,
+                    status == TOL_OK ? found : worker_cuda_code_of(status, WORKER_E_UNKNOWN));
     return status == TOL_OK && resident;
 }
 
@@ -318,11 +328,12 @@ uint64_t cuda_get_process_vram_usage(CudaContext *ctx) {
 bool cuda_check_device_health(CudaContext *ctx, int *error_code) {
     struct tol_health health;
     if (ctx == NULL) {
-        set(error_code, refuse("cuda_check_device_health", "the context is NULL"));
+        worker_cuda_set(error_code,
+                        worker_cuda_refuse("cuda_check_device_health", "the context is NULL"));
         return false;
     }
     const tol_status status = tol_health_check(ctx->context, NULL, &health);
-    set(error_code, code_of(status, WORKER_E_UNKNOWN));
+    worker_cuda_set(error_code, worker_cuda_code_of(status, WORKER_E_UNKNOWN));
     if (status != TOL_OK) return false;
     if (!health.is_healthy) {
         (void)tol_fail(__FILE__, __LINE__, TOL_DRIVER_ERROR, "%s", health.complaint);

@@ -83,8 +83,8 @@ out:
     return status;
 }
 
-static tol_status refuse(const struct tol_gguf *gguf, const struct tol_gguf_value *value,
-                         const char *wanted) {
+static tol_status gguf_refuse(const struct tol_gguf *gguf, const struct tol_gguf_value *value,
+                              const char *wanted) {
     tol_status status = TOL_OK;
     char quoted[TOL_GGUF_QUOTED_BYTES];
     bool is_array = value->kind == TOL_GGUF_ARRAY;
@@ -105,7 +105,8 @@ tol_status tol_gguf_get_unsigned(const struct tol_gguf *gguf, const char *key, u
     tol_status status = find_value(gguf, key, value, &found);
     if (status != TOL_OK) return status;
     bool is_unsigned = found->kind == TOL_GGUF_U64 || tol_gguf_signed_at(found, 0) >= 0;
-    if (!is_integer(found->kind) || !is_unsigned) return refuse(gguf, found, "an unsigned integer");
+    if (!is_integer(found->kind) || !is_unsigned)
+        return gguf_refuse(gguf, found, "an unsigned integer");
     *value = tol_gguf_unsigned_at(found, 0);
     return TOL_OK;
 }
@@ -115,7 +116,7 @@ tol_status tol_gguf_get_signed(const struct tol_gguf *gguf, const char *key, int
     tol_status status = find_value(gguf, key, value, &found);
     if (status != TOL_OK) return status;
     bool fits = found->kind != TOL_GGUF_U64 || tol_gguf_unsigned_at(found, 0) <= INT64_MAX;
-    if (!is_integer(found->kind) || !fits) return refuse(gguf, found, "a signed integer");
+    if (!is_integer(found->kind) || !fits) return gguf_refuse(gguf, found, "a signed integer");
     *value = tol_gguf_signed_at(found, 0);
     return TOL_OK;
 }
@@ -126,7 +127,7 @@ tol_status tol_gguf_get_real(const struct tol_gguf *gguf, const char *key, doubl
     if (status != TOL_OK) return status;
     bool fits =
         is_integer(found->kind) || found->kind == TOL_GGUF_F32 || found->kind == TOL_GGUF_F64;
-    if (!fits) return refuse(gguf, found, "a number");
+    if (!fits) return gguf_refuse(gguf, found, "a number");
     *value = tol_gguf_real_at(found, 0);
     return TOL_OK;
 }
@@ -135,7 +136,7 @@ tol_status tol_gguf_get_bool(const struct tol_gguf *gguf, const char *key, bool 
     const struct tol_gguf_value *found = NULL;
     tol_status status = find_value(gguf, key, value, &found);
     if (status != TOL_OK) return status;
-    if (found->kind != TOL_GGUF_BOOL) return refuse(gguf, found, "a bool");
+    if (found->kind != TOL_GGUF_BOOL) return gguf_refuse(gguf, found, "a bool");
     *value = found->bytes[0] != 0;
     return TOL_OK;
 }
@@ -145,7 +146,7 @@ tol_status tol_gguf_get_text(const struct tol_gguf *gguf, const char *key,
     const struct tol_gguf_value *found = NULL;
     tol_status status = find_value(gguf, key, value, &found);
     if (status != TOL_OK) return status;
-    if (found->kind != TOL_GGUF_STRING) return refuse(gguf, found, "a string");
+    if (found->kind != TOL_GGUF_STRING) return gguf_refuse(gguf, found, "a string");
     *value = tol_gguf_text_at(found, 0);
     return TOL_OK;
 }
@@ -159,7 +160,7 @@ tol_status tol_gguf_get_array(const struct tol_gguf *gguf, const char *key,
     if (found->kind != TOL_GGUF_ARRAY || found->element != element) {
         const char *name = tol_gguf_kind_name(element);
         snprintf(wanted, sizeof wanted, "an array of %s", name != NULL ? name : "?");
-        return refuse(gguf, found, wanted);
+        return gguf_refuse(gguf, found, wanted);
     }
     *value = found;
     return TOL_OK;
@@ -177,7 +178,7 @@ static uint64_t word_at(const struct tol_gguf_value *value, uint64_t index, unsi
     return word;
 }
 
-static bool is_signed(enum tol_gguf_kind kind) {
+static bool gguf_is_signed(enum tol_gguf_kind kind) {
     return kind == TOL_GGUF_I8 || kind == TOL_GGUF_I16 || kind == TOL_GGUF_I32 ||
            kind == TOL_GGUF_I64;
 }
@@ -190,7 +191,7 @@ int64_t tol_gguf_signed_at(const struct tol_gguf_value *value, uint64_t index) {
     unsigned bytes = 0;
     uint64_t word = word_at(value, index, &bytes);
     if (!is_integer(value->element) && value->element != TOL_GGUF_BOOL) return 0;
-    if (is_signed(value->element) && bytes < sizeof word) {
+    if (gguf_is_signed(value->element) && bytes < sizeof word) {
         uint64_t sign = 1ull << (8 * bytes - 1);
         word = (word ^ sign) - sign;
     }

@@ -21,7 +21,7 @@ struct placed {
     uint32_t position;
 };
 
-static int by_name(const void *a, const void *b) {
+static int gguf_check_by_name(const void *a, const void *b) {
     const struct named *one = a, *other = b;
     int order = tol_gguf_compare(one->name, other->name);
     if (order != 0) return order;
@@ -37,7 +37,7 @@ static int by_begin(const void *a, const void *b) {
 static uint32_t *sort_names(struct named *names, size_t count, size_t *twice) {
     uint32_t *order = malloc((count + 1) * sizeof *order);
     if (order == NULL) return NULL;
-    qsort(names, count, sizeof *names, by_name);
+    qsort(names, count, sizeof *names, gguf_check_by_name);
     *twice = count;
     for (size_t i = 0; i < count; i++) {
         order[i] = names[i].position;

@@ -17,7 +17,7 @@ uint64_t tol_gguf_remaining(const struct tol_gguf_cursor *cursor) {
     return cursor->file->bytes - cursor->at;
 }
 
-static tol_status grow(struct tol_gguf_cursor *cursor, uint64_t end) {
+static tol_status gguf_cursor_grow(struct tol_gguf_cursor *cursor, uint64_t end) {
     tol_status status = TOL_OK;
     uint64_t room = cursor->room > 0 ? cursor->room : FIRST_BYTES;
     size_t got = 0;
@@ -46,7 +46,7 @@ tol_status tol_gguf_need(struct tol_gguf_cursor *cursor, uint64_t count) {
               "have before its tensors' data",
               cursor->path, cursor->what, (number)cursor->at, (number)count,
               TOL_GGUF_HEAD_BYTES_MAX);
-    TOL_TRY(grow(cursor, cursor->at + count));
+    TOL_TRY(gguf_cursor_grow(cursor, cursor->at + count));
     TOL_CHECK(count <= cursor->have - cursor->at, TOL_INVALID_FILE,
               "%s: %s at byte %llu needs %llu bytes, and the file has become shorter", cursor->path,
               cursor->what, (number)cursor->at, (number)count);

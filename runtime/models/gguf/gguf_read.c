@@ -31,11 +31,11 @@ typedef unsigned long long number;
 #define CURSOR_CHECK(condition, ...) TOL_CHECK(condition, TOL_INVALID_FILE, __VA_ARGS__)
 
 /* An offset in the head, kept as an address until resolve(). */
-static const void *place(uint64_t offset) {
+static const void *gguf_read_place(uint64_t offset) {
     return (const void *)(uintptr_t)offset;
 }
 
-static const void *place_in(const struct tol_gguf *gguf, const void *offset) {
+static const void *gguf_read_place_in(const struct tol_gguf *gguf, const void *offset) {
     return gguf->head + (uintptr_t)offset;
 }
 
@@ -69,7 +69,7 @@ static tol_status take_numbers(struct tol_gguf_cursor *cursor, struct tol_gguf_v
                  (number)tol_gguf_remaining(cursor));
     TOL_TRY(tol_gguf_need(cursor, value->count * bytes));
     if (value->element == TOL_GGUF_BOOL) TOL_TRY(check_bools(cursor, value->count));
-    value->bytes = place(cursor->at);
+    value->bytes = gguf_read_place(cursor->at);
     cursor->at += value->count * bytes;
 out:
     return status;
@@ -104,7 +104,7 @@ out:
 
 static tol_status take_string_value(struct tol_gguf_cursor *cursor, struct tol_gguf_value *value) {
     uint64_t start = 0, length = 0, at = cursor->at;
-    value->bytes = place(at); /* the length, then the bytes */
+    value->bytes = gguf_read_place(at); /* the length, then the bytes */
     return tol_gguf_take_string(cursor, TOL_GGUF_STRING_BYTES_MAX, &start, &length);
 }
 
@@ -124,8 +124,8 @@ out:
     return status;
 }
 
-static tol_status take_value(struct tol_gguf_cursor *cursor, size_t index,
-                             struct tol_gguf_value *value) {
+static tol_status gguf_read_take_value(struct tol_gguf_cursor *cursor, size_t index,
+                                       struct tol_gguf_value *value) {
     tol_status status = TOL_OK;
     char quoted[TOL_GGUF_QUOTED_BYTES];
     uint64_t start = 0, length = 0;
@@ -135,7 +135,7 @@ static tol_status take_value(struct tol_gguf_cursor *cursor, size_t index,
     TOL_TRY(tol_gguf_take_string(cursor, TOL_GGUF_KEY_BYTES_MAX, &start, &length));
     CURSOR_CHECK(length > 0, "%s: %s at byte %llu has no name", cursor->path, cursor->what,
                  (number)value->offset);
-    value->key = (struct tol_gguf_text){place(start), length};
+    value->key = (struct tol_gguf_text){gguf_read_place(start), length};
     snprintf(cursor->what, sizeof cursor->what, "key %s", quote_at(cursor, start, length, quoted));
     TOL_TRY(tol_gguf_take_u32(cursor, &kind));
     CURSOR_CHECK(tol_gguf_kind_name(kind) != NULL,
@@ -156,8 +156,8 @@ out:
 /* ---- tensors ---- */
 
 /* The bytes of a tensor of these extents, or a refusal. */
-static tol_status measure(struct tol_gguf_cursor *cursor, struct tol_gguf_tensor *tensor,
-                          uint64_t at) {
+static tol_status gguf_read_measure(struct tol_gguf_cursor *cursor, struct tol_gguf_tensor *tensor,
+                                    uint64_t at) {
     tol_status status = TOL_OK;
     unsigned block = tol_tensor_block_elements(tensor->type);
     unsigned bytes = tol_tensor_block_bytes(tensor->type);
@@ -195,7 +195,7 @@ static tol_status take_tensor(struct tol_gguf_cursor *cursor, size_t index,
     TOL_TRY(tol_gguf_take_string(cursor, TOL_GGUF_NAME_BYTES_MAX, &start, &length));
     CURSOR_CHECK(length > 0, "%s: %s at byte %llu has no name", cursor->path, cursor->what,
                  (number)begin);
-    tensor->name = (struct tol_gguf_text){place(start), length};
+    tensor->name = (struct tol_gguf_text){gguf_read_place(start), length};
     snprintf(cursor->what, sizeof cursor->what, "tensor %s",
              quote_at(cursor, start, length, quoted));
     TOL_TRY(tol_gguf_take_u32(cursor, &dimensions));
@@ -213,7 +213,7 @@ static tol_status take_tensor(struct tol_gguf_cursor *cursor, size_t index,
     CURSOR_CHECK(tol_tensor_type_name(type) != NULL, "%s: %s has the unknown type %u at byte %llu",
                  cursor->path, cursor->what, type, (number)(cursor->at - sizeof type));
     tensor->type = (enum tol_tensor_type)type;
-    TOL_TRY(measure(cursor, tensor, extents));
+    TOL_TRY(gguf_read_measure(cursor, tensor, extents));
     TOL_TRY(tol_gguf_take_u64(cursor, &tensor->offset)); /* place_tensors() makes it the file's */
 out:
     return status;
@@ -257,18 +257,18 @@ out:
 }
 
 /* What were offsets in the head become addresses. */
-static void resolve(struct tol_gguf *gguf) {
+static void gguf_read_resolve(struct tol_gguf *gguf) {
     for (size_t i = 0; i < gguf->about.keys; i++) {
         struct tol_gguf_value *value = &gguf->values[i];
-        value->key.bytes = place_in(gguf, value->key.bytes);
-        value->bytes = place_in(gguf, value->bytes);
+        value->key.bytes = gguf_read_place_in(gguf, value->key.bytes);
+        value->bytes = gguf_read_place_in(gguf, value->bytes);
     }
     for (size_t i = 0; i < gguf->about.tensors; i++) {
-        gguf->tensors[i].name.bytes = place_in(gguf, gguf->tensors[i].name.bytes);
+        gguf->tensors[i].name.bytes = gguf_read_place_in(gguf, gguf->tensors[i].name.bytes);
     }
 }
 
-static tol_status read_alignment(struct tol_gguf *gguf) {
+static tol_status gguf_read_read_alignment(struct tol_gguf *gguf) {
     tol_status status = TOL_OK;
     static const char key[] = "general.alignment";
     for (size_t i = 0; i < gguf->about.keys; i++) {
@@ -327,12 +327,13 @@ tol_status tol_gguf_read_head(struct tol_gguf *gguf) {
     TOL_CHECK(gguf->values != NULL && gguf->tensors != NULL, TOL_OUT_OF_HOST_MEMORY,
               "%s: %zu keys and %zu tensors", gguf->path, about.keys, about.tensors);
     gguf->about = about;
-    for (size_t i = 0; i < about.keys; i++) TOL_TRY(take_value(&cursor, i, &gguf->values[i]));
+    for (size_t i = 0; i < about.keys; i++)
+        TOL_TRY(gguf_read_take_value(&cursor, i, &gguf->values[i]));
     for (size_t i = 0; i < about.tensors; i++) TOL_TRY(take_tensor(&cursor, i, &gguf->tensors[i]));
     gguf->head = cursor.bytes;
     cursor.bytes = NULL;
-    resolve(gguf);
-    TOL_TRY(read_alignment(gguf));
+    gguf_read_resolve(gguf);
+    TOL_TRY(gguf_read_read_alignment(gguf));
     TOL_TRY(place_tensors(gguf, cursor.at));
 out:
     free(cursor.bytes);

@@ -18,7 +18,7 @@ enum { ID_HKDF = 1036, CTRL_GET_TAG = 0x10, CTRL_SET_TAG = 0x11 }; /* evp.h, obj
 static struct tol_crypto found;
 static char reason[300]; /* why there is none; "": there is */
 
-static void find_all(void) {
+static void libcrypto_find_all(void) {
     const char *named = getenv("TOLLENS_LIBCRYPTO");
     const char *path = named != NULL && named[0] != '\0' ? named : "libcrypto.so.3";
     void *library = tol_library_open(path, reason, sizeof reason);
@@ -35,7 +35,7 @@ static void find_all(void) {
 tol_status tol_crypto_open(const struct tol_crypto **crypto) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     tol_status status = TOL_OK;
-    pthread_once(&once, find_all);
+    pthread_once(&once, libcrypto_find_all);
     TOL_CHECK(reason[0] == '\0', TOL_UNSUPPORTED,
               "sealing needs OpenSSL 3, whose libcrypto.so.3 cannot be used: %s", reason);
     *crypto = &found;
@@ -45,7 +45,7 @@ out:
 
 /* All parts of the info as one; free it. NULL without memory. In OpenSSL 3.0.13 a second call of
  * EVP_PKEY_CTX_add1_hkdf_info takes the place of the first, and in 3.0.19 it adds to it. */
-static uint8_t *join(const struct tol_crypto_part *parts, size_t count, size_t *bytes) {
+static uint8_t *libcrypto_join(const struct tol_crypto_part *parts, size_t count, size_t *bytes) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) all += parts[i].bytes;
     uint8_t *joined = malloc(all + 1);
@@ -62,7 +62,7 @@ tol_status tol_crypto_hkdf(const struct tol_crypto *crypto, struct tol_crypto_pa
                            size_t info_count, void *key, size_t key_bytes) {
     tol_status status = TOL_OK;
     size_t made = key_bytes, joined_bytes = 0;
-    uint8_t *joined = join(info, info_count, &joined_bytes);
+    uint8_t *joined = libcrypto_join(info, info_count, &joined_bytes);
     struct evp_pkey_ctx_st *context = crypto->EVP_PKEY_CTX_new_id(ID_HKDF, NULL);
     bool ok = context != NULL && secret.bytes <= INT_MAX && salt.bytes <= INT_MAX &&
               crypto->EVP_PKEY_derive_init(context) == 1 &&

@@ -30,7 +30,7 @@ static size_t whole_pages(size_t bytes) {
 }
 
 /* bytes are whole pages. The caller has the lock. */
-static tol_status take_pages(size_t bytes, void **memory) {
+static tol_status locked_take_pages(size_t bytes, void **memory) {
     tol_status status = TOL_OK;
     struct rlimit limit = {0, 0};
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -56,7 +56,7 @@ out:
 
 static tol_status add_slots(void) {
     void *page = NULL;
-    const tol_status status = take_pages(PAGE_BYTES, &page);
+    const tol_status status = locked_take_pages(PAGE_BYTES, &page);
     for (size_t i = 0; status == TOL_OK && i < SLOTS; i++) {
         struct slot *slot = (struct slot *)((char *)page + i * SLOT_BYTES);
         slot->next = first;
@@ -69,7 +69,7 @@ tol_status tol_locked_take(size_t bytes, void **memory) {
     tol_status status = TOL_OK;
     pthread_mutex_lock(&lock);
     if (bytes > SLOT_BYTES) {
-        status = take_pages(whole_pages(bytes), memory);
+        status = locked_take_pages(whole_pages(bytes), memory);
     } else {
         if (first == NULL) status = add_slots();
         if (status == TOL_OK) {

@@ -20,7 +20,7 @@ static struct {
     struct tol_place places[PLACES];
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t slot_of(const char *piece) {
+static size_t plain_search_slot_of(const char *piece) {
     uint64_t a, b;
     memcpy(&a, piece, sizeof a);
     memcpy(&b, piece + sizeof a, sizeof b);
@@ -37,7 +37,7 @@ void plain_search_begin(const void *plain, size_t bytes) {
     search.plain = plain;
     search.copied = 0;
     for (size_t i = 0; search.table != NULL && i < bytes / PIECE; i++) {
-        size_t slot = slot_of(search.plain + i * PIECE);
+        size_t slot = plain_search_slot_of(search.plain + i * PIECE);
         while (search.table[slot] != 0) slot = (slot + 1) & (search.slots - 1);
         search.table[slot] = (uint32_t)i + 1;
     }
@@ -53,10 +53,10 @@ void plain_search_end(void) {
 }
 
 /* The pieces among some bytes. The caller has the lock. */
-static size_t find(const char *bytes, size_t count) {
+static size_t plain_search_find(const char *bytes, size_t count) {
     size_t found = 0;
     for (size_t at = 0; search.table != NULL && at + PIECE <= count; at += 4) {
-        for (size_t slot = slot_of(bytes + at); search.table[slot] != 0;
+        for (size_t slot = plain_search_slot_of(bytes + at); search.table[slot] != 0;
              slot = (slot + 1) & (search.slots - 1)) {
             const char *piece = search.plain + (size_t)(search.table[slot] - 1) * PIECE;
             if (memcmp(piece, bytes + at, PIECE) == 0) {
@@ -68,7 +68,7 @@ static size_t find(const char *bytes, size_t count) {
     return found;
 }
 
-static void note(CUdeviceptr address, size_t bytes) {
+static void plain_search_note(CUdeviceptr address, size_t bytes) {
     if (search.count < PLACES) {
         search.places[search.count++] = (struct tol_place){address, bytes};
     } else {
@@ -76,7 +76,7 @@ static void note(CUdeviceptr address, size_t bytes) {
     }
 }
 
-static void forget(CUdeviceptr address) {
+static void plain_search_forget(CUdeviceptr address) {
     for (size_t i = 0; i < search.count; i++) {
         if (search.places[i].address == address) search.places[i] = search.places[--search.count];
     }
@@ -90,9 +90,10 @@ void plain_search_before(struct tol_interpose_call *call, void *user) {
     search.driver = call->driver;
     if (call->index == TOL_DRIVER_INDEX_cuMemcpyHtoD_v2 ||
         call->index == TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2) {
-        search.copied += find(ARGUMENT(call, 1, const char *), ARGUMENT(call, 2, size_t));
+        search.copied +=
+            plain_search_find(ARGUMENT(call, 1, const char *), ARGUMENT(call, 2, size_t));
     } else if (call->index == TOL_DRIVER_INDEX_cuMemFree_v2) {
-        forget(ARGUMENT(call, 0, CUdeviceptr));
+        plain_search_forget(ARGUMENT(call, 0, CUdeviceptr));
     }
     pthread_mutex_unlock(&search.lock);
 }
@@ -101,7 +102,7 @@ void plain_search_after(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuMemAlloc_v2 || call->result != CUDA_SUCCESS) return;
     pthread_mutex_lock(&search.lock);
-    note(*ARGUMENT(call, 0, CUdeviceptr *), ARGUMENT(call, 1, size_t));
+    plain_search_note(*ARGUMENT(call, 0, CUdeviceptr *), ARGUMENT(call, 1, size_t));
     pthread_mutex_unlock(&search.lock);
 }
 
@@ -121,7 +122,7 @@ bool plain_search_device(size_t *pieces, size_t *bytes) {
         char *read = malloc(place.bytes);
         ok = read != NULL &&
              search.driver->cuMemcpyDtoH_v2(read, place.address, place.bytes) == CUDA_SUCCESS;
-        if (ok) *pieces += find(read, place.bytes);
+        if (ok) *pieces += plain_search_find(read, place.bytes);
         *bytes += place.bytes;
         free(read);
     }

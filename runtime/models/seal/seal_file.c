@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool write_all(int file, const char *bytes, size_t count) {
+static bool seal_file_write_all(int file, const char *bytes, size_t count) {
     while (count > 0) {
         const ssize_t done = write(file, bytes, count);
         if (done < 0 && errno == EINTR) continue;
@@ -25,7 +25,7 @@ static bool write_all(int file, const char *bytes, size_t count) {
     return true;
 }
 
-static bool read_all(int file, char *bytes, size_t count) {
+static bool seal_file_read_all(int file, char *bytes, size_t count) {
     while (count > 0) {
         const ssize_t done = read(file, bytes, count);
         if (done < 0 && errno == EINTR) continue;
@@ -48,7 +48,8 @@ tol_status tol_seal_write_file(const char *path, const void *packed, size_t pack
               "a path of %zu bytes is too long", strlen(path));
     file = mkstemp(other);
     TOL_CHECK(file >= 0, TOL_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
-    TOL_CHECK(write_all(file, packed, packed_bytes) && fsync(file) == 0 && rename(other, path) == 0,
+    TOL_CHECK(seal_file_write_all(file, packed, packed_bytes) && fsync(file) == 0 &&
+                  rename(other, path) == 0,
               TOL_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
     other[0] = '\0';
 out:
@@ -72,8 +73,8 @@ tol_status tol_seal_read_file(const char *path, void **packed, size_t *packed_by
     TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the %llu bytes of %s",
               (unsigned long long)about.st_size, path);
     errno = EIO;
-    TOL_CHECK(read_all(file, bytes, (size_t)about.st_size), TOL_UNREADABLE, "%s cannot be read: %s",
-              path, strerror(errno));
+    TOL_CHECK(seal_file_read_all(file, bytes, (size_t)about.st_size), TOL_UNREADABLE,
+              "%s cannot be read: %s", path, strerror(errno));
     *packed = bytes;
     *packed_bytes = (size_t)about.st_size;
     bytes = NULL;

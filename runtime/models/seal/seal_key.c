@@ -10,7 +10,7 @@
 
 static const char SALT[] = "tollens seal 1";
 
-static tol_status take(struct tol_seal_key **key) {
+static tol_status seal_key_take(struct tol_seal_key **key) {
     tol_status status = TOL_OK;
     const struct tol_crypto *crypto = NULL;
     void *memory = NULL;
@@ -30,7 +30,7 @@ tol_status tol_seal_key_create(const void *secret, size_t bytes, struct tol_seal
     TOL_CHECK(bytes >= TOL_SEAL_SECRET_MIN && bytes <= TOL_SEAL_SECRET_MAX, TOL_INVALID_ARGUMENT,
               "a secret has %zu bytes; %d to %d are allowed", bytes, TOL_SEAL_SECRET_MIN,
               TOL_SEAL_SECRET_MAX);
-    TOL_TRY(take(&key));
+    TOL_TRY(seal_key_take(&key));
     key->bytes = bytes;
     memcpy(key->secret, secret, bytes);
     *result = key;
@@ -42,7 +42,7 @@ tol_status tol_seal_key_draw(struct tol_seal_key **result) {
     tol_status status = TOL_OK;
     struct tol_seal_key *key = NULL;
     TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_seal_key_draw: key is NULL");
-    TOL_TRY(take(&key));
+    TOL_TRY(seal_key_take(&key));
     key->bytes = TOL_SEAL_SECRET_MIN;
     TOL_CHECK(key->crypto->RAND_priv_bytes(key->secret, (int)key->bytes) == 1, TOL_UNSUPPORTED,
               "OpenSSL has no random bytes");
@@ -64,7 +64,7 @@ tol_status seal_key_copy(const struct tol_seal_key *key, struct tol_seal_key **c
 }
 
 /* A length before a part, little-endian. */
-static void frame(uint8_t length[4], size_t bytes) {
+static void seal_key_frame(uint8_t length[4], size_t bytes) {
     for (int i = 0; i < 4; i++) length[i] = (uint8_t)(bytes >> 8 * i);
 }
 
@@ -73,10 +73,10 @@ tol_status seal_key_derive(const struct tol_seal_key *key, const char *purpose,
                            size_t bytes) {
     const size_t purpose_bytes = strlen(purpose);
     uint8_t lengths[3][4], number[4];
-    frame(lengths[0], purpose_bytes);
-    frame(lengths[1], SEAL_NAME_BYTES);
-    frame(lengths[2], sizeof number);
-    frame(number, generation);
+    seal_key_frame(lengths[0], purpose_bytes);
+    seal_key_frame(lengths[1], SEAL_NAME_BYTES);
+    seal_key_frame(lengths[2], sizeof number);
+    seal_key_frame(number, generation);
     const struct tol_crypto_part info[] = {{lengths[0], 4}, {purpose, purpose_bytes},
                                            {lengths[1], 4}, {name, SEAL_NAME_BYTES},
                                            {lengths[2], 4}, {number, sizeof number}};

@@ -21,19 +21,20 @@ static const char MAC_PURPOSE[] = "hmac manifest";
 
 /* ---- writing ---- */
 
-static uint8_t *put_number(uint8_t *out, uint64_t number, size_t bytes) {
+static uint8_t *seal_manifest_put_number(uint8_t *out, uint64_t number, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) *out++ = (uint8_t)(number >> 8 * i);
     return out;
 }
 
 static uint8_t *put_field(uint8_t *out, const void *data, size_t bytes) {
-    out = put_number(out, bytes, LENGTH_BYTES);
+    out = seal_manifest_put_number(out, bytes, LENGTH_BYTES);
     memcpy(out, data, bytes);
     return out + bytes;
 }
 
 static uint8_t *put_number_field(uint8_t *out, uint64_t number, size_t bytes) {
-    return put_number(put_number(out, bytes, LENGTH_BYTES), number, bytes);
+    return seal_manifest_put_number(seal_manifest_put_number(out, bytes, LENGTH_BYTES), number,
+                                    bytes);
 }
 
 static size_t fields_bytes(const struct seal_manifest *m) {
@@ -61,7 +62,7 @@ tol_status seal_manifest_write(const struct tol_seal_key *key, const struct seal
                                uint8_t *out) {
     uint8_t *at = out;
     memcpy(at, MAGIC, MAGIC_BYTES);
-    at = put_number(at + MAGIC_BYTES, fields_bytes(m), LENGTH_BYTES);
+    at = seal_manifest_put_number(at + MAGIC_BYTES, fields_bytes(m), LENGTH_BYTES);
     at = put_number_field(at, VERSION, 4);
     at = put_field(at, m->name, SEAL_NAME_BYTES);
     at = put_field(at, m->label, strlen(m->label));

@@ -14,23 +14,23 @@
 static const char PURPOSE[] = "aes-256-gcm chunks";
 enum { ASIDE_BYTES = SEAL_NAME_BYTES + 16 };
 
-static void put_number(uint8_t *out, uint64_t number) {
+static void seal_pack_put_number(uint8_t *out, uint64_t number) {
     for (int i = 0; i < 8; i++) out[i] = (uint8_t)(number >> 8 * i);
 }
 
-static size_t chunk_bytes(const struct seal_manifest *m, uint64_t chunk) {
+static size_t seal_pack_chunk_bytes(const struct seal_manifest *m, uint64_t chunk) {
     const size_t left = m->bytes - (size_t)chunk * SEAL_CHUNK_BYTES;
     return left < SEAL_CHUNK_BYTES ? left : SEAL_CHUNK_BYTES;
 }
 
 /* The nonce of a chunk, and what goes into its tag besides. */
-static void frame(const struct seal_manifest *m, uint64_t chunk, uint8_t nonce[TOL_GCM_NONCE_BYTES],
-                  uint8_t aside[ASIDE_BYTES]) {
+static void seal_pack_frame(const struct seal_manifest *m, uint64_t chunk,
+                            uint8_t nonce[TOL_GCM_NONCE_BYTES], uint8_t aside[ASIDE_BYTES]) {
     memset(nonce, 0, TOL_GCM_NONCE_BYTES);
-    put_number(nonce, chunk);
+    seal_pack_put_number(nonce, chunk);
     memcpy(aside, m->name, SEAL_NAME_BYTES);
-    put_number(aside + SEAL_NAME_BYTES, chunk);
-    put_number(aside + SEAL_NAME_BYTES + 8, m->chunks);
+    seal_pack_put_number(aside + SEAL_NAME_BYTES, chunk);
+    seal_pack_put_number(aside + SEAL_NAME_BYTES + 8, m->chunks);
 }
 
 static tol_status take_key(const struct tol_seal_key *key, const uint8_t name[SEAL_NAME_BYTES],
@@ -65,8 +65,8 @@ void seal_opened_close(struct seal_opened *opened) {
 tol_status seal_opened_chunk(const struct seal_opened *opened, uint64_t chunk, void *out) {
     uint8_t nonce[TOL_GCM_NONCE_BYTES], aside[ASIDE_BYTES];
     const struct seal_manifest *m = &opened->manifest;
-    const size_t bytes = chunk_bytes(m, chunk);
-    frame(m, chunk, nonce, aside);
+    const size_t bytes = seal_pack_chunk_bytes(m, chunk);
+    seal_pack_frame(m, chunk, nonce, aside);
     const tol_status status = tol_crypto_gcm_open(
         opened->crypto,
         &(struct tol_crypto_gcm){.key = opened->key,
@@ -93,9 +93,10 @@ static tol_status close_chunks(const struct tol_seal_key *key, const struct seal
     tol_status status = TOL_OK;
     uint8_t nonce[TOL_GCM_NONCE_BYTES], aside[ASIDE_BYTES];
     for (uint64_t chunk = 0; chunk < m->chunks; chunk++) {
-        const size_t offset = (size_t)chunk * SEAL_CHUNK_BYTES, bytes = chunk_bytes(m, chunk);
+        const size_t offset = (size_t)chunk * SEAL_CHUNK_BYTES,
+                     bytes = seal_pack_chunk_bytes(m, chunk);
         seal_rows_take(m->shape, plain, offset, plain_chunk, bytes);
-        frame(m, chunk, nonce, aside);
+        seal_pack_frame(m, chunk, nonce, aside);
         TOL_TRY(tol_crypto_gcm_close(key->crypto,
                                      &(struct tol_crypto_gcm){.key = derived,
                                                               .nonce = nonce,
@@ -180,7 +181,7 @@ tol_status tol_seal_unpack(const struct tol_seal_key *key, const void *packed, s
         status = seal_opened_chunk(&opened, chunk, plain_chunk);
         if (status == TOL_OK) {
             seal_rows_put(m->shape, plain_chunk, (size_t)chunk * SEAL_CHUNK_BYTES,
-                          chunk_bytes(m, chunk), plain);
+                          seal_pack_chunk_bytes(m, chunk), plain);
         }
     }
     if (status != TOL_OK) memset(plain, 0, plain_bytes);

@@ -160,7 +160,7 @@ static tol_status plain_chunk(const struct tol_sealed *s, const struct plain_sou
 }
 
 /* Encrypts all chunks on the host, keeps their tags, and copies them in spans of 4 MiB. */
-static tol_status upload(struct tol_sealed *s, const struct plain_source *source) {
+static tol_status sealed_upload(struct tol_sealed *s, const struct plain_source *source) {
     enum { SPAN_BYTES = 256 * SEAL_CHUNK_BYTES };
     tol_status status = TOL_OK;
     void *plain = NULL;
@@ -197,7 +197,7 @@ tol_status tol_seal_host(struct tol_sealer *sealer, const struct tol_seal_option
     TOL_CHECK(sealer != NULL && options != NULL && plain != NULL && result != NULL,
               TOL_INVALID_ARGUMENT, "tol_seal_host: an argument is NULL");
     TOL_TRY(sealed_create(sealer, options->shape, options->label, options, &sealed));
-    TOL_TRY(upload(sealed, &(struct plain_source){.rows = plain}));
+    TOL_TRY(sealed_upload(sealed, &(struct plain_source){.rows = plain}));
     *result = sealed;
     sealed = NULL;
 out:
@@ -216,7 +216,7 @@ tol_status tol_seal_packed(struct tol_sealer *sealer, const struct tol_seal_opti
     TOL_TRY(seal_opened_begin(sealer->key, packed, packed_bytes, &opened));
     TOL_TRY(sealed_create(sealer, opened.manifest.shape, opened.manifest.label,
                           options != NULL ? options : &usual, &sealed));
-    TOL_TRY(upload(sealed, &(struct plain_source){.opened = &opened}));
+    TOL_TRY(sealed_upload(sealed, &(struct plain_source){.opened = &opened}));
     *result = sealed;
     sealed = NULL;
 out:

@@ -6,7 +6,7 @@
 
 #include "seal_key.h"
 
-#include "kernel_set.h"
+#include "choose/kernel_set.h"
 #include "place.h"
 #include "seal/seal_arguments.h"
 #include "seal/seal_chunks.h"

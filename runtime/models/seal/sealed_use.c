@@ -4,9 +4,9 @@
 #include "sealed_state.h"
 
 #include "core/check.h"
-#include "quant/quant_block.h"
-#include "seal/sealed_product.h"
+#include "quantised/quant_block.h"
 #include "seal/chacha.h"
+#include "seal/sealed_product.h"
 #include "seal/tagger.h"
 #include "seal_rows.h"
 
@@ -23,8 +23,8 @@ out:
 
 /* ---- products ---- */
 
-static tol_status multiply(struct tol_sealed *s, struct tol_stream *stream, struct tol_place x,
-                           struct tol_place y) {
+static tol_status sealed_use_multiply(struct tol_sealed *s, struct tol_stream *stream,
+                                      struct tol_place x, struct tol_place y) {
     tol_status status = TOL_OK;
     if (s->verify_each_use) {
         TOL_TRY(sealed_verify(s));
@@ -53,7 +53,7 @@ tol_status tol_seal_product(struct tol_sealed *sealed, struct tol_stream *stream
               "rows of %zu bytes are not whole blocks of q4_k, which have %zu",
               sealed->shape.row_bytes, sizeof(struct kn_block_q4_k));
     pthread_mutex_lock(&sealed->lock);
-    status = multiply(sealed, stream, x, y);
+    status = sealed_use_multiply(sealed, stream, x, y);
     pthread_mutex_unlock(&sealed->lock);
 out:
     return status;
@@ -96,7 +96,7 @@ out:
 
 /* ---- plain bytes on the host ---- */
 
-static tol_status read_all(struct tol_sealed *s, void *plain) {
+static tol_status sealed_use_read_all(struct tol_sealed *s, void *plain) {
     enum { SPAN_BYTES = 256 * SEAL_CHUNK_BYTES };
     tol_status status = TOL_OK;
     uint8_t *tags = malloc(s->tags_bytes);
@@ -130,7 +130,7 @@ tol_status tol_seal_read(struct tol_sealed *sealed, void *plain, size_t plain_by
               shape.row_bytes, plain_bytes);
     pthread_mutex_lock(&sealed->lock);
     status = refuse_changed(sealed);
-    if (status == TOL_OK) status = read_all(sealed, plain);
+    if (status == TOL_OK) status = sealed_use_read_all(sealed, plain);
     if (status != TOL_OK) memset(plain, 0, plain_bytes);
     pthread_mutex_unlock(&sealed->lock);
 out:

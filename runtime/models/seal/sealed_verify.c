@@ -22,16 +22,17 @@ out:
     return status;
 }
 
-static bool is_same(const struct tol_sealed *s, const uint8_t *a, const uint8_t *b, size_t bytes) {
+static bool sealed_verify_is_same(const struct tol_sealed *s, const uint8_t *a, const uint8_t *b,
+                                  size_t bytes) {
     return s->sealer->key->crypto->CRYPTO_memcmp(a, b, bytes) == 0;
 }
 
 tol_status sealed_compare(struct tol_sealed *s, const uint8_t *tags) {
     size_t changed = 0, first = 0;
-    if (is_same(s, tags, s->expected, s->chunks * SEAL_TAG_BYTES)) return TOL_OK;
+    if (sealed_verify_is_same(s, tags, s->expected, s->chunks * SEAL_TAG_BYTES)) return TOL_OK;
     for (size_t i = 0; i < s->chunks; i++) {
-        if (is_same(s, tags + i * SEAL_TAG_BYTES, s->expected + i * SEAL_TAG_BYTES,
-                    SEAL_TAG_BYTES)) {
+        if (sealed_verify_is_same(s, tags + i * SEAL_TAG_BYTES, s->expected + i * SEAL_TAG_BYTES,
+                                  SEAL_TAG_BYTES)) {
             continue;
         }
         if (changed++ == 0) first = i;
@@ -76,7 +77,7 @@ tol_status sealed_verify(struct tol_sealed *s) {
     TOL_TRY(kn_seal_chunks(s->sealer->kernels, s->sealer->stream, &of_tags));
     TOL_TRY(tol_stream_synchronize_for(s->sealer->stream, SEALED_PATIENCE_MS));
     TOL_TRY(tol_buffer_read(s->tops_buffer, tops, s->tops * SEAL_TAG_BYTES));
-    if (!is_same(s, tops, s->expected_tops, s->tops * SEAL_TAG_BYTES)) {
+    if (!sealed_verify_is_same(s, tops, s->expected_tops, s->tops * SEAL_TAG_BYTES)) {
         s->is_changed = true;
         TOL_TRY(find_change(s));
     }
@@ -99,8 +100,8 @@ out:
 /* ---- rotation ---- */
 
 /* Turns all bytes to the next secret, and compares what was read with the tags of the old one. */
-static tol_status turn(struct tol_sealed *s, struct sealed_secret *next, struct tol_buffer *after,
-                       uint8_t *tags) {
+static tol_status sealed_verify_turn(struct tol_sealed *s, struct sealed_secret *next,
+                                     struct tol_buffer *after, uint8_t *tags) {
     tol_status status = TOL_OK;
     struct kn_seal_chunks pass = {.how = KN_SEAL_TURN,
                                   .from = &s->secret->stream,
@@ -141,7 +142,7 @@ tol_status tol_seal_rotate(struct tol_sealed *sealed) {
     TOL_CHECK(tags != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for %zu tags", sealed->chunks);
     TOL_TRY(tol_context_synchronize(sealer->context, SEALED_PATIENCE_MS));
     const uint32_t generation = sealed->generation;
-    status = turn(sealed, next, after, tags);
+    status = sealed_verify_turn(sealed, next, after, tags);
     if (sealed->generation != generation) next = NULL; /* it is the object's now */
 out:
     if (sealed != NULL) pthread_mutex_unlock(&sealed->lock);

@@ -10,30 +10,30 @@
 
 static const uint32_t NONE = UINT32_MAX;
 
-static bool is_before(const struct tol_pair *a, const struct tol_pair *b) {
+static bool merger_is_before(const struct tol_pair *a, const struct tol_pair *b) {
     return a->cost < b->cost || (a->cost == b->cost && a->left < b->left);
 }
 
-static void push(struct tol_merger *merger, struct tol_pair pair) {
+static void merger_push(struct tol_merger *merger, struct tol_pair pair) {
     size_t at = merger->waiting++;
-    while (at > 0 && is_before(&pair, &merger->heap[(at - 1) / 2])) {
+    while (at > 0 && merger_is_before(&pair, &merger->heap[(at - 1) / 2])) {
         merger->heap[at] = merger->heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
     merger->heap[at] = pair;
 }
 
-static struct tol_pair pop(struct tol_merger *merger) {
+static struct tol_pair merger_pop(struct tol_merger *merger) {
     struct tol_pair first = merger->heap[0], last = merger->heap[--merger->waiting];
     size_t at = 0;
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= merger->waiting) break;
         if (child + 1 < merger->waiting &&
-            is_before(&merger->heap[child + 1], &merger->heap[child])) {
+            merger_is_before(&merger->heap[child + 1], &merger->heap[child])) {
             child++;
         }
-        if (!is_before(&merger->heap[child], &last)) break;
+        if (!merger_is_before(&merger->heap[child], &last)) break;
         merger->heap[at] = merger->heap[child];
         at = child;
     }
@@ -74,27 +74,27 @@ void tol_merger_add(struct tol_merger *merger, size_t bytes) {
         (struct tol_symbol){start, (uint32_t)bytes, index > 0 ? index - 1 : NONE, NONE};
 }
 
-static void consider(struct tol_merger *merger, uint32_t left, uint32_t right) {
+static void merger_consider(struct tol_merger *merger, uint32_t left, uint32_t right) {
     if (left == NONE || right == NONE) return;
     const struct tol_symbol *a = &merger->symbols[left], *b = &merger->symbols[right];
     struct tol_pair pair = {0, left, right, a->bytes + b->bytes};
     struct tol_gguf_text first = {merger->text + a->start, a->bytes};
     struct tol_gguf_text second = {merger->text + b->start, b->bytes};
-    if (merger->cost(merger->user, first, second, &pair.cost)) push(merger, pair);
+    if (merger->cost(merger->user, first, second, &pair.cost)) merger_push(merger, pair);
 }
 
 void tol_merger_run(struct tol_merger *merger) {
-    for (uint32_t i = 1; i < merger->count; i++) consider(merger, i - 1, i);
+    for (uint32_t i = 1; i < merger->count; i++) merger_consider(merger, i - 1, i);
     while (merger->waiting > 0) {
-        struct tol_pair pair = pop(merger);
+        struct tol_pair pair = merger_pop(merger);
         struct tol_symbol *a = &merger->symbols[pair.left], *b = &merger->symbols[pair.right];
         if (a->bytes == 0 || b->bytes == 0 || a->bytes + b->bytes != pair.bytes) continue;
         a->bytes += b->bytes;
         b->bytes = 0;
         a->next = b->next;
         if (a->next != NONE) merger->symbols[a->next].previous = pair.left;
-        consider(merger, a->previous, pair.left);
-        consider(merger, pair.left, a->next);
+        merger_consider(merger, a->previous, pair.left);
+        merger_consider(merger, pair.left, a->next);
     }
 }
 

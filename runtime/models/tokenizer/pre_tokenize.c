@@ -46,7 +46,7 @@ static uint32_t code_at(const struct view *view, size_t at) {
     return at < view->end ? view->codes[at] : NOWHERE;
 }
 
-static bool is(const struct view *view, size_t at, enum tol_unicode_class wanted) {
+static bool pre_tokenize_is(const struct view *view, size_t at, enum tol_unicode_class wanted) {
     return at < view->end && tol_unicode_class(view->codes[at]) == wanted;
 }
 
@@ -62,7 +62,7 @@ static bool is_line_end(const struct view *view, size_t at) {
 }
 
 /* 's|'t|'m|'d|'re|'ve|'ll, in either case if any_case. 0: none is here. */
-static size_t ending(const struct view *view, size_t at, bool any_case) {
+static size_t pre_tokenize_ending(const struct view *view, size_t at, bool any_case) {
     static const char *const endings[] = {"s", "t", "m", "d", "re", "ve", "ll"};
     if (code_at(view, at) != '\'') return 0;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -78,57 +78,59 @@ static size_t ending(const struct view *view, size_t at, bool any_case) {
     return 0;
 }
 
-static size_t run(const struct view *view, size_t at, enum tol_unicode_class of) {
+static size_t pre_tokenize_run(const struct view *view, size_t at, enum tol_unicode_class of) {
     size_t length = 0;
-    while (is(view, at + length, of)) length++;
+    while (pre_tokenize_is(view, at + length, of)) length++;
     return length;
 }
 
 /* \s+(?!\S)|\s+: a run leaves its last space to the following word. 0: no space is here. */
-static size_t spaces(const struct view *view, size_t at) {
-    size_t length = run(view, at, TOL_UNICODE_SPACE);
+static size_t pre_tokenize_spaces(const struct view *view, size_t at) {
+    size_t length = pre_tokenize_run(view, at, TOL_UNICODE_SPACE);
     return length > 1 && at + length < view->end ? length - 1 : length;
 }
 
 /* GPT-2: endings| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
 static size_t gpt2_word(const struct view *view, size_t at) {
-    size_t length = ending(view, at, false), space = code_at(view, at) == ' ' ? 1 : 0;
+    size_t length = pre_tokenize_ending(view, at, false), space = code_at(view, at) == ' ' ? 1 : 0;
     if (length > 0) return length;
-    length = run(view, at + space, TOL_UNICODE_LETTER);
-    if (length == 0) length = run(view, at + space, TOL_UNICODE_NUMBER);
+    length = pre_tokenize_run(view, at + space, TOL_UNICODE_LETTER);
+    if (length == 0) length = pre_tokenize_run(view, at + space, TOL_UNICODE_NUMBER);
     if (length > 0) return space + length;
     while (is_mark(view, at + space + length)) length++;
     if (length > 0) return space + length;
-    length = spaces(view, at);
+    length = pre_tokenize_spaces(view, at);
     return length > 0 ? length : 1;
 }
 
 /* Llama 3 and Qwen 2: endings in either case|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}|
  *  ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ */
 static size_t modern_word(const struct view *view, size_t at, size_t digits) {
-    size_t length = ending(view, at, true), space = code_at(view, at) == ' ' ? 1 : 0, line = 0;
+    size_t length = pre_tokenize_ending(view, at, true), space = code_at(view, at) == ' ' ? 1 : 0,
+           line = 0;
     if (length > 0) return length;
-    bool has_front = !is_line_end(view, at) && !is(view, at, TOL_UNICODE_LETTER) &&
-                     !is(view, at, TOL_UNICODE_NUMBER);
+    bool has_front = !is_line_end(view, at) && !pre_tokenize_is(view, at, TOL_UNICODE_LETTER) &&
+                     !pre_tokenize_is(view, at, TOL_UNICODE_NUMBER);
     size_t front = has_front ? 1 : 0;
-    length = run(view, at + front, TOL_UNICODE_LETTER);
+    length = pre_tokenize_run(view, at + front, TOL_UNICODE_LETTER);
     if (length > 0) return front + length;
-    length = run(view, at, TOL_UNICODE_NUMBER);
+    length = pre_tokenize_run(view, at, TOL_UNICODE_NUMBER);
     if (length > 0) return length < digits ? length : digits;
     while (is_mark(view, at + space + length)) length++;
     if (length > 0) {
         while (is_line_end(view, at + space + length)) length++;
         return space + length;
     }
-    for (; is(view, at + length, TOL_UNICODE_SPACE); length++) {
+    for (; pre_tokenize_is(view, at + length, TOL_UNICODE_SPACE); length++) {
         if (is_line_end(view, at + length)) line = length + 1;
     }
     if (line > 0) return line;
-    length = spaces(view, at);
+    length = pre_tokenize_spaces(view, at);
     return length > 0 ? length : 1;
 }
 
-static void divide(const struct view *view, size_t from, enum tol_pre pre, unsigned char *ends) {
+static void pre_tokenize_divide(const struct view *view, size_t from, enum tol_pre pre,
+                                unsigned char *ends) {
     for (size_t at = from; at < view->end;) {
         at += pre == TOL_PRE_LLAMA3  ? modern_word(view, at, 3)
               : pre == TOL_PRE_QWEN2 ? modern_word(view, at, 1)
@@ -149,13 +151,14 @@ static void divide_default(const struct view *whole, unsigned char *ends) {
     for (size_t from = 0, to; from < whole->end; from = to) {
         bool marks = is_default_mark(whole->codes[from]);
         for (to = from; to < whole->end && is_default_mark(whole->codes[to]) == marks;) to++;
-        divide(&(struct view){whole->codes, to}, from, TOL_PRE_GPT2, ends);
+        pre_tokenize_divide(&(struct view){whole->codes, to}, from, TOL_PRE_GPT2, ends);
     }
     size_t digits = 0;
     for (size_t at = 0; at < whole->end; at++) {
-        bool number = is(whole, at, TOL_UNICODE_NUMBER);
+        bool number = pre_tokenize_is(whole, at, TOL_UNICODE_NUMBER);
         uint32_t code = whole->codes[at];
-        if (at > 0 && number != is(whole, at - 1, TOL_UNICODE_NUMBER)) ends[at - 1] = 1;
+        if (at > 0 && number != pre_tokenize_is(whole, at - 1, TOL_UNICODE_NUMBER))
+            ends[at - 1] = 1;
         if (at > 0 && ends[at - 1] != 0) digits = 0;
         digits = code >= '0' && code <= '9' ? digits + 1 : 0;
         if (digits < 3) continue;
@@ -170,5 +173,5 @@ void tol_pre_divide(enum tol_pre pre, const uint32_t *codes, size_t count, unsig
     if (pre == TOL_PRE_DEFAULT)
         divide_default(&whole, ends);
     else
-        divide(&whole, 0, pre, ends);
+        pre_tokenize_divide(&whole, 0, pre, ends);
 }

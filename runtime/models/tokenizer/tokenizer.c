@@ -83,29 +83,29 @@ struct output {
     size_t room, count;
 };
 
-static void put(struct output *out, const void *bytes, size_t count) {
+static void tokenizer_put(struct output *out, const void *bytes, size_t count) {
     if (count > 0 && out->count + count <= out->room) memcpy(out->to + out->count, bytes, count);
     out->count += count;
 }
 
 /* One byte more. What it cannot continue is broken and is replaced; the byte itself may begin
  * something new. */
-static void take(struct tol_decoder *decoder, unsigned char byte, struct output *out) {
+static void tokenizer_take(struct tol_decoder *decoder, unsigned char byte, struct output *out) {
     decoder->held[decoder->held_count++] = byte;
     enum tol_utf8_state state = tol_utf8_check(decoder->held, decoder->held_count);
     if (state == TOL_UTF8_BEGUN) return;
     size_t count = decoder->held_count;
     decoder->held_count = 0;
     if (state == TOL_UTF8_WHOLE) {
-        put(out, decoder->held, count);
+        tokenizer_put(out, decoder->held, count);
         return;
     }
-    put(out, replacement, REPLACEMENT_BYTES);
-    if (count > 1) take(decoder, byte, out);
+    tokenizer_put(out, replacement, REPLACEMENT_BYTES);
+    if (count > 1) tokenizer_take(decoder, byte, out);
 }
 
-static tol_status finish(struct tol_decoder *decoder, const struct tol_decoder *next,
-                         const struct output *out, size_t *bytes) {
+static tol_status tokenizer_finish(struct tol_decoder *decoder, const struct tol_decoder *next,
+                                   const struct output *out, size_t *bytes) {
     tol_status status = TOL_OK;
     *bytes = out->count;
     TOL_CHECK(out->count <= out->room, TOL_OUT_OF_RANGE, "the text has %zu bytes, and only %zu fit",
@@ -130,9 +130,9 @@ tol_status tol_decoder_push(struct tol_decoder *decoder, int32_t token, char *to
     /* After a bos, the following token keeps its space. */
     if (token != decoder->tokenizer->about.bos) next.skips_space = false;
     for (size_t i = skips ? 1 : 0; i < piece.count; i++) {
-        take(&next, (unsigned char)piece.bytes[i], &out);
+        tokenizer_take(&next, (unsigned char)piece.bytes[i], &out);
     }
-    TOL_TRY(finish(decoder, &next, &out, bytes));
+    TOL_TRY(tokenizer_finish(decoder, &next, &out, bytes));
 out:
     return status;
 }
@@ -143,9 +143,9 @@ tol_status tol_decoder_end(struct tol_decoder *decoder, char *to, size_t room, s
     TOL_CHECK(decoder != NULL && (to != NULL || room == 0) && bytes != NULL, TOL_INVALID_ARGUMENT,
               "decoding the end of a text: NULL");
     struct tol_decoder next = *decoder;
-    if (next.held_count > 0) put(&out, replacement, REPLACEMENT_BYTES);
+    if (next.held_count > 0) tokenizer_put(&out, replacement, REPLACEMENT_BYTES);
     next.held_count = 0;
-    TOL_TRY(finish(decoder, &next, &out, bytes));
+    TOL_TRY(tokenizer_finish(decoder, &next, &out, bytes));
 out:
     return status;
 }

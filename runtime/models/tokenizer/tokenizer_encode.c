@@ -27,7 +27,8 @@ struct fragments {
     size_t count, room;
 };
 
-static tol_status add_fragment(struct fragments *list, size_t from, size_t bytes, int32_t token) {
+static tol_status tokenizer_encode_add_fragment(struct fragments *list, size_t from, size_t bytes,
+                                                int32_t token) {
     tol_status status = TOL_OK;
     if (bytes == 0) return TOL_OK;
     if (list->count == list->room) {
@@ -43,8 +44,8 @@ out:
 }
 
 /* Cuts each fragment of text where a special token's text is. */
-static tol_status cut(struct fragments *list, const char *text, struct tol_gguf_text wanted,
-                      int32_t token) {
+static tol_status tokenizer_encode_cut(struct fragments *list, const char *text,
+                                       struct tol_gguf_text wanted, int32_t token) {
     tol_status status = TOL_OK;
     struct fragments made = {NULL, 0, 0};
     for (size_t i = 0; i < list->count; i++) {
@@ -53,11 +54,11 @@ static tol_status cut(struct fragments *list, const char *text, struct tol_gguf_
         while (list->items[i].token < 0 && at < end &&
                (found = memmem(text + at, end - at, wanted.bytes, wanted.count)) != NULL) {
             size_t place = (size_t)(found - text);
-            TOL_TRY(add_fragment(&made, at, place - at, TOL_TOKEN_NONE));
-            TOL_TRY(add_fragment(&made, place, wanted.count, token));
+            TOL_TRY(tokenizer_encode_add_fragment(&made, at, place - at, TOL_TOKEN_NONE));
+            TOL_TRY(tokenizer_encode_add_fragment(&made, place, wanted.count, token));
             at = place + wanted.count;
         }
-        TOL_TRY(add_fragment(&made, at, end - at, list->items[i].token));
+        TOL_TRY(tokenizer_encode_add_fragment(&made, at, end - at, list->items[i].token));
     }
     free(list->items);
     *list = made;
@@ -67,16 +68,17 @@ out:
     return status;
 }
 
-static tol_status divide(const struct tol_tokenizer *tokenizer, const char *text, size_t bytes,
-                         bool parse_special, struct fragments *list) {
+static tol_status tokenizer_encode_divide(const struct tol_tokenizer *tokenizer, const char *text,
+                                          size_t bytes, bool parse_special,
+                                          struct fragments *list) {
     tol_status status = TOL_OK;
-    TOL_TRY(add_fragment(list, 0, bytes, TOL_TOKEN_NONE));
+    TOL_TRY(tokenizer_encode_add_fragment(list, 0, bytes, TOL_TOKEN_NONE));
     for (size_t i = 0; i < tokenizer->special_count; i++) {
         int32_t id = tokenizer->special[i];
         const struct tol_token *token = &tokenizer->tokens[id];
         if (!parse_special && token->kind != TOL_TOKEN_USER_DEFINED) continue;
         if (memmem(text, bytes, token->text.bytes, token->text.count) == NULL) continue;
-        TOL_TRY(cut(list, text, token->text, id));
+        TOL_TRY(tokenizer_encode_cut(list, text, token->text, id));
     }
 out:
     return status;
@@ -237,7 +239,9 @@ tol_status tol_tokenizer_encode(const struct tol_tokenizer *tokenizer, const cha
     TOL_CHECK(bytes <= TEXT_BYTES_MAX, TOL_INVALID_ARGUMENT,
               "encoding a text of %zu bytes; at most %d are supported", bytes, TEXT_BYTES_MAX);
     const struct tol_tokenizer_description *about = &tokenizer->about;
-    if (bytes > 0) TOL_TRY(divide(tokenizer, text, bytes, options->parse_special, &fragments));
+    if (bytes > 0)
+        TOL_TRY(
+            tokenizer_encode_divide(tokenizer, text, bytes, options->parse_special, &fragments));
     if (options->add_special && about->adds_bos && about->bos >= 0) {
         tol_token_add(&list, about->bos);
     }

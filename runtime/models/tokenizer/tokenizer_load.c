@@ -26,7 +26,7 @@ int tol_byte_of_letter(uint32_t letter) {
     return n < 67 ? 0x7f + n - 33 : 0xad;
 }
 
-static bool same(struct tol_gguf_text text, const char *expected) {
+static bool tokenizer_load_same(struct tol_gguf_text text, const char *expected) {
     return text.count == strlen(expected) && memcmp(text.bytes, expected, text.count) == 0;
 }
 
@@ -101,7 +101,7 @@ out:
 /* ---- pieces ---- */
 
 /* A text of letters as bytes. False: it has other letters. */
-static bool write_bytes(struct tol_gguf_text text, char *to, size_t *count) {
+static bool tokenizer_load_write_bytes(struct tol_gguf_text text, char *to, size_t *count) {
     size_t used = 0;
     *count = 0;
     for (size_t at = 0; at < text.count; at += used) {
@@ -144,7 +144,7 @@ static char *make_piece(struct tol_tokenizer *tokenizer, struct tol_token *token
     } else if (token->kind == TOL_TOKEN_NORMAL && tokenizer->about.model == TOL_TOKENIZER_SPM) {
         count = write_spaces(token->text, to);
     } else if (token->kind == TOL_TOKEN_NORMAL) {
-        if (!write_bytes(token->text, to, &count)) token->piece = token->text;
+        if (!tokenizer_load_write_bytes(token->text, to, &count)) token->piece = token->text;
     }
     if (token->piece.count == 0) token->piece = (struct tol_gguf_text){to, count};
     if (token->piece.count > tokenizer->longest_piece) {
@@ -184,7 +184,9 @@ static tol_status load_merges(struct tol_tokenizer *tokenizer, const struct tol_
         struct tol_gguf_text first = {text.bytes, before};
         struct tol_gguf_text second = {cut + 1, text.count - before - 1};
         /* Letters that represent no byte are in no text. */
-        if (!write_bytes(first, to, &left) || !write_bytes(second, to + left, &right)) continue;
+        if (!tokenizer_load_write_bytes(first, to, &left) ||
+            !tokenizer_load_write_bytes(second, to + left, &right))
+            continue;
         tol_text_map_set(&tokenizer->ranks, (struct tol_gguf_text){to, left},
                          (struct tol_gguf_text){to + left, right}, (int32_t)i, false);
         to += left + right;
@@ -205,8 +207,8 @@ static tol_status load_bpe(struct tol_tokenizer *tokenizer, const struct tol_ggu
         if (token->piece.count == 0) continue;
         /* A special token is found where its text, as letters, is what was joined. */
         bool is_special = token->piece.bytes == token->text.bytes;
-        if (is_special &&
-            (!write_bytes(token->text, scratch, &count) || count != token->text.count)) {
+        if (is_special && (!tokenizer_load_write_bytes(token->text, scratch, &count) ||
+                           count != token->text.count)) {
             continue;
         }
         tol_text_map_set(&tokenizer->by_piece, token->piece, empty, (int32_t)i, true);
@@ -318,13 +320,14 @@ static tol_status read_model(const struct tol_gguf *gguf, struct tol_tokenizer *
     struct tol_tokenizer_description *about = &tokenizer->about;
     struct tol_gguf_text model, pre = {"default", 7};
     TOL_TRY(tol_gguf_get_text(gguf, "tokenizer.ggml.model", &model));
-    TOL_CHECK(same(model, "llama") || same(model, "gpt2"), TOL_UNSUPPORTED,
+    TOL_CHECK(tokenizer_load_same(model, "llama") || tokenizer_load_same(model, "gpt2"),
+              TOL_UNSUPPORTED,
               "the tokenizer \"%.*s\" is not supported; \"llama\" and \"gpt2\" are",
               (int)(model.count < 64 ? model.count : 64), model.bytes);
     about->pre = "";
     about->bos = about->eos = 11; /* the defaults of byte-level BPE */
     about->unknown = TOL_TOKEN_NONE;
-    if (same(model, "llama")) {
+    if (tokenizer_load_same(model, "llama")) {
         about->model = TOL_TOKENIZER_SPM;
         about->bos = 1;
         about->eos = 2;
@@ -347,7 +350,8 @@ out:
     return status;
 }
 
-static tol_status read_flag(const struct tol_gguf *gguf, const char *key, bool *flag) {
+static tol_status tokenizer_load_read_flag(const struct tol_gguf *gguf, const char *key,
+                                           bool *flag) {
     return tol_gguf_find(gguf, key) == NULL ? TOL_OK : tol_gguf_get_bool(gguf, key, flag);
 }
 
@@ -364,10 +368,11 @@ tol_status tol_tokenizer_load(const struct tol_gguf *gguf, struct tol_tokenizer 
     read_special(gguf, "tokenizer.ggml.bos_token_id", about->tokens, &about->bos);
     read_special(gguf, "tokenizer.ggml.eos_token_id", about->tokens, &about->eos);
     read_special(gguf, "tokenizer.ggml.unknown_token_id", about->tokens, &about->unknown);
-    TOL_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &about->adds_bos));
-    TOL_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &about->adds_eos));
+    TOL_TRY(tokenizer_load_read_flag(gguf, "tokenizer.ggml.add_bos_token", &about->adds_bos));
+    TOL_TRY(tokenizer_load_read_flag(gguf, "tokenizer.ggml.add_eos_token", &about->adds_eos));
     if (about->model == TOL_TOKENIZER_SPM) {
-        TOL_TRY(read_flag(gguf, "tokenizer.ggml.add_space_prefix", &about->adds_space));
+        TOL_TRY(
+            tokenizer_load_read_flag(gguf, "tokenizer.ggml.add_space_prefix", &about->adds_space));
     }
     mark_ends(gguf, tokenizer);
     for (size_t i = 0; i < about->tokens; i++) {

@@ -4,7 +4,7 @@
 #include "utf8.h"
 
 /* How many bytes a lead byte announces; 0: it is none. */
-static size_t announced(unsigned char lead) {
+static size_t utf8_announced(unsigned char lead) {
     if (lead < 0x80) return 1;
     if (lead < 0xc0) return 0;
     if (lead < 0xe0) return 2;
@@ -14,7 +14,7 @@ static size_t announced(unsigned char lead) {
 
 uint32_t tol_utf8_read(const char *bytes, size_t count, size_t *used) {
     static const unsigned char of_lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    size_t length = announced((unsigned char)bytes[0]);
+    size_t length = utf8_announced((unsigned char)bytes[0]);
     *used = 1;
     if (length == 0 || length > count) return TOL_UTF8_REPLACEMENT;
     uint32_t code = (unsigned char)bytes[0] & of_lead[length];
@@ -37,7 +37,7 @@ size_t tol_utf8_write(uint32_t code, char to[4]) {
 
 enum tol_utf8_state tol_utf8_check(const unsigned char *bytes, size_t count) {
     unsigned char lead = bytes[0], low = 0x80, high = 0xbf;
-    size_t length = announced(lead);
+    size_t length = utf8_announced(lead);
     if (length == 0 || lead == 0xc0 || lead == 0xc1 || lead > 0xf4) return TOL_UTF8_BROKEN;
     /* The second byte excludes long forms, surrogates and what is above U+10FFFF. */
     if (lead == 0xe0) low = 0xa0;

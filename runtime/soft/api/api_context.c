@@ -10,7 +10,7 @@
 #include "state/memory_pool.h"
 #include "queue/queue.h"
 
-static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version) {
+static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version) {
     struct soft_context *context = NULL;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
@@ -32,7 +32,7 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned v
 }
 
 EXPORT(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev)) {
-    return create(pctx, flags, dev, 3020);
+    return context_create(pctx, flags, dev, 3020);
 }
 
 /* Partitions of a device are not supported, so requests for one are refused. */
@@ -40,7 +40,7 @@ EXPORT(cuCtxCreate_v3,
        (CUcontext * pctx, CUexecAffinityParam *params, int count, unsigned flags, CUdevice dev)) {
     if (count < 0 || (count > 0 && params == NULL)) return CUDA_ERROR_INVALID_VALUE;
     if (count > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    return create(pctx, flags, dev, 3020);
+    return context_create(pctx, flags, dev, 3020);
 }
 
 EXPORT(cuCtxCreate_v4,

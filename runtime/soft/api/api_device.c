@@ -46,7 +46,7 @@ EXPORT(cuDeviceGet, (CUdevice * device, int ordinal)) {
 }
 
 /* The checks common to all queries of a device. */
-static CUresult check_device(CUdevice device, const void *answer) {
+static CUresult device_check_device(CUdevice device, const void *answer) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (answer == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -54,7 +54,7 @@ static CUresult check_device(CUdevice device, const void *answer) {
 }
 
 EXPORT(cuDeviceGetName, (char *name, int len, CUdevice device)) {
-    CUresult result = check_device(device, name);
+    CUresult result = device_check_device(device, name);
     if (result != CUDA_SUCCESS) return result;
     if (len <= 0) return CUDA_ERROR_INVALID_VALUE;
     snprintf(name, (size_t)len, "Tollens soft device");
@@ -62,7 +62,7 @@ EXPORT(cuDeviceGetName, (char *name, int len, CUdevice device)) {
 }
 
 EXPORT(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device)) {
-    CUresult result = check_device(device, uuid);
+    CUresult result = device_check_device(device, uuid);
     if (result != CUDA_SUCCESS) return result;
     memcpy(uuid->bytes, "tollens soft dev", sizeof uuid->bytes);
     uuid->bytes[15] = (char)('0' + device);
@@ -75,13 +75,13 @@ EXPORT(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device)) {
 
 /* Windows alone has these. */
 EXPORT(cuDeviceGetLuid, (char *luid, unsigned int *mask, CUdevice device)) {
-    CUresult result = check_device(device, luid);
+    CUresult result = device_check_device(device, luid);
     if (result != CUDA_SUCCESS) return result;
     return mask == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 EXPORT(cuDeviceGetPCIBusId, (char *id, int len, CUdevice device)) {
-    CUresult result = check_device(device, id);
+    CUresult result = device_check_device(device, id);
     if (result != CUDA_SUCCESS) return result;
     if (len < 13) return CUDA_ERROR_INVALID_VALUE;
     snprintf(id, (size_t)len, "0000:%02X:00.0", (unsigned)device & 0xff);
@@ -113,19 +113,19 @@ EXPORT(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id)) {
 }
 
 EXPORT(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) {
-    CUresult result = check_device(device, bytes);
+    CUresult result = device_check_device(device, bytes);
     if (result != CUDA_SUCCESS) return result;
     *bytes = (size_t)soft_device_of(device)->memory_bytes;
     return CUDA_SUCCESS;
 }
 
 /* The compute capability as 10 * major + minor. */
-static int capability(void) {
+static int device_capability(void) {
     return soft_options()->compute_capability;
 }
 
 EXPORT(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device)) {
-    CUresult result = check_device(device, value);
+    CUresult result = device_check_device(device, value);
     if (result != CUDA_SUCCESS) return result;
     if ((int)attribute < 1 || (int)attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -137,13 +137,13 @@ EXPORT(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice
         return CUDA_SUCCESS;
 #include "base/device.def"
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-        *value = capability() / 10;
+        *value = device_capability() / 10;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-        *value = capability() % 10;
+        *value = device_capability() % 10;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
-        *value = capability() >= 90;
+        *value = device_capability() >= 90;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = soft_options()->workers;
@@ -158,16 +158,16 @@ EXPORT(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice
 }
 
 EXPORT(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device)) {
-    CUresult result = check_device(device, major);
+    CUresult result = device_check_device(device, major);
     if (result != CUDA_SUCCESS) return result;
     if (minor == NULL) return CUDA_ERROR_INVALID_VALUE;
-    *major = capability() / 10;
-    *minor = capability() % 10;
+    *major = device_capability() / 10;
+    *minor = device_capability() % 10;
     return CUDA_SUCCESS;
 }
 
 EXPORT(cuDeviceGetProperties, (CUdevprop * prop, CUdevice device)) {
-    CUresult result = check_device(device, prop);
+    CUresult result = device_check_device(device, prop);
     if (result != CUDA_SUCCESS) return result;
     static const CUdevice_attribute attributes[] = {
         CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
@@ -195,7 +195,7 @@ EXPORT(cuDeviceGetProperties, (CUdevprop * prop, CUdevice device)) {
 }
 
 EXPORT(cuDeviceGetExecAffinitySupport, (int *pi, CUexecAffinityType type, CUdevice device)) {
-    CUresult result = check_device(device, pi);
+    CUresult result = device_check_device(device, pi);
     if (result != CUDA_SUCCESS) return result;
     if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
     *pi = 0;

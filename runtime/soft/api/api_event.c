@@ -47,7 +47,7 @@ static const struct soft_shared_event *shared_of(CUevent handle) {
     return shared;
 }
 
-static void release(struct soft_event_point *point) {
+static void event_release(struct soft_event_point *point) {
     pthread_mutex_lock(&soft_lock);
     soft_event_point_release(point);
     pthread_mutex_unlock(&soft_lock);
@@ -88,7 +88,7 @@ EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) 
     if (result != CUDA_SUCCESS || point == NULL) return result;
     struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_WAIT, point);
     if (operation == NULL) {
-        release(point);
+        event_release(point);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return soft_queue_add(stream, operation);
@@ -145,7 +145,7 @@ static CUresult record_in_capture(struct soft_stream *stream, struct soft_event 
 }
 
 /* early: it is the programmatic event of the kernel that was launched last. */
-static CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, bool early) {
+static CUresult record_event(CUevent handle, CUstream stream_handle, unsigned flags, bool early) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     bool capturing = false, external = flags == CU_EVENT_RECORD_EXTERNAL;
@@ -186,11 +186,11 @@ static CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, b
 }
 
 CUresult soft_event_record_behind(CUevent event, CUstream stream, bool programmatic) {
-    return record(event, stream, CU_EVENT_RECORD_DEFAULT, programmatic);
+    return record_event(event, stream, CU_EVENT_RECORD_DEFAULT, programmatic);
 }
 
 EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned int flags)) {
-    return record(handle, stream, flags, false);
+    return record_event(handle, stream, flags, false);
 }
 
 EXPORT(cuEventRecord, (CUevent handle, CUstream stream)) {
@@ -204,13 +204,13 @@ EXPORT(cuEventQuery, (CUevent handle)) {
     if (result == CUDA_SUCCESS) result = soft_capture_allows();
     const struct soft_shared_event *shared = shared_of(handle);
     if (result == CUDA_SUCCESS && shared != NULL) {
-        if (point != NULL) release(point);
+        if (point != NULL) event_release(point);
         return soft_event_query_shared(context, shared);
     }
-    if (result != CUDA_SUCCESS && point != NULL) release(point);
+    if (result != CUDA_SUCCESS && point != NULL) event_release(point);
     if (result != CUDA_SUCCESS || point == NULL) return result;
     result = soft_queue_query_point(context, point);
-    release(point);
+    event_release(point);
     return result;
 }
 
@@ -220,12 +220,12 @@ EXPORT(cuEventSynchronize, (CUevent handle)) {
     CUresult result = latest_point(handle, &context, &point);
     const struct soft_shared_event *shared = shared_of(handle);
     if (result == CUDA_SUCCESS && shared != NULL) {
-        if (point != NULL) release(point);
+        if (point != NULL) event_release(point);
         return soft_event_wait_shared(context, shared);
     }
     if (result != CUDA_SUCCESS || point == NULL) return result;
     result = soft_queue_wait_point(context, point);
-    release(point);
+    event_release(point);
     soft_pools_release(context->device, false);
     return result;
 }
@@ -238,7 +238,7 @@ struct reading {
     uint64_t time_ns;
 };
 
-static struct reading read_event(CUevent handle) {
+static struct reading event_read_event(CUevent handle) {
     struct reading reading = {.result = CUDA_SUCCESS};
     const struct soft_event *event = (const struct soft_event *)handle;
     pthread_mutex_lock(&soft_lock);
@@ -261,7 +261,7 @@ EXPORT(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end)) {
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (milliseconds == NULL) return CUDA_ERROR_INVALID_HANDLE; /* as an H200's driver does */
-    struct reading from = read_event(start), to = read_event(end);
+    struct reading from = event_read_event(start), to = event_read_event(end);
     if (from.result != CUDA_SUCCESS && from.result != CUDA_ERROR_NOT_READY) return from.result;
     if (to.result != CUDA_SUCCESS && to.result != CUDA_ERROR_NOT_READY) return to.result;
     /* Each device has its own clock. */

@@ -6,7 +6,7 @@
 #include "state/function_attribute.h"
 #include "state/handle_set.h"
 
-static CUresult find(CUfunction handle, struct soft_function **function) {
+static CUresult api_function_find(CUfunction handle, struct soft_function **function) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -20,7 +20,7 @@ static CUresult find(CUfunction handle, struct soft_function **function) {
 EXPORT(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction handle)) {
     struct soft_function *function = NULL;
     int answer = 0;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     if (value == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_function_attribute(function, (int)attribute, &answer);
@@ -30,7 +30,7 @@ EXPORT(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfuncti
 
 EXPORT(cuFuncSetAttribute, (CUfunction handle, CUfunction_attribute attribute, int value)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     result = soft_function_set_attribute(function, (int)attribute, value);
     if (result == CUDA_SUCCESS &&
@@ -42,7 +42,7 @@ EXPORT(cuFuncSetAttribute, (CUfunction handle, CUfunction_attribute attribute, i
 
 EXPORT(cuFuncSetCacheConfig, (CUfunction handle, CUfunc_cache config)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -53,7 +53,7 @@ EXPORT(cuFuncSetCacheConfig, (CUfunction handle, CUfunc_cache config)) {
 
 EXPORT(cuFuncSetSharedMemConfig, (CUfunction handle, CUsharedconfig config)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     bool known = config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE &&
                  config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
@@ -62,7 +62,7 @@ EXPORT(cuFuncSetSharedMemConfig, (CUfunction handle, CUsharedconfig config)) {
 
 EXPORT(cuFuncGetModule, (CUmodule * module, CUfunction handle)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL) return CUDA_ERROR_INVALID_VALUE;
     *module = (CUmodule)function->module;
@@ -71,7 +71,7 @@ EXPORT(cuFuncGetModule, (CUmodule * module, CUfunction handle)) {
 
 EXPORT(cuFuncGetName, (const char **name, CUfunction handle)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     if (name == NULL) return CUDA_ERROR_INVALID_VALUE;
     *name = function->code->name;
@@ -80,14 +80,14 @@ EXPORT(cuFuncGetName, (const char **name, CUfunction handle)) {
 
 EXPORT(cuFuncGetParamInfo, (CUfunction handle, size_t index, size_t *offset, size_t *bytes)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     return result != CUDA_SUCCESS ? result
                                   : soft_function_parameter(function, index, offset, bytes);
 }
 
 EXPORT(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction handle)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, &function);
+    CUresult result = api_function_find(handle, &function);
     if (result != CUDA_SUCCESS) return result;
     if (state == NULL) return CUDA_ERROR_INVALID_VALUE;
     *state = CU_FUNCTION_LOADING_STATE_LOADED;
@@ -96,5 +96,5 @@ EXPORT(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction handle)) {
 
 EXPORT(cuFuncLoad, (CUfunction handle)) {
     struct soft_function *function = NULL;
-    return find(handle, &function);
+    return api_function_find(handle, &function);
 }

@@ -9,7 +9,7 @@
 #include "queue/queue.h"
 #include "graph/submit.h"
 
-static CUresult launch(CUstream handle, const struct soft_kernel_call *call) {
+static CUresult launch_call(CUstream handle, const struct soft_kernel_call *call) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     struct soft_task task;
@@ -28,7 +28,7 @@ EXPORT(cuLaunchKernel,
                                           .shared = sharedMemBytes,
                                           .parameters = kernelParams,
                                           .extra = extra};
-    return launch(stream, &call);
+    return launch_call(stream, &call);
 }
 
 EXPORT(cuLaunchCooperativeKernel,
@@ -41,7 +41,7 @@ EXPORT(cuLaunchCooperativeKernel,
                                           .shared = sharedMemBytes,
                                           .cooperative = true,
                                           .parameters = kernelParams};
-    return launch(stream, &call);
+    return launch_call(stream, &call);
 }
 
 /* Attributes of a launch with effects beyond the launch. */
@@ -134,7 +134,7 @@ EXPORT(cuLaunchKernelEx,
         result = take_attribute(&config->attrs[i], &call, &extras);
     }
     if (result == CUDA_SUCCESS && extras.after != NULL) result = check_event(extras.after);
-    if (result == CUDA_SUCCESS) result = launch(config->hStream, &call);
+    if (result == CUDA_SUCCESS) result = launch_call(config->hStream, &call);
     if (result == CUDA_SUCCESS && extras.after != NULL) {
         result = soft_event_record_behind(extras.after, config->hStream, extras.programmatic);
     }

@@ -11,7 +11,7 @@
 
 /* A function's stored state, created when it is first set. As in the manual of these calls, only
  * one thread at a time may use a function. */
-static CUresult find(CUfunction handle, struct soft_old_launch **old) {
+static CUresult launch_old_find(CUfunction handle, struct soft_old_launch **old) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -30,7 +30,7 @@ static CUresult find(CUfunction handle, struct soft_old_launch **old) {
 
 EXPORT(cuFuncSetBlockShape, (CUfunction handle, int x, int y, int z)) {
     struct soft_old_launch *old = NULL;
-    CUresult result = find(handle, &old);
+    CUresult result = launch_old_find(handle, &old);
     if (result != CUDA_SUCCESS) return result;
     if (x < 1 || y < 1 || z < 1) return CUDA_ERROR_INVALID_VALUE;
     old->block[0] = (unsigned)x;
@@ -41,23 +41,23 @@ EXPORT(cuFuncSetBlockShape, (CUfunction handle, int x, int y, int z)) {
 
 EXPORT(cuFuncSetSharedSize, (CUfunction handle, unsigned bytes)) {
     struct soft_old_launch *old = NULL;
-    CUresult result = find(handle, &old);
+    CUresult result = launch_old_find(handle, &old);
     if (result == CUDA_SUCCESS) old->shared = bytes;
     return result;
 }
 
 EXPORT(cuParamSetSize, (CUfunction handle, unsigned bytes)) {
     struct soft_old_launch *old = NULL;
-    CUresult result = find(handle, &old);
+    CUresult result = launch_old_find(handle, &old);
     if (result != CUDA_SUCCESS) return result;
     if (bytes > SOFT_OLD_PARAMETER_BYTES) return CUDA_ERROR_INVALID_VALUE;
     old->bytes = bytes;
     return CUDA_SUCCESS;
 }
 
-static CUresult set(CUfunction handle, int offset, const void *value, size_t bytes) {
+static CUresult launch_old_set(CUfunction handle, int offset, const void *value, size_t bytes) {
     struct soft_old_launch *old = NULL;
-    CUresult result = find(handle, &old);
+    CUresult result = launch_old_find(handle, &old);
     if (result != CUDA_SUCCESS) return result;
     if (offset < 0 || bytes > SOFT_OLD_PARAMETER_BYTES ||
         (size_t)offset > SOFT_OLD_PARAMETER_BYTES - bytes || (value == NULL && bytes > 0)) {
@@ -68,20 +68,20 @@ static CUresult set(CUfunction handle, int offset, const void *value, size_t byt
 }
 
 EXPORT(cuParamSeti, (CUfunction handle, int offset, unsigned value)) {
-    return set(handle, offset, &value, sizeof value);
+    return launch_old_set(handle, offset, &value, sizeof value);
 }
 
 EXPORT(cuParamSetf, (CUfunction handle, int offset, float value)) {
-    return set(handle, offset, &value, sizeof value);
+    return launch_old_set(handle, offset, &value, sizeof value);
 }
 
 EXPORT(cuParamSetv, (CUfunction handle, int offset, void *value, unsigned bytes)) {
-    return set(handle, offset, value, bytes);
+    return launch_old_set(handle, offset, value, bytes);
 }
 
 EXPORT(cuLaunchGridAsync, (CUfunction handle, int width, int height, CUstream stream)) {
     struct soft_old_launch *old = NULL;
-    CUresult result = find(handle, &old);
+    CUresult result = launch_old_find(handle, &old);
     if (result != CUDA_SUCCESS) return result;
     if (width < 1 || height < 1) return CUDA_ERROR_INVALID_VALUE;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old->parameters, CU_LAUNCH_PARAM_BUFFER_SIZE,

@@ -23,8 +23,8 @@ static CUresult check_options(unsigned count, const CUlibraryOption *options, vo
 }
 
 /* bytes: of a file; SIZE_MAX if unknown. */
-static CUresult load(CUlibrary *handle, const void *code, size_t bytes, unsigned jit_count,
-                     const CUjit_option *jit_options, void **jit_values) {
+static CUresult library_load(CUlibrary *handle, const void *code, size_t bytes, unsigned jit_count,
+                             const CUjit_option *jit_options, void **jit_values) {
     struct soft_library *library = NULL;
     struct soft_jit jit;
     CUresult result = soft_jit_read(jit_count, jit_options, jit_values, &jit);
@@ -42,7 +42,7 @@ EXPORT(cuLibraryLoadData,
     if (handle == NULL || code == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = check_options(count, options, values);
     if (result != CUDA_SUCCESS) return result;
-    return load(handle, code, SIZE_MAX, jit_count, jit_options, jit_values);
+    return library_load(handle, code, SIZE_MAX, jit_count, jit_options, jit_values);
 }
 
 EXPORT(cuLibraryLoadFromFile,
@@ -56,7 +56,7 @@ EXPORT(cuLibraryLoadFromFile,
     result = soft_file_text(name, &code, &bytes);
     if (result == CUDA_SUCCESS) result = check_options(count, options, values);
     if (result == CUDA_SUCCESS) {
-        result = load(handle, code, bytes, jit_count, jit_options, jit_values);
+        result = library_load(handle, code, bytes, jit_count, jit_options, jit_values);
     }
     free(code);
     return result;
@@ -72,7 +72,7 @@ static CUresult find_library(CUlibrary handle, struct soft_library **library) {
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult find_kernel(CUkernel handle, struct soft_library_kernel **kernel) {
+static CUresult library_find_kernel(CUkernel handle, struct soft_library_kernel **kernel) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -178,7 +178,7 @@ EXPORT(cuKernelGetFunction, (CUfunction * function, CUkernel handle)) {
     struct soft_library_kernel *kernel = NULL;
     struct soft_context *context = NULL;
     struct soft_function *found = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result == CUDA_SUCCESS) result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (function == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -189,7 +189,7 @@ EXPORT(cuKernelGetFunction, (CUfunction * function, CUkernel handle)) {
 
 EXPORT(cuKernelGetLibrary, (CUlibrary * library, CUkernel handle)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result != CUDA_SUCCESS) return result;
     if (library == NULL) return CUDA_ERROR_INVALID_VALUE;
     *library = (CUlibrary)kernel->library;
@@ -198,7 +198,7 @@ EXPORT(cuKernelGetLibrary, (CUlibrary * library, CUkernel handle)) {
 
 EXPORT(cuKernelGetName, (const char **name, CUkernel handle)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result != CUDA_SUCCESS) return result;
     if (name == NULL) return CUDA_ERROR_INVALID_VALUE;
     *name = kernel->prototype->code->name;
@@ -207,7 +207,7 @@ EXPORT(cuKernelGetName, (const char **name, CUkernel handle)) {
 
 EXPORT(cuKernelGetParamInfo, (CUkernel handle, size_t index, size_t *offset, size_t *bytes)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     return result != CUDA_SUCCESS
                ? result
                : soft_function_parameter(kernel->prototype, index, offset, bytes);
@@ -216,7 +216,7 @@ EXPORT(cuKernelGetParamInfo, (CUkernel handle, size_t index, size_t *offset, siz
 EXPORT(cuKernelGetAttribute,
        (int *value, CUfunction_attribute attribute, CUkernel handle, CUdevice device)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result != CUDA_SUCCESS) return result;
     if (value == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (soft_device_of(device) == NULL) return CUDA_ERROR_INVALID_DEVICE;
@@ -230,7 +230,7 @@ EXPORT(cuKernelGetAttribute,
 EXPORT(cuKernelSetAttribute,
        (CUfunction_attribute attribute, int value, CUkernel handle, CUdevice device)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result != CUDA_SUCCESS) return result;
     if (soft_device_of(device) == NULL) return CUDA_ERROR_INVALID_DEVICE;
     struct soft_function changed = *kernel->prototype;
@@ -247,7 +247,7 @@ EXPORT(cuKernelSetAttribute,
 
 EXPORT(cuKernelSetCacheConfig, (CUkernel handle, CUfunc_cache config, CUdevice device)) {
     struct soft_library_kernel *kernel = NULL;
-    CUresult result = find_kernel(handle, &kernel);
+    CUresult result = library_find_kernel(handle, &kernel);
     if (result != CUDA_SUCCESS) return result;
     if (soft_device_of(device) == NULL) return CUDA_ERROR_INVALID_DEVICE;
     bool known = config >= CU_FUNC_CACHE_PREFER_NONE && config <= CU_FUNC_CACHE_PREFER_EQUAL;

@@ -51,7 +51,7 @@ EXPORT(cuLinkCreate_v2,
     return CUDA_SUCCESS;
 }
 
-static CUresult find(CUlinkState state, struct link **link) {
+static CUresult link_find(CUlinkState state, struct link **link) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -63,7 +63,7 @@ static CUresult find(CUlinkState state, struct link **link) {
 }
 
 /* Keeps a copy of a text, and of its name. */
-static CUresult keep(struct link *link, const struct soft_source *source) {
+static CUresult link_keep(struct link *link, const struct soft_source *source) {
     struct soft_source *more = realloc(link->sources, (link->count + 1) * sizeof *link->sources);
     if (more == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     link->sources = more;
@@ -81,7 +81,7 @@ static CUresult keep(struct link *link, const struct soft_source *source) {
 }
 
 /* Reads a text for its errors alone. */
-static CUresult check(const struct link *link, const struct soft_source *source) {
+static CUresult link_check(const struct link *link, const struct soft_source *source) {
     struct soft_diagnostic *diagnostic = calloc(1, sizeof *diagnostic);
     struct soft_arena arena = {0};
     const struct ptx_shares alone = {NULL, 1};
@@ -107,8 +107,8 @@ static CUresult add_text(struct link *link, const char *text, size_t length, con
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(copy, source.text, source.length);
     const struct soft_source own = {.name = name, .text = copy, .length = source.length};
-    CUresult result = check(link, &own);
-    if (result == CUDA_SUCCESS) result = keep(link, &own);
+    CUresult result = link_check(link, &own);
+    if (result == CUDA_SUCCESS) result = link_keep(link, &own);
     free(copy);
     return result;
 }
@@ -120,7 +120,7 @@ static CUresult add_linked(struct link *link, const void *image) {
     if (sources == NULL) return CUDA_ERROR_INVALID_IMAGE;
     CUresult result = CUDA_SUCCESS;
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = keep(link, &sources[i]);
+        result = link_keep(link, &sources[i]);
     }
     free(sources);
     return result;
@@ -135,7 +135,7 @@ struct objects {
     char says[SOFT_FATBIN_SAYS], member[128]; /* of the first that has no PTX for this device */
 };
 
-static int add_object(void *data, const char *member, const void *image, size_t bytes) {
+static int link_add_object(void *data, const char *member, const void *image, size_t bytes) {
     struct objects *objects = data;
     char says[SOFT_FATBIN_SAYS], name[512];
     size_t length = 0;
@@ -167,7 +167,7 @@ static int add_object(void *data, const char *member, const void *image, size_t 
 static CUresult add_objects(struct link *link, const void *data, size_t bytes, const char *name) {
     struct objects objects = {.link = link, .name = name};
     char says[SOFT_FATBIN_SAYS + 200];
-    CUresult result = (CUresult)soft_host_object_walk(data, bytes, add_object, &objects);
+    CUresult result = (CUresult)soft_host_object_walk(data, bytes, link_add_object, &objects);
     if (result == CUDA_ERROR_INVALID_IMAGE && objects.found == 0) {
         soft_jit_fail(&link->jit, "the object or library is damaged or cut off\n");
     }
@@ -210,8 +210,8 @@ static CUresult add_binary(struct link *link, const void *data, size_t bytes, co
     return result;
 }
 
-static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t bytes,
-                    const char *name) {
+static CUresult link_add(struct link *link, CUjitInputType type, const void *data, size_t bytes,
+                         const char *name) {
     switch (type) {
     case CU_JIT_INPUT_PTX:
         return add_text(link, data, bytes, name);
@@ -239,7 +239,7 @@ EXPORT(cuLinkCreate,
 static CUresult check_input(CUlinkState state, unsigned count, const CUjit_option *options,
                             void **values, struct link **link) {
     struct soft_jit jit;
-    CUresult result = find(state, link);
+    CUresult result = link_find(state, link);
     if (result == CUDA_SUCCESS) result = soft_jit_read(count, options, values, &jit);
     if (result == CUDA_SUCCESS && (*link)->image != NULL) result = CUDA_ERROR_INVALID_VALUE;
     return result;
@@ -252,7 +252,7 @@ EXPORT(cuLinkAddData_v2,
     CUresult result = check_input(state, count, options, values, &link);
     if (result != CUDA_SUCCESS) return result;
     if (data == NULL || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    return add(link, type, data, size, name);
+    return link_add(link, type, data, size, name);
 }
 
 EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *path,
@@ -264,7 +264,7 @@ EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *pa
     if (path == NULL) return CUDA_ERROR_INVALID_VALUE;
     size_t bytes = 0;
     result = soft_file_text(path, &text, &bytes);
-    if (result == CUDA_SUCCESS) result = add(link, type, text, bytes, path);
+    if (result == CUDA_SUCCESS) result = link_add(link, type, text, bytes, path);
     free(text);
     return result;
 }
@@ -284,7 +284,7 @@ EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
     struct link *link = NULL;
     struct soft_module *module = NULL;
     const struct soft_reach nowhere = {.device = 0, .slot = SOFT_SLOT_NONE};
-    CUresult result = find(state, &link);
+    CUresult result = link_find(state, &link);
     if (result != CUDA_SUCCESS) return result;
     if (image == NULL || link->count == 0 || link->image != NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_jit_load(link->sources, link->count, &nowhere, &link->jit, &module);
@@ -300,7 +300,7 @@ EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
 
 EXPORT(cuLinkDestroy, (CUlinkState state)) {
     struct link *link = NULL;
-    CUresult result = find(state, &link);
+    CUresult result = link_find(state, &link);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
     soft_handle_remove(SOFT_HANDLE_LINK, link);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 /* bytes: of a file; SIZE_MAX if unknown. */
-static CUresult load(CUmodule *handle, const void *image, const char *name, size_t bytes,
-                     unsigned count, const CUjit_option *options, void **values) {
+static CUresult module_load(CUmodule *handle, const void *image, const char *name, size_t bytes,
+                            unsigned count, const CUjit_option *options, void **values) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
     struct soft_jit jit;
@@ -28,12 +28,12 @@ static CUresult load(CUmodule *handle, const void *image, const char *name, size
 }
 
 EXPORT(cuModuleLoadData, (CUmodule * module, const void *image)) {
-    return load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
+    return module_load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
 }
 
 EXPORT(cuModuleLoadDataEx, (CUmodule * module, const void *image, unsigned int count,
                             CUjit_option *options, void **values)) {
-    return load(module, image, NULL, SIZE_MAX, count, options, values);
+    return module_load(module, image, NULL, SIZE_MAX, count, options, values);
 }
 
 EXPORT(cuModuleLoad, (CUmodule * module, const char *name)) {
@@ -44,7 +44,7 @@ EXPORT(cuModuleLoad, (CUmodule * module, const char *name)) {
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL || name == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_file_text(name, &image, &bytes);
-    if (result == CUDA_SUCCESS) result = load(module, image, name, bytes, 0, NULL, NULL);
+    if (result == CUDA_SUCCESS) result = module_load(module, image, name, bytes, 0, NULL, NULL);
     free(image);
     return result;
 }
@@ -56,11 +56,12 @@ EXPORT(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
     if (module == NULL || image == NULL) return CUDA_ERROR_INVALID_VALUE;
     const enum soft_image_kind kind = soft_image_kind(image);
     if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN) return CUDA_ERROR_INVALID_IMAGE;
-    return load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
+    return module_load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
 }
 
 /* The calling thread's context, and a live module. */
-static CUresult find(CUmodule handle, struct soft_context **context, struct soft_module **module) {
+static CUresult module_find(CUmodule handle, struct soft_context **context,
+                            struct soft_module **module) {
     CUresult result = soft_context_current(context);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -73,7 +74,7 @@ static CUresult find(CUmodule handle, struct soft_context **context, struct soft
 EXPORT(cuModuleUnload, (CUmodule handle)) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
-    CUresult result = find(handle, &context, &module);
+    CUresult result = module_find(handle, &context, &module);
     if (result != CUDA_SUCCESS) return result;
     /* A library's modules end with it. */
     if (module->library != NULL) return CUDA_ERROR_NOT_PERMITTED;
@@ -96,7 +97,7 @@ EXPORT(cuModuleGetLoadingMode, (CUmoduleLoadingMode * mode)) {
 EXPORT(cuModuleGetFunction, (CUfunction * function, CUmodule handle, const char *name)) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
-    CUresult result = find(handle, &context, &module);
+    CUresult result = module_find(handle, &context, &module);
     if (result != CUDA_SUCCESS) return result;
     if (function == NULL || name == NULL || name[0] == '\0') return CUDA_ERROR_INVALID_VALUE;
     struct soft_function *found = soft_module_kernel(module, name);
@@ -108,7 +109,7 @@ EXPORT(cuModuleGetFunction, (CUfunction * function, CUmodule handle, const char 
 EXPORT(cuModuleGetFunctionCount, (unsigned int *count, CUmodule handle)) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
-    CUresult result = find(handle, &context, &module);
+    CUresult result = module_find(handle, &context, &module);
     if (result != CUDA_SUCCESS) return result;
     if (count == NULL) return CUDA_ERROR_INVALID_VALUE;
     *count = 0;
@@ -119,7 +120,7 @@ EXPORT(cuModuleGetFunctionCount, (unsigned int *count, CUmodule handle)) {
 EXPORT(cuModuleEnumerateFunctions, (CUfunction * functions, unsigned int count, CUmodule handle)) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
-    CUresult result = find(handle, &context, &module);
+    CUresult result = module_find(handle, &context, &module);
     if (result != CUDA_SUCCESS) return result;
     if (functions == NULL || count == 0) return CUDA_ERROR_INVALID_VALUE;
     for (struct soft_function *f = module->functions; f != NULL && count > 0; f = f->next) {
@@ -133,7 +134,7 @@ EXPORT(cuModuleGetGlobal_v2,
        (CUdeviceptr * address, size_t *bytes, CUmodule handle, const char *name)) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
-    CUresult result = find(handle, &context, &module);
+    CUresult result = module_find(handle, &context, &module);
     if (result != CUDA_SUCCESS) return result;
     if (name == NULL || name[0] == '\0' || (address == NULL && bytes == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -6,7 +6,8 @@
 #include "state/kernel_library.h"
 #include "state/occupancy.h"
 
-static CUresult find(CUfunction handle, const void *answer, struct soft_function **function) {
+static CUresult occupancy_find(CUfunction handle, const void *answer,
+                               struct soft_function **function) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -15,16 +16,16 @@ static CUresult find(CUfunction handle, const void *answer, struct soft_function
 }
 
 /* The flag concerns caches that this device does not have. */
-static bool are_flags(unsigned flags) {
+static bool occupancy_are_flags(unsigned flags) {
     return flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 }
 
 EXPORT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
        (int *blocks, CUfunction handle, int threads, size_t shared, unsigned int flags)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, blocks, &function);
+    CUresult result = occupancy_find(handle, blocks, &function);
     if (result != CUDA_SUCCESS) return result;
-    if (threads <= 0 || !are_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
+    if (threads <= 0 || !occupancy_are_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
     *blocks = (int)soft_occupancy_blocks(function, (unsigned)threads, shared);
     return CUDA_SUCCESS;
 }
@@ -40,9 +41,9 @@ EXPORT(cuOccupancyMaxPotentialBlockSizeWithFlags,
        (int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of, size_t shared,
         int limit, unsigned int flags)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, grid, &function);
+    CUresult result = occupancy_find(handle, grid, &function);
     if (result != CUDA_SUCCESS) return result;
-    if (block == NULL || limit < 0 || !are_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
+    if (block == NULL || limit < 0 || !occupancy_are_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
     unsigned most = function->code->block_threads_max, best = 0, best_blocks = 0;
     if (limit > 0 && (unsigned)limit < most) most = (unsigned)limit;
     /* Whole warps, from the largest block that is one, and the limit itself. */
@@ -68,7 +69,7 @@ EXPORT(cuOccupancyMaxPotentialBlockSize, (int *grid, int *block, CUfunction hand
 EXPORT(cuOccupancyAvailableDynamicSMemPerBlock,
        (size_t * bytes, CUfunction handle, int blocks, int threads)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, bytes, &function);
+    CUresult result = occupancy_find(handle, bytes, &function);
     if (result != CUDA_SUCCESS) return result;
     if (blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
     *bytes = (size_t)soft_occupancy_shared(function, (unsigned)blocks, (unsigned)threads);
@@ -78,7 +79,7 @@ EXPORT(cuOccupancyAvailableDynamicSMemPerBlock,
 /* The blocks of a cluster of a launch, as far as the kernel or the launch says. */
 static CUresult find_cluster(CUfunction handle, const int *answer, const CUlaunchConfig *config,
                              struct soft_function **function, uint32_t extent[3]) {
-    CUresult result = find(handle, answer, function);
+    CUresult result = occupancy_find(handle, answer, function);
     if (result != CUDA_SUCCESS) return result;
     if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -94,7 +95,8 @@ static CUresult find_cluster(CUfunction handle, const int *answer, const CUlaunc
     return soft_occupancy_cluster(*function, extent);
 }
 
-static unsigned blocks_of(const struct soft_function *function, const CUlaunchConfig *config) {
+static unsigned occupancy_blocks_of(const struct soft_function *function,
+                                    const CUlaunchConfig *config) {
     uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
     if (threads > UINT32_MAX) return 0;
     return soft_occupancy_blocks(function, (unsigned)threads, config->sharedMemBytes);
@@ -106,7 +108,8 @@ EXPORT(cuOccupancyMaxPotentialClusterSize,
     uint32_t extent[3] = {0};
     CUresult result = find_cluster(handle, size, config, &function, extent);
     if (result != CUDA_SUCCESS) return result;
-    *size = blocks_of(function, config) > 0 ? (int)soft_occupancy_cluster_max(function) : 0;
+    *size =
+        occupancy_blocks_of(function, config) > 0 ? (int)soft_occupancy_cluster_max(function) : 0;
     return CUDA_SUCCESS;
 }
 
@@ -117,7 +120,7 @@ EXPORT(cuOccupancyMaxActiveClusters,
     uint32_t extent[3] = {0};
     CUresult result = find_cluster(handle, count, config, &function, extent);
     if (result != CUDA_SUCCESS) return result;
-    unsigned blocks = blocks_of(function, config) * soft_occupancy_processors();
+    unsigned blocks = occupancy_blocks_of(function, config) * soft_occupancy_processors();
     unsigned each = extent[0] * extent[1] * extent[2];
     *count = blocks == 0 ? 0 : blocks < each ? 1 : (int)(blocks / each);
     return CUDA_SUCCESS;

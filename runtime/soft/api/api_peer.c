@@ -9,7 +9,7 @@
 #include "state/driver_state.h"
 #include "export.h"
 
-static CUresult check_pair(const void *answer, CUdevice one, CUdevice other) {
+static CUresult peer_check_pair(const void *answer, CUdevice one, CUdevice other) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (answer == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -18,14 +18,14 @@ static CUresult check_pair(const void *answer, CUdevice one, CUdevice other) {
 }
 
 EXPORT(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) {
-    CUresult result = check_pair(can, device, peer);
+    CUresult result = peer_check_pair(can, device, peer);
     if (result == CUDA_SUCCESS) *can = device != peer;
     return result;
 }
 
 EXPORT(cuDeviceGetP2PAttribute,
        (int *value, CUdevice_P2PAttribute attribute, CUdevice source, CUdevice destination)) {
-    CUresult result = check_pair(value, source, destination);
+    CUresult result = peer_check_pair(value, source, destination);
     if (result != CUDA_SUCCESS) return result;
     if (source == destination) return CUDA_ERROR_INVALID_DEVICE;
     switch (attribute) {
@@ -44,8 +44,8 @@ EXPORT(cuDeviceGetP2PAttribute,
 }
 
 /* The calling thread's context and another live one, on another device. */
-static CUresult find_peers(CUcontext peer, struct soft_context **context,
-                           struct soft_context **other) {
+static CUresult peer_find_peers(CUcontext peer, struct soft_context **context,
+                                struct soft_context **other) {
     CUresult result = soft_context_current(context);
     if (result != CUDA_SUCCESS) return result;
     *other = (struct soft_context *)peer;
@@ -61,7 +61,7 @@ static CUresult find_peers(CUcontext peer, struct soft_context **context,
 
 EXPORT(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags)) {
     struct soft_context *context = NULL, *other = NULL;
-    CUresult result = find_peers(peer, &context, &other);
+    CUresult result = peer_find_peers(peer, &context, &other);
     if (result != CUDA_SUCCESS) return result;
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
     uint64_t bit = 1ull << other->reach.slot;
@@ -71,7 +71,7 @@ EXPORT(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags)) {
 
 EXPORT(cuCtxDisablePeerAccess, (CUcontext peer)) {
     struct soft_context *context = NULL, *other = NULL;
-    CUresult result = find_peers(peer, &context, &other);
+    CUresult result = peer_find_peers(peer, &context, &other);
     if (result == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
     if (result != CUDA_SUCCESS) return result;
     uint64_t bit = 1ull << other->reach.slot;

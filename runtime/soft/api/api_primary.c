@@ -8,7 +8,7 @@
 #include "export.h"
 #include "state/thread_state.h"
 
-static CUresult find_device(CUdevice dev, struct soft_device **device) {
+static CUresult primary_find_device(CUdevice dev, struct soft_device **device) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     *device = soft_device_of(dev);
@@ -17,7 +17,7 @@ static CUresult find_device(CUdevice dev, struct soft_device **device) {
 
 EXPORT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     if (pctx == NULL) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -34,7 +34,7 @@ EXPORT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev)) {
 
 EXPORT(cuDevicePrimaryCtxRelease_v2, (CUdevice dev)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
     bool retained = device->primary->retained > 0;
@@ -53,7 +53,7 @@ EXPORT(cuDevicePrimaryCtxRelease, (CUdevice dev)) {
 /* Whoever has retained the context must still release it; the next to retain it revives it. */
 EXPORT(cuDevicePrimaryCtxReset_v2, (CUdevice dev)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
     bool alive = device->primary->alive;
@@ -68,7 +68,7 @@ EXPORT(cuDevicePrimaryCtxReset, (CUdevice dev)) {
 
 EXPORT(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     if (!soft_context_flags_are(flags)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -80,7 +80,7 @@ EXPORT(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags)) {
 /* Before CUDA 11 an active context's flags were fixed. */
 EXPORT(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
     bool alive = device->primary->alive;
@@ -91,7 +91,7 @@ EXPORT(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags)) {
 
 EXPORT(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *active)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, &device);
+    CUresult result = primary_find_device(dev, &device);
     if (result != CUDA_SUCCESS) return result;
     if (flags == NULL || active == NULL) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);

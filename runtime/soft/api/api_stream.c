@@ -8,7 +8,7 @@
 #include "state/memory_pool.h"
 #include "queue/queue.h"
 
-static CUresult create(CUstream *handle, unsigned flags, int priority) {
+static CUresult stream_create(CUstream *handle, unsigned flags, int priority) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -30,11 +30,11 @@ static CUresult create(CUstream *handle, unsigned flags, int priority) {
 }
 
 EXPORT(cuStreamCreate, (CUstream * stream, unsigned int flags)) {
-    return create(stream, flags, 0);
+    return stream_create(stream, flags, 0);
 }
 
 EXPORT(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority)) {
-    return create(stream, flags, priority);
+    return stream_create(stream, flags, priority);
 }
 
 EXPORT(cuStreamDestroy_v2, (CUstream handle)) {
@@ -76,7 +76,7 @@ EXPORT(cuStreamSynchronize, (CUstream handle)) {
 }
 
 /* The checks common to all queries of a stream. */
-static CUresult ask(CUstream handle, const void *answer, struct soft_stream **stream) {
+static CUresult stream_ask(CUstream handle, const void *answer, struct soft_stream **stream) {
     struct soft_context *context = NULL;
     CUresult result = soft_stream_find(handle, &context, stream);
     if (result != CUDA_SUCCESS) return result;
@@ -85,14 +85,14 @@ static CUresult ask(CUstream handle, const void *answer, struct soft_stream **st
 
 EXPORT(cuStreamGetPriority, (CUstream handle, int *priority)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, priority, &stream);
+    CUresult result = stream_ask(handle, priority, &stream);
     if (result == CUDA_SUCCESS) *priority = stream->priority;
     return result;
 }
 
 EXPORT(cuStreamGetFlags, (CUstream handle, unsigned int *flags)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, flags, &stream);
+    CUresult result = stream_ask(handle, flags, &stream);
     /* An H100 (driver 580.159) refused it for a captured stream, and the capture was broken. */
     if (result == CUDA_SUCCESS) result = soft_capture_allows_stream(stream);
     if (result == CUDA_SUCCESS) *flags = stream->flags;
@@ -101,14 +101,14 @@ EXPORT(cuStreamGetFlags, (CUstream handle, unsigned int *flags)) {
 
 EXPORT(cuStreamGetId, (CUstream handle, unsigned long long *id)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, id, &stream);
+    CUresult result = stream_ask(handle, id, &stream);
     if (result == CUDA_SUCCESS) *id = stream->id;
     return result;
 }
 
 EXPORT(cuStreamGetCtx, (CUstream handle, CUcontext *context)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, context, &stream);
+    CUresult result = stream_ask(handle, context, &stream);
     if (result == CUDA_SUCCESS) *context = (CUcontext)stream->context;
     return result;
 }
@@ -116,7 +116,7 @@ EXPORT(cuStreamGetCtx, (CUstream handle, CUcontext *context)) {
 /* No stream here is a green context's. */
 EXPORT(cuStreamGetCtx_v2, (CUstream handle, CUcontext *context, CUgreenCtx *green)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, context, &stream);
+    CUresult result = stream_ask(handle, context, &stream);
     if (result != CUDA_SUCCESS) return result;
     *context = (CUcontext)stream->context;
     if (green != NULL) *green = NULL;
@@ -125,7 +125,7 @@ EXPORT(cuStreamGetCtx_v2, (CUstream handle, CUcontext *context, CUgreenCtx *gree
 
 EXPORT(cuStreamGetDevice, (CUstream handle, CUdevice *device)) {
     struct soft_stream *stream = NULL;
-    CUresult result = ask(handle, device, &stream);
+    CUresult result = stream_ask(handle, device, &stream);
     if (result == CUDA_SUCCESS) *device = stream->context->device->ordinal;
     return result;
 }
@@ -136,7 +136,7 @@ EXPORT(cuStreamAttachMemAsync,
        (CUstream handle, CUdeviceptr dptr, size_t length, unsigned int flags)) {
     struct soft_stream *stream = NULL;
     struct soft_allocation found;
-    CUresult result = ask(handle, &stream, &stream);
+    CUresult result = stream_ask(handle, &stream, &stream);
     if (result != CUDA_SUCCESS) return result;
     bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
                  flags == CU_MEM_ATTACH_SINGLE;

@@ -6,7 +6,8 @@
 #include "export.h"
 #include "queue/queue.h"
 
-static CUresult find(CUstream handle, const void *value, struct soft_stream **stream) {
+static CUresult stream_attribute_find(CUstream handle, const void *value,
+                                      struct soft_stream **stream) {
     struct soft_context *context = NULL;
     CUresult result = soft_stream_find(handle, &context, stream);
     if (result != CUDA_SUCCESS) return result;
@@ -15,7 +16,7 @@ static CUresult find(CUstream handle, const void *value, struct soft_stream **st
 
 EXPORT(cuStreamGetAttribute, (CUstream handle, CUstreamAttrID id, CUstreamAttrValue *value)) {
     struct soft_stream *stream = NULL;
-    CUresult result = find(handle, value, &stream);
+    CUresult result = stream_attribute_find(handle, value, &stream);
     if (result != CUDA_SUCCESS) return result;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -41,7 +42,7 @@ EXPORT(cuStreamGetAttribute, (CUstream handle, CUstreamAttrID id, CUstreamAttrVa
 
 EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstreamAttrValue *value)) {
     struct soft_stream *stream = NULL;
-    CUresult result = find(handle, value, &stream);
+    CUresult result = stream_attribute_find(handle, value, &stream);
     if (result != CUDA_SUCCESS) return result;
     const CUaccessPolicyWindow *window = &value->accessPolicyWindow;
     int policy = value->syncPolicy, domain = value->memSyncDomain;
@@ -70,8 +71,8 @@ EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstream
 
 EXPORT(cuStreamCopyAttributes, (CUstream destination, CUstream source)) {
     struct soft_stream *to = NULL, *from = NULL;
-    CUresult result = find(destination, &to, &to);
-    if (result == CUDA_SUCCESS) result = find(source, &from, &from);
+    CUresult result = stream_attribute_find(destination, &to, &to);
+    if (result == CUDA_SUCCESS) result = stream_attribute_find(source, &from, &from);
     if (result == CUDA_SUCCESS) to->hints = from->hints;
     return result;
 }

@@ -7,7 +7,7 @@
 #include "state/contexts.h"
 #include "state/texture_object.h"
 
-static CUresult add(const struct soft_texture *texture, unsigned long long *object) {
+static CUresult texture_add(const struct soft_texture *texture, unsigned long long *object) {
     uint64_t handle = soft_texture_add(texture);
     if (handle == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *object = handle;
@@ -15,7 +15,8 @@ static CUresult add(const struct soft_texture *texture, unsigned long long *obje
 }
 
 /* The live object of a handle, if it has this kind. */
-static CUresult find(unsigned long long object, bool is_surface, struct soft_texture *texture) {
+static CUresult texture_find(unsigned long long object, bool is_surface,
+                             struct soft_texture *texture) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -23,9 +24,9 @@ static CUresult find(unsigned long long object, bool is_surface, struct soft_tex
     return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult destroy(unsigned long long object, bool is_surface) {
+static CUresult texture_destroy(unsigned long long object, bool is_surface) {
     struct soft_texture texture;
-    CUresult result = find(object, is_surface, &texture);
+    CUresult result = texture_find(object, is_surface, &texture);
     if (result != CUDA_SUCCESS) return result;
     return soft_texture_remove(object) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -39,16 +40,16 @@ EXPORT(cuTexObjectCreate,
     if (result != CUDA_SUCCESS) return result;
     if (object == NULL || resource == NULL || description == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_texture_of(context, resource, description, view, &texture);
-    return result == CUDA_SUCCESS ? add(&texture, object) : result;
+    return result == CUDA_SUCCESS ? texture_add(&texture, object) : result;
 }
 
 EXPORT(cuTexObjectDestroy, (CUtexObject object)) {
-    return destroy(object, false);
+    return texture_destroy(object, false);
 }
 
 EXPORT(cuTexObjectGetResourceDesc, (CUDA_RESOURCE_DESC * resource, CUtexObject object)) {
     struct soft_texture texture;
-    CUresult result = find(object, false, &texture);
+    CUresult result = texture_find(object, false, &texture);
     if (result != CUDA_SUCCESS) return result;
     if (resource == NULL) return CUDA_ERROR_INVALID_VALUE;
     *resource = texture.resource;
@@ -57,7 +58,7 @@ EXPORT(cuTexObjectGetResourceDesc, (CUDA_RESOURCE_DESC * resource, CUtexObject o
 
 EXPORT(cuTexObjectGetTextureDesc, (CUDA_TEXTURE_DESC * description, CUtexObject object)) {
     struct soft_texture texture;
-    CUresult result = find(object, false, &texture);
+    CUresult result = texture_find(object, false, &texture);
     if (result != CUDA_SUCCESS) return result;
     if (description == NULL) return CUDA_ERROR_INVALID_VALUE;
     *description = texture.description;
@@ -66,7 +67,7 @@ EXPORT(cuTexObjectGetTextureDesc, (CUDA_TEXTURE_DESC * description, CUtexObject 
 
 EXPORT(cuTexObjectGetResourceViewDesc, (CUDA_RESOURCE_VIEW_DESC * view, CUtexObject object)) {
     struct soft_texture texture;
-    CUresult result = find(object, false, &texture);
+    CUresult result = texture_find(object, false, &texture);
     if (result != CUDA_SUCCESS) return result;
     /* An object without a view returns none. */
     if (view == NULL || !texture.has_view) return CUDA_ERROR_INVALID_VALUE;
@@ -81,16 +82,16 @@ EXPORT(cuSurfObjectCreate, (CUsurfObject * object, const CUDA_RESOURCE_DESC *res
     if (result != CUDA_SUCCESS) return result;
     if (object == NULL || resource == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_surface_of(context, resource, &texture);
-    return result == CUDA_SUCCESS ? add(&texture, object) : result;
+    return result == CUDA_SUCCESS ? texture_add(&texture, object) : result;
 }
 
 EXPORT(cuSurfObjectDestroy, (CUsurfObject object)) {
-    return destroy(object, true);
+    return texture_destroy(object, true);
 }
 
 EXPORT(cuSurfObjectGetResourceDesc, (CUDA_RESOURCE_DESC * resource, CUsurfObject object)) {
     struct soft_texture texture;
-    CUresult result = find(object, true, &texture);
+    CUresult result = texture_find(object, true, &texture);
     if (result != CUDA_SUCCESS) return result;
     if (resource == NULL) return CUDA_ERROR_INVALID_VALUE;
     *resource = texture.resource;

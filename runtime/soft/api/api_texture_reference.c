@@ -18,8 +18,8 @@ typedef struct soft_texture_reference reference;
 /* ---- finding ---- */
 
 /* The calling thread's context and a live reference. */
-static CUresult find(const void *handle, bool is_surface, struct soft_context **context,
-                     reference **found) {
+static CUresult texture_reference_find(const void *handle, bool is_surface,
+                                       struct soft_context **context, reference **found) {
     CUresult result = soft_context_current(context);
     if (result != CUDA_SUCCESS) return result;
     *found = soft_texture_reference_find(handle, is_surface);
@@ -75,7 +75,7 @@ EXPORT(cuTexRefCreate, (CUtexref * handle)) {
 EXPORT(cuTexRefDestroy, (CUtexref handle)) {
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     return soft_texture_reference_free(found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -83,8 +83,8 @@ EXPORT(cuTexRefDestroy, (CUtexref handle)) {
 /* ---- binding ---- */
 
 /* Binds a resource, or leaves the reference unchanged. */
-static CUresult bind(const struct soft_context *context, reference *to,
-                     const CUDA_RESOURCE_DESC *resource) {
+static CUresult texture_reference_bind(const struct soft_context *context, reference *to,
+                                       const CUDA_RESOURCE_DESC *resource) {
     const CUDA_RESOURCE_DESC before = to->resource;
     bool was_bound = to->is_bound;
     to->resource = *resource;
@@ -102,19 +102,19 @@ static CUresult bind_array(const void *handle, bool is_surface, CUarray array) {
     struct soft_context *context = NULL;
     struct soft_array shape;
     reference *found = NULL;
-    CUresult result = find(handle, is_surface, &context, &found);
+    CUresult result = texture_reference_find(handle, is_surface, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     if (!soft_array_find(array, &shape)) return CUDA_ERROR_INVALID_VALUE;
     found->format = shape.shape.Format;
     found->channels = shape.shape.NumChannels;
     resource.res.array.hArray = array;
-    return bind(context, found, &resource);
+    return texture_reference_bind(context, found, &resource);
 }
 
 static CUresult bound_array(const void *handle, bool is_surface, CUarray *array) {
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, is_surface, &context, &found);
+    CUresult result = texture_reference_find(handle, is_surface, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     if (array == NULL || !found->is_bound || found->resource.resType != CU_RESOURCE_TYPE_ARRAY) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -138,19 +138,19 @@ EXPORT(cuTexRefSetMipmappedArray, (CUtexref handle, CUmipmappedArray array, unsi
     struct soft_mipmap mipmap;
     reference *found = NULL;
     if (flags != CU_TRSA_OVERRIDE_FORMAT) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     if (!soft_mipmap_find(array, &mipmap)) return CUDA_ERROR_INVALID_VALUE;
     found->format = mipmap.shape.Format;
     found->channels = mipmap.shape.NumChannels;
     resource.res.mipmap.hMipmappedArray = array;
-    return bind(context, found, &resource);
+    return texture_reference_bind(context, found, &resource);
 }
 
 EXPORT(cuTexRefGetMipmappedArray, (CUmipmappedArray * array, CUtexref handle)) {
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     if (array == NULL || !found->is_bound ||
         found->resource.resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
@@ -176,7 +176,7 @@ EXPORT(cuTexRefSetAddress_v2,
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_LINEAR};
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     size_t offset = (size_t)(pointer % SOFT_TEXTURE_ALIGNMENT);
     if (byte_offset == NULL && offset != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +188,7 @@ EXPORT(cuTexRefSetAddress_v2,
     resource.res.linear.format = found->format;
     resource.res.linear.numChannels = found->channels;
     resource.res.linear.sizeInBytes = bytes + offset;
-    result = bind(context, found, &resource);
+    result = texture_reference_bind(context, found, &resource);
     if (result == CUDA_SUCCESS && byte_offset != NULL) *byte_offset = offset;
     return result;
 }
@@ -198,7 +198,7 @@ static CUresult bind_rows(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *shape, C
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_PITCH2D};
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     if (shape == NULL) return CUDA_ERROR_INVALID_VALUE;
     resource.res.pitch2D.devPtr = pointer;
@@ -207,7 +207,7 @@ static CUresult bind_rows(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR *shape, C
     resource.res.pitch2D.width = shape->Width;
     resource.res.pitch2D.height = shape->Height;
     resource.res.pitch2D.pitchInBytes = pitch;
-    result = bind(context, found, &resource);
+    result = texture_reference_bind(context, found, &resource);
     if (result != CUDA_SUCCESS) return result;
     found->format = shape->Format;
     found->channels = shape->NumChannels;
@@ -227,7 +227,7 @@ EXPORT(cuTexRefSetAddress2D_v3,
 EXPORT(cuTexRefGetAddress_v2, (CUdeviceptr * pointer, CUtexref handle)) {
     struct soft_context *context = NULL;
     reference *found = NULL;
-    CUresult result = find(handle, false, &context, &found);
+    CUresult result = texture_reference_find(handle, false, &context, &found);
     if (result != CUDA_SUCCESS) return result;
     bool is_row = found->resource.resType == CU_RESOURCE_TYPE_LINEAR;
     bool is_memory = is_row || found->resource.resType == CU_RESOURCE_TYPE_PITCH2D;
@@ -245,7 +245,7 @@ EXPORT(cuTexRefGetAddress_v2, (CUdeviceptr * pointer, CUtexref handle)) {
     EXPORT(name, parameters) {                                                                     \
         struct soft_context *context = NULL;                                                       \
         reference *found = NULL;                                                                   \
-        CUresult result = find(handle, false, &context, &found);                                   \
+        CUresult result = texture_reference_find(handle, false, &context, &found);                 \
         if (result != CUDA_SUCCESS) return result;                                                 \
         if (!(is_sound)) return CUDA_ERROR_INVALID_VALUE;                                          \
         __VA_ARGS__;                                                                               \
@@ -257,7 +257,7 @@ EXPORT(cuTexRefGetAddress_v2, (CUdeviceptr * pointer, CUtexref handle)) {
     EXPORT(name, parameters) {                                                                     \
         struct soft_context *context = NULL;                                                       \
         reference *found = NULL;                                                                   \
-        CUresult result = find(handle, false, &context, &found);                                   \
+        CUresult result = texture_reference_find(handle, false, &context, &found);                 \
         if (result != CUDA_SUCCESS) return result;                                                 \
         if (!(is_sound)) return CUDA_ERROR_INVALID_VALUE;                                          \
         __VA_ARGS__;                                                                               \
@@ -278,7 +278,8 @@ enum {
 };
 
 /* The format of linear memory, which is bound without a format. */
-static void set_format(reference *found, CUarray_format format, unsigned channels) {
+static void texture_reference_set_format(reference *found, CUarray_format format,
+                                         unsigned channels) {
     found->format = format;
     found->channels = channels;
     if (found->resource.resType != CU_RESOURCE_TYPE_LINEAR) return;
@@ -288,7 +289,7 @@ static void set_format(reference *found, CUarray_format format, unsigned channel
 
 SETTER(cuTexRefSetFormat, (CUtexref handle, CUarray_format format, int channels),
        soft_format_bytes(format) > 0 && (channels == 1 || channels == 2 || channels == 4),
-       set_format(found, format, (unsigned)channels))
+       texture_reference_set_format(found, format, (unsigned)channels))
 GETTER(cuTexRefGetFormat, (CUarray_format * format, int *channels, CUtexref handle),
        format != NULL && channels != NULL, *format = found->format;
        *channels = (int)found->channels)

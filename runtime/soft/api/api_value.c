@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Takes over items. */
-static CUresult submit(CUstream handle, struct soft_stream_value *items, unsigned count) {
+static CUresult value_submit(CUstream handle, struct soft_stream_value *items, unsigned count) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     CUresult result = soft_stream_find(handle, &context, &stream);
@@ -28,7 +28,7 @@ static CUresult submit_one(CUstream handle, struct soft_stream_value value) {
     struct soft_stream_value *items = malloc(sizeof *items);
     if (items == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     *items = value;
-    return submit(handle, items, 1); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
+    return value_submit(handle, items, 1); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
 }
 
 EXPORT(cuStreamWaitValue32_v2,
@@ -68,7 +68,8 @@ EXPORT(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int count,
     if (result == CUDA_SUCCESS && count == 0 && flags == 0) return CUDA_SUCCESS; /* nothing to do */
     if (result == CUDA_SUCCESS) result = soft_values_of(params, count, flags, &items);
     if (result != CUDA_SUCCESS) return result;
-    return submit(stream, items, count); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
+    return value_submit(stream, items,
+                        count); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
 }
 
 /* The first versions have the same arguments, and had to be enabled in a driver. */

@@ -14,7 +14,7 @@
 static atomic_bool told[SOFT_OTHERS];
 
 /* The newest modelled variant of a function; NULL: there is none. */
-static const char *newer(const struct soft_entry *old) {
+static const char *not_modelled_newer(const struct soft_entry *old) {
     const struct soft_entry *best = NULL;
     for (int i = 0; i < SOFT_CALLS; i++) {
         const struct soft_entry *entry = &soft_entries[i];
@@ -24,11 +24,11 @@ static const char *newer(const struct soft_entry *old) {
     return best != NULL ? best->name : NULL;
 }
 
-static CUresult refuse(int index) {
+static CUresult not_modelled_refuse(int index) {
     char text[256];
     if (!atomic_exchange(&told[index], true)) {
         const struct soft_entry *entry = &soft_other_entries[index];
-        const char *other = newer(entry);
+        const char *other = not_modelled_newer(entry);
         snprintf(text, sizeof text,
                  "%s is not modelled and answers CUDA_ERROR_NOT_SUPPORTED%s%s%s\n", entry->name,
                  other != NULL ? "; " : "", other != NULL ? other : "", other != NULL ? " is" : "");
@@ -40,7 +40,7 @@ static CUresult refuse(int index) {
 #define DEFINE(name, index)                                                                        \
     SOFT_VISIBLE CUresult CUDAAPI name(void);                                                      \
     CUresult CUDAAPI name(void) {                                                                  \
-        return refuse(index);                                                                      \
+        return not_modelled_refuse(index);                                                         \
     }
 #define OWN_NONE(name, index)
 #define OWN_PTDS(name, index) DEFINE(name##_ptds, index)

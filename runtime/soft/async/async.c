@@ -71,13 +71,13 @@ static bool find_source(struct soft_warp *warp, const struct soft_async_op *copy
     return true;
 }
 
-static unsigned written(const struct soft_async_op *copy, uint32_t lane) {
+static unsigned async_written(const struct soft_async_op *copy, uint32_t lane) {
     return copy->width > 0 ? copy->width : copy->bytes[lane];
 }
 
 static bool find_destination(struct soft_warp *warp, const struct soft_async_op *copy,
                              uint32_t lane, struct soft_place *place) {
-    unsigned bytes = written(copy, lane);
+    unsigned bytes = async_written(copy, lane);
     if (bytes == 0) return true;
     if (!soft_access_range(warp, copy->in, lane, copy->destination[lane], bytes, copy->alignment,
                            copy->to, SOFT_ACCESS_WRITE, place)) {
@@ -100,7 +100,7 @@ static bool carry_out_lane(struct soft_warp *warp, const struct soft_async_op *c
                            uint32_t lane) {
     if (copy->in->op == SOFT_OP_cp_tensor) return soft_tensor_carry_out(warp, copy, lane);
     struct soft_place from = {0}, to = {0};
-    unsigned bytes = copy->bytes[lane], whole = written(copy, lane);
+    unsigned bytes = copy->bytes[lane], whole = async_written(copy, lane);
     uint64_t held[2] = {copy->source[lane], copy->high[lane]};
     if (!find_source(warp, copy, lane, &from) || !find_destination(warp, copy, lane, &to)) {
         return false;
@@ -131,8 +131,8 @@ struct pretence {
     bool waited;
 };
 
-static void pretend(struct soft_warp *warp, const struct soft_async_op *copy,
-                    struct pretence *pretence) {
+static void async_pretend(struct soft_warp *warp, const struct soft_async_op *copy,
+                          struct pretence *pretence) {
     pretence->frame = (struct soft_frame){.code = copy->code};
     pretence->split = (struct soft_split){.mask = copy->mask, .frame = &pretence->frame};
     pretence->current = warp->split;
@@ -150,7 +150,7 @@ static void end_pretence(struct soft_warp *warp, const struct pretence *pretence
 static bool carry_out(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes) {
     struct pretence pretence;
     bool ok = true;
-    pretend(warp, copy, &pretence);
+    async_pretend(warp, copy, &pretence);
     soft_race_copy(warp, copy, lanes, false);
     for (uint32_t left = lanes; left != 0 && ok; left &= left - 1) {
         ok = carry_out_lane(warp, copy, (uint32_t)__builtin_ctz(left));
@@ -160,8 +160,8 @@ static bool carry_out(struct soft_warp *warp, struct soft_async_op *copy, uint32
     return ok;
 }
 
-static void release(struct soft_async *async, struct soft_copies *list,
-                    struct soft_async_op **link) {
+static void async_release(struct soft_async *async, struct soft_copies *list,
+                          struct soft_async_op **link) {
     struct soft_async_op *copy = *link;
     *link = copy->next;
     if (list->end == &copy->next) list->end = link;
@@ -179,7 +179,7 @@ static bool finish_older(struct soft_warp *warp, struct soft_async_op *arrival, 
         if (copy->serial > arrival->serial) break;
         if (!carry_out(warp, copy, copy->mask & lanes)) return false;
         if (copy->mask == 0) {
-            release(async, list, link);
+            async_release(async, list, link);
         } else {
             link = &copy->next;
         }
@@ -194,7 +194,7 @@ static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *c
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive, ok = true;
     struct pretence pretence;
     uint64_t before;
-    pretend(warp, copy, &pretence);
+    async_pretend(warp, copy, &pretence);
     for (uint32_t left = lanes; left != 0 && ok; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         struct soft_mbarrier_change change = {.arrivals = arrives,
@@ -209,8 +209,8 @@ static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *c
 }
 
 /* Executes an entry of a list for some lanes. */
-static bool perform(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes,
-                    unsigned which) {
+static bool async_perform(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes,
+                          unsigned which) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive;
     bool ok = arrives ? finish_older(warp, copy, lanes) : carry_out(warp, copy, lanes);
     return ok && (which != SOFT_COPIES_MBARRIER || signal_arrival(warp, copy, lanes));
@@ -222,15 +222,15 @@ bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, uns
     *list->end = copy;
     list->end = &copy->next;
     if (++list->count <= COPIES_MAX) return true;
-    bool ok = perform(warp, list->first, list->first->mask, which);
-    release(warp->async, list, &list->first);
+    bool ok = async_perform(warp, list->first, list->first->mask, which);
+    async_release(warp->async, list, &list->first);
     return ok;
 }
 
 /* The number of bytes that a lane's copy reads. false: more than it writes, and the launch has
  * failed. */
-static bool read_size(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                      uint32_t *bytes) {
+static bool async_read_size(struct soft_warp *warp, const struct soft_instruction *in,
+                            uint32_t lane, uint32_t *bytes) {
     *bytes = in->mode & SOFT_ASYNC_BYTES;
     if ((in->mode & SOFT_ASYNC_IGNORE) != 0) {
         bool ignored = (*SLOT(uint32_t, in->c) >> lane & 1) != 0;
@@ -264,7 +264,7 @@ const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
             copy->destination[lane] =
                 (uint32_t)(SLOT(uint32_t, in->a)[lane] + (uint64_t)in->u.immediate);
             copy->source[lane] = SLOT(uint64_t, in->b)[lane] + (uint64_t)(int64_t)offset;
-            if (!read_size(warp, in, lane, &copy->bytes[lane])) {
+            if (!async_read_size(warp, in, lane, &copy->bytes[lane])) {
                 free(copy);
                 return NULL;
             }
@@ -297,7 +297,7 @@ const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
         }
         if (!carry_out(warp, copy, due)) return NULL;
         if (copy->mask == 0) {
-            release(async, list, link);
+            async_release(async, list, link);
         } else {
             link = &copy->next;
         }
@@ -341,12 +341,12 @@ static bool arrive_from(struct soft_warp *tester, struct soft_cta *cta, uint32_t
         for (struct soft_async_op **link = &list->first; *link != NULL;) {
             struct soft_async_op *copy = *link;
             uint32_t lanes = copy->looked_for ? lanes_at(copy, offset) : 0;
-            if (lanes != 0 && !perform(warp, copy, lanes, SOFT_COPIES_MBARRIER)) {
+            if (lanes != 0 && !async_perform(warp, copy, lanes, SOFT_COPIES_MBARRIER)) {
                 tester->stop = SOFT_STOP_FAULT;
                 return false;
             }
             if (copy->mask == 0) {
-                release(warp->async, list, link);
+                async_release(warp->async, list, link);
             } else {
                 link = &copy->next;
             }
@@ -397,7 +397,7 @@ static void tell_lost(struct soft_warp *warp, struct soft_cta *into) {
         uint32_t lanes = lanes_into(warp->cta, copy, into);
         if (lanes == 0) continue;
         struct pretence pretence;
-        pretend(warp, copy, &pretence);
+        async_pretend(warp, copy, &pretence);
         soft_launch_note(
             warp, copy->in, "copy not waited for", lanes, 0,
             "block (%u,%u,%u), block %u of the cluster, exits before the copy into its "
@@ -421,7 +421,7 @@ void soft_async_end(struct soft_warp *warp) {
     struct soft_async_op *copy = async != NULL ? async->lists[SOFT_COPIES_BULK].first : NULL;
     if (copy == NULL) return;
     struct pretence pretence;
-    pretend(warp, copy, &pretence);
+    async_pretend(warp, copy, &pretence);
     soft_launch_note(
         warp, copy->in, "copy not waited for", copy->mask, 0,
         "lanes 0x%08x of warp %u exit before the copy has read shared memory; nothing is copied",
@@ -434,7 +434,7 @@ void soft_async_begin(struct soft_warp *warp) {
     if (async == NULL) return;
     for (int i = 0; i < SOFT_COPIES_LISTS; i++) {
         struct soft_copies *list = &async->lists[i];
-        while (list->first != NULL) release(async, list, &list->first);
+        while (list->first != NULL) async_release(async, list, &list->first);
         memset(list->committed, 0, sizeof list->committed);
     }
 }

@@ -63,8 +63,8 @@ bool soft_async_find_mbarrier(struct soft_warp *warp, const struct soft_instruct
     return false;
 }
 
-static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
-                     struct soft_async_op *copy, uint32_t lane, uint32_t rank) {
+static bool bulk_add_lane(struct soft_warp *warp, const struct soft_instruction *in,
+                          struct soft_async_op *copy, uint32_t lane, uint32_t rank) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t bytes = SLOT(uint32_t, in->c)[lane];
     copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, copy->to);
@@ -87,8 +87,8 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
 }
 
 /* The copy of a lane, into one block. */
-static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint32_t rank) {
+static bool bulk_begin_copy(struct soft_warp *warp, const struct soft_instruction *in,
+                            uint32_t lane, uint32_t rank) {
     bool grouped = (in->mode & SOFT_BULK_GROUP) != 0;
     unsigned list = grouped ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
     struct soft_async_op *copy = soft_async_op_new(warp, in);
@@ -100,7 +100,7 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
     copy->from = in->mode & SOFT_BULK_FROM_GLOBAL ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
     copy->alignment = ALIGNMENT;
     copy->width = 0;
-    if (!add_lane(warp, in, copy, lane, rank)) {
+    if (!bulk_add_lane(warp, in, copy, lane, rank)) {
         free(copy);
         return false;
     }
@@ -117,15 +117,15 @@ const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
             return NULL;
         }
         for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
-            if (!begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
+            if (!bulk_begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
         }
     }
     return in + 1;
 }
 
 /* The components of a store, in memory order. */
-static void hold(const struct soft_warp *warp, const struct soft_instruction *in,
-                 struct soft_async_op *copy, uint32_t lane) {
+static void bulk_hold(const struct soft_warp *warp, const struct soft_instruction *in,
+                      struct soft_async_op *copy, uint32_t lane) {
     const uint32_t *values = warp->split->frame->code->operands + in->more + STORE_VALUES;
     unsigned count = in->mode >> SOFT_BULK_COUNT_SHIFT & 0xf;
     unsigned each = ptx_types[in->mode >> SOFT_BULK_TYPE_SHIFT].bits / 8u;
@@ -152,7 +152,7 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         uint64_t object = address_at(warp, more[STORE_MBARRIER], lane,
                                      (int32_t)more[STORE_MBARRIER_OFFSET], SOFT_SPACE_CLUSTER);
-        hold(warp, in, copy, lane);
+        bulk_hold(warp, in, copy, lane);
         copy->alignment = copy->bytes[lane];
         copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, SOFT_SPACE_SHARED);
         if (!soft_async_find_mbarrier(warp, in, copy, lane, object)) {

@@ -27,7 +27,7 @@ set_aside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t of
 }
 
 /* Some lanes have observed a completed phase, usually all of the same object. */
-static void acquire(struct soft_warp *warp, uint32_t lanes, const uint32_t *offsets) {
+static void mbarrier_wait_acquire(struct soft_warp *warp, uint32_t lanes, const uint32_t *offsets) {
     if (warp->cta->race == NULL) return;
     while (lanes != 0) {
         uint32_t offset = offsets[__builtin_ctz(lanes)], same = 0;
@@ -65,7 +65,7 @@ const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
     if (over == 0 && !split->timed_out) return set_aside(warp, in, common);
     split->timed_out = false;
     EACH_LANE(lane, warp->mask & ~over) soft_async_look_for(warp->cta, offsets[lane]);
-    if ((in->mode & SOFT_MBARRIER_RELAXED) == 0) acquire(warp, over, offsets);
+    if ((in->mode & SOFT_MBARRIER_RELAXED) == 0) mbarrier_wait_acquire(warp, over, offsets);
     if (over != 0) soft_prior_meet(warp);
     uint32_t *d = SLOT(uint32_t, in->d);
     *d = (*d & ~warp->mask) | over;

@@ -19,8 +19,8 @@ enum {
 };
 
 /* Puts one element and its address into the frame. */
-static void put(uint8_t *slots, unsigned lane, uint64_t address, bool wide_address,
-                const uint8_t *value, unsigned bytes) {
+static void reduce_put(uint8_t *slots, unsigned lane, uint64_t address, bool wide_address,
+                       const uint8_t *value, unsigned bytes) {
     uint32_t narrow = (uint32_t)address;
     if (wide_address) {
         memcpy(slots + PLACE_ADDRESS + 8 * (size_t)lane, &address, 8);
@@ -58,7 +58,7 @@ void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint6
     for (unsigned at = 0; at < bytes;) {
         unsigned lane = 0;
         for (; lane < SOFT_LANES && at < bytes; lane++, at += each) {
-            put(slots, lane, address + at, global, values + at, each);
+            reduce_put(slots, lane, address + at, global, values + at, each);
         }
         soft_warp_set_mask(warp, lane == SOFT_LANES ? UINT32_MAX : (1u << lane) - 1);
         soft_core()->run[SOFT_OP_atom][warp->partial](warp, &joint);

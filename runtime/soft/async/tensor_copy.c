@@ -28,8 +28,8 @@ enum { MORE_OFFSET, MORE_RANK, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS,
 enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, CHUNK = SOFT_TENSOR_CHUNK };
 enum { ROW_MAX = SOFT_TENSOR_BOX_MAX * SOFT_TENSOR_ELEMENT_MAX };
 
-static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 uint64_t address, const char *what) {
+static bool tensor_copy_fail(struct soft_warp *warp, const struct soft_instruction *in,
+                             uint32_t lane, uint64_t address, const char *what) {
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
                      "the tensor map at 0x%llx %s", (unsigned long long)address, what);
     return false;
@@ -51,8 +51,8 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
     uint64_t resolved = address;
     enum soft_access_space space = soft_access_resolve(&resolved);
     if (space == SOFT_SPACE_SHARED || space == SOFT_SPACE_LOCAL) {
-        return fail(warp, in, lane, address,
-                    "is in shared or local memory, where no copy reads it");
+        return tensor_copy_fail(warp, in, lane, address,
+                                "is in shared or local memory, where no copy reads it");
     }
     if (!soft_access_range(warp, in, lane, address, sizeof *map, MAP_ALIGNMENT, SOFT_SPACE_GENERIC,
                            SOFT_ACCESS_READ, &place)) {
@@ -60,7 +60,7 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
     }
     memcpy(map, place.host, sizeof *map);
     if (map->mark != SOFT_TENSOR_MAP_MARK) {
-        return fail(warp, in, lane, address, "is none: no call of this driver made it");
+        return tensor_copy_fail(warp, in, lane, address, "is none: no call of this driver made it");
     }
     if (!soft_tensor_map_is_valid(map, why, sizeof why)) {
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
@@ -69,12 +69,12 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
         return false;
     }
     if (map->rank != more[MORE_RANK]) {
-        return fail(warp, in, lane, address, "has another rank than the instruction");
+        return tensor_copy_fail(warp, in, lane, address, "has another rank than the instruction");
     }
     if ((map->im2col != 0) != im2col) {
-        return fail(warp, in, lane, address,
-                    im2col ? "is for tiles, and the instruction copies by im2col"
-                           : "is for im2col, and the instruction copies tiles");
+        return tensor_copy_fail(warp, in, lane, address,
+                                im2col ? "is for tiles, and the instruction copies by im2col"
+                                       : "is for im2col, and the instruction copies tiles");
     }
     return true;
 }
@@ -103,7 +103,8 @@ static bool read_place(struct soft_warp *warp, const struct soft_instruction *in
 }
 
 /* Whether the hardware copies a tile at this place. If not, the launch has failed. */
-static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
+static bool tensor_copy_check_place(struct soft_warp *warp, const struct soft_async_op *copy,
+                                    uint32_t lane) {
     const struct soft_tensor_map *map = &copy->map;
     bool writes = copy->to == SOFT_SPACE_GLOBAL;
     long long first = copy->place.begin[0], byte = first * map->element_bytes;
@@ -182,8 +183,8 @@ static bool find_box(struct soft_warp *warp, const struct soft_async_op *copy, u
 }
 
 /* The copy's destination and mbarrier: in the block of a rank, if it is multicast. */
-static bool read_targets(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         uint32_t rank, struct soft_async_op *copy) {
+static bool tensor_copy_read_targets(struct soft_warp *warp, const struct soft_instruction *in,
+                                     uint32_t lane, uint32_t rank, struct soft_async_op *copy) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t object = SLOT(uint32_t, more[MORE_MBARRIER])[lane] + more[MORE_MBARRIER_OFFSET];
     if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
@@ -193,8 +194,8 @@ static bool read_targets(struct soft_warp *warp, const struct soft_instruction *
     return soft_async_find_mbarrier(warp, in, copy, lane, object);
 }
 
-static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                     uint32_t rank, struct soft_async_op *copy) {
+static bool tensor_copy_add_lane(struct soft_warp *warp, const struct soft_instruction *in,
+                                 uint32_t lane, uint32_t rank, struct soft_async_op *copy) {
     bool out = (in->mode & SOFT_BULK_GROUP) != 0;
     struct soft_place place;
     copy->mask = 1u << lane;
@@ -204,8 +205,8 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, 
     if (!read_map(warp, in, lane, &copy->map) || !read_place(warp, in, lane, &copy->place)) {
         return false;
     }
-    if (!check_place(warp, copy, lane)) return false;
-    if (!out && !read_targets(warp, in, lane, rank, copy)) return false;
+    if (!tensor_copy_check_place(warp, copy, lane)) return false;
+    if (!out && !tensor_copy_read_targets(warp, in, lane, rank, copy)) return false;
     if (!find_box(warp, copy, lane, &place)) return false;
     copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
     note_outside(warp, copy, lane);
@@ -213,8 +214,8 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, 
 }
 
 /* The copy of a lane, into or out of the shared memory of one block. */
-static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint32_t rank) {
+static bool tensor_copy_begin_copy(struct soft_warp *warp, const struct soft_instruction *in,
+                                   uint32_t lane, uint32_t rank) {
     bool out = (in->mode & SOFT_BULK_GROUP) != 0;
     unsigned list = out ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
     struct soft_async_op *copy = soft_async_op_new(warp, in);
@@ -226,7 +227,7 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
     copy->from = out ? SOFT_SPACE_SHARED : SOFT_SPACE_GLOBAL;
     copy->alignment = ALIGNMENT;
     copy->width = 0;
-    if (!add_lane(warp, in, lane, rank, copy)) {
+    if (!tensor_copy_add_lane(warp, in, lane, rank, copy)) {
         free(copy);
         return false;
     }
@@ -234,10 +235,11 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
 }
 
 /* A prefetch does nothing, but its map must be valid. */
-static bool prefetch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
+static bool tensor_copy_prefetch(struct soft_warp *warp, const struct soft_instruction *in,
+                                 uint32_t lane) {
     struct soft_async_op like = {.in = in, .to = SOFT_SPACE_SHARED};
     return read_map(warp, in, lane, &like.map) && read_place(warp, in, lane, &like.place) &&
-           check_place(warp, &like, lane);
+           tensor_copy_check_place(warp, &like, lane);
 }
 
 const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
@@ -246,7 +248,7 @@ const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left), blocks = 1;
         if ((in->mode & SOFT_BULK_PREFETCH) != 0) {
-            if (!prefetch(warp, in, lane)) return NULL;
+            if (!tensor_copy_prefetch(warp, in, lane)) return NULL;
             continue;
         }
         if ((in->mode & SOFT_BULK_MULTICAST) != 0 &&
@@ -254,7 +256,7 @@ const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
             return NULL;
         }
         for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
-            if (!begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
+            if (!tensor_copy_begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
         }
     }
     return in + 1;
@@ -289,14 +291,14 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
 }
 
 /* Elements out of bounds: zeros, or a NaN whose 16-bit words are equal for every type. */
-static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
+static void tensor_copy_fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     static const uint8_t nan[2] = {0xf7, 0x7f};
     for (unsigned i = 0; i < count; i++) bytes[i] = map->fills_nan ? nan[i % 2] : 0;
 }
 
 /* Loads of TFLOAT32 are rounded to nearest, ties to even, and a NaN gets all digits; an H200
  * flushes no subnormal number, not even with FTZ. */
-static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
+static void tensor_copy_convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     enum { TFLOAT32 = 11, CUT_BITS = 13, NAN_BITS = 0x7fffe000 };
     if (map->type < TFLOAT32) return;
     for (unsigned i = 0; i < count; i += sizeof(uint32_t)) {
@@ -370,8 +372,9 @@ static void note_behind(struct soft_warp *warp, const struct soft_async_op *copy
 }
 
 /* Finds the part of a row in global memory. */
-static bool find_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct soft_tensor_walk *row, struct soft_place *place) {
+static bool tensor_copy_find_row(struct soft_warp *warp, const struct soft_async_op *copy,
+                                 uint32_t lane, const struct soft_tensor_walk *row,
+                                 struct soft_place *place) {
     bool out = copy->to == SOFT_SPACE_GLOBAL;
     if (row->bytes == 0) return true;
     if (!soft_access_range(warp, copy->in, lane, row->address, row->bytes, copy->map.element_bytes,
@@ -382,16 +385,17 @@ static bool find_row(struct soft_warp *warp, const struct soft_async_op *copy, u
     return true;
 }
 
-static bool load_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct soft_tensor_walk *row, const struct shared_box *shared) {
+static bool tensor_copy_load_row(struct soft_warp *warp, const struct soft_async_op *copy,
+                                 uint32_t lane, const struct soft_tensor_walk *row,
+                                 const struct shared_box *shared) {
     uint8_t bytes[ROW_MAX];
     struct soft_place place = {0};
-    if (!find_row(warp, copy, lane, row, &place)) return false;
-    fill(&copy->map, bytes, row->row_bytes);
+    if (!tensor_copy_find_row(warp, copy, lane, row, &place)) return false;
+    tensor_copy_fill(&copy->map, bytes, row->row_bytes);
     if (row->bytes > 0) {
         soft_access_check_read(warp, copy->in, lane, row->address, row->bytes, &place);
         memcpy(bytes + row->from, place.host, row->bytes);
-        convert(&copy->map, bytes + row->from, row->bytes);
+        tensor_copy_convert(&copy->map, bytes + row->from, row->bytes);
     }
     move_shared(shared, &copy->map, row->at, bytes, row->row_bytes, true);
     return true;
@@ -403,7 +407,7 @@ static bool store_row(struct soft_warp *warp, const struct soft_async_op *copy, 
     struct soft_place place = {0};
     if (row->bytes == 0) return true;
     note_behind(warp, copy, lane, row);
-    if (!find_row(warp, copy, lane, row, &place)) return false;
+    if (!tensor_copy_find_row(warp, copy, lane, row, &place)) return false;
     move_shared(shared, &copy->map, row->at, bytes, row->row_bytes, false);
     soft_shadow_mark(place.shadow, place.offset, row->bytes);
     if ((copy->in->mode & SOFT_BULK_REDUCE) != 0) {
@@ -430,7 +434,8 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     }
     soft_tensor_walk_begin(&row, &copy->map, &copy->place, out);
     while (soft_tensor_walk_next(&row)) {
-        if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;
+        if (!(out ? store_row : tensor_copy_load_row)(warp, copy, lane, &row, &shared))
+            return false;
     }
     return true;
 }

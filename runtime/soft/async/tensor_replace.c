@@ -15,8 +15,8 @@
 enum { MORE_FIELD, MORE_DIMENSION };
 enum { MAP_ALIGNMENT = 64, BULK_ALIGNMENT = 16 };
 
-static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 uint64_t address, const char *what) {
+static bool tensor_replace_fail(struct soft_warp *warp, const struct soft_instruction *in,
+                                uint32_t lane, uint64_t address, const char *what) {
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
                      "the tensor map at 0x%llx %s", (unsigned long long)address, what);
     return false;
@@ -40,12 +40,12 @@ static bool replace_type(struct soft_tensor_map *map, uint64_t value) {
 }
 
 /* A number that does not fit into the field is as invalid as the field's largest one. */
-static uint16_t narrow(uint64_t value) {
+static uint16_t tensor_replace_narrow(uint64_t value) {
     return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
-static bool replace(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                    struct soft_tensor_map *map, uint64_t value) {
+static bool tensor_replace_replace(struct soft_warp *warp, const struct soft_instruction *in,
+                                   uint32_t lane, struct soft_tensor_map *map, uint64_t value) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t i = more[MORE_DIMENSION];
     switch ((enum soft_map_field)more[MORE_FIELD]) {
@@ -56,7 +56,7 @@ static bool replace(struct soft_warp *warp, const struct soft_instruction *in, u
         map->rank = value < SOFT_TENSOR_RANK_MAX ? (uint8_t)(value + 1) : UINT8_MAX;
         return true;
     case SOFT_MAP_BOX:
-        map->box[i] = narrow(value);
+        map->box[i] = tensor_replace_narrow(value);
         return true;
     case SOFT_MAP_SIZE:
         map->last[i] = (uint32_t)(value - 1);
@@ -103,7 +103,8 @@ static bool replace_lane(struct soft_warp *warp, const struct soft_instruction *
     struct soft_tensor_map map;
     if (found == SOFT_SPACE_GENERIC) found = soft_access_resolve(&resolved);
     if (found != SOFT_SPACE_GLOBAL && found != SOFT_SPACE_SHARED) {
-        return fail(warp, in, lane, address, "is neither in global nor in shared memory");
+        return tensor_replace_fail(warp, in, lane, address,
+                                   "is neither in global nor in shared memory");
     }
     if (!soft_access_range(warp, in, lane, resolved, sizeof map, MAP_ALIGNMENT, found,
                            SOFT_ACCESS_WRITE, &place)) {
@@ -117,10 +118,12 @@ static bool replace_lane(struct soft_warp *warp, const struct soft_instruction *
         memset(map.steps, 1, sizeof map.steps);
     }
     if (map.mark != SOFT_TENSOR_MAP_MARK) {
-        return fail(warp, in, lane, address, "is none: no call of this driver made it");
+        return tensor_replace_fail(warp, in, lane, address,
+                                   "is none: no call of this driver made it");
     }
-    if (map.im2col) return fail(warp, in, lane, address, "is for im2col, and .tile for others");
-    if (!replace(warp, in, lane, &map, value)) return false;
+    if (map.im2col)
+        return tensor_replace_fail(warp, in, lane, address, "is for im2col, and .tile for others");
+    if (!tensor_replace_replace(warp, in, lane, &map, value)) return false;
     memcpy(place.host, &map, sizeof map);
     soft_shadow_mark(place.shadow, place.offset, sizeof map);
     return true;

@@ -72,7 +72,7 @@ static void make_dirty(struct soft_wgmma *own, const struct soft_frame *frame, u
     own->dirty[at / 32] |= 1u << (at % 32);
 }
 
-static bool is_among(const uint32_t *slots, unsigned count, uint32_t slot) {
+static bool wgmma_is_among(const uint32_t *slots, unsigned count, uint32_t slot) {
     for (unsigned i = 0; i < count; i++) {
         if (slots[i] == slot) return true;
     }
@@ -91,8 +91,8 @@ static const struct soft_wgmma_op *user_of(const struct soft_warp *warp, uint32_
     for (; op != NULL; op = op->next) {
         if (op->frame != warp->split->frame) continue;
         if (likely < op->d_count && op->d_slots[likely] == slot) return op;
-        if (is_among(op->d_slots, op->d_count, slot)) return op;
-        if (factors && is_among(op->a_slots, a_count(op), slot)) return op;
+        if (wgmma_is_among(op->d_slots, op->d_count, slot)) return op;
+        if (factors && wgmma_is_among(op->a_slots, a_count(op), slot)) return op;
     }
     return NULL;
 }
@@ -162,20 +162,20 @@ static struct soft_warp *leader_of(const struct soft_warp *warp) {
     return &warp->cta->warps[warp->index / SOFT_WGMMA_WARPS * SOFT_WGMMA_WARPS];
 }
 
-static uint32_t bit_of(const struct soft_warp *warp) {
+static uint32_t wgmma_bit_of(const struct soft_warp *warp) {
     return 1u << warp->index % SOFT_WGMMA_WARPS;
 }
 
 /* A warp's part of a product; NULL: not issued yet, or done. */
-static struct soft_wgmma_op *part_of(const struct soft_warp *warp,
-                                     const struct soft_wgmma_product *product) {
+static struct soft_wgmma_op *wgmma_part_of(const struct soft_warp *warp,
+                                           const struct soft_wgmma_product *product) {
     struct soft_wgmma_op *op = warp->wgmma != NULL ? warp->wgmma->first : NULL;
     while (op != NULL && op->product != product) op = op->next;
     return op;
 }
 
 /* All four warps have issued a product: those that wait for it continue. */
-static void wake(struct soft_warp *leader) {
+static void wgmma_wake(struct soft_warp *leader) {
     struct soft_cta *cta = leader->cta;
     cta->idle = 0;
     for (uint32_t w = leader->index; w < leader->index + SOFT_WGMMA_WARPS; w++) {
@@ -239,8 +239,8 @@ struct standpoint {
     struct soft_split split, *current;
 };
 
-static void pretend(struct soft_warp *warp, const struct soft_wgmma_op *op,
-                    struct standpoint *standpoint) {
+static void wgmma_pretend(struct soft_warp *warp, const struct soft_wgmma_op *op,
+                          struct standpoint *standpoint) {
     standpoint->split = (struct soft_split){.mask = UINT32_MAX, .frame = op->frame};
     standpoint->current = warp->split;
     warp->split = &standpoint->split;
@@ -255,17 +255,17 @@ static void tell_overwritten(struct soft_warp *warp, const struct soft_wgmma_op 
 
 /* A warp has waited for a product: the factors are read, so later writes to shared memory do not
  * matter. false: they are outside shared memory, and the launch has failed. */
-static bool settle(struct soft_warp *warp, struct soft_wgmma_product *product) {
+static bool wgmma_settle(struct soft_warp *warp, struct soft_wgmma_product *product) {
     struct soft_warp *leader = leader_of(warp);
     bool ok = true;
     product->settled = true;
     for (uint32_t w = 0; w < SOFT_WGMMA_WARPS && ok; w++) {
         struct soft_warp *each = &leader[w];
-        struct soft_wgmma_op *op = part_of(each, product);
+        struct soft_wgmma_op *op = wgmma_part_of(each, product);
         struct standpoint standpoint;
         bool changed = false;
         if (op == NULL) continue; /* it has exited */
-        pretend(each, op, &standpoint);
+        wgmma_pretend(each, op, &standpoint);
         soft_race_product(each, op, false);
         ok = soft_wgmma_read_a(each, op, false, &changed) &&
              (each != warp || soft_wgmma_read_b(each, op, false, &changed));
@@ -281,7 +281,7 @@ static bool finish_first(struct soft_warp *warp, soft_wgmma_multiply *multiply) 
     struct soft_wgmma *own = warp->wgmma;
     struct soft_wgmma_op *op = own->first;
     struct soft_wgmma_product *product = op->product;
-    if (!product->settled && !settle(warp, product)) return false;
+    if (!product->settled && !wgmma_settle(warp, product)) return false;
     multiply(op);
     soft_frame_release(warp, op->frame);
     own->first = op->next;
@@ -289,7 +289,7 @@ static bool finish_first(struct soft_warp *warp, soft_wgmma_multiply *multiply) 
     own->pending--;
     op->next = own->free;
     own->free = op;
-    product->done |= bit_of(warp);
+    product->done |= wgmma_bit_of(warp);
     if (product->done == ALL) soft_wgmma_remove(&leader_of(warp)->wgmma->group, product);
     return true;
 }
@@ -353,8 +353,8 @@ static void begin_part(struct soft_warp *warp, struct soft_wgmma_op *op) {
     own->end = &op->next;
     own->pending++;
     own->begun++;
-    op->product->begun |= bit_of(warp);
-    if (op->product->begun == ALL) wake(leader_of(warp));
+    op->product->begun |= wgmma_bit_of(warp);
+    if (op->product->begun == ALL) wgmma_wake(leader_of(warp));
     soft_race_product(warp, op, true);
 }
 
@@ -434,7 +434,7 @@ void soft_wgmma_end(struct soft_warp *warp) {
     struct soft_wgmma *own = warp->wgmma;
     struct standpoint standpoint;
     if (own != NULL && own->first != NULL) {
-        pretend(warp, own->first, &standpoint);
+        wgmma_pretend(warp, own->first, &standpoint);
         soft_launch_note(warp, own->first->in, "product not waited for", UINT32_MAX, 0,
                          "warp %u exits before it has waited for %u products; they are not made",
                          warp->index, own->pending);

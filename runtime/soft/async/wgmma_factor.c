@@ -17,7 +17,7 @@ struct matrix {
     bool k_major;
 };
 
-static struct matrix matrix_of(uint64_t descriptor, bool k_major) {
+static struct matrix wgmma_factor_matrix_of(uint64_t descriptor, bool k_major) {
     static const uint8_t atoms[] = {1, 8, 4, 2};
     return (struct matrix){.start = (uint32_t)(descriptor & 0x3fff) << 4,
                            .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
@@ -36,7 +36,7 @@ static struct matrix matrix_of(uint64_t descriptor, bool k_major) {
  *     MN-major, no swizzle  (rows / 8, (8, k / 8))  : (stride, (1, leading))
  *     MN-major, atom x      ((x, n), (8, k / 8))    : ((1, leading), (x, stride))
  */
-static uint32_t place_of(const struct matrix *m, uint32_t along, uint32_t across) {
+static uint32_t wgmma_factor_place_of(const struct matrix *m, uint32_t along, uint32_t across) {
     uint32_t row = along % 8 * m->atom * SOFT_WGMMA_CHUNK, block = along / 8, at = m->start + row;
     if (m->k_major) {
         at += block * m->stride + across * (m->atom == 1 ? m->leading : SOFT_WGMMA_CHUNK);
@@ -51,20 +51,20 @@ static uint32_t place_of(const struct matrix *m, uint32_t along, uint32_t across
 }
 
 static uint32_t chunk_place(const struct matrix *m, uint32_t rows_from, uint32_t rows, uint32_t i) {
-    if (m->k_major) return place_of(m, rows_from + i / 2, i % 2);
+    if (m->k_major) return wgmma_factor_place_of(m, rows_from + i / 2, i % 2);
     uint32_t groups = rows / 8;
-    return place_of(m, i / groups, rows_from / 8 + i % groups);
+    return wgmma_factor_place_of(m, i / groups, rows_from / 8 + i % groups);
 }
 
 static struct matrix a_of(const struct soft_wgmma_op *op) {
-    return matrix_of(op->a_descriptor, (op->in->mode & SOFT_WGMMA_TRANSPOSE_A) == 0);
+    return wgmma_factor_matrix_of(op->a_descriptor, (op->in->mode & SOFT_WGMMA_TRANSPOSE_A) == 0);
 }
 
 static struct matrix b_of(const struct soft_wgmma_op *op) {
-    return matrix_of(op->b_descriptor, (op->in->mode & SOFT_WGMMA_TRANSPOSE_B) == 0);
+    return wgmma_factor_matrix_of(op->b_descriptor, (op->in->mode & SOFT_WGMMA_TRANSPOSE_B) == 0);
 }
 
-static uint32_t rows_from(const struct soft_warp *warp) {
+static uint32_t wgmma_factor_rows_from(const struct soft_warp *warp) {
     return warp->index % SOFT_WGMMA_WARPS * SOFT_WGMMA_ROWS;
 }
 
@@ -76,8 +76,8 @@ struct told {
     bool any; /* one of those is not zero: zeros are the same in any order */
 };
 
-static void look_at(const struct soft_cta *cta, const struct matrix *m, uint32_t at,
-                    struct told *told) {
+static void wgmma_factor_look_at(const struct soft_cta *cta, const struct matrix *m, uint32_t at,
+                                 struct told *told) {
     static const uint8_t zeros[SOFT_WGMMA_CHUNK];
     if (cta->shared_shadow != NULL) {
         uint32_t marks;
@@ -91,13 +91,13 @@ static void look_at(const struct soft_cta *cta, const struct matrix *m, uint32_t
     told->any |= memcmp(cta->shared + at, zeros, sizeof zeros) != 0;
 }
 
-static const char *name_of(unsigned swizzle) {
+static const char *wgmma_factor_name_of(unsigned swizzle) {
     static const char *const names[] = {"0", "0", "32", "", "64", "", "", "", "128"};
     return names[swizzle];
 }
 
-static void tell(struct soft_warp *warp, const struct soft_wgmma_op *op, const struct matrix *m,
-                 uint32_t count, const struct told *told) {
+static void wgmma_factor_tell(struct soft_warp *warp, const struct soft_wgmma_op *op,
+                              const struct matrix *m, uint32_t count, const struct told *told) {
     if (told->unwritten > 0) {
         soft_launch_note(warp, op->in, "uninitialized read", warp->mask, told->unwritten_at,
                          "%u of %u pieces of 16 bytes of a factor, the first at offset 0x%x of "
@@ -113,7 +113,7 @@ static void tell(struct soft_warp *warp, const struct soft_wgmma_op *op, const s
     soft_launch_find(warp, op->in, &finding,
                      "the factor at offset 0x%x of shared memory came by a tensor map with a "
                      "swizzle of %s bytes, and its descriptor has one of %s",
-                     m->start, name_of(told->swizzle), name_of(m->atom));
+                     m->start, wgmma_factor_name_of(told->swizzle), wgmma_factor_name_of(m->atom));
 }
 
 static bool read_chunks(struct soft_warp *warp, const struct soft_wgmma_op *op,
@@ -132,12 +132,12 @@ static bool read_chunks(struct soft_warp *warp, const struct soft_wgmma_op *op,
                 at, cta->shared_bytes);
             return false;
         }
-        if (first) look_at(cta, m, at, &told);
+        if (first) wgmma_factor_look_at(cta, m, at, &told);
         uint8_t *to = bytes + (size_t)i * SOFT_WGMMA_CHUNK;
         if (!first) *changed |= memcmp(to, cta->shared + at, SOFT_WGMMA_CHUNK) != 0;
         memcpy(to, cta->shared + at, SOFT_WGMMA_CHUNK);
     }
-    tell(warp, op, m, count, &told);
+    wgmma_factor_tell(warp, op, m, count, &told);
     return true;
 }
 
@@ -145,7 +145,8 @@ bool soft_wgmma_read_a(struct soft_warp *warp, struct soft_wgmma_op *op, bool fi
                        bool *changed) {
     if ((op->in->mode & SOFT_WGMMA_A_IN_REGISTERS) != 0) return true;
     struct matrix a = a_of(op);
-    return read_chunks(warp, op, &a, rows_from(warp), SOFT_WGMMA_ROWS, op->a_bytes, first, changed);
+    return read_chunks(warp, op, &a, wgmma_factor_rows_from(warp), SOFT_WGMMA_ROWS, op->a_bytes,
+                       first, changed);
 }
 
 bool soft_wgmma_read_b(struct soft_warp *warp, struct soft_wgmma_op *op, bool first,
@@ -160,7 +161,7 @@ uint32_t soft_wgmma_part(const struct soft_warp *warp, const struct soft_wgmma_o
     uint32_t count = 0, which = warp->index % SOFT_WGMMA_WARPS, of_b = op->n * 2;
     bool in_registers = (op->in->mode & SOFT_WGMMA_A_IN_REGISTERS) != 0;
     for (uint32_t i = 0; i < SOFT_WGMMA_A_CHUNKS && !in_registers; i++) {
-        offsets[count++] = chunk_place(&a, rows_from(warp), SOFT_WGMMA_ROWS, i);
+        offsets[count++] = chunk_place(&a, wgmma_factor_rows_from(warp), SOFT_WGMMA_ROWS, i);
     }
     for (uint32_t i = of_b / 4 * which; i < of_b / 4 * (which + 1); i++) {
         offsets[count++] = chunk_place(&b, 0, op->n, i);

@@ -44,7 +44,7 @@ static struct {
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The smallest block kept that is large enough; NULL if none is. */
-static struct soft_arena_block *take_kept(size_t bytes) {
+static struct soft_arena_block *arena_take_kept(size_t bytes) {
     struct soft_arena_block **best = NULL;
     pthread_mutex_lock(&kept.lock);
     for (struct soft_arena_block **link = &kept.blocks; *link != NULL; link = &(*link)->older) {
@@ -61,7 +61,7 @@ static struct soft_arena_block *take_kept(size_t bytes) {
     return block;
 }
 
-static bool keep(struct soft_arena_block *block) {
+static bool arena_keep(struct soft_arena_block *block) {
     pthread_mutex_lock(&kept.lock);
     bool fits = block->bytes <= KEPT_BYTES - kept.bytes;
     if (fits) {
@@ -86,7 +86,7 @@ static struct soft_arena_block *map_block(size_t bytes) {
     return block;
 }
 
-static struct soft_arena_block *make_block(size_t bytes) {
+static struct soft_arena_block *arena_make_block(size_t bytes) {
     struct soft_arena_block *block = NULL;
     if (sizeof *block + bytes >= MAPPED_BYTES) {
         block = map_block(sizeof *block + bytes);
@@ -98,14 +98,14 @@ static struct soft_arena_block *make_block(size_t bytes) {
     return block;
 }
 
-static int add_block(struct soft_arena *arena, size_t bytes) {
+static int arena_add_block(struct soft_arena *arena, size_t bytes) {
     size_t size = arena->blocks != NULL ? arena->blocks->bytes * 2 : FIRST_BLOCK_BYTES;
     while (size < bytes) {
         if (size > SIZE_MAX / 4) return 0;
         size *= 2;
     }
-    struct soft_arena_block *block = take_kept(bytes);
-    if (block == NULL) block = make_block(size);
+    struct soft_arena_block *block = arena_take_kept(bytes);
+    if (block == NULL) block = arena_make_block(size);
     if (block == NULL) return 0;
     block->older = arena->blocks;
     arena->blocks = block;
@@ -117,7 +117,7 @@ static int add_block(struct soft_arena *arena, size_t bytes) {
 void *soft_arena_raw(struct soft_arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4) return NULL;
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if ((size_t)(arena->end - arena->next) < bytes && !add_block(arena, bytes)) return NULL;
+    if ((size_t)(arena->end - arena->next) < bytes && !arena_add_block(arena, bytes)) return NULL;
     void *result = arena->next;
     arena->next += bytes;
     return result;
@@ -142,10 +142,10 @@ char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length)
     return copy;
 }
 
-static void give_back(struct soft_arena_block *blocks) {
+static void arena_give_back(struct soft_arena_block *blocks) {
     while (blocks != NULL) {
         struct soft_arena_block *older = blocks->older;
-        if (!keep(blocks)) {
+        if (!arena_keep(blocks)) {
             if (blocks->mapped != NULL) {
                 munmap(blocks->mapped, blocks->mapped_bytes);
             } else {
@@ -159,13 +159,13 @@ static void give_back(struct soft_arena_block *blocks) {
 void soft_arena_reuse(struct soft_arena *arena) {
     struct soft_arena_block *newest = arena->blocks;
     if (newest == NULL) return;
-    give_back(newest->older);
+    arena_give_back(newest->older);
     newest->older = NULL;
     arena->next = newest->data;
 }
 
 void soft_arena_clear(struct soft_arena *arena) {
-    give_back(arena->blocks);
+    arena_give_back(arena->blocks);
     arena->blocks = NULL;
     arena->next = arena->end = NULL;
 }

@@ -21,7 +21,8 @@ _Thread_local const void *soft_call_site;
 #include <unwind.h>
 
 /* Finds the line of a site, and the file that it is in. false: the file has none. */
-static bool find_line(const void *site, Dl_info *info, uint64_t *address, struct soft_line *line) {
+static bool call_site_find_line(const void *site, Dl_info *info, uint64_t *address,
+                                struct soft_line *line) {
     struct link_map *map = NULL;
     *info = (Dl_info){.dli_fname = NULL};
     if (dladdr1(site, info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
@@ -43,7 +44,7 @@ void soft_call_site_text(const void *site, char *text, size_t bytes) {
     uint64_t address = 0;
     text[0] = '\0';
     if (site == NULL) return;
-    if (find_line(site, &info, &address, &line)) {
+    if (call_site_find_line(site, &info, &address, &line)) {
         snprintf(text, bytes, "%s:%u", line.file, line.line);
     } else if (info.dli_fname != NULL) {
         const char *name = strrchr(info.dli_fname, '/');
@@ -60,7 +61,7 @@ static struct {
 } sites[SITES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool is_wrapper(const void *site) {
+static bool call_site_is_wrapper(const void *site) {
     Dl_info info;
     struct soft_line line = {.is_wrapper = false};
     uint64_t address = 0;
@@ -68,7 +69,8 @@ static bool is_wrapper(const void *site) {
     pthread_mutex_lock(&lock);
     if (sites[slot].site != site) {
         sites[slot].site = site;
-        sites[slot].is_wrapper = find_line(site, &info, &address, &line) && line.is_wrapper;
+        sites[slot].is_wrapper =
+            call_site_find_line(site, &info, &address, &line) && line.is_wrapper;
     }
     const bool answer = sites[slot].is_wrapper;
     pthread_mutex_unlock(&lock);
@@ -78,13 +80,13 @@ static bool is_wrapper(const void *site) {
 const void *soft_call_site_of(const void *site) {
     enum { FRAMES = 32 };
     void *frames[FRAMES];
-    if (site == NULL || !is_wrapper(site)) return site;
+    if (site == NULL || !call_site_is_wrapper(site)) return site;
     const int count = backtrace(frames, FRAMES);
     int i = 0;
     while (i < count && frames[i] != site) i++;
     do {
         i++;
-    } while (i < count && is_wrapper(frames[i]));
+    } while (i < count && call_site_is_wrapper(frames[i]));
     return i < count ? frames[i] : site;
 }
 

@@ -26,7 +26,7 @@ unsigned soft_crew_threads(void) {
     return workers < SOFT_CREW_MAX ? (unsigned)workers : SOFT_CREW_MAX;
 }
 
-static void *work(void *argument) {
+static void *crew_work(void *argument) {
     const struct member *member = argument;
     struct crew *crew = member->crew;
     for (;;) {
@@ -46,9 +46,9 @@ void soft_crew_run(unsigned threads, size_t count,
     while (made < threads && made < SOFT_CREW_MAX && made < count) {
         members[made] = (struct member){.crew = &crew, .number = made};
         /* If no thread can be created, fewer do the work. */
-        if (pthread_create(&members[made].thread, NULL, work, &members[made]) != 0) break;
+        if (pthread_create(&members[made].thread, NULL, crew_work, &members[made]) != 0) break;
         made++;
     }
-    work(&members[0]);
+    crew_work(&members[0]);
     for (unsigned i = 1; i < made; i++) pthread_join(members[i].thread, NULL);
 }

@@ -17,24 +17,24 @@ struct reader {
     struct soft_json_error *error;
 };
 
-static struct soft_json_place place_of(const struct reader *reader) {
+static struct soft_json_place json_place_of(const struct reader *reader) {
     return (struct soft_json_place){reader->line, (unsigned)(reader->at - reader->line_begin) + 1};
 }
 
-static bool refuse(struct reader *reader, const char *format, ...)
+static bool json_refuse(struct reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static bool refuse(struct reader *reader, const char *format, ...) {
+static bool json_refuse(struct reader *reader, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    reader->error->place = place_of(reader);
+    reader->error->place = json_place_of(reader);
     vsnprintf(reader->error->text, sizeof reader->error->text, format, arguments);
     va_end(arguments);
     return false;
 }
 
 static bool refuse_memory(struct reader *reader) {
-    return refuse(reader, "out of memory");
+    return json_refuse(reader, "out of memory");
 }
 
 static void skip_space(struct reader *reader) {
@@ -50,13 +50,14 @@ static void skip_space(struct reader *reader) {
 /* What is next, for a message. */
 static bool refuse_next(struct reader *reader, const char *wanted) {
     if (reader->at == reader->end)
-        return refuse(reader, "expected %s, not the end of the file", wanted);
+        return json_refuse(reader, "expected %s, not the end of the file", wanted);
     unsigned char c = (unsigned char)*reader->at;
-    if (c < 0x20 || c >= 0x7f) return refuse(reader, "expected %s, not byte 0x%02x", wanted, c);
-    return refuse(reader, "expected %s, not '%c'", wanted, c);
+    if (c < 0x20 || c >= 0x7f)
+        return json_refuse(reader, "expected %s, not byte 0x%02x", wanted, c);
+    return json_refuse(reader, "expected %s, not '%c'", wanted, c);
 }
 
-static bool take(struct reader *reader, char c) {
+static bool json_take(struct reader *reader, char c) {
     skip_space(reader);
     if (reader->at == reader->end || *reader->at != c) return false;
     reader->at++;
@@ -93,7 +94,7 @@ static bool read_unit(struct reader *reader, uint32_t *unit) {
                          : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a') + 10
                          : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A') + 10
                                                 : 16;
-        if (digit == 16) return refuse(reader, "\\u needs four hexadecimal digits");
+        if (digit == 16) return json_refuse(reader, "\\u needs four hexadecimal digits");
         *unit = *unit << 4 | digit;
     }
     return true;
@@ -103,7 +104,7 @@ static bool read_unit(struct reader *reader, uint32_t *unit) {
 static bool read_character(struct reader *reader, uint32_t *character) {
     uint32_t low = 0;
     if (!read_unit(reader, character)) return false;
-    if (*character == 0) return refuse(reader, "a string must not contain the character 0");
+    if (*character == 0) return json_refuse(reader, "a string must not contain the character 0");
     if (*character < 0xd800 || *character >= 0xe000) return true;
     bool paired = *character < 0xdc00 && reader->end - reader->at >= 6 && reader->at[0] == '\\' &&
                   reader->at[1] == 'u';
@@ -112,7 +113,7 @@ static bool read_character(struct reader *reader, uint32_t *character) {
         if (!read_unit(reader, &low)) return false;
         paired = low >= 0xdc00 && low < 0xe000;
     }
-    if (!paired) return refuse(reader, "a surrogate must be half of a pair");
+    if (!paired) return json_refuse(reader, "a surrogate must be half of a pair");
     *character = 0x10000 + ((*character - 0xd800) << 10 | (low - 0xdc00));
     return true;
 }
@@ -130,7 +131,7 @@ static bool copy_utf8(struct reader *reader, char **to) {
     }
     ok = ok && character >= least[more] && character < 0x110000 &&
          (character < 0xd800 || character >= 0xe000);
-    if (!ok) return refuse(reader, "the string is not valid UTF-8");
+    if (!ok) return json_refuse(reader, "the string is not valid UTF-8");
     for (int i = 0; i <= more; i++) *(*to)++ = *reader->at++;
     return true;
 }
@@ -144,24 +145,24 @@ static bool read_escape(struct reader *reader, char **to) {
         *(*to)++ = meant[known - escapes];
         return true;
     }
-    if (c != 'u') return refuse(reader, "invalid escape sequence");
+    if (c != 'u') return json_refuse(reader, "invalid escape sequence");
     if (!read_character(reader, &character)) return false;
     *to = put_utf8(*to, character);
     return true;
 }
 
 /* The parsed string is never longer than its source. */
-static bool read_string(struct reader *reader, const char **text) {
-    if (!take(reader, '"')) return refuse_next(reader, "a string");
+static bool json_read_string(struct reader *reader, const char **text) {
+    if (!json_take(reader, '"')) return refuse_next(reader, "a string");
     const char *close = reader->at;
     while (close < reader->end && *close != '"') close += *close == '\\' ? 2 : 1;
-    if (close >= reader->end) return refuse(reader, "unterminated string");
+    if (close >= reader->end) return json_refuse(reader, "unterminated string");
     char *to = soft_arena_alloc(reader->arena, (size_t)(close - reader->at) + 1);
     if (to == NULL) return refuse_memory(reader);
     *text = to;
     while (reader->at < close) {
         unsigned char c = (unsigned char)*reader->at;
-        if (c < 0x20) return refuse(reader, "a string must not contain control characters");
+        if (c < 0x20) return json_refuse(reader, "a string must not contain control characters");
         if (c == '\\') {
             reader->at++;
             if (!read_escape(reader, &to)) return false;
@@ -179,7 +180,7 @@ static bool read_string(struct reader *reader, const char **text) {
 
 /* ---- numbers, without regard to the program's locale ---- */
 
-static bool is_digit(const struct reader *reader) {
+static bool json_is_digit(const struct reader *reader) {
     return reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9';
 }
 
@@ -194,7 +195,7 @@ static void take_digit(double *number, int *exponent, unsigned digit) {
 
 /* The number times a power of ten that may be outside a double's range: the inverse of 1e321 would
  * have hardly any bits left. */
-static double scale(double number, int exponent) {
+static double json_scale(double number, int exponent) {
     long double power = 1;
     if (number == 0) return 0;
     for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--) power *= 10;
@@ -205,24 +206,25 @@ static bool read_exponent(struct reader *reader, int *exponent) {
     bool negative = reader->at < reader->end && *reader->at == '-';
     int value = 0;
     if (reader->at < reader->end && (*reader->at == '-' || *reader->at == '+')) reader->at++;
-    if (!is_digit(reader)) return refuse_next(reader, "a digit of the exponent");
-    for (; is_digit(reader); reader->at++) {
+    if (!json_is_digit(reader)) return refuse_next(reader, "a digit of the exponent");
+    for (; json_is_digit(reader); reader->at++) {
         if (value < 1000) value = value * 10 + (*reader->at - '0');
     }
     *exponent += negative ? -value : value;
     return true;
 }
 
-static bool read_number(struct reader *reader, struct soft_json *value) {
+static bool json_read_number(struct reader *reader, struct soft_json *value) {
     bool negative = *reader->at == '-';
     int exponent = 0;
     value->kind = SOFT_JSON_NUMBER;
     value->whole = !negative;
     if (negative) reader->at++;
-    if (!is_digit(reader)) return refuse_next(reader, "a digit");
+    if (!json_is_digit(reader)) return refuse_next(reader, "a digit");
     bool zero = *reader->at == '0';
-    for (const char *first = reader->at; is_digit(reader); reader->at++) {
-        if (zero && reader->at > first) return refuse(reader, "a number must not begin with 0");
+    for (const char *first = reader->at; json_is_digit(reader); reader->at++) {
+        if (zero && reader->at > first)
+            return json_refuse(reader, "a number must not begin with 0");
         unsigned digit = (unsigned)(*reader->at - '0');
         take_digit(&value->number, &exponent, digit);
         value->whole &= !__builtin_mul_overflow(value->count, 10u, &value->count) &&
@@ -231,8 +233,8 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
     if (reader->at < reader->end && *reader->at == '.') {
         reader->at++;
         value->whole = false;
-        if (!is_digit(reader)) return refuse_next(reader, "a digit after the decimal point");
-        for (; is_digit(reader); reader->at++, exponent--) {
+        if (!json_is_digit(reader)) return refuse_next(reader, "a digit after the decimal point");
+        for (; json_is_digit(reader); reader->at++, exponent--) {
             take_digit(&value->number, &exponent, (unsigned)(*reader->at - '0'));
         }
     }
@@ -241,54 +243,55 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
         value->whole = false;
         if (!read_exponent(reader, &exponent)) return false;
     }
-    value->number = scale(value->number, exponent);
+    value->number = json_scale(value->number, exponent);
     if (negative) value->number = -value->number;
     return true;
 }
 
 /* ---- values ---- */
 
-static bool read_value(struct reader *reader, struct soft_json *value);
+static bool json_read_value(struct reader *reader, struct soft_json *value);
 
 /* The name of a member, which no earlier one of its object has, and the colon. */
-static bool read_name(struct reader *reader, const struct soft_json *object,
-                      struct soft_json *item) {
+static bool json_read_name(struct reader *reader, const struct soft_json *object,
+                           struct soft_json *item) {
     const char *name = NULL;
     skip_space(reader);
     const char *begin = reader->at;
-    item->name_place = place_of(reader);
-    if (!read_string(reader, &name)) return false;
+    item->name_place = json_place_of(reader);
+    if (!json_read_string(reader, &name)) return false;
     if (soft_json_member(object, name) != NULL) {
         reader->at = begin;
-        return refuse(reader, "duplicate name \"%.60s\"", name);
+        return json_refuse(reader, "duplicate name \"%.60s\"", name);
     }
     item->name = name;
-    if (!take(reader, ':')) return refuse_next(reader, "':'");
+    if (!json_take(reader, ':')) return refuse_next(reader, "':'");
     return true;
 }
 
 /* Elements or members up to the closing bracket; the opening one has been read. */
-static bool read_items(struct reader *reader, struct soft_json *value, char close) {
+static bool json_read_items(struct reader *reader, struct soft_json *value, char close) {
     struct soft_json **last = &value->first;
     bool named = close == '}';
     value->kind = named ? SOFT_JSON_OBJECT : SOFT_JSON_ARRAY;
-    if (++reader->depth > DEPTH_MAX) return refuse(reader, "too many nested brackets");
-    if (!take(reader, close)) {
+    if (++reader->depth > DEPTH_MAX) return json_refuse(reader, "too many nested brackets");
+    if (!json_take(reader, close)) {
         do {
             struct soft_json *item = soft_arena_alloc(reader->arena, sizeof *item);
             if (item == NULL) return refuse_memory(reader);
-            if (named && !read_name(reader, value, item)) return false;
-            if (!read_value(reader, item)) return false;
+            if (named && !json_read_name(reader, value, item)) return false;
+            if (!json_read_value(reader, item)) return false;
             *last = item;
             last = &item->next;
-        } while (take(reader, ','));
-        if (!take(reader, close)) return refuse_next(reader, named ? "',' or '}'" : "',' or ']'");
+        } while (json_take(reader, ','));
+        if (!json_take(reader, close))
+            return refuse_next(reader, named ? "',' or '}'" : "',' or ']'");
     }
     reader->depth--;
     return true;
 }
 
-static bool read_word(struct reader *reader, struct soft_json *value) {
+static bool json_read_word(struct reader *reader, struct soft_json *value) {
     static const struct {
         const char *word;
         enum soft_json_kind kind;
@@ -307,20 +310,20 @@ static bool read_word(struct reader *reader, struct soft_json *value) {
     return refuse_next(reader, "a value");
 }
 
-static bool read_value(struct reader *reader, struct soft_json *value) {
+static bool json_read_value(struct reader *reader, struct soft_json *value) {
     skip_space(reader);
-    value->place = place_of(reader);
+    value->place = json_place_of(reader);
     char c = reader->at < reader->end ? *reader->at : '\0';
     if (c == '{' || c == '[') {
         reader->at++;
-        return read_items(reader, value, c == '{' ? '}' : ']');
+        return json_read_items(reader, value, c == '{' ? '}' : ']');
     }
     if (c == '"') {
         value->kind = SOFT_JSON_STRING;
-        return read_string(reader, &value->text);
+        return json_read_string(reader, &value->text);
     }
-    if (c == '-' || is_digit(reader)) return read_number(reader, value);
-    return read_word(reader, value);
+    if (c == '-' || json_is_digit(reader)) return json_read_number(reader, value);
+    return json_read_word(reader, value);
 }
 
 const struct soft_json *soft_json_read(struct soft_arena *arena, const char *text, size_t bytes,
@@ -336,7 +339,7 @@ const struct soft_json *soft_json_read(struct soft_arena *arena, const char *tex
         refuse_memory(&reader);
         return NULL;
     }
-    if (!read_value(&reader, value)) return NULL;
+    if (!json_read_value(&reader, value)) return NULL;
     skip_space(&reader);
     if (reader.at < reader.end) {
         refuse_next(&reader, "the end of the file");

@@ -22,7 +22,7 @@ struct line_piece {
 };
 
 /* A failed read empties the piece, so that what follows fails as well. */
-static uint64_t take(struct line_piece *piece, unsigned bytes) {
+static uint64_t line_table_take(struct line_piece *piece, unsigned bytes) {
     uint64_t value = 0;
     if ((size_t)(piece->end - piece->at) < bytes) {
         piece->at = piece->end;
@@ -54,7 +54,7 @@ static const char *take_text(struct line_piece *piece) {
     return end != NULL ? text : NULL;
 }
 
-static struct line_piece cut(struct line_piece from, uint64_t offset, uint64_t bytes) {
+static struct line_piece line_table_cut(struct line_piece from, uint64_t offset, uint64_t bytes) {
     const uint64_t room = (uint64_t)(from.end - from.at);
     if (from.at == NULL || offset > room || bytes > room - offset) {
         return (struct line_piece){NULL, NULL};
@@ -63,7 +63,7 @@ static struct line_piece cut(struct line_piece from, uint64_t offset, uint64_t b
 }
 
 static const char *text_at(struct line_piece texts, uint64_t offset) {
-    struct line_piece text = cut(texts, offset, 0);
+    struct line_piece text = line_table_cut(texts, offset, 0);
     if (text.at == NULL) return NULL;
     text.end = texts.end;
     return take_text(&text);
@@ -85,17 +85,17 @@ static bool read_sections(struct line_piece file, struct sections *sections) {
         header.e_shstrndx >= header.e_shnum) {
         return false;
     }
-    table = cut(file, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr));
+    table = line_table_cut(file, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr));
     if (table.at == NULL) return false;
     Elf64_Shdr section;
     memcpy(&section, table.at + header.e_shstrndx * sizeof section, sizeof section);
-    names = cut(file, section.sh_offset, section.sh_size);
+    names = line_table_cut(file, section.sh_offset, section.sh_size);
     for (unsigned i = 0; i < header.e_shnum; i++) {
         memcpy(&section, table.at + i * sizeof section, sizeof section);
         const char *name = text_at(names, section.sh_name);
         if (name == NULL || section.sh_type == SHT_NOBITS) continue;
         if ((section.sh_flags & SHF_COMPRESSED) != 0) continue;
-        const struct line_piece bytes = cut(file, section.sh_offset, section.sh_size);
+        const struct line_piece bytes = line_table_cut(file, section.sh_offset, section.sh_size);
         if (strcmp(name, ".debug_line") == 0) sections->lines = bytes;
         if (strcmp(name, ".debug_line_str") == 0) sections->line_texts = bytes;
         if (strcmp(name, ".debug_str") == 0) sections->texts = bytes;
@@ -135,35 +135,36 @@ enum { /* DW_LNCT_..., DW_FORM_... */
        FORM_LINE_STRP = 0x1f
 };
 
-static bool take_value(struct line_piece *from, const struct sections *sections, unsigned word,
-                       uint64_t form, const char **text, uint64_t *number) {
+static bool line_table_take_value(struct line_piece *from, const struct sections *sections,
+                                  unsigned word, uint64_t form, const char **text,
+                                  uint64_t *number) {
     switch (form) {
     case FORM_STRING:
         *text = take_text(from);
         return true;
     case FORM_LINE_STRP:
-        *text = text_at(sections->line_texts, take(from, word));
+        *text = text_at(sections->line_texts, line_table_take(from, word));
         return true;
     case FORM_STRP:
-        *text = text_at(sections->texts, take(from, word));
+        *text = text_at(sections->texts, line_table_take(from, word));
         return true;
     case FORM_UDATA:
         *number = take_leb(from, false);
         return true;
     case FORM_DATA1:
-        *number = take(from, 1);
+        *number = line_table_take(from, 1);
         return true;
     case FORM_DATA2:
-        *number = take(from, 2);
+        *number = line_table_take(from, 2);
         return true;
     case FORM_DATA4:
-        *number = take(from, 4);
+        *number = line_table_take(from, 4);
         return true;
     case FORM_DATA8:
-        *number = take(from, 8);
+        *number = line_table_take(from, 8);
         return true;
     case FORM_DATA16:
-        (void)take(from, 8), (void)take(from, 8);
+        (void)line_table_take(from, 8), (void)line_table_take(from, 8);
         return true;
     default:
         return false;
@@ -174,7 +175,7 @@ static bool take_value(struct line_piece *from, const struct sections *sections,
 static bool take_entries(struct line_piece *from, const struct sections *sections, unsigned word,
                          struct line_entry *entries, uint64_t *count) {
     uint64_t formats[FORMATS_MAX][2];
-    const uint64_t format_count = take(from, 1);
+    const uint64_t format_count = line_table_take(from, 1);
     if (format_count > FORMATS_MAX) return false;
     for (uint64_t f = 0; f < format_count; f++) {
         formats[f][0] = take_leb(from, false);
@@ -186,7 +187,8 @@ static bool take_entries(struct line_piece *from, const struct sections *section
         for (uint64_t f = 0; f < format_count; f++) {
             const char *text = NULL;
             uint64_t number = 0;
-            if (!take_value(from, sections, word, formats[f][1], &text, &number)) return false;
+            if (!line_table_take_value(from, sections, word, formats[f][1], &text, &number))
+                return false;
             if (formats[f][0] == CONTENT_PATH) entries[i].name = text;
             if (formats[f][0] == CONTENT_FOLDER) entries[i].folder = number;
         }
@@ -212,26 +214,27 @@ static bool take_names(struct line_piece *from, struct line_entry *entries, uint
     }
 }
 
-static bool read_header(struct line_piece *program, const struct sections *sections,
-                        struct unit *unit) {
-    unit->version = (unsigned)take(program, 2);
+static bool line_table_read_header(struct line_piece *program, const struct sections *sections,
+                                   struct unit *unit) {
+    unit->version = (unsigned)line_table_take(program, 2);
     if (unit->version < 2 || unit->version > 5) return false;
-    if (unit->version == 5) (void)take(program, 2); /* sizes of addresses and selectors */
+    if (unit->version == 5)
+        (void)line_table_take(program, 2); /* sizes of addresses and selectors */
     struct line_piece names = *program;
-    const uint64_t bytes = take(&names, unit->word);
-    const struct line_piece header = cut(names, 0, bytes);
+    const uint64_t bytes = line_table_take(&names, unit->word);
+    const struct line_piece header = line_table_cut(names, 0, bytes);
     if (header.at == NULL) return false;
     program->at = header.end;
     names = header;
-    unit->instruction_bytes = (unsigned)take(&names, 1);
-    if (unit->version >= 4) (void)take(&names, 1);
-    (void)take(&names, 1);
-    unit->line_base = (signed char)take(&names, 1);
-    unit->line_range = (unsigned)take(&names, 1);
-    unit->opcode_base = (unsigned)take(&names, 1);
+    unit->instruction_bytes = (unsigned)line_table_take(&names, 1);
+    if (unit->version >= 4) (void)line_table_take(&names, 1);
+    (void)line_table_take(&names, 1);
+    unit->line_base = (signed char)line_table_take(&names, 1);
+    unit->line_range = (unsigned)line_table_take(&names, 1);
+    unit->opcode_base = (unsigned)line_table_take(&names, 1);
     if (unit->line_range == 0 || unit->opcode_base == 0) return false;
     for (unsigned i = 1; i < unit->opcode_base; i++)
-        unit->lengths[i] = (unsigned char)take(&names, 1);
+        unit->lengths[i] = (unsigned char)line_table_take(&names, 1);
     if (unit->version == 5) {
         return take_entries(&names, sections, unit->word, unit->folders, &unit->folder_count) &&
                take_entries(&names, sections, unit->word, unit->files, &unit->file_count);
@@ -247,7 +250,7 @@ static const char *folder_of(const struct unit *unit, uint64_t file) {
 }
 
 /* Whether a file is a header of CUDA's with wrappers of the runtime's calls. */
-static bool is_wrapper(const struct unit *unit, uint64_t file) {
+static bool line_table_is_wrapper(const struct unit *unit, uint64_t file) {
     if (file >= unit->file_count || unit->files[file].name == NULL) return true;
     const char *name = strrchr(unit->files[file].name, '/');
     name = name != NULL ? name + 1 : unit->files[file].name;
@@ -271,16 +274,18 @@ struct line_search {
 };
 
 /* Looks at a row, in the order of addresses. true: the address is before it, and found. */
-static bool look_at(struct line_search *search, const struct unit *unit, const struct row *row) {
+static bool line_table_look_at(struct line_search *search, const struct unit *unit,
+                               const struct row *row) {
     if (row->address > search->address) {
-        if (search->last.line != 0 && row->line > 0 && !is_wrapper(unit, row->file)) {
+        if (search->last.line != 0 && row->line > 0 && !line_table_is_wrapper(unit, row->file)) {
             search->after = *row;
         }
         return search->last.line != 0;
     }
     if (row->line <= 0) return false;
     search->last = *row;
-    if (row->address >= search->lowest && !is_wrapper(unit, row->file)) search->own = *row;
+    if (row->address >= search->lowest && !line_table_is_wrapper(unit, row->file))
+        search->own = *row;
     return false;
 }
 
@@ -289,15 +294,15 @@ static const struct row first_row = {.address = 0, .file = 1, .line = 1};
 /* An opcode of more than one byte. true: the sequence of rows ends. */
 static bool run_extended(struct line_piece *program, struct row *row) {
     const uint64_t bytes = take_leb(program, false);
-    struct line_piece operands = cut(*program, 0, bytes);
+    struct line_piece operands = line_table_cut(*program, 0, bytes);
     if (operands.at == NULL || bytes == 0) {
         program->at = program->end;
         return true;
     }
     program->at = operands.end;
-    const uint64_t opcode = take(&operands, 1);
-    if (opcode == 2) row->address = take(&operands, 8); /* DW_LNE_set_address */
-    return opcode == 1;                                 /* DW_LNE_end_sequence */
+    const uint64_t opcode = line_table_take(&operands, 1);
+    if (opcode == 2) row->address = line_table_take(&operands, 8); /* DW_LNE_set_address */
+    return opcode == 1;                                            /* DW_LNE_end_sequence */
 }
 
 /* An opcode without a row of its own. */
@@ -318,30 +323,31 @@ static void run_standard(struct line_piece *program, const struct unit *unit, un
         row->address += (uint64_t)last * unit->instruction_bytes;
         return;
     case 9:
-        row->address += take(program, 2);
+        row->address += line_table_take(program, 2);
         return;
     default:
         for (unsigned i = 0; i < unit->lengths[opcode]; i++) (void)take_leb(program, false);
     }
 }
 
-static bool run(struct line_piece program, const struct unit *unit, struct line_search *search) {
+static bool line_table_run(struct line_piece program, const struct unit *unit,
+                           struct line_search *search) {
     struct row row = first_row;
     while (program.at < program.end) {
-        const unsigned opcode = (unsigned)take(&program, 1);
+        const unsigned opcode = (unsigned)line_table_take(&program, 1);
         if (opcode >= unit->opcode_base) {
             const unsigned advance = opcode - unit->opcode_base;
             row.address += (uint64_t)(advance / unit->line_range) * unit->instruction_bytes;
             row.line += unit->line_base + (int)(advance % unit->line_range);
-            if (look_at(search, unit, &row)) return true;
+            if (line_table_look_at(search, unit, &row)) return true;
         } else if (opcode == 1) { /* DW_LNS_copy */
-            if (look_at(search, unit, &row)) return true;
+            if (line_table_look_at(search, unit, &row)) return true;
         } else if (opcode != 0) {
             run_standard(&program, unit, opcode, &row);
         } else if (run_extended(&program, &row)) {
             /* The end of a sequence is the address after its last row, and has no line. */
             row.line = 0;
-            if (look_at(search, unit, &row)) return true;
+            if (line_table_look_at(search, unit, &row)) return true;
             row = first_row;
             search->last = search->own = search->after = (struct row){.line = 0};
         }
@@ -349,7 +355,8 @@ static bool run(struct line_piece program, const struct unit *unit, struct line_
     return false;
 }
 
-static void write_line(const struct unit *unit, const struct row *row, struct soft_line *line) {
+static void line_table_write_line(const struct unit *unit, const struct row *row,
+                                  struct soft_line *line) {
     const char *name = row->file < unit->file_count ? unit->files[row->file].name : NULL;
     const char *folder = name != NULL && name[0] != '/' ? folder_of(unit, row->file) : "";
     snprintf(line->file, sizeof line->file, "%s%s%s", folder, folder[0] != '\0' ? "/" : "",
@@ -361,12 +368,13 @@ static void write_line(const struct unit *unit, const struct row *row, struct so
 static bool search_unit(struct line_piece program, const struct sections *sections,
                         struct unit *unit, struct line_search *search, struct soft_line *line) {
     search->last = search->own = search->after = (struct row){.line = 0};
-    if (!read_header(&program, sections, unit) || !run(program, unit, search)) return false;
+    if (!line_table_read_header(&program, sections, unit) || !line_table_run(program, unit, search))
+        return false;
     const struct row *row = &search->last;
-    const bool inlined = is_wrapper(unit, row->file) && search->own.line != 0;
+    const bool inlined = line_table_is_wrapper(unit, row->file) && search->own.line != 0;
     if (inlined) row = search->after.line != 0 ? &search->after : &search->own;
-    write_line(unit, row, line);
-    line->is_wrapper = !inlined && is_wrapper(unit, row->file);
+    line_table_write_line(unit, row, line);
+    line->is_wrapper = !inlined && line_table_is_wrapper(unit, row->file);
     return true;
 }
 
@@ -381,12 +389,12 @@ static bool search_file(struct line_piece file, struct line_search *search,
     while (!found && sections.lines.at < sections.lines.end) {
         memset(entries, 0, 2 * ENTRIES_MAX * sizeof *entries);
         unit = (struct unit){.word = 4, .folders = entries, .files = entries + ENTRIES_MAX};
-        uint64_t bytes = take(&sections.lines, 4);
+        uint64_t bytes = line_table_take(&sections.lines, 4);
         if (bytes == UINT32_MAX) {
             unit.word = 8;
-            bytes = take(&sections.lines, 8);
+            bytes = line_table_take(&sections.lines, 8);
         }
-        const struct line_piece program = cut(sections.lines, 0, bytes);
+        const struct line_piece program = line_table_cut(sections.lines, 0, bytes);
         if (program.at == NULL) break;
         sections.lines.at = program.end;
         found = search_unit(program, &sections, &unit, search, line);

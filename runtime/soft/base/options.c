@@ -13,12 +13,12 @@
 static struct soft_options shared;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void complain(const char *name, const char *value, const char *allowed) {
+static void options_complain(const char *name, const char *value, const char *allowed) {
     fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
 }
 
 /* Digits followed by K, M or G. strtoull would also accept blanks, a sign and overflow. */
-static bool read_size(const char *text, uint64_t *size) {
+static bool options_read_size(const char *text, uint64_t *size) {
     static const char units[] = "KMG";
     uint64_t number = 0;
     bool ok = *text >= '0' && *text <= '9';
@@ -33,13 +33,13 @@ static bool read_size(const char *text, uint64_t *size) {
            !__builtin_mul_overflow(number, 1024ull << (10 * (unit - units)), size);
 }
 
-static uint64_t read_number(const char *name, uint64_t low, uint64_t high, uint64_t otherwise,
-                            const char *allowed) {
+static uint64_t options_read_number(const char *name, uint64_t low, uint64_t high,
+                                    uint64_t otherwise, const char *allowed) {
     const char *value = getenv(name);
     uint64_t number = 0;
     if (value == NULL || value[0] == '\0') return otherwise;
-    if (read_size(value, &number) && number >= low && number <= high) return number;
-    complain(name, value, allowed);
+    if (options_read_size(value, &number) && number >= low && number <= high) return number;
+    options_complain(name, value, allowed);
     return otherwise;
 }
 
@@ -69,8 +69,8 @@ static void read_checks(struct soft_options *options) {
             i++;
         }
         if (i == WORDS) {
-            complain("TOLLENS_SOFT_CHECK", value,
-                     "a list of: memory, init, sync, race, stream, leak, fatal");
+            options_complain("TOLLENS_SOFT_CHECK", value,
+                             "a list of: memory, init, sync, race, stream, leak, fatal");
             *options = before;
             return;
         }
@@ -85,28 +85,29 @@ void soft_options_read(struct soft_options *options) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (cores < 1) cores = 1;
     if (cores > 256) cores = 256;
-    options->devices = (int)read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
-    options->memory_bytes = read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42, 8ull << 30,
-                                        "a size from 1M to 4096G");
-    options->granularity = read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20, 2 << 20,
-                                       "a power of two from 4K to 2M");
+    options->devices =
+        (int)options_read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
+    options->memory_bytes = options_read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42,
+                                                8ull << 30, "a size from 1M to 4096G");
+    options->granularity = options_read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20,
+                                               2 << 20, "a power of two from 4K to 2M");
     if ((options->granularity & (options->granularity - 1)) != 0) {
-        complain("TOLLENS_SOFT_GRANULARITY", getenv("TOLLENS_SOFT_GRANULARITY"),
-                 "a power of two from 4K to 2M");
+        options_complain("TOLLENS_SOFT_GRANULARITY", getenv("TOLLENS_SOFT_GRANULARITY"),
+                         "a power of two from 4K to 2M");
         options->granularity = 2 << 20;
     }
-    options->workers =
-        (int)read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores, "a number from 1 to 256");
-    options->compute_capability =
-        (int)read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90, "a compute capability from 70 to 90");
-    options->driver_version = (int)read_number(
+    options->workers = (int)options_read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores,
+                                                "a number from 1 to 256");
+    options->compute_capability = (int)options_read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90,
+                                                           "a compute capability from 70 to 90");
+    options->driver_version = (int)options_read_number(
         "TOLLENS_SOFT_DRIVER_VERSION", SOFT_DRIVER_VERSION_MIN, SOFT_DRIVER_VERSION_MAX,
         SOFT_DRIVER_VERSION_MAX, "a version from 11000 to 13000");
-    options->budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
-    options->seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
-    options->core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
+    options->budget = options_read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
+    options->seed = options_read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
+    options->core = (int)options_read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
     if (options->core == 2) {
-        complain("TOLLENS_SOFT_CORE", "2", "0, 1, 3 or 4");
+        options_complain("TOLLENS_SOFT_CORE", "2", "0, 1, 3 or 4");
         options->core = 0;
     }
     options->report = getenv("TOLLENS_SOFT_REPORT");

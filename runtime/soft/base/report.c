@@ -24,7 +24,7 @@ static struct {
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The severity: what ends a launch on a GPU, what does not, and what may be intended. */
-static const char *severity(const struct soft_report *report) {
+static const char *report_severity(const struct soft_report *report) {
     return report->result != 0 ? "error" : report->minor ? "note" : "warning";
 }
 
@@ -80,8 +80,9 @@ struct line {
     size_t length;
 };
 
-static void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct line *line, const char *format, ...) {
+static void report_put(struct line *line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void report_put(struct line *line, const char *format, ...) {
     size_t room = sizeof line->text - line->length;
     va_list arguments;
     va_start(arguments, format);
@@ -90,52 +91,52 @@ static void put(struct line *line, const char *format, ...) {
     line->length += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static void put_string(struct line *line, const char *name, const char *text) {
-    put(line, "\"%s\": \"", name);
+static void report_put_string(struct line *line, const char *name, const char *text) {
+    report_put(line, "\"%s\": \"", name);
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\') {
-            put(line, "\\%c", c);
+            report_put(line, "\\%c", c);
         } else if (c < ' ' || c > '~') {
-            put(line, "\\u%04x", c);
+            report_put(line, "\\u%04x", c);
         } else {
-            put(line, "%c", c);
+            report_put(line, "%c", c);
         }
     }
-    put(line, "\", ");
+    report_put(line, "\", ");
 }
 
 static void put_triple(struct line *line, const char *name, const uint32_t triple[3]) {
-    put(line, "\"%s\": [%u, %u, %u], ", name, triple[0], triple[1], triple[2]);
+    report_put(line, "\"%s\": [%u, %u, %u], ", name, triple[0], triple[1], triple[2]);
 }
 
-static void write_line(const struct soft_report *report, struct line *line) {
-    put(line, "{\"kind\": \"%s\", \"result\": %d, ", report->kind, report->result);
-    put_string(line, "kernel", report->kernel);
-    put_string(line, "function", report->function);
-    put_string(line, "source", report->source);
-    put(line, "\"ptx_line\": %u, ", report->ptx_line);
-    put_string(line, "instruction", report->instruction);
+static void report_write_line(const struct soft_report *report, struct line *line) {
+    report_put(line, "{\"kind\": \"%s\", \"result\": %d, ", report->kind, report->result);
+    report_put_string(line, "kernel", report->kernel);
+    report_put_string(line, "function", report->function);
+    report_put_string(line, "source", report->source);
+    report_put(line, "\"ptx_line\": %u, ", report->ptx_line);
+    report_put_string(line, "instruction", report->instruction);
     put_triple(line, "block", report->block);
     put_triple(line, "thread", report->thread);
-    put(line, "\"lanes\": %u, \"address\": %llu, ", report->lanes,
-        (unsigned long long)report->address);
-    put_string(line, "severity", severity(report));
-    put_string(line, "detail", report->detail);
+    report_put(line, "\"lanes\": %u, \"address\": %llu, ", report->lanes,
+               (unsigned long long)report->address);
+    report_put_string(line, "severity", report_severity(report));
+    report_put_string(line, "detail", report->detail);
     if (report->has_other) {
         const struct soft_report_place *other = &report->other;
-        put(line, "\"other\": {");
-        put_string(line, "function", other->function);
-        put_string(line, "source", other->source);
-        put(line, "\"ptx_line\": %u, ", other->ptx_line);
-        put_string(line, "instruction", other->instruction);
+        report_put(line, "\"other\": {");
+        report_put_string(line, "function", other->function);
+        report_put_string(line, "source", other->source);
+        report_put(line, "\"ptx_line\": %u, ", other->ptx_line);
+        report_put_string(line, "instruction", other->instruction);
         put_triple(line, "block", other->block);
         put_triple(line, "thread", other->thread);
         line->length -= 2;
-        put(line, "}, ");
+        report_put(line, "}, ");
     }
     line->length -= 2;
-    put(line, "}\n");
+    report_put(line, "}\n");
 }
 
 /* The line is appended by one write, so that lines of processes that share a file are not mixed. */
@@ -145,7 +146,7 @@ static void write_to_file(const struct soft_report *report) {
     const char *path = soft_options()->report;
     if (path == NULL || path[0] == '\0') return;
     line.length = 0;
-    write_line(report, &line);
+    report_write_line(report, &line);
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     ssize_t written = file >= 0 ? write(file, line.text, line.length) : -1;
     int why = written < 0 ? errno : ENOSPC;

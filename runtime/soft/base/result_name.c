@@ -35,7 +35,7 @@ static char result_texts[RESULTS][TEXT_BYTES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* CUDA_ERROR_OUT_OF_MEMORY is "out of memory". */
-static void write_texts(void) {
+static void result_name_write_texts(void) {
     for (size_t i = 0; i < RESULTS; i++) {
         const char *name = result_names[i].name + strlen("CUDA_");
         if (strncmp(name, "ERROR_", 6) == 0) name += 6;
@@ -46,7 +46,7 @@ static void write_texts(void) {
 }
 
 const char *soft_result_text(int code) {
-    pthread_once(&once, write_texts);
+    pthread_once(&once, result_name_write_texts);
     const struct result_name *known = find_result(code);
     return known != NULL ? result_texts[known - result_names] : NULL;
 }

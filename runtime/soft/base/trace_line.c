@@ -20,27 +20,27 @@ bool soft_trace_is_on(void) {
     return path != NULL && path[0] != '\0';
 }
 
-static void complain(const char *path) {
+static void trace_line_complain(const char *path) {
     static atomic_bool told;
     if (atomic_exchange(&told, true)) return;
     fprintf(stderr, "tollens-soft: cannot write the trace to %s: %s\n", path, strerror(errno));
 }
 
 /* The file is opened for each line, because a program may close all unknown descriptors. */
-static void put(const char *line, int length) {
+static void trace_line_put(const char *line, int length) {
     const char *path = soft_options()->trace;
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file < 0 && errno == ENOENT) {
         file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
-        if (file >= 0 && write(file, "[\n", 2) != 2) complain(path);
+        if (file >= 0 && write(file, "[\n", 2) != 2) trace_line_complain(path);
         if (file < 0) file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     }
-    if (file < 0 || write(file, line, (size_t)length) != length) complain(path);
+    if (file < 0 || write(file, line, (size_t)length) != length) trace_line_complain(path);
     if (file >= 0) close(file);
 }
 
 /* Characters of a name that JSON does not allow are left out. */
-static void escape(const char *text, char *to, size_t bytes) {
+static void trace_line_escape(const char *text, char *to, size_t bytes) {
     size_t length = 0;
     for (; *text != '\0' && length + 3 < bytes; text++) {
         const unsigned char c = (unsigned char)*text;
@@ -50,14 +50,14 @@ static void escape(const char *text, char *to, size_t bytes) {
     to[length] = '\0';
 }
 
-static void name(const char *what, unsigned row, const char *text) {
+static void trace_line_name(const char *what, unsigned row, const char *text) {
     char line[LINE_BYTES], escaped[NAME_BYTES];
-    escape(text, escaped, sizeof escaped);
+    trace_line_escape(text, escaped, sizeof escaped);
     int length = snprintf(line, sizeof line,
                           "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,\"args\":{\"name\":"
                           "\"%s\"}},\n",
                           what, (long)getpid(), row, escaped);
-    put(line, length);
+    trace_line_put(line, length);
 }
 
 /* The process id, and again after a fork. */
@@ -66,9 +66,9 @@ static void name_process(void) {
     const long process = (long)getpid();
     if (atomic_exchange(&named, process) == process) return;
 #if defined(__GLIBC__)
-    name("process_name", 0, program_invocation_short_name);
+    trace_line_name("process_name", 0, program_invocation_short_name);
 #else
-    name("process_name", 0, "program");
+    trace_line_name("process_name", 0, "program");
 #endif
 }
 
@@ -76,7 +76,7 @@ void soft_trace_name_row(unsigned row, const char *text, uint64_t number) {
     char numbered[NAME_BYTES];
     snprintf(numbered, sizeof numbered, "%s %llu", text, (unsigned long long)number);
     name_process();
-    name("thread_name", row, numbered);
+    trace_line_name("thread_name", row, numbered);
 }
 
 unsigned soft_trace_thread_row(void) {
@@ -94,7 +94,7 @@ void soft_trace_add(const struct soft_trace_event *event, const char *format, ..
     va_start(arguments, format);
     vsnprintf(members, sizeof members, format, arguments);
     va_end(arguments);
-    escape(event->name, escaped, sizeof escaped);
+    trace_line_escape(event->name, escaped, sizeof escaped);
     name_process();
     int length = snprintf(line, sizeof line,
                           "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
@@ -102,5 +102,5 @@ void soft_trace_add(const struct soft_trace_event *event, const char *format, ..
                           escaped, event->category, (double)event->begin_ns * 1e-3,
                           (double)(event->end_ns - event->begin_ns) * 1e-3, (long)getpid(),
                           event->row, members);
-    put(line, length);
+    trace_line_put(line, length);
 }

@@ -13,7 +13,7 @@
 
 /* The handler for partial warps, which also works for full ones: unlike the full warp's handler, it
  * never continues with the next instruction by itself. */
-static soft_handler *unchecked(const struct soft_instruction *in) {
+static soft_handler *checks_unchecked(const struct soft_instruction *in) {
     return soft_core()->run[in->op][1];
 }
 
@@ -23,12 +23,12 @@ checked_by(struct soft_warp *warp, const struct soft_instruction *in,
            void (*check)(struct soft_warp *warp, const struct soft_instruction *in)) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL || atomic_load_explicit(&own->race->given_up, memory_order_relaxed)) {
-        return unchecked(in)(warp, in);
+        return checks_unchecked(in)(warp, in);
     }
     struct soft_race *race = own->race;
     pthread_mutex_lock(&race->lock);
     check(warp, in);
-    const struct soft_instruction *next = unchecked(in)(warp, in);
+    const struct soft_instruction *next = checks_unchecked(in)(warp, in);
     pthread_mutex_unlock(&race->lock);
     return next;
 }
@@ -41,7 +41,7 @@ static const struct soft_instruction *checked_access(struct soft_warp *warp,
 /* A partial warp waits for the other lanes, or fails. */
 static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
                                                      const struct soft_instruction *in) {
-    if (warp->mask != UINT32_MAX) return unchecked(in)(warp, in);
+    if (warp->mask != UINT32_MAX) return checks_unchecked(in)(warp, in);
     return checked_by(warp, in, soft_race_matrix);
 }
 
@@ -59,13 +59,13 @@ static const struct soft_instruction *checked_fence(struct soft_warp *warp,
                                                     const struct soft_instruction *in) {
     bool for_inits = (in->mode & SOFT_FENCE_INITS) != 0;
     if (!for_inits) soft_race_fence(warp, (enum soft_scope)in->mode);
-    return unchecked(in)(warp, in);
+    return checks_unchecked(in)(warp, in);
 }
 
 static const struct soft_instruction *checked_proxy_fence(struct soft_warp *warp,
                                                           const struct soft_instruction *in) {
     soft_race_proxy_fence(warp, in->mode);
-    return unchecked(in)(warp, in);
+    return checks_unchecked(in)(warp, in);
 }
 
 /* Whether all remaining members of the lanes' mask run now: if not, the operation waits and is
@@ -82,7 +82,7 @@ static bool is_gathered(const struct soft_warp *warp, const struct soft_instruct
 static const struct soft_instruction *checked_warp_sync(struct soft_warp *warp,
                                                         const struct soft_instruction *in) {
     if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_warp_sync(warp);
-    return unchecked(in)(warp, in);
+    return checks_unchecked(in)(warp, in);
 }
 
 /* The source lane of a shuffle; the lane itself if that is out of range. As in ops_lane.c. */
@@ -116,7 +116,7 @@ static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
 }
 
 /* Gives an instruction the handlers that check it, if it has some and the checks are on. */
-static void hook(struct soft_instruction *in) {
+static void checks_hook(struct soft_instruction *in) {
     bool race = soft_options()->check_race, sync = soft_options()->check_sync;
     enum soft_access_space space = soft_access_space(in->mode);
     bool own = space == SOFT_SPACE_LOCAL || space == SOFT_SPACE_PARAM;
@@ -164,5 +164,5 @@ static void hook(struct soft_instruction *in) {
 }
 
 void soft_checks_hook(const struct soft_code *code) {
-    for (uint32_t i = 0; i < code->instruction_count; i++) hook(&code->instructions[i]);
+    for (uint32_t i = 0; i < code->instruction_count; i++) checks_hook(&code->instructions[i]);
 }

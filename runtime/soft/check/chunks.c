@@ -15,14 +15,14 @@ struct soft_page {
     _Alignas(16) uint8_t record[];
 };
 
-static unsigned size_of(size_t bytes) {
+static unsigned chunks_size_of(size_t bytes) {
     unsigned size = 0;
     while (size + 1 < SOFT_CHUNK_SIZES && (size_t)LEAST_BYTES << size < bytes) size++;
     return size;
 }
 
 void *soft_chunk_take(struct soft_chunks *chunks, size_t bytes) {
-    unsigned size = size_of(bytes);
+    unsigned size = chunks_size_of(bytes);
     size_t whole = (size_t)LEAST_BYTES << size;
     if (whole < bytes) return NULL;
     void *chunk = chunks->free[size];
@@ -34,7 +34,7 @@ void *soft_chunk_take(struct soft_chunks *chunks, size_t bytes) {
 
 void soft_chunk_give(struct soft_chunks *chunks, void *chunk, size_t bytes) {
     if (chunk == NULL) return;
-    void **first = &chunks->free[size_of(bytes)];
+    void **first = &chunks->free[chunks_size_of(bytes)];
     memcpy(chunk, first, sizeof(void *));
     *first = chunk;
 }
@@ -44,18 +44,18 @@ void soft_chunks_clear(struct soft_chunks *chunks) {
     memset((void *)chunks->free, 0, sizeof chunks->free);
 }
 
-static size_t place_of(const struct soft_pages *pages, uint64_t number) {
+static size_t chunks_place_of(const struct soft_pages *pages, uint64_t number) {
     return (size_t)(number * 0x9e3779b97f4a7c15u >> 20) & (pages->room - 1);
 }
 
-static bool grow(struct soft_pages *pages) {
+static bool chunks_grow(struct soft_pages *pages) {
     struct soft_pages more = *pages;
     more.room = pages->room > 0 ? 2 * pages->room : ROOM_MIN;
     more.table = calloc(more.room, sizeof *more.table);
     if (more.table == NULL) return false;
     for (size_t i = 0; i < pages->room; i++) {
         for (struct soft_page *page = pages->table[i], *next = NULL; page != NULL; page = next) {
-            size_t place = place_of(&more, page->number);
+            size_t place = chunks_place_of(&more, page->number);
             next = page->next;
             page->next = more.table[place];
             more.table[place] = page;
@@ -69,7 +69,7 @@ static bool grow(struct soft_pages *pages) {
 
 void *soft_pages_find(const struct soft_pages *pages, uint64_t number) {
     if (pages->room == 0) return NULL;
-    struct soft_page *page = pages->table[place_of(pages, number)];
+    struct soft_page *page = pages->table[chunks_place_of(pages, number)];
     while (page != NULL && page->number != number) page = page->next;
     return page != NULL ? page->record : NULL;
 }
@@ -77,8 +77,8 @@ void *soft_pages_find(const struct soft_pages *pages, uint64_t number) {
 void *soft_pages_at(struct soft_pages *pages, uint64_t number) {
     void *record = soft_pages_find(pages, number);
     if (record != NULL) return record;
-    if (pages->count == pages->room && !grow(pages)) return NULL;
-    struct soft_page **place = &pages->table[place_of(pages, number)];
+    if (pages->count == pages->room && !chunks_grow(pages)) return NULL;
+    struct soft_page **place = &pages->table[chunks_place_of(pages, number)];
     struct soft_page *page = soft_chunk_take(pages->chunks, sizeof *page + pages->record_bytes);
     if (page == NULL) return NULL;
     page->number = number;

@@ -19,7 +19,7 @@ static struct soft_race *new_race(const struct soft_launch *launch) {
     return race;
 }
 
-static struct soft_race_cta *new_cta(struct soft_race *race, uint32_t warps) {
+static struct soft_race_cta *race_new_cta(struct soft_race *race, uint32_t warps) {
     struct soft_race_cta *own = calloc(1, sizeof *own + warps * sizeof own->warps[0]);
     if (own == NULL) return NULL;
     own->race = race;
@@ -44,7 +44,7 @@ void soft_race_prepare(struct soft_launch *launch, struct soft_cta *cta) {
     if (cta->race != NULL) {
         race->free = cta->race->free;
     } else {
-        cta->race = new_cta(race, cta->warp_count);
+        cta->race = race_new_cta(race, cta->warp_count);
     }
     /* An unchecked CTA would cause false reports about the checked ones. */
     if (cta->race == NULL) atomic_store(&race->given_up, true);

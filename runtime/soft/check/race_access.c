@@ -8,7 +8,7 @@
 #include "race_state.h"
 
 /* The cells of one byte each, where a page has words so far. */
-static bool split(struct soft_checked_access *touch, struct soft_cells *cells) {
+static bool race_access_split(struct soft_checked_access *touch, struct soft_cells *cells) {
     if (cells->bytes != NULL) return true;
     struct soft_cell *bytes =
         soft_chunk_take(touch->chunks, SOFT_CELLS * SOFT_CELL_BYTES * sizeof *bytes);
@@ -24,7 +24,8 @@ static bool split(struct soft_checked_access *touch, struct soft_cells *cells) {
     return true;
 }
 
-static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struct soft_cell *cell) {
+static void race_access_forget(struct soft_clocks *clocks, struct soft_chunks *chunks,
+                               struct soft_cell *cell) {
     soft_chunk_give(chunks, cell->more, sizeof *cell->more);
     if (cell->flag != NULL) {
         soft_clock_drop(clocks, cell->flag->released);
@@ -35,7 +36,8 @@ static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struc
 }
 
 /* Whether a mark is of the block's cluster; usually it is of the block itself. */
-static bool is_near(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+static bool race_access_is_near(const struct soft_checked_access *touch,
+                                const struct soft_mark *mark) {
     const struct soft_cluster *cluster = touch->warp->cta->cluster;
     if (mark->time == 0 || mark->cta == touch->mark.cta) return true;
     for (uint32_t r = 0; cluster != NULL && r < cluster->count; r++) {
@@ -45,14 +47,15 @@ static bool is_near(const struct soft_checked_access *touch, const struct soft_m
 }
 
 /* Each block has new shared memory, but the cells are reused. */
-static void renew(struct soft_checked_access *touch, struct soft_cell *cell) {
-    bool old = !is_near(touch, &cell->write) || !is_near(touch, &cell->read);
-    if (old) forget(&touch->race->clocks, touch->chunks, cell);
+static void race_access_renew(struct soft_checked_access *touch, struct soft_cell *cell) {
+    bool old =
+        !race_access_is_near(touch, &cell->write) || !race_access_is_near(touch, &cell->read);
+    if (old) race_access_forget(&touch->race->clocks, touch->chunks, cell);
 }
 
-static void check_cell(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
-                       unsigned bytes) {
-    if (touch->shared) renew(touch, cell);
+static void race_access_check_cell(struct soft_checked_access *touch, struct soft_cell *cell,
+                                   uint64_t at, unsigned bytes) {
+    if (touch->shared) race_access_renew(touch, cell);
     soft_race_check(touch, cell, at, bytes);
 }
 
@@ -68,10 +71,10 @@ void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
         uint64_t stop = (at / PAGE_BYTES + 1) * PAGE_BYTES;
         for (; cells != NULL && at < stop && at < end; at++) {
             if (cells->bytes != NULL) {
-                forget(&race->clocks, &race->chunks, &cells->bytes[at % PAGE_BYTES]);
+                race_access_forget(&race->clocks, &race->chunks, &cells->bytes[at % PAGE_BYTES]);
             } else if (at % SOFT_CELL_BYTES == 0) {
                 struct soft_cell *cell = &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES];
-                forget(&race->clocks, &race->chunks, cell);
+                race_access_forget(&race->clocks, &race->chunks, cell);
             }
         }
         at = stop;
@@ -93,19 +96,19 @@ static struct soft_cells *page_at(struct soft_checked_access *touch, uint64_t at
 }
 
 /* false: there is no memory for cells. */
-static bool check_range(struct soft_checked_access *touch) {
+static bool race_access_check_range(struct soft_checked_access *touch) {
     uint64_t at = touch->begin, end = at + touch->bytes;
     while (at < end) {
         struct soft_cells *cells = page_at(touch, at);
         if (cells == NULL) return false;
         bool whole = at % SOFT_CELL_BYTES == 0 && end - at >= SOFT_CELL_BYTES;
-        if (!whole && !split(touch, cells)) return false;
+        if (!whole && !race_access_split(touch, cells)) return false;
         if (cells->bytes == NULL) {
-            check_cell(touch, &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES], at,
-                       SOFT_CELL_BYTES);
+            race_access_check_cell(touch, &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES], at,
+                                   SOFT_CELL_BYTES);
             at += SOFT_CELL_BYTES;
         } else {
-            check_cell(touch, &cells->bytes[at % PAGE_BYTES], at, 1);
+            race_access_check_cell(touch, &cells->bytes[at % PAGE_BYTES], at, 1);
             at++;
         }
     }
@@ -114,7 +117,7 @@ static bool check_range(struct soft_checked_access *touch) {
 
 /* The place of a lane's access. false: it need not be checked, because no other thread can reach it
  * or because it will be reported anyway. */
-static bool locate(struct soft_checked_access *touch, enum soft_access_space space) {
+static bool race_access_locate(struct soft_checked_access *touch, enum soft_access_space space) {
     touch->begin = touch->address;
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&touch->begin);
     touch->shared = space == SOFT_SPACE_SHARED || space == SOFT_SPACE_CLUSTER;
@@ -133,7 +136,8 @@ static bool locate(struct soft_checked_access *touch, enum soft_access_space spa
 }
 
 void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space) {
-    if (locate(touch, space) && !check_range(touch)) atomic_store(&touch->race->given_up, true);
+    if (race_access_locate(touch, space) && !race_access_check_range(touch))
+        atomic_store(&touch->race->given_up, true);
 }
 
 void soft_race_note_end(const struct soft_checked_access *touch) {

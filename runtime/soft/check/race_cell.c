@@ -118,7 +118,7 @@ static void hand_on(struct soft_checked_access *touch, struct soft_cell *cell) {
 
 /* A strong read gets the clock of the write that it observes, if their scopes include each
  * other. */
-static void take(struct soft_checked_access *touch, struct soft_cell *cell) {
+static void race_cell_take(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->write.time == 0 || !both_strong(touch, &cell->write)) return;
     struct soft_flag *flag = flag_of(touch, cell);
     if (flag == NULL) return;
@@ -135,7 +135,7 @@ static void take(struct soft_checked_access *touch, struct soft_cell *cell) {
 }
 
 /* The copy's lane has nothing pending here any more. */
-static void settle(const struct soft_checked_access *touch, struct soft_mark *mark) {
+static void race_cell_settle(const struct soft_checked_access *touch, struct soft_mark *mark) {
     if (!mark->pending || mark->cta != touch->mark.cta || mark->warp != touch->mark.warp ||
         mark->site != touch->mark.site) {
         return;
@@ -145,11 +145,11 @@ static void settle(const struct soft_checked_access *touch, struct soft_mark *ma
 }
 
 static void settle_all(const struct soft_checked_access *touch, struct soft_cell *cell) {
-    if (touch->writes) settle(touch, &cell->write);
+    if (touch->writes) race_cell_settle(touch, &cell->write);
     if (touch->writes) return;
-    settle(touch, &cell->read);
+    race_cell_settle(touch, &cell->read);
     for (uint32_t i = 0; cell->more != NULL && i < cell->more->count; i++) {
-        settle(touch, &cell->more->marks[i]);
+        race_cell_settle(touch, &cell->more->marks[i]);
     }
 }
 
@@ -171,7 +171,7 @@ void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, 
         soft_race_tell_proxy(touch, &cell->write);
     }
     bool strong = touch->mark.scope != SOFT_SCOPE_WEAK;
-    if (touch->reads && strong) take(touch, cell);
+    if (touch->reads && strong) race_cell_take(touch, cell);
     if (!touch->writes) {
         add_reader(touch, cell);
         return;

@@ -47,8 +47,8 @@ static void touch_map(struct soft_checked_access *touch, const struct soft_async
     touch_bytes(&map, copy->map_address, sizeof copy->map, SOFT_SPACE_GENERIC);
 }
 
-static void check(struct soft_checked_access *touch, const struct soft_async_op *copy,
-                  uint32_t lane, bool writes) {
+static void race_copy_check(struct soft_checked_access *touch, const struct soft_async_op *copy,
+                            uint32_t lane, bool writes) {
     unsigned bytes = copy->bytes[lane];
     bool reduces = copy->in->op != SOFT_OP_cp_async && (copy->in->mode & SOFT_BULK_REDUCE) != 0;
     enum soft_access_space space = writes ? copy->to : copy->from;
@@ -95,8 +95,8 @@ void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, ui
         if (copy->in->op == SOFT_OP_cp_tensor) {
             touch_map(&touch, copy, (uint32_t)__builtin_ctz(left));
         }
-        check(&touch, copy, (uint32_t)__builtin_ctz(left), false);
-        check(&touch, copy, (uint32_t)__builtin_ctz(left), true);
+        race_copy_check(&touch, copy, (uint32_t)__builtin_ctz(left), false);
+        race_copy_check(&touch, copy, (uint32_t)__builtin_ctz(left), true);
         touch.before |= touch.mark.lanes;
     }
     soft_race_note_end(&touch);

@@ -15,7 +15,7 @@ struct exit {
     struct soft_clock *known; /* of all its threads */
 };
 
-static bool is_known(const struct exit *exit, const struct soft_mark *mark) {
+static bool race_exit_is_known(const struct exit *exit, const struct soft_mark *mark) {
     const struct soft_race_cta *own = exit->cta->race;
     if (mark->time == 0 || mark->pending || mark->cta == own->number) return true;
     if (mark->lanes == 0) return true;
@@ -24,7 +24,7 @@ static bool is_known(const struct exit *exit, const struct soft_mark *mark) {
 }
 
 static void check_mark(const struct exit *exit, const struct soft_mark *mark, uint64_t at) {
-    if (is_known(exit, mark)) return;
+    if (race_exit_is_known(exit, mark)) return;
     for (uint32_t r = 0; r < soft_cluster_count(exit->cta); r++) {
         struct soft_cta *other = soft_cluster_member(exit->cta, r);
         /* Cells of an earlier block do not count. */
@@ -32,7 +32,8 @@ static void check_mark(const struct exit *exit, const struct soft_mark *mark, ui
     }
 }
 
-static void check_cell(const struct exit *exit, const struct soft_cell *cell, uint64_t at) {
+static void race_exit_check_cell(const struct exit *exit, const struct soft_cell *cell,
+                                 uint64_t at) {
     check_mark(exit, &cell->write, at);
     check_mark(exit, &cell->read, at);
     for (uint32_t i = 0; cell->more != NULL && i < cell->more->count; i++) {
@@ -46,7 +47,7 @@ static void check_page(uint64_t number, void *record, void *data) {
     uint32_t step = cells->bytes != NULL ? 1 : SOFT_CELL_BYTES;
     for (uint32_t i = 0; i < count; i++) {
         const struct soft_cell *cell = cells->bytes != NULL ? &cells->bytes[i] : &cells->words[i];
-        check_cell(data, cell, number * SOFT_CELLS * SOFT_CELL_BYTES + i * step);
+        race_exit_check_cell(data, cell, number * SOFT_CELLS * SOFT_CELL_BYTES + i * step);
     }
 }
 

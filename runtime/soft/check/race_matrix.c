@@ -9,7 +9,7 @@
 
 enum { ROWS = 8, ROW_BYTES = 16 };
 
-static void check_rows(struct soft_checked_access *touch) {
+static void race_matrix_check_rows(struct soft_checked_access *touch) {
     const struct soft_instruction *in = touch->in;
     uint32_t rows = ROWS * (in->mode & SOFT_MATRIX_X4 ? 4 : in->mode & SOFT_MATRIX_X2 ? 2 : 1);
     touch->bytes = ROW_BYTES;
@@ -21,7 +21,7 @@ static void check_rows(struct soft_checked_access *touch) {
     }
 }
 
-static void check_pieces(struct soft_checked_access *touch) {
+static void race_matrix_check_pieces(struct soft_checked_access *touch) {
     const struct soft_instruction *in = touch->in;
     struct soft_pieces p = soft_pieces_of(touch->warp, in);
     touch->bytes = p.bytes;
@@ -52,9 +52,9 @@ void soft_race_matrix(struct soft_warp *warp, const struct soft_instruction *in)
         .writes = writes,
     };
     if (in->op == SOFT_OP_ldmatrix || in->op == SOFT_OP_stmatrix) {
-        check_rows(&touch);
+        race_matrix_check_rows(&touch);
     } else {
-        check_pieces(&touch);
+        race_matrix_check_pieces(&touch);
     }
     soft_race_note_end(&touch);
 }

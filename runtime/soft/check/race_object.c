@@ -12,19 +12,20 @@
 
 #include <string.h>
 
-static uint32_t most(uint32_t a, uint32_t b) {
+static uint32_t race_object_most(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-static struct soft_object_order *find(struct soft_race_cta *own, uint32_t offset) {
+static struct soft_object_order *race_object_find(struct soft_race_cta *own, uint32_t offset) {
     struct soft_object_order *object = own->objects;
     while (object != NULL && object->offset != offset) object = object->next;
     return object;
 }
 
 /* NULL: out of memory; nothing is checked any more. */
-static struct soft_object_order *find_or_make(struct soft_race_cta *own, uint32_t offset) {
-    struct soft_object_order *object = find(own, offset);
+static struct soft_object_order *race_object_find_or_make(struct soft_race_cta *own,
+                                                          uint32_t offset) {
+    struct soft_object_order *object = race_object_find(own, offset);
     if (object != NULL) return object;
     object = soft_chunk_take(&own->chunks, sizeof *object);
     if (object == NULL) {
@@ -37,7 +38,7 @@ static struct soft_object_order *find_or_make(struct soft_race_cta *own, uint32_
     return object;
 }
 
-static void drop(struct soft_race_cta *own, struct soft_object_order **link) {
+static void race_object_drop(struct soft_race_cta *own, struct soft_object_order **link) {
     struct soft_object_order *object = *link;
     *link = object->next;
     soft_clock_drop(&own->race->clocks, object->known);
@@ -46,7 +47,7 @@ static void drop(struct soft_race_cta *own, struct soft_object_order **link) {
 }
 
 void soft_race_objects_begin(struct soft_race_cta *own) {
-    while (own->objects != NULL) drop(own, &own->objects);
+    while (own->objects != NULL) race_object_drop(own, &own->objects);
 }
 
 void soft_race_forget(struct soft_cta *cta, uint32_t offset) {
@@ -55,11 +56,12 @@ void soft_race_forget(struct soft_cta *cta, uint32_t offset) {
     pthread_mutex_lock(&own->race->lock);
     struct soft_object_order **link = &own->objects;
     while (*link != NULL && (*link)->offset != offset) link = &(*link)->next;
-    if (*link != NULL) drop(own, link);
+    if (*link != NULL) race_object_drop(own, link);
     pthread_mutex_unlock(&own->race->lock);
 }
 
-static void join(struct soft_clocks *clocks, struct soft_clock **place, struct soft_clock *clock) {
+static void race_object_join(struct soft_clocks *clocks, struct soft_clock **place,
+                             struct soft_clock *clock) {
     struct soft_clock *both = soft_clock_join(clocks, *place, clock);
     soft_clock_drop(clocks, *place);
     *place = both;
@@ -67,12 +69,14 @@ static void join(struct soft_clocks *clocks, struct soft_clock **place, struct s
 
 /* What a lane knows of another of its CTA. */
 static uint32_t known_of(const struct soft_warp_order *order, uint32_t lane, uint32_t other) {
-    return order->parted ? most(order->synced, order->lanes[lane][other]) : order->synced;
+    return order->parted ? race_object_most(order->synced, order->lanes[lane][other])
+                         : order->synced;
 }
 
 /* A lane's own accesses and, unless alone, its clock. The caller has the lock, and drops the
  * clock. */
-static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, bool alone) {
+static struct soft_clock *race_object_clock_of(const struct soft_warp *warp, uint32_t lane,
+                                               bool alone) {
     struct soft_race_cta *own = warp->cta->race;
     const struct soft_warp_order *order = &own->warps[warp->index];
     struct soft_clocks *clocks = &own->race->clocks;
@@ -89,7 +93,7 @@ static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, 
         }
     }
     struct soft_clock *clock = soft_clock_of(clocks, own->number, own->warp_count, times);
-    if (!alone) join(clocks, &clock, order->known[lane]);
+    if (!alone) race_object_join(clocks, &clock, order->known[lane]);
     return clock;
 }
 
@@ -97,8 +101,8 @@ static struct soft_clock *clock_of(const struct soft_warp *warp, uint32_t lane, 
 static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
                         bool alone) {
     struct soft_clocks *clocks = &warp->cta->race->race->clocks;
-    struct soft_clock *clock = clock_of(warp, lane, alone);
-    join(clocks, &object->known, clock);
+    struct soft_clock *clock = race_object_clock_of(warp, lane, alone);
+    race_object_join(clocks, &object->known, clock);
     soft_clock_drop(clocks, clock);
 }
 
@@ -108,17 +112,18 @@ static void release_near(struct soft_warp *warp, uint32_t lane, struct soft_obje
     const struct soft_warp_order *order = &own->warps[warp->index];
     uint32_t *lanes = object->lanes[warp->index];
     for (uint32_t w = 0; w < own->warp_count && !alone; w++) {
-        object->warps[w] = most(object->warps[w], order->warps[w]);
+        object->warps[w] = race_object_most(object->warps[w], order->warps[w]);
     }
     for (uint32_t i = 0; i < SOFT_LANES && !alone; i++) {
-        lanes[i] = most(lanes[i], known_of(order, lane, i));
+        lanes[i] = race_object_most(lanes[i], known_of(order, lane, i));
     }
     lanes[lane] = own->time;
-    if (!alone) join(&own->race->clocks, &object->known, order->known[lane]);
+    if (!alone) race_object_join(&own->race->clocks, &object->known, order->known[lane]);
 }
 
 /* The CTA of the object of a name, and where it is there. */
-static struct soft_cta *home_of(struct soft_warp *warp, uint32_t name, uint32_t *offset) {
+static struct soft_cta *race_object_home_of(struct soft_warp *warp, uint32_t name,
+                                            uint32_t *offset) {
     *offset = name;
     return name == SOFT_RACE_CLUSTER ? warp->cta : soft_cluster_find(warp->cta, name, offset);
 }
@@ -127,7 +132,7 @@ struct soft_clock *soft_race_known(struct soft_warp *warp, uint32_t lane) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return NULL;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_clock *known = clock_of(warp, lane, false);
+    struct soft_clock *known = race_object_clock_of(warp, lane, false);
     pthread_mutex_unlock(&own->race->lock);
     return known;
 }
@@ -136,11 +141,12 @@ void soft_race_hand_on(struct soft_warp *warp, uint32_t name, struct soft_clock 
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return;
     uint32_t offset = 0;
-    struct soft_cta *home = home_of(warp, name, &offset);
+    struct soft_cta *home = race_object_home_of(warp, name, &offset);
     struct soft_clocks *clocks = &own->race->clocks;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_object_order *object = home->race != NULL ? find_or_make(home->race, offset) : NULL;
-    if (object != NULL) join(clocks, &object->known, known);
+    struct soft_object_order *object =
+        home->race != NULL ? race_object_find_or_make(home->race, offset) : NULL;
+    if (object != NULL) race_object_join(clocks, &object->known, known);
     soft_clock_drop(clocks, known);
     pthread_mutex_unlock(&own->race->lock);
 }
@@ -149,10 +155,10 @@ void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, boo
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return;
     uint32_t offset = 0;
-    struct soft_cta *home = home_of(warp, name, &offset);
+    struct soft_cta *home = race_object_home_of(warp, name, &offset);
     if (home->race == NULL) return;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_object_order *object = find_or_make(home->race, offset);
+    struct soft_object_order *object = race_object_find_or_make(home->race, offset);
     if (object != NULL && home != warp->cta) release_far(warp, lane, object, alone);
     if (object != NULL && home == warp->cta) release_near(warp, lane, object, alone);
     pthread_mutex_unlock(&own->race->lock);
@@ -168,18 +174,18 @@ void soft_race_phase(struct soft_cta *cta, uint32_t offset) {
     if (own == NULL) return;
     struct soft_clocks *clocks = &own->race->clocks;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_object_order *object = find(own, offset);
+    struct soft_object_order *object = race_object_find(own, offset);
     for (uint32_t w = 0; w < own->warp_count && object != NULL; w++) {
         for (uint32_t i = 0; i < SOFT_LANES; i++) {
             bool exists = (cta->warps[w].threads >> i & 1) != 0;
             uint32_t like = exists ? i : 0;
-            times[w][i] = most(object->warps[w], object->lanes[w][like]);
+            times[w][i] = race_object_most(object->warps[w], object->lanes[w][like]);
         }
     }
     if (object != NULL) {
         struct soft_clock *own_threads = soft_clock_of(clocks, own->number, own->warp_count, times);
-        join(clocks, &object->done, own_threads);
-        join(clocks, &object->done, object->known);
+        race_object_join(clocks, &object->done, own_threads);
+        race_object_join(clocks, &object->done, object->known);
         soft_clock_drop(clocks, own_threads);
         soft_clock_drop(clocks, object->known);
         object->known = NULL;
@@ -195,7 +201,7 @@ void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset) 
     struct soft_clocks *clocks = &own->race->clocks;
     struct soft_clock **known = own->warps[warp->index].known, *before = NULL, *behind = NULL;
     pthread_mutex_lock(&own->race->lock);
-    const struct soft_object_order *object = find(own, offset);
+    const struct soft_object_order *object = race_object_find(own, offset);
     if (object != NULL && object->done != NULL) {
         own->acquired = true;
         behind = soft_clock_hold(object->done);
@@ -232,20 +238,21 @@ static void end_phase(struct soft_cta *cta) {
 }
 
 /* What all CTAs have passed on at the barrier becomes known to each. */
-static void share(struct soft_cta *first) {
+static void race_object_share(struct soft_cta *first) {
     struct soft_race *race = first->race->race;
     struct soft_clock *all = NULL;
     pthread_mutex_lock(&race->lock);
     for (uint32_t r = 0; r < soft_cluster_count(first); r++) {
         struct soft_race_cta *own = soft_cluster_member(first, r)->race;
-        const struct soft_object_order *object = own != NULL ? find(own, SOFT_RACE_CLUSTER) : NULL;
-        if (object != NULL) join(&race->clocks, &all, object->done);
+        const struct soft_object_order *object =
+            own != NULL ? race_object_find(own, SOFT_RACE_CLUSTER) : NULL;
+        if (object != NULL) race_object_join(&race->clocks, &all, object->done);
     }
     for (uint32_t r = 0; r < soft_cluster_count(first); r++) {
         struct soft_race_cta *own = soft_cluster_member(first, r)->race;
         struct soft_object_order *object =
-            own != NULL ? find_or_make(own, SOFT_RACE_CLUSTER) : NULL;
-        if (object != NULL) join(&race->clocks, &object->done, all);
+            own != NULL ? race_object_find_or_make(own, SOFT_RACE_CLUSTER) : NULL;
+        if (object != NULL) race_object_join(&race->clocks, &object->done, all);
     }
     soft_clock_drop(&race->clocks, all);
     pthread_mutex_unlock(&race->lock);
@@ -255,7 +262,7 @@ void soft_race_cluster(struct soft_cta *first) {
     if (first->race == NULL) return;
     uint32_t count = soft_cluster_count(first);
     for (uint32_t r = 0; r < count; r++) end_phase(soft_cluster_member(first, r));
-    if (count > 1) share(first);
+    if (count > 1) race_object_share(first);
     for (uint32_t r = 0; r < count; r++) {
         struct soft_cta *cta = soft_cluster_member(first, r);
         for (uint32_t w = 0; w < cta->warp_count; w++) {

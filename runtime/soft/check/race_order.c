@@ -13,17 +13,17 @@
 
 #include <string.h>
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t race_order_least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-static uint32_t most(uint32_t a, uint32_t b) {
+static uint32_t race_order_most(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
 /* The time up to which a lane of a warp is ordered after another of that warp. */
 static uint32_t knows_lane(const struct soft_warp_order *warp, uint32_t lane, uint32_t other) {
-    return warp->parted ? most(warp->synced, warp->lanes[lane][other]) : warp->synced;
+    return warp->parted ? race_order_most(warp->synced, warp->lanes[lane][other]) : warp->synced;
 }
 
 /* The lanes of a mark that the block's own order does not cover. */
@@ -41,8 +41,8 @@ static uint32_t unknown_in_block(const struct soft_checked_access *touch,
 }
 
 /* Whether all of these lanes are known up to the time of the mark. */
-static bool knows(const struct soft_checked_access *touch, const struct soft_mark *mark,
-                  uint32_t lanes) {
+static bool race_order_knows(const struct soft_checked_access *touch, const struct soft_mark *mark,
+                             uint32_t lanes) {
     const struct soft_race_cta *own = touch->cta;
     if (lanes == 0) return true;
     if (mark->pending) return false;
@@ -68,7 +68,7 @@ static bool knows_any(const struct soft_checked_access *touch, const struct soft
 }
 
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark) {
-    return mark->product ? knows_any(touch, mark) : knows(touch, mark, mark->lanes);
+    return mark->product ? knows_any(touch, mark) : race_order_knows(touch, mark, mark->lanes);
 }
 
 void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock) {
@@ -82,8 +82,9 @@ void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock 
 }
 
 /* The join of the additional clocks of a mask's lanes; with a reference. */
-static struct soft_clock *gather(struct soft_clocks *clocks, const struct soft_warp_order *warp,
-                                 uint32_t lanes, struct soft_clock *all) {
+static struct soft_clock *race_order_gather(struct soft_clocks *clocks,
+                                            const struct soft_warp_order *warp, uint32_t lanes,
+                                            struct soft_clock *all) {
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
         struct soft_clock *one = warp->known[__builtin_ctz(left)];
         if (one == NULL || one == all) continue;
@@ -94,8 +95,8 @@ static struct soft_clock *gather(struct soft_clocks *clocks, const struct soft_w
     return all;
 }
 
-static void spread(struct soft_clocks *clocks, struct soft_warp_order *warp, uint32_t lanes,
-                   struct soft_clock *all) {
+static void race_order_spread(struct soft_clocks *clocks, struct soft_warp_order *warp,
+                              uint32_t lanes, struct soft_clock *all) {
     for (uint32_t left = lanes; left != 0; left &= left - 1) {
         struct soft_clock **one = &warp->known[__builtin_ctz(left)];
         if (*one == all) continue;
@@ -110,12 +111,12 @@ void soft_race_arrive(struct soft_warp *warp, uint32_t number) {
     struct soft_warp_order *order = &own->warps[warp->index];
     struct soft_barrier_order *barrier = &own->barriers[number];
     for (uint32_t w = 0; w < own->warp_count; w++) {
-        barrier->warps[w] = most(barrier->warps[w], order->warps[w]);
+        barrier->warps[w] = race_order_most(barrier->warps[w], order->warps[w]);
     }
     barrier->warps[warp->index] = own->time++;
     if (!own->acquired) return;
     pthread_mutex_lock(&own->race->lock);
-    barrier->known = gather(&own->race->clocks, order, UINT32_MAX, barrier->known);
+    barrier->known = race_order_gather(&own->race->clocks, order, UINT32_MAX, barrier->known);
     pthread_mutex_unlock(&own->race->lock);
 }
 
@@ -133,10 +134,10 @@ void soft_race_open(struct soft_cta *cta, uint32_t number) {
         struct soft_warp_order *warp = &own->warps[w];
         if ((cta->barriers[number].waiting >> w & 1) == 0) continue;
         for (uint32_t x = 0; x < own->warp_count; x++) {
-            warp->warps[x] = most(warp->warps[x], barrier->warps[x]);
+            warp->warps[x] = race_order_most(warp->warps[x], barrier->warps[x]);
         }
-        warp->synced = most(warp->synced, barrier->warps[w]);
-        if (own->acquired) spread(&own->race->clocks, warp, UINT32_MAX, barrier->known);
+        warp->synced = race_order_most(warp->synced, barrier->warps[w]);
+        if (own->acquired) race_order_spread(&own->race->clocks, warp, UINT32_MAX, barrier->known);
     }
     if (own->acquired) {
         soft_clock_drop(&own->race->clocks, barrier->known);
@@ -157,7 +158,7 @@ void soft_race_warp_sync(struct soft_warp *warp) {
         for (uint32_t i = 0; i < SOFT_LANES; i++) {
             known[i] = lanes >> i & 1 ? time : 0;
             for (uint32_t left = lanes; left != 0 && order->parted; left &= left - 1) {
-                known[i] = most(known[i], order->lanes[__builtin_ctz(left)][i]);
+                known[i] = race_order_most(known[i], order->lanes[__builtin_ctz(left)][i]);
             }
         }
         for (uint32_t left = lanes; left != 0; left &= left - 1) {
@@ -167,8 +168,8 @@ void soft_race_warp_sync(struct soft_warp *warp) {
     }
     if (!own->acquired) return;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_clock *all = gather(&own->race->clocks, order, lanes, NULL);
-    spread(&own->race->clocks, order, lanes, all);
+    struct soft_clock *all = race_order_gather(&own->race->clocks, order, lanes, NULL);
+    race_order_spread(&own->race->clocks, order, lanes, all);
     soft_clock_drop(&own->race->clocks, all);
     pthread_mutex_unlock(&own->race->lock);
 }
@@ -212,12 +213,13 @@ static bool released_times(const struct soft_checked_access *touch, bool far,
             if (fenced->time > 0) {
                 then = !same                 ? fenced->warps[w]
                        : lane == touch->lane ? fenced->time
-                                             : most(fenced->synced, fenced->lanes[lane]);
+                                             : race_order_most(fenced->synced, fenced->lanes[lane]);
             }
-            uint32_t by_own_fence = least(now, warp->fenced[far][lane].time);
+            uint32_t by_own_fence = race_order_least(now, warp->fenced[far][lane].time);
             any |= by_own_fence > 0;
-            times[w][lane] =
-                lane == 0 || (exist >> lane & 1) != 0 ? most(then, by_own_fence) : times[w][0];
+            times[w][lane] = lane == 0 || (exist >> lane & 1) != 0
+                                 ? race_order_most(then, by_own_fence)
+                                 : times[w][0];
         }
     }
     return any;

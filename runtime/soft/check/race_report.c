@@ -44,8 +44,9 @@ static const struct soft_instruction *access_in(const struct soft_code *code, ui
 }
 
 /* The access with a number, among all those of a module; NULL: there is none. */
-static const struct soft_instruction *access_of(const struct soft_module *module, uint32_t site,
-                                                const struct soft_code **code) {
+static const struct soft_instruction *race_report_access_of(const struct soft_module *module,
+                                                            uint32_t site,
+                                                            const struct soft_code **code) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         const struct ptx_function *f = module->units[u].ptx.functions;
         for (; f != NULL; f = f->next) {
@@ -61,7 +62,8 @@ static const struct soft_instruction *access_of(const struct soft_module *module
 void soft_race_tell_exit(const struct soft_cta *gone, struct soft_cta *other,
                          const struct soft_mark *mark, uint64_t at) {
     const struct soft_code *code = NULL;
-    const struct soft_instruction *in = access_of(other->launch->module, mark->site, &code);
+    const struct soft_instruction *in =
+        race_report_access_of(other->launch->module, mark->site, &code);
     if (in == NULL) return;
     struct soft_warp *warp = &other->warps[mark->warp];
     struct soft_frame frame = {.code = code};
@@ -80,7 +82,7 @@ static const struct soft_instruction *describe_other(const struct soft_checked_a
                                                      struct soft_report_place *place) {
     const struct soft_launch *launch = touch->warp->cta->launch;
     const struct soft_code *code = NULL;
-    const struct soft_instruction *in = access_of(launch->module, mark->site, &code);
+    const struct soft_instruction *in = race_report_access_of(launch->module, mark->site, &code);
     struct soft_report report = {.kind = ""};
     *place = (struct soft_report_place){0};
     if (in != NULL) soft_module_describe(launch->module, code, in, &report);
@@ -101,8 +103,8 @@ static const struct soft_instruction *describe_other(const struct soft_checked_a
 }
 
 /* The bytes that a lane of a store is about to write at an offset of its access; at most four. */
-static uint32_t stored(const struct soft_checked_access *touch, uint32_t lane, uint64_t offset,
-                       unsigned bytes) {
+static uint32_t race_report_stored(const struct soft_checked_access *touch, uint32_t lane,
+                                   uint64_t offset, unsigned bytes) {
     const struct soft_instruction *in = touch->in;
     const struct soft_warp *warp = touch->warp;
     unsigned each = soft_access_bytes(in->mode);
@@ -121,12 +123,12 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
                             uint64_t at, unsigned bytes) {
     if (!touch->plain || mark->pending || touch->mark.atomic || mark->atomic) return false;
     uint64_t offset = at - touch->begin;
-    uint32_t value = stored(touch, touch->lane, offset, bytes), there = 0;
+    uint32_t value = race_report_stored(touch, touch->lane, offset, bytes), there = 0;
     bool at_once = mark->site == touch->mark.site && mark->warp == touch->mark.warp &&
                    mark->cta == touch->mark.cta && mark->time == touch->mark.time &&
                    (mark->lanes & touch->before) != 0;
     if (at_once) {
-        there = stored(touch, (uint32_t)__builtin_ctz(mark->lanes), offset, bytes);
+        there = race_report_stored(touch, (uint32_t)__builtin_ctz(mark->lanes), offset, bytes);
     } else if (touch->shared) {
         memcpy(&there, touch->home->shared + at, bytes);
     } else if (!soft_space_read(at, &there, bytes)) {
@@ -135,7 +137,7 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
     return value == there;
 }
 
-static const char *what(const struct soft_mark *mark, bool writes) {
+static const char *race_report_what(const struct soft_mark *mark, bool writes) {
     unsigned scope = mark->scope;
     if (mark->product) return "a product's load";
     if (mark->copies) {
@@ -233,10 +235,10 @@ void soft_race_tell(const struct soft_checked_access *touch, const struct soft_m
     soft_launch_find(touch->warp, touch->in, &finding,
                      "%s of %u bytes at 0x%llx, %s; it is not ordered with %s by block (%u,%u,%u), "
                      "thread (%u,%u,%u), at %s%s%s",
-                     what(&touch->mark, touch->writes), touch->bytes,
-                     (unsigned long long)touch->address, where, what(mark, wrote), other.block[0],
-                     other.block[1], other.block[2], other.thread[0], other.thread[1],
-                     other.thread[2], other_line,
+                     race_report_what(&touch->mark, touch->writes), touch->bytes,
+                     (unsigned long long)touch->address, where, race_report_what(mark, wrote),
+                     other.block[0], other.block[1], other.block[2], other.thread[0],
+                     other.thread[1], other.thread[2], other_line,
                      near ? ": a scope of .cta does not reach another block" : "",
                      equal ? ": both write the same value" : "");
 }
@@ -258,9 +260,9 @@ void soft_race_tell_proxy(const struct soft_checked_access *touch, const struct 
     soft_launch_find(touch->warp, touch->in, &finding,
                      "%s of %u bytes at 0x%llx, %s; no %s lies between it and %s by "
                      "block (%u,%u,%u), thread (%u,%u,%u), at %s",
-                     what(&touch->mark, touch->writes), touch->bytes,
+                     race_report_what(&touch->mark, touch->writes), touch->bytes,
                      (unsigned long long)touch->address, where,
                      touch->maps ? "fence.proxy.tensormap::generic.acquire" : "fence.proxy.async",
-                     what(mark, true), other.block[0], other.block[1], other.block[2],
+                     race_report_what(mark, true), other.block[0], other.block[1], other.block[2],
                      other.thread[0], other.thread[1], other.thread[2], other_line);
 }

@@ -23,7 +23,7 @@ enum {
     BRANCH_BYTES = sizeof(struct soft_clock) + BRANCHES * sizeof(struct soft_clock *),
 };
 
-static struct soft_clock **children(const struct soft_clock *branch) {
+static struct soft_clock **thread_clock_children(const struct soft_clock *branch) {
     return (struct soft_clock **)(uintptr_t)(branch + 1);
 }
 
@@ -61,15 +61,17 @@ struct soft_clock *soft_clock_hold(struct soft_clock *clock) {
     return clock;
 }
 
-static void drop(struct soft_clocks *clocks, struct soft_clock *clock, unsigned level) {
+static void thread_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock,
+                              unsigned level) {
     if (clock == NULL || --clock->references > 0) return;
-    for (int i = 0; i < BRANCHES && level > 0; i++) drop(clocks, children(clock)[i], level - 1);
+    for (int i = 0; i < BRANCHES && level > 0; i++)
+        thread_clock_drop(clocks, thread_clock_children(clock)[i], level - 1);
     size_t bytes = level > 0 ? BRANCH_BYTES : leaf_bytes(clock->count);
     soft_chunk_give(&clocks->chunks, clock, bytes);
 }
 
 void soft_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock) {
-    drop(clocks, clock, clocks->levels);
+    thread_clock_drop(clocks, clock, clocks->levels);
 }
 
 /* The threads of a warp with a later time than all. Returns their number of items. */
@@ -90,8 +92,8 @@ static uint32_t pack_warp(const uint32_t times[SOFT_CLOCK_LANES], uint32_t warp,
     return count;
 }
 
-static struct soft_clock *pack(struct soft_clocks *clocks, uint32_t warps,
-                               uint32_t times[][SOFT_CLOCK_LANES]) {
+static struct soft_clock *thread_clock_pack(struct soft_clocks *clocks, uint32_t warps,
+                                            uint32_t times[][SOFT_CLOCK_LANES]) {
     struct item items[SOFT_CLOCK_WARPS * SOFT_CLOCK_LANES];
     uint32_t all = UINT32_MAX, count = 0;
     for (uint32_t warp = 0; warp < warps; warp++) {
@@ -110,8 +112,8 @@ static struct soft_clock *pack(struct soft_clocks *clocks, uint32_t warps,
     return leaf;
 }
 
-static void unpack(const struct soft_clock *leaf,
-                   uint32_t times[SOFT_CLOCK_WARPS][SOFT_CLOCK_LANES]) {
+static void thread_clock_unpack(const struct soft_clock *leaf,
+                                uint32_t times[SOFT_CLOCK_WARPS][SOFT_CLOCK_LANES]) {
     for (uint32_t i = 0; i < SOFT_CLOCK_WARPS * SOFT_CLOCK_LANES; i++) {
         times[i / SOFT_CLOCK_LANES][i % SOFT_CLOCK_LANES] = leaf->all;
     }
@@ -127,8 +129,8 @@ static struct soft_clock *join_leaves(struct soft_clocks *clocks, struct soft_cl
                                       struct soft_clock *other) {
     uint32_t a[SOFT_CLOCK_WARPS][SOFT_CLOCK_LANES], b[SOFT_CLOCK_WARPS][SOFT_CLOCK_LANES];
     bool adds = false, misses = false;
-    unpack(one, a);
-    unpack(other, b);
+    thread_clock_unpack(one, a);
+    thread_clock_unpack(other, b);
     for (uint32_t warp = 0; warp < SOFT_CLOCK_WARPS; warp++) {
         for (uint32_t lane = 0; lane < SOFT_CLOCK_LANES; lane++) {
             adds |= b[warp][lane] > a[warp][lane];
@@ -138,20 +140,21 @@ static struct soft_clock *join_leaves(struct soft_clocks *clocks, struct soft_cl
     }
     if (!adds) return soft_clock_hold(one);
     if (!misses) return soft_clock_hold(other);
-    return pack(clocks, SOFT_CLOCK_WARPS, a);
+    return thread_clock_pack(clocks, SOFT_CLOCK_WARPS, a);
 }
 
-static struct soft_clock *join(struct soft_clocks *clocks, struct soft_clock *one,
-                               struct soft_clock *other, unsigned level) {
+static struct soft_clock *thread_clock_join(struct soft_clocks *clocks, struct soft_clock *one,
+                                            struct soft_clock *other, unsigned level) {
     if (other == NULL || one == other) return soft_clock_hold(one);
     if (one == NULL) return soft_clock_hold(other);
     if (level == 0) return join_leaves(clocks, one, other);
     struct soft_clock *child[BRANCHES], *both = NULL;
     bool is_one = true, is_other = true;
     for (int i = 0; i < BRANCHES; i++) {
-        child[i] = join(clocks, children(one)[i], children(other)[i], level - 1);
-        is_one &= child[i] == children(one)[i];
-        is_other &= child[i] == children(other)[i];
+        child[i] = thread_clock_join(clocks, thread_clock_children(one)[i],
+                                     thread_clock_children(other)[i], level - 1);
+        is_one &= child[i] == thread_clock_children(one)[i];
+        is_other &= child[i] == thread_clock_children(other)[i];
     }
     if (is_one || is_other) {
         both = soft_clock_hold(is_one ? one : other);
@@ -159,16 +162,16 @@ static struct soft_clock *join(struct soft_clocks *clocks, struct soft_clock *on
         both = new_clock(clocks, BRANCH_BYTES);
     }
     if (is_one || is_other || both == NULL) {
-        for (int i = 0; i < BRANCHES; i++) drop(clocks, child[i], level - 1);
+        for (int i = 0; i < BRANCHES; i++) thread_clock_drop(clocks, child[i], level - 1);
         return both;
     }
-    memcpy((void *)children(both), (const void *)child, sizeof child);
+    memcpy((void *)thread_clock_children(both), (const void *)child, sizeof child);
     return both;
 }
 
 struct soft_clock *soft_clock_join(struct soft_clocks *clocks, struct soft_clock *one,
                                    struct soft_clock *other) {
-    return join(clocks, one, other, clocks->levels);
+    return thread_clock_join(clocks, one, other, clocks->levels);
 }
 
 /* Which branch leads to a CTA from a level. */
@@ -179,14 +182,14 @@ static unsigned branch_of(uint32_t cta, unsigned level) {
 
 struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint32_t warps,
                                  uint32_t times[][SOFT_CLOCK_LANES]) {
-    struct soft_clock *clock = pack(clocks, warps, times);
+    struct soft_clock *clock = thread_clock_pack(clocks, warps, times);
     for (unsigned level = 1; level <= clocks->levels && clock != NULL; level++) {
         struct soft_clock *above = new_clock(clocks, BRANCH_BYTES);
         if (above == NULL) {
-            drop(clocks, clock, level - 1);
+            thread_clock_drop(clocks, clock, level - 1);
             return NULL;
         }
-        children(above)[branch_of(cta, level)] = clock;
+        thread_clock_children(above)[branch_of(cta, level)] = clock;
         clock = above;
     }
     return clock;
@@ -195,7 +198,7 @@ struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint3
 static const struct soft_clock *leaf_of(const struct soft_clocks *clocks,
                                         const struct soft_clock *clock, uint32_t cta) {
     for (unsigned level = clocks->levels; level > 0 && clock != NULL; level--) {
-        clock = children(clock)[branch_of(cta, level)];
+        clock = thread_clock_children(clock)[branch_of(cta, level)];
     }
     return clock;
 }

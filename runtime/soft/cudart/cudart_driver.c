@@ -17,14 +17,14 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t outcome;
 
 /* Reads no argument, so it can replace functions of any parameters. */
-static CUresult missing(void) {
+static CUresult driver_missing(void) {
     return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
 }
 
 typedef void (*any_function)(void);
 
 /* dlsym returns a pointer to an object; POSIX says that it holds a function. */
-static any_function find(void *library, const char *name) {
+static any_function driver_find(void *library, const char *name) {
     void *symbol = dlsym(library, name);
     any_function function = NULL;
     memcpy(&function, &symbol, sizeof function);
@@ -32,7 +32,7 @@ static any_function find(void *library, const char *name) {
 }
 
 static any_function find_or(void *library, const char *name, any_function other) {
-    any_function function = find(library, name);
+    any_function function = driver_find(library, name);
     return function != NULL ? function : other;
 }
 
@@ -48,22 +48,23 @@ static const struct row {
 #include "base/functions.def"
 };
 
-static void fill(void *library) {
+static void driver_fill(void *library) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         any_function pair[2];
-        pair[0] = find_or(library, rows[i].name, (any_function)missing);
+        pair[0] = find_or(library, rows[i].name, (any_function)driver_missing);
         pair[1] = rows[i].own_name == NULL ? pair[0] : find_or(library, rows[i].own_name, pair[0]);
         memcpy((char *)&cudart_driver + rows[i].offset, pair, sizeof pair);
     }
 }
 
-static cudaError_t open_driver(void) {
+static cudaError_t driver_open_driver(void) {
     const char *named = getenv("TOLLENS_LIBCUDA");
     int version = 0;
     void *library = dlopen(named != NULL && named[0] != '\0' ? named : "libcuda.so.1", RTLD_NOW);
-    if (library == NULL || find(library, "cuInit") == NULL) return cudaErrorInsufficientDriver;
-    fill(library);
-    const any_function site = find(library, "tollens_soft_call_site");
+    if (library == NULL || driver_find(library, "cuInit") == NULL)
+        return cudaErrorInsufficientDriver;
+    driver_fill(library);
+    const any_function site = driver_find(library, "tollens_soft_call_site");
     memcpy(&cudart_driver_site, &site, sizeof site);
     CUresult result = cudart_driver.cuInit.plain(0);
     if (result != CUDA_SUCCESS) return (cudaError_t)result;
@@ -73,7 +74,7 @@ static cudaError_t open_driver(void) {
 }
 
 static void open_once(void) {
-    outcome = open_driver();
+    outcome = driver_open_driver();
 }
 
 cudaError_t cudart_driver_ready(void) {

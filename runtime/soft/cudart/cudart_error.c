@@ -25,7 +25,7 @@ static char texts[ERRORS][TEXT_BYTES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* cudaErrorInvalidConfiguration is "invalid configuration". */
-static void write_texts(void) {
+static void error_write_texts(void) {
     for (size_t i = 0; i < ERRORS; i++) {
         const char *name = errors[i].name + strlen("cuda");
         size_t at = 0;
@@ -38,7 +38,7 @@ static void write_texts(void) {
     memcpy(texts[0], "no error", sizeof "no error");
 }
 
-static size_t find(cudaError_t error) {
+static size_t error_find(cudaError_t error) {
     size_t i = 0;
     while (i < ERRORS && errors[i].error != error) i++;
     return i;
@@ -50,19 +50,19 @@ CUDART_VISIBLE cudaError_t cudaGetLastError(void);
 CUDART_VISIBLE cudaError_t cudaPeekAtLastError(void);
 
 const char *cudaGetErrorName(cudaError_t error) {
-    const size_t i = find(error);
+    const size_t i = error_find(error);
     return i < ERRORS ? errors[i].name : "unrecognized error code";
 }
 
 const char *cudaGetErrorString(cudaError_t error) {
     const char *text = NULL;
-    const size_t i = find(error);
+    const size_t i = error_find(error);
     if (i == ERRORS) return "unrecognized error code";
     if (error != cudaSuccess && cudart_driver_ready() == cudaSuccess &&
         cudart_driver.cuGetErrorString.plain((CUresult)error, &text) == CUDA_SUCCESS) {
         return text;
     }
-    pthread_once(&once, write_texts);
+    pthread_once(&once, error_write_texts);
     return texts[i];
 }
 

@@ -6,13 +6,13 @@
 #include "cudart_registry.h"
 #include "cudart_version.h"
 
-static cudaError_t find(const void *kernel, CUfunction *function) {
+static cudaError_t cudart_function_find(const void *kernel, CUfunction *function) {
     cudaError_t error = cudart_context();
     return error != cudaSuccess ? error : cudart_function(kernel, function);
 }
 
 /* A kernel and the current device. */
-static cudaError_t find_kernel(const void *host, CUkernel *kernel, CUdevice *device) {
+static cudaError_t function_find_kernel(const void *host, CUkernel *kernel, CUdevice *device) {
     cudaError_t error = cudart_context();
     if (error == cudaSuccess) error = (cudaError_t)CU(cuCtxGetDevice)(device);
     return error != cudaSuccess ? error : cudart_kernel(host, kernel);
@@ -24,7 +24,7 @@ RT(cudaFuncGetAttributes, (cudaFuncAttributes * attributes, const void *kernel))
     CUfunction function = NULL;
     int shared = 0, constant = 0, local = 0;
     if (attributes == NULL) return cudaErrorInvalidValue;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = cudart_function_find(kernel, &function);
     if (error != cudaSuccess) return error;
     *attributes = (cudaFuncAttributes){.ptxVersion = 0};
     const struct {
@@ -67,7 +67,7 @@ RT(cudaFuncGetAttributes, (cudaFuncAttributes * attributes, const void *kernel))
 RT(cudaFuncSetAttribute, (const void *host, cudaFuncAttribute attribute, int value)) {
     CUkernel kernel = NULL;
     CUdevice device = 0;
-    cudaError_t error = find_kernel(host, &kernel, &device);
+    cudaError_t error = function_find_kernel(host, &kernel, &device);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuKernelSetAttribute)((CUfunction_attribute)attribute, value, kernel,
                                                  device);
@@ -82,14 +82,14 @@ RT(cudaKernelSetAttributeForDevice,
 RT(cudaFuncSetCacheConfig, (const void *host, cudaFuncCache config)) {
     CUkernel kernel = NULL;
     CUdevice device = 0;
-    cudaError_t error = find_kernel(host, &kernel, &device);
+    cudaError_t error = function_find_kernel(host, &kernel, &device);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuKernelSetCacheConfig)(kernel, config, device);
 }
 
 RT(cudaFuncSetSharedMemConfig, (const void *kernel, cudaSharedMemConfig config)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = cudart_function_find(kernel, &function);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuFuncSetSharedMemConfig)(function, config);
 }
@@ -97,14 +97,14 @@ RT(cudaFuncSetSharedMemConfig, (const void *kernel, cudaSharedMemConfig config))
 RT(cudaFuncGetName, (const char **name, const void *host)) {
     CUkernel kernel = NULL;
     CUdevice device = 0;
-    cudaError_t error = find_kernel(host, &kernel, &device);
+    cudaError_t error = function_find_kernel(host, &kernel, &device);
     return error != cudaSuccess ? error : (cudaError_t)CU(cuKernelGetName)(name, kernel);
 }
 
 RT(cudaFuncGetParamInfo, (const void *host, size_t index, size_t *offset, size_t *size)) {
     CUkernel kernel = NULL;
     CUdevice device = 0;
-    cudaError_t error = find_kernel(host, &kernel, &device);
+    cudaError_t error = function_find_kernel(host, &kernel, &device);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuKernelGetParamInfo)(kernel, index, offset, size);
 }
@@ -114,13 +114,13 @@ RT(cudaFuncGetParamInfo, (const void *host, size_t index, size_t *offset, size_t
 RT(cudaGetKernel, (cudaKernel_t * kernel, const void *host)) {
     CUdevice device = 0;
     if (kernel == NULL) return cudaErrorInvalidValue;
-    cudaError_t error = find_kernel(host, kernel, &device);
+    cudaError_t error = function_find_kernel(host, kernel, &device);
     if (error == cudaSuccess) cudart_kernel_know(*kernel, NULL);
     return error;
 }
 
 RT(cudaGetFuncBySymbol, (cudaFunction_t * function, const void *host)) {
-    return function == NULL ? cudaErrorInvalidValue : find(host, function);
+    return function == NULL ? cudaErrorInvalidValue : cudart_function_find(host, function);
 }
 
 RT(cudaGetSymbolAddress, (void **address, const void *symbol)) {
@@ -182,22 +182,22 @@ RT(cudaLibraryEnumerateKernels,
 }
 
 /* from is read after the call with the error. */
-static cudaError_t give_address(cudaError_t error, const CUdeviceptr *from, void **to) {
+static cudaError_t function_give_address(cudaError_t error, const CUdeviceptr *from, void **to) {
     if (error == cudaSuccess && to != NULL) *to = (void *)(uintptr_t)*from;
     return error;
 }
 
 RT(cudaLibraryGetGlobal, (void **address, size_t *bytes, cudaLibrary_t library, const char *name)) {
     CUdeviceptr found = 0;
-    return give_address(CU_CALL(cuLibraryGetGlobal, (&found, bytes, library, name)), &found,
-                        address);
+    return function_give_address(CU_CALL(cuLibraryGetGlobal, (&found, bytes, library, name)),
+                                 &found, address);
 }
 
 RT(cudaLibraryGetManaged,
    (void **address, size_t *bytes, cudaLibrary_t library, const char *name)) {
     CUdeviceptr found = 0;
-    return give_address(CU_CALL(cuLibraryGetManaged, (&found, bytes, library, name)), &found,
-                        address);
+    return function_give_address(CU_CALL(cuLibraryGetManaged, (&found, bytes, library, name)),
+                                 &found, address);
 }
 
 /* ---- the driver's functions ---- */

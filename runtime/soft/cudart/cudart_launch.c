@@ -11,7 +11,7 @@
 
 _Thread_local const void *cudart_launch_site;
 
-static bool is_within(int device, CUdevice_attribute attribute, unsigned value) {
+static bool launch_is_within(int device, CUdevice_attribute attribute, unsigned value) {
     int limit = 0;
     if (value == 0) return false;
     return CU(cuDeviceGetAttribute)(&limit, attribute, device) != CUDA_SUCCESS ||
@@ -22,14 +22,14 @@ static bool is_within(int device, CUdevice_attribute attribute, unsigned value) 
 static bool is_possible(dim3 grid, dim3 block) {
     CUdevice device = 0;
     if (CU(cuCtxGetDevice)(&device) != CUDA_SUCCESS) return true;
-    return is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, grid.x) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, grid.y) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, grid.z) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, block.x) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, block.y) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, block.z) &&
-           is_within(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                     block.x * block.y * block.z);
+    return launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, grid.x) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, grid.y) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, grid.z) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, block.x) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, block.y) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, block.z) &&
+           launch_is_within(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                            block.x * block.y * block.z);
 }
 
 /* The driver has one code for all mistakes in a launch. The runtime of CUDA 12 has a separate code
@@ -38,14 +38,14 @@ static bool tells_apart(void) {
     return cudart_version < 13000;
 }
 
-static cudaError_t outcome(CUresult result, dim3 grid, dim3 block) {
+static cudaError_t launch_outcome(CUresult result, dim3 grid, dim3 block) {
     if (tells_apart() && result == CUDA_ERROR_INVALID_VALUE && !is_possible(grid, block)) {
         return cudaErrorInvalidConfiguration;
     }
     return (cudaError_t)result;
 }
 
-static cudaError_t prepare(const void *host, size_t shared, CUfunction *function) {
+static cudaError_t launch_prepare(const void *host, size_t shared, CUfunction *function) {
     CUkernel kernel = NULL;
     cudaError_t error = cudart_context();
     if (error == cudaSuccess) error = cudart_kernel(host, &kernel);
@@ -61,11 +61,11 @@ cudaError_t cudart_launch(const void *kernel, dim3 grid, dim3 block, void **argu
         cudart_driver_site(cudart_launch_site);
     }
     cudart_launch_site = NULL;
-    cudaError_t error = prepare(kernel, shared, &function);
+    cudaError_t error = launch_prepare(kernel, shared, &function);
     if (error != cudaSuccess) return error;
     CUresult result = CU(cuLaunchKernel)(function, grid.x, grid.y, grid.z, block.x, block.y,
                                          block.z, (unsigned)shared, stream, arguments, NULL);
-    return outcome(result, grid, block);
+    return launch_outcome(result, grid, block);
 }
 
 RT(cudaLaunchKernel, (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -76,12 +76,12 @@ RT(cudaLaunchKernel, (const void *kernel, dim3 grid, dim3 block, void **argument
 RT(cudaLaunchCooperativeKernel, (const void *kernel, dim3 grid, dim3 block, void **arguments,
                                  size_t shared, cudaStream_t stream)) {
     CUfunction function = NULL;
-    cudaError_t error = prepare(kernel, shared, &function);
+    cudaError_t error = launch_prepare(kernel, shared, &function);
     if (error != cudaSuccess) return error;
     CUresult result =
         CU(cuLaunchCooperativeKernel)(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                       (unsigned)shared, stream, arguments);
-    return outcome(result, grid, block);
+    return launch_outcome(result, grid, block);
 }
 
 /* The driver's configuration; attributes are the same in both. */
@@ -101,11 +101,11 @@ static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config) {
 RT(cudaLaunchKernelExC, (const cudaLaunchConfig_t *config, const void *kernel, void **arguments)) {
     CUfunction function = NULL;
     if (config == NULL) return cudaErrorInvalidConfiguration;
-    cudaError_t error = prepare(kernel, config->dynamicSmemBytes, &function);
+    cudaError_t error = launch_prepare(kernel, config->dynamicSmemBytes, &function);
     if (error != cudaSuccess) return error;
     const CUlaunchConfig wanted = driver_config(config);
     CUresult result = CU(cuLaunchKernelEx)(&wanted, function, arguments, NULL);
-    return outcome(result, config->gridDim, config->blockDim);
+    return launch_outcome(result, config->gridDim, config->blockDim);
 }
 
 RT(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data)) {
@@ -114,7 +114,7 @@ RT(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data))
 
 /* ---- occupancy: "Occupancy" ---- */
 
-static cudaError_t find(const void *kernel, CUfunction *function) {
+static cudaError_t launch_find(const void *kernel, CUfunction *function) {
     cudaError_t error = cudart_context();
     return error != cudaSuccess ? error : cudart_function(kernel, function);
 }
@@ -122,7 +122,7 @@ static cudaError_t find(const void *kernel, CUfunction *function) {
 RT(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
    (int *blocks, const void *kernel, int threads, size_t shared)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = launch_find(kernel, &function);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuOccupancyMaxActiveBlocksPerMultiprocessor)(blocks, function, threads,
                                                                         shared);
@@ -131,7 +131,7 @@ RT(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
 RT(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
    (int *blocks, const void *kernel, int threads, size_t shared, unsigned int flags)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = launch_find(kernel, &function);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(
         blocks, function, threads, shared, flags);
@@ -140,7 +140,7 @@ RT(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
 RT(cudaOccupancyAvailableDynamicSMemPerBlock,
    (size_t * shared, const void *kernel, int blocks, int threads)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = launch_find(kernel, &function);
     if (error != cudaSuccess) return error;
     return (cudaError_t)CU(cuOccupancyAvailableDynamicSMemPerBlock)(shared, function, blocks,
                                                                     threads);
@@ -149,7 +149,7 @@ RT(cudaOccupancyAvailableDynamicSMemPerBlock,
 RT(cudaOccupancyMaxPotentialClusterSize,
    (int *size, const void *kernel, const cudaLaunchConfig_t *config)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = launch_find(kernel, &function);
     if (error != cudaSuccess) return error;
     if (config == NULL) return cudaErrorInvalidValue;
     const CUlaunchConfig wanted = driver_config(config);
@@ -159,7 +159,7 @@ RT(cudaOccupancyMaxPotentialClusterSize,
 RT(cudaOccupancyMaxActiveClusters,
    (int *count, const void *kernel, const cudaLaunchConfig_t *config)) {
     CUfunction function = NULL;
-    cudaError_t error = find(kernel, &function);
+    cudaError_t error = launch_find(kernel, &function);
     if (error != cudaSuccess) return error;
     if (config == NULL) return cudaErrorInvalidValue;
     const CUlaunchConfig wanted = driver_config(config);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static cudaError_t load(const void *image, CUlibrary *library) {
+static cudaError_t link_load(const void *image, CUlibrary *library) {
     CUresult result = CU(cuLibraryLoadData)(library, image, NULL, NULL, 0, NULL, NULL, 0);
     return (cudaError_t)result;
 }
@@ -36,7 +36,7 @@ static CUresult link_parts(CUlinkState state, const struct cudart_wrapper *wrapp
         if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) result = CUDA_SUCCESS;
     }
     if (result == CUDA_SUCCESS) result = CU(cuLinkComplete)(state, &image, &bytes);
-    return result != CUDA_SUCCESS ? result : (CUresult)load(image, library);
+    return result != CUDA_SUCCESS ? result : (CUresult)link_load(image, library);
 }
 
 static cudaError_t link_image(const struct cudart_wrapper *wrapper, CUlibrary *library) {
@@ -59,5 +59,5 @@ cudaError_t cudart_link(const struct cudart_wrapper *wrapper, CUlibrary *library
     if (error != cudaSuccess) return error;
     if (wrapper->magic != CUDART_WRAPPER_MAGIC) return cudaErrorInvalidKernelImage;
     return wrapper->version == CUDART_WRAPPER_PARTS ? link_image(wrapper, library)
-                                                    : load(wrapper->data, library);
+                                                    : link_load(wrapper->data, library);
 }

@@ -13,7 +13,7 @@
 CUDART_VISIBLE cudaError_t CUDART_GET_PROPERTIES(struct cudart_properties *properties, int device);
 CUDART_VISIBLE cudaError_t cudaChooseDevice(int *device, const struct cudart_properties *wished);
 
-static int ask(int attribute, int device) {
+static int properties_ask(int attribute, int device) {
     int value = 0;
     CUresult result = CU(cuDeviceGetAttribute)(&value, (CUdevice_attribute)attribute, device);
     return result == CUDA_SUCCESS ? value : 0;
@@ -31,7 +31,8 @@ static cudaError_t read_properties(struct cudart_properties *to, int device) {
 #define CUDART_PROPERTY(versions, type, member, elements, first, second, third)                    \
     CUDART_IN_##versions({                                                                         \
         static const int attributes[] = {first, second, third};                                    \
-        for (int i = 0; i < elements; i++) to->member[i] = (type)ask(attributes[i], device);       \
+        for (int i = 0; i < elements; i++)                                                         \
+            to->member[i] = (type)properties_ask(attributes[i], device);                           \
     })
 #include "cudart_property.def"
     return cudaSuccess;
@@ -44,7 +45,8 @@ cudaError_t CUDART_GET_PROPERTIES(struct cudart_properties *properties, int devi
 }
 
 /* The number of nonzero requested properties that a device satisfies. */
-static int score(const struct cudart_properties *wished, const struct cudart_properties *has) {
+static int properties_score(const struct cudart_properties *wished,
+                            const struct cudart_properties *has) {
     int met = wished->totalGlobalMem != 0 && has->totalGlobalMem >= wished->totalGlobalMem;
 #define CUDART_PROPERTY(versions, type, member, elements, first, second, third)                    \
     CUDART_IN_##versions(for (int i = 0; i < elements; i++) {                                      \
@@ -54,13 +56,13 @@ static int score(const struct cudart_properties *wished, const struct cudart_pro
     return met;
 }
 
-static cudaError_t choose(int *device, const struct cudart_properties *wished) {
+static cudaError_t properties_choose(int *device, const struct cudart_properties *wished) {
     struct cudart_properties has;
     int count = 0, best = -1;
     cudaError_t error = CU_PLAIN(cuDeviceGetCount, (&count));
     for (int i = 0; i < count && error == cudaSuccess; i++) {
         error = read_properties(&has, i);
-        const int met = error == cudaSuccess ? score(wished, &has) : 0;
+        const int met = error == cudaSuccess ? properties_score(wished, &has) : 0;
         if (error != cudaSuccess || met <= best) continue;
         best = met;
         *device = i;
@@ -71,5 +73,5 @@ static cudaError_t choose(int *device, const struct cudart_properties *wished) {
 cudaError_t cudaChooseDevice(int *device, const struct cudart_properties *wished) {
     cudart_begin(false, __builtin_return_address(0));
     return cudart_end(device == NULL || wished == NULL ? cudaErrorInvalidValue
-                                                       : choose(device, wished));
+                                                       : properties_choose(device, wished));
 }

@@ -39,26 +39,26 @@ static size_t slots, used;
 static struct cudart_image *images;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static size_t slot_of(const void *host) {
+static size_t registry_slot_of(const void *host) {
     return (size_t)((uintptr_t)host * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
 }
 
-static struct symbol *find(const void *host) {
+static struct symbol *registry_find(const void *host) {
     if (slots == 0) return NULL;
-    for (size_t i = slot_of(host); symbols[i].kind != EMPTY; i = (i + 1) & (slots - 1)) {
+    for (size_t i = registry_slot_of(host); symbols[i].kind != EMPTY; i = (i + 1) & (slots - 1)) {
         if (symbols[i].host == host && symbols[i].kind != REMOVED) return &symbols[i];
     }
     return NULL;
 }
 
-static void put(const struct symbol *symbol) {
-    size_t i = slot_of(symbol->host);
+static void registry_put(const struct symbol *symbol) {
+    size_t i = registry_slot_of(symbol->host);
     while (symbols[i].kind != EMPTY) i = (i + 1) & (slots - 1);
     symbols[i] = *symbol;
     used++;
 }
 
-static bool grow(void) {
+static bool registry_grow(void) {
     const size_t old_slots = slots;
     struct symbol *old = symbols, *more = calloc(slots == 0 ? 64 : slots * 2, sizeof *more);
     if (more == NULL) return false;
@@ -66,20 +66,20 @@ static bool grow(void) {
     slots = old_slots == 0 ? 64 : old_slots * 2;
     used = 0;
     for (size_t i = 0; i < old_slots; i++) {
-        if (old[i].kind > REMOVED) put(&old[i]);
+        if (old[i].kind > REMOVED) registry_put(&old[i]);
     }
     free(old);
     return true;
 }
 
 /* Without memory the symbol remains unknown, and its use is refused. */
-static void add(const struct symbol *symbol) {
+static void registry_add(const struct symbol *symbol) {
     pthread_mutex_lock(&lock);
-    struct symbol *known = find(symbol->host);
+    struct symbol *known = registry_find(symbol->host);
     if (known != NULL) {
         *known = *symbol;
-    } else if (used * 2 < slots || grow()) {
-        put(symbol);
+    } else if (used * 2 < slots || registry_grow()) {
+        registry_put(symbol);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -96,7 +96,7 @@ struct cudart_image *cudart_image_add(const void *wrapper) {
 }
 
 /* Drops a library, whose kernels are looked up again if they are used. The lock is held. */
-static void unload(struct cudart_image *image) {
+static void registry_unload(struct cudart_image *image) {
     for (size_t i = 0; i < slots; i++) {
         if (symbols[i].kind == KERNEL && symbols[i].image == image) symbols[i].kernel = NULL;
     }
@@ -106,16 +106,17 @@ static void unload(struct cudart_image *image) {
 }
 
 /* The program unregisters its images after the driver's exit, which would report them as live. */
-static void at_exit(void) {
+static void registry_at_exit(void) {
     pthread_mutex_lock(&lock);
-    for (struct cudart_image *image = images; image != NULL; image = image->next) unload(image);
+    for (struct cudart_image *image = images; image != NULL; image = image->next)
+        registry_unload(image);
     pthread_mutex_unlock(&lock);
 }
 
 void cudart_image_remove(struct cudart_image *image) {
     if (image == NULL) return;
     pthread_mutex_lock(&lock);
-    unload(image);
+    registry_unload(image);
     for (size_t i = 0; i < slots; i++) {
         if (symbols[i].kind > REMOVED && symbols[i].image == image) symbols[i].kind = REMOVED;
     }
@@ -127,12 +128,12 @@ void cudart_image_remove(struct cudart_image *image) {
 }
 
 void cudart_kernel_add(struct cudart_image *image, const void *host, const char *name) {
-    add(&(struct symbol){.host = host, .kind = KERNEL, .image = image, .name = name});
+    registry_add(&(struct symbol){.host = host, .kind = KERNEL, .image = image, .name = name});
 }
 
 void cudart_variable_add(struct cudart_image *image, const void *host, const char *name,
                          size_t bytes) {
-    add(&(struct symbol){
+    registry_add(&(struct symbol){
         .host = host, .kind = VARIABLE, .image = image, .name = name, .bytes = bytes});
 }
 
@@ -140,12 +141,13 @@ void cudart_variable_add(struct cudart_image *image, const void *host, const cha
  * starts. */
 void cudart_managed_add(struct cudart_image *image, void **pointer, const char *name,
                         size_t bytes) {
-    add(&(struct symbol){
+    registry_add(&(struct symbol){
         .host = pointer, .kind = MANAGED, .image = image, .name = name, .bytes = bytes});
 }
 
 void cudart_kernel_know(CUkernel kernel, CUlibrary library) {
-    add(&(struct symbol){.host = kernel, .kind = KERNEL, .library = library, .kernel = kernel});
+    registry_add(
+        &(struct symbol){.host = kernel, .kind = KERNEL, .library = library, .kernel = kernel});
 }
 
 void cudart_library_forget(CUlibrary library) {
@@ -160,12 +162,13 @@ void cudart_library_forget(CUlibrary library) {
 }
 
 /* The library of an image; the lock is held. */
-static cudaError_t load(struct cudart_image *image) {
+static cudaError_t registry_load(struct cudart_image *image) {
     static bool watched;
     if (image->loaded) return image->failure;
     image->failure = cudart_link(image->wrapper, &image->library);
     image->loaded = true;
-    if (!watched) watched = atexit(at_exit) == 0; /* after the driver's, so it comes before */
+    if (!watched)
+        watched = atexit(registry_at_exit) == 0; /* after the driver's, so it comes before */
     return image->failure;
 }
 
@@ -176,10 +179,10 @@ static cudaError_t not_a_kernel(void) {
 }
 
 /* The lock is held. */
-static cudaError_t kernel_of(struct symbol *symbol, CUkernel *kernel) {
+static cudaError_t registry_kernel_of(struct symbol *symbol, CUkernel *kernel) {
     if (symbol == NULL || symbol->kind != KERNEL) return not_a_kernel();
     if (symbol->kernel == NULL) {
-        cudaError_t error = load(symbol->image);
+        cudaError_t error = registry_load(symbol->image);
         if (error != cudaSuccess) return error;
         CUresult result =
             CU(cuLibraryGetKernel)(&symbol->kernel, symbol->image->library, symbol->name);
@@ -192,7 +195,7 @@ static cudaError_t kernel_of(struct symbol *symbol, CUkernel *kernel) {
 
 cudaError_t cudart_kernel(const void *host, CUkernel *kernel) {
     pthread_mutex_lock(&lock);
-    cudaError_t error = kernel_of(find(host), kernel);
+    cudaError_t error = registry_kernel_of(registry_find(host), kernel);
     pthread_mutex_unlock(&lock);
     return error;
 }
@@ -204,7 +207,7 @@ cudaError_t cudart_function(const void *host, CUfunction *function) {
 }
 
 /* Whether this symbol is the kernel, or its function in the current context. */
-static bool is_kernel(const struct symbol *symbol, CUkernel kernel, CUfunction function) {
+static bool registry_is_kernel(const struct symbol *symbol, CUkernel kernel, CUfunction function) {
     CUfunction own = NULL;
     if (symbol->kind != KERNEL || symbol->kernel == NULL) return false;
     if (symbol->kernel == kernel || (CUfunction)symbol->kernel == function) return true;
@@ -215,7 +218,7 @@ void *cudart_kernel_host(CUkernel kernel, CUfunction function) {
     void *host = kernel;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < slots; i++) {
-        if (!is_kernel(&symbols[i], kernel, function)) continue;
+        if (!registry_is_kernel(&symbols[i], kernel, function)) continue;
         host = (void *)(uintptr_t)symbols[i].host;
         break;
     }
@@ -223,9 +226,9 @@ void *cudart_kernel_host(CUkernel kernel, CUfunction function) {
     return host;
 }
 
-static cudaError_t address_of(struct symbol *symbol, CUdeviceptr *address, size_t *bytes) {
+static cudaError_t registry_address_of(struct symbol *symbol, CUdeviceptr *address, size_t *bytes) {
     if (symbol == NULL || symbol->kind == KERNEL) return cudaErrorInvalidSymbol;
-    cudaError_t error = load(symbol->image);
+    cudaError_t error = registry_load(symbol->image);
     if (error != cudaSuccess) return error;
     CUresult result =
         symbol->kind == MANAGED
@@ -237,7 +240,8 @@ static cudaError_t address_of(struct symbol *symbol, CUdeviceptr *address, size_
 cudaError_t cudart_variable(const void *host, CUdeviceptr *address, size_t *bytes) {
     size_t ignored = 0;
     pthread_mutex_lock(&lock);
-    cudaError_t error = address_of(find(host), address, bytes != NULL ? bytes : &ignored);
+    cudaError_t error =
+        registry_address_of(registry_find(host), address, bytes != NULL ? bytes : &ignored);
     pthread_mutex_unlock(&lock);
     return error;
 }
@@ -249,7 +253,7 @@ cudaError_t cudart_image_begin(struct cudart_image *image) {
         CUdeviceptr address = 0;
         size_t bytes = 0;
         if (symbols[i].kind != MANAGED || symbols[i].image != image) continue;
-        error = address_of(&symbols[i], &address, &bytes);
+        error = registry_address_of(&symbols[i], &address, &bytes);
         if (error != cudaSuccess) continue;
         *(void **)(uintptr_t)symbols[i].host = (void *)(uintptr_t)address;
     }

@@ -55,7 +55,7 @@ cudaError_t cudart_take_last(void) {
     return last;
 }
 
-static cudaError_t check_device(int device) {
+static cudaError_t thread_check_device(int device) {
     int count = 0;
     cudaError_t error = CU_PLAIN(cuDeviceGetCount, (&count));
     if (error != cudaSuccess) return error;
@@ -64,7 +64,7 @@ static cudaError_t check_device(int device) {
 }
 
 cudaError_t cudart_primary(int device, CUcontext *context) {
-    cudaError_t error = check_device(device);
+    cudaError_t error = thread_check_device(device);
     if (error != cudaSuccess) return error;
     pthread_mutex_lock(&lock);
     if (primaries[device] == NULL) {
@@ -96,7 +96,7 @@ static bool is_primary(CUcontext context, int *device) {
 }
 
 /* The current context; NULL: there is none, or it is a primary one from before a reset. */
-static cudaError_t find_current(CUcontext *context) {
+static cudaError_t thread_find_current(CUcontext *context) {
     const unsigned long count = atomic_load(&resets);
     cudaError_t error = CU_PLAIN(cuCtxGetCurrent, (context));
     if (error != cudaSuccess || cudart_thread.reset == count) return error;
@@ -108,7 +108,7 @@ static cudaError_t find_current(CUcontext *context) {
 
 cudaError_t cudart_context(void) {
     CUcontext context = NULL;
-    cudaError_t error = find_current(&context);
+    cudaError_t error = thread_find_current(&context);
     if (error == cudaSuccess && context == NULL) error = cudart_set_device(cudart_thread.device);
     cudart_thread.failure = error;
     return error;
@@ -116,10 +116,10 @@ cudaError_t cudart_context(void) {
 
 cudaError_t cudart_get_device(int *device) {
     CUcontext context = NULL;
-    cudaError_t error = find_current(&context);
+    cudaError_t error = thread_find_current(&context);
     if (error != cudaSuccess) return error;
     *device = cudart_thread.device;
-    if (context == NULL) return check_device(*device);
+    if (context == NULL) return thread_check_device(*device);
     /* For a primary context it is known, even if the context is lost. */
     return is_primary(context, device) ? cudaSuccess : (cudaError_t)CU(cuCtxGetDevice)(device);
 }

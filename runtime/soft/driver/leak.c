@@ -102,7 +102,8 @@ struct search {
     unsigned reported[SOFT_HANDLE_OBJECT + 1];
 };
 
-static bool belongs(const struct search *search, enum soft_handle_kind kind, const void *handle) {
+static bool leak_belongs(const struct search *search, enum soft_handle_kind kind,
+                         const void *handle) {
     const struct soft_graph *graph = handle;
     const struct soft_pool *pool = handle;
     const struct soft_module *module = handle;
@@ -139,8 +140,8 @@ static bool belongs(const struct search *search, enum soft_handle_kind kind, con
     }
 }
 
-static void look_at(enum soft_handle_kind kind, const void *handle, const struct soft_maker *maker,
-                    void *data) {
+static void leak_look_at(enum soft_handle_kind kind, const void *handle,
+                         const struct soft_maker *maker, void *data) {
     static const char *const names[] = {[SOFT_HANDLE_STREAM] = "a stream",
                                         [SOFT_HANDLE_EVENT] = "an event",
                                         [SOFT_HANDLE_MODULE] = "a module",
@@ -154,7 +155,7 @@ static void look_at(enum soft_handle_kind kind, const void *handle, const struct
                                         [SOFT_HANDLE_EXEC] = "an executable graph",
                                         [SOFT_HANDLE_OBJECT] = "a user object"};
     struct search *search = data;
-    if (!belongs(search, kind, handle) || search->reported[kind]++ >= REPORTED_MAX) return;
+    if (!leak_belongs(search, kind, handle) || search->reported[kind]++ >= REPORTED_MAX) return;
     unsigned long long address = (uintptr_t)handle;
     if (kind == SOFT_HANDLE_STREAM) {
         report_leak(maker, address, "%s, number %llu, at 0x%llx", names[kind],
@@ -170,7 +171,7 @@ static void look_at(enum soft_handle_kind kind, const void *handle, const struct
 
 static void report_handles(const struct soft_context *context) {
     struct search search = {.context = context};
-    soft_handle_each(look_at, &search);
+    soft_handle_each(leak_look_at, &search);
     for (unsigned kind = 0; kind <= SOFT_HANDLE_OBJECT; kind++) {
         if (search.reported[kind] > REPORTED_MAX) {
             report_leak(NULL, 0, "%u more handles of the same kind",
@@ -233,7 +234,7 @@ void soft_leak_context(const struct soft_context *context) {
     pthread_mutex_unlock(&soft_lock);
 }
 
-static void at_exit(void) {
+static void leak_at_exit(void) {
     if (soft_state_is_forked()) return; /* what is left is the parent's */
     pthread_mutex_lock(&soft_lock);
     bool alive = false;
@@ -250,6 +251,6 @@ void soft_leak_watch_exit(void) {
     static bool watched;
     if (!soft_options()->check_leak) return;
     pthread_mutex_lock(&soft_lock);
-    if (!watched) watched = atexit(at_exit) == 0;
+    if (!watched) watched = atexit(leak_at_exit) == 0;
     pthread_mutex_unlock(&soft_lock);
 }

@@ -46,18 +46,18 @@ void soft_front_clear(struct soft_front *front) {
 
 /* ---- captures ---- */
 
-static void release(struct soft_capture *capture) {
+static void capture_release(struct soft_capture *capture) {
     if (--capture->references > 0) return;
     free(capture);
 }
 
-static void join(struct soft_stream *stream, struct soft_capture *capture) {
+static void capture_join(struct soft_stream *stream, struct soft_capture *capture) {
     stream->capture = capture;
     stream->leave_capture = soft_capture_forget_stream;
     capture->references++;
 }
 
-static void leave(struct soft_stream *stream) {
+static void capture_leave(struct soft_stream *stream) {
     struct soft_capture *capture = stream->capture;
     stream->capture = NULL;
     soft_front_clear(&stream->front);
@@ -65,7 +65,7 @@ static void leave(struct soft_stream *stream) {
     free(stream->info_data);
     stream->info_nodes = NULL;
     stream->info_data = NULL;
-    if (capture != NULL) release(capture);
+    if (capture != NULL) capture_release(capture);
 }
 
 CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph,
@@ -89,7 +89,7 @@ CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph
     capture->origin = stream;
     capture->graph->capturing = true;
     capture->references = 1;
-    join(stream, capture);
+    capture_join(stream, capture);
     capture->next = all;
     capture->link = &all;
     if (all != NULL) all->link = &capture->next;
@@ -98,17 +98,17 @@ CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph
 }
 
 /* Ends a capture: all streams leave it; its events are unchanged. */
-static void close(struct soft_capture *capture) {
+static void capture_close(struct soft_capture *capture) {
     capture->ended = true;
     capture->graph->capturing = false;
     *capture->link = capture->next;
     if (capture->next != NULL) capture->next->link = capture->link;
     for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (struct soft_stream *s = c->streams; s != NULL; s = s->next) {
-            if (s->capture == capture) leave(s);
+            if (s->capture == capture) capture_leave(s);
         }
     }
-    release(capture);
+    capture_release(capture);
 }
 
 /* Marks all nodes that a front depends on, from the end of an order to its begin. */
@@ -151,7 +151,7 @@ CUresult soft_capture_end(struct soft_stream *stream, struct soft_graph **graph)
         capture->broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture);
     struct soft_graph *made = capture->graph;
     bool owned = capture->owns_graph;
-    close(capture);
+    capture_close(capture);
     if (result == CUDA_SUCCESS) {
         *graph = made;
     } else if (owned) {
@@ -165,7 +165,7 @@ void soft_capture_break(struct soft_stream *stream) {
 }
 
 /* Whether a stream and the legacy stream wait for each other's work. */
-static bool is_blocking(const struct soft_stream *stream) {
+static bool capture_is_blocking(const struct soft_stream *stream) {
     return (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
 }
 
@@ -179,7 +179,7 @@ CUresult soft_capture_check(struct soft_stream *stream, bool *capturing) {
     if (stream != stream->context->legacy) return CUDA_SUCCESS;
     CUresult result = CUDA_SUCCESS;
     for (struct soft_stream *s = stream->context->streams; s != NULL; s = s->next) {
-        if (s->capture == NULL || !is_blocking(s)) continue;
+        if (s->capture == NULL || !capture_is_blocking(s)) continue;
         s->capture->broken = true;
         result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
@@ -197,7 +197,7 @@ CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *
 }
 
 void soft_capture_forget_event(struct soft_event *event) {
-    if (event->capture != NULL) release(event->capture);
+    if (event->capture != NULL) capture_release(event->capture);
     event->capture = NULL;
     soft_front_clear(&event->front);
 }
@@ -207,12 +207,12 @@ void soft_capture_forget_stream(struct soft_stream *stream) {
     if (capture == NULL) return;
     capture->broken = true;
     if (capture->origin != stream) {
-        leave(stream);
+        capture_leave(stream);
         return;
     }
     struct soft_graph *graph = capture->graph;
     bool owned = capture->owns_graph;
-    close(capture);
+    capture_close(capture);
     if (owned) soft_graph_free(graph);
 }
 
@@ -250,7 +250,7 @@ CUresult soft_capture_wait(struct soft_stream *stream, struct soft_event *event)
         stream->capture->broken = capture->broken = true;
         return CUDA_ERROR_STREAM_CAPTURE_MERGE;
     }
-    if (stream->capture == NULL) join(stream, capture);
+    if (stream->capture == NULL) capture_join(stream, capture);
     for (unsigned i = 0; i < event->front.count; i++) {
         if (!soft_front_add(&stream->front, &event->front.edges[i])) {
             return CUDA_ERROR_OUT_OF_MEMORY;

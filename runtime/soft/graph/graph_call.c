@@ -8,7 +8,7 @@
 #include "state/handle_set.h"
 
 /* Locks if a handle is registered with the right kind. */
-static CUresult enter(enum soft_handle_kind kind, const void *handle) {
+static CUresult graph_call_enter(enum soft_handle_kind kind, const void *handle) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -19,17 +19,17 @@ static CUresult enter(enum soft_handle_kind kind, const void *handle) {
 
 CUresult soft_graph_enter(CUgraph handle, struct soft_graph **graph) {
     *graph = (struct soft_graph *)handle;
-    return enter(SOFT_HANDLE_GRAPH, handle);
+    return graph_call_enter(SOFT_HANDLE_GRAPH, handle);
 }
 
 CUresult soft_node_enter(CUgraphNode handle, struct soft_node **node) {
     *node = (struct soft_node *)handle;
-    return enter(SOFT_HANDLE_NODE, handle);
+    return graph_call_enter(SOFT_HANDLE_NODE, handle);
 }
 
 CUresult soft_exec_enter(CUgraphExec handle, struct soft_exec **exec) {
     *exec = (struct soft_exec *)handle;
-    return enter(SOFT_HANDLE_EXEC, handle);
+    return graph_call_enter(SOFT_HANDLE_EXEC, handle);
 }
 
 CUresult soft_node_enter_type(CUgraphNode handle, CUgraphNodeType type, struct soft_node **node) {
@@ -44,9 +44,9 @@ void soft_graph_leave(void) {
 }
 
 /* Adds a node after the nodes that the program names. The caller holds soft_lock. */
-static CUresult add(struct soft_graph *graph, struct soft_node_content *content,
-                    const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
-                    struct soft_node **node) {
+static CUresult graph_call_add(struct soft_graph *graph, struct soft_node_content *content,
+                               const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
+                               struct soft_node **node) {
     struct soft_front front = {0};
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
@@ -86,7 +86,7 @@ CUresult soft_graph_add_params(CUgraphNode *result_node, CUgraph handle, const C
     if (result != CUDA_SUCCESS) {
         pthread_mutex_lock(&soft_lock);
     } else {
-        result = add(graph, &content, nodes, data, count, &node);
+        result = graph_call_add(graph, &content, nodes, data, count, &node);
     }
     if (result != CUDA_SUCCESS) soft_content_clear(&content);
     soft_graph_leave();

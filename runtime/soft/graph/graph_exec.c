@@ -15,17 +15,17 @@
 static struct soft_exec *all;
 
 /* The number of nodes in a graph and its children. */
-static unsigned count_nodes(const struct soft_graph *graph) {
+static unsigned graph_exec_count_nodes(const struct soft_graph *graph) {
     unsigned count = graph->node_count;
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next) {
-        if (n->content.child != NULL) count += count_nodes(n->content.child);
+        if (n->content.child != NULL) count += graph_exec_count_nodes(n->content.child);
     }
     return count;
 }
 
 /* Appends a graph's nodes to an order, each child's in the place of its node. */
-static CUresult flatten(struct soft_graph *graph, struct soft_exec *exec,
-                        struct soft_node **culprit) {
+static CUresult graph_exec_flatten(struct soft_graph *graph, struct soft_exec *exec,
+                                   struct soft_node **culprit) {
     struct soft_node **order = soft_graph_order(graph, culprit);
     if (order == NULL)
         return *culprit != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
@@ -34,7 +34,7 @@ static CUresult flatten(struct soft_graph *graph, struct soft_exec *exec,
     for (unsigned i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++) {
         exec->order[exec->count++] = order[i];
         if (order[i]->content.child != NULL) {
-            result = flatten(order[i]->content.child, exec, culprit);
+            result = graph_exec_flatten(order[i]->content.child, exec, culprit);
         }
     }
     free((void *)order);
@@ -53,13 +53,13 @@ static struct soft_node *find_stale(const struct soft_exec *exec) {
     return NULL;
 }
 
-static CUresult build(struct soft_exec *exec, const struct soft_graph *graph,
-                      struct soft_node **culprit, CUgraphInstantiateResult *why) {
+static CUresult graph_exec_build(struct soft_exec *exec, const struct soft_graph *graph,
+                                 struct soft_node **culprit, CUgraphInstantiateResult *why) {
     CUresult result = soft_graph_copy(graph, &exec->graph);
     if (result != CUDA_SUCCESS) return result;
-    exec->order = calloc(count_nodes(exec->graph) + 1, sizeof *exec->order);
+    exec->order = calloc(graph_exec_count_nodes(exec->graph) + 1, sizeof *exec->order);
     if (exec->order == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    result = flatten(exec->graph, exec, culprit);
+    result = graph_exec_flatten(exec->graph, exec, culprit);
     if (*culprit != NULL) *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
     if (result != CUDA_SUCCESS) return result;
     *culprit = find_stale(exec);
@@ -77,7 +77,7 @@ CUresult soft_exec_new(struct soft_graph *graph, unsigned long long flags,
     }
     struct soft_exec *exec = calloc(1, sizeof *exec);
     if (exec == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult built = build(exec, graph, culprit, why);
+    CUresult built = graph_exec_build(exec, graph, culprit, why);
     if (built == CUDA_SUCCESS && !soft_handle_add(SOFT_HANDLE_EXEC, exec)) {
         built = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -145,7 +145,7 @@ static struct soft_operation *new_end(struct soft_exec *exec, struct soft_event_
     return operation;
 }
 
-static bool couple(struct train *train, struct soft_operation *operation) {
+static bool graph_exec_couple(struct train *train, struct soft_operation *operation) {
     if (operation == NULL) return false;
     *train->last = operation;
     train->last = &operation->next;
@@ -164,7 +164,7 @@ static bool couple_point(struct train *train, enum soft_operation_kind kind,
                          struct soft_event_point *point) {
     struct soft_operation *operation = soft_operation_point(kind, point);
     if (operation == NULL) soft_event_point_release(point);
-    return couple(train, operation);
+    return graph_exec_couple(train, operation);
 }
 
 static bool couple_record(struct train *train, CUevent handle) {
@@ -186,7 +186,7 @@ static bool couple_wait(struct train *train, CUevent handle) {
 }
 
 /* A kernel may begin before the sources of its programmatic edges have ended. */
-static void depend(const struct soft_node *node, struct soft_launch *launch) {
+static void graph_exec_depend(const struct soft_node *node, struct soft_launch *launch) {
     for (unsigned i = 0; i < node->edge_count; i++) {
         struct soft_launch *before = node->edges[i].from->launched;
         bool early = node->edges[i].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
@@ -203,11 +203,11 @@ static bool couple_task(struct train *train, struct soft_node *node) {
     if (task.kind == SOFT_TASK_KERNEL) task.is.kernel.programmatic = false; /* the edges say so */
     struct soft_operation *operation = soft_operation_new(&task);
     if (operation == NULL) soft_task_clear(&task);
-    if (!couple(train, operation)) return false;
+    if (!graph_exec_couple(train, operation)) return false;
     if (operation->launch == NULL) return true;
     operation->launch->reach = &content->context->reach;
     node->launched = operation->launch;
-    depend(node, operation->launch);
+    graph_exec_depend(node, operation->launch);
     return true;
 }
 
@@ -234,7 +234,7 @@ static CUresult free_left_over(const struct soft_exec *exec, struct train *train
         if (memory == NULL || !memory->out) continue;
         if (!frees) return CUDA_ERROR_INVALID_VALUE;
         struct soft_task task = {.kind = SOFT_TASK_FREE, .is.address = memory->address};
-        if (!couple(train, soft_operation_new(&task))) return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!graph_exec_couple(train, soft_operation_new(&task))) return CUDA_ERROR_OUT_OF_MEMORY;
         memory->out = false;
     }
     return CUDA_SUCCESS;
@@ -273,7 +273,7 @@ CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream) {
     for (unsigned i = 0; ok && i < exec->count; i++) ok = couple_node(&train, exec->order[i]);
     if (ok) {
         last = soft_event_point_new(2);
-        ok = couple(&train, new_end(exec, last));
+        ok = graph_exec_couple(&train, new_end(exec, last));
     }
     if (result == CUDA_SUCCESS && !ok) result = CUDA_ERROR_OUT_OF_MEMORY;
     soft_dependence_forget(stream);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static int device_of(uint64_t address) {
+static int graph_update_device_of(uint64_t address) {
     struct soft_allocation found;
     return soft_space_find(address, &found) ? found.device : -1;
 }
@@ -13,7 +13,8 @@ static int device_of(uint64_t address) {
 /* Both of the host, or both of one device. */
 static bool same_place(const struct soft_copy_end *one, const struct soft_copy_end *other) {
     if (one->in_space != other->in_space) return false;
-    return !one->in_space || device_of(one->address) == device_of(other->address);
+    return !one->in_space ||
+           graph_update_device_of(one->address) == graph_update_device_of(other->address);
 }
 
 static CUgraphExecUpdateResult check_fill(const struct soft_fill_rows *one,
@@ -21,7 +22,8 @@ static CUgraphExecUpdateResult check_fill(const struct soft_fill_rows *one,
     bool flat = one->height == 1 && other->height == 1;
     bool same_shape = one->width == other->width && one->height == other->height &&
                       one->pitch == other->pitch && one->element_bytes == other->element_bytes;
-    bool ok = (flat || same_shape) && device_of(one->address) == device_of(other->address);
+    bool ok = (flat || same_shape) &&
+              graph_update_device_of(one->address) == graph_update_device_of(other->address);
     return ok ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }
 
@@ -57,7 +59,7 @@ CUgraphExecUpdateResult soft_content_may_become(const struct soft_node_content *
     }
 }
 
-static void replace(struct soft_node *node, struct soft_node_content *content) {
+static void graph_update_replace(struct soft_node *node, struct soft_node_content *content) {
     soft_content_clear(&node->content);
     node->content = *content;
     *content = (struct soft_node_content){.params.type = CU_GRAPH_NODE_TYPE_EMPTY};
@@ -72,14 +74,14 @@ CUresult soft_exec_set(struct soft_exec *exec, const struct soft_node *origin,
     }
     /* Parameters that a call does not set are unchanged. */
     content->hints = node->content.hints;
-    replace(node, content);
+    graph_update_replace(node, content);
     return CUDA_SUCCESS;
 }
 
 /* ---- a whole graph ---- */
 
-static CUresult fail(CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult what,
-                     const struct soft_node *node, const struct soft_node *from) {
+static CUresult graph_update_fail(CUgraphExecUpdateResultInfo *info, CUgraphExecUpdateResult what,
+                                  const struct soft_node *node, const struct soft_node *from) {
     info->result = what;
     info->errorNode = (CUgraphNode)(uintptr_t)node;
     info->errorFromNode = (CUgraphNode)(uintptr_t)from;
@@ -94,25 +96,26 @@ static unsigned index_of(const struct soft_node *node) {
 }
 
 /* Pairs nodes in the order they were made, and checks each pair; nothing is changed. */
-static CUresult compare(const struct soft_graph *old, const struct soft_graph *graph,
-                        CUgraphExecUpdateResultInfo *info) {
+static CUresult graph_update_compare(const struct soft_graph *old, const struct soft_graph *graph,
+                                     CUgraphExecUpdateResultInfo *info) {
     if (old->node_count != graph->node_count) {
-        return fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+        return graph_update_fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
     }
     const struct soft_node *o = old->first;
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next, o = o->next) {
         if (o->edge_count != n->edge_count) {
-            return fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, n, NULL);
+            return graph_update_fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, n, NULL);
         }
         for (unsigned i = 0; i < n->edge_count; i++) {
             if (index_of(o->edges[i].from) != index_of(n->edges[i].from)) {
-                return fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, n, n->edges[i].from);
+                return graph_update_fail(info, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, n,
+                                         n->edges[i].from);
             }
         }
         CUgraphExecUpdateResult what = soft_content_may_become(&o->content, &n->content);
-        if (what != CU_GRAPH_EXEC_UPDATE_SUCCESS) return fail(info, what, n, NULL);
+        if (what != CU_GRAPH_EXEC_UPDATE_SUCCESS) return graph_update_fail(info, what, n, NULL);
         if (n->content.child != NULL) {
-            CUresult result = compare(o->content.child, n->content.child, info);
+            CUresult result = graph_update_compare(o->content.child, n->content.child, info);
             if (result != CUDA_SUCCESS) return result;
         }
     }
@@ -120,16 +123,16 @@ static CUresult compare(const struct soft_graph *old, const struct soft_graph *g
 }
 
 /* Copies contents, of children node by node, for their nodes are in the order. */
-static CUresult take_all(struct soft_graph *old, const struct soft_graph *graph) {
+static CUresult graph_update_take_all(struct soft_graph *old, const struct soft_graph *graph) {
     struct soft_node *o = old->first;
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next, o = o->next) {
         CUresult result = CUDA_SUCCESS;
         if (n->content.child != NULL) {
-            result = take_all(o->content.child, n->content.child);
+            result = graph_update_take_all(o->content.child, n->content.child);
         } else {
             struct soft_node_content content = {0};
             result = soft_content_copy(&n->content, &content);
-            if (result == CUDA_SUCCESS) replace(o, &content);
+            if (result == CUDA_SUCCESS) graph_update_replace(o, &content);
         }
         if (result != CUDA_SUCCESS) return result;
     }
@@ -139,6 +142,6 @@ static CUresult take_all(struct soft_graph *old, const struct soft_graph *graph)
 CUresult soft_graph_update(struct soft_graph *own, const struct soft_graph *graph,
                            CUgraphExecUpdateResultInfo *info) {
     *info = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
-    CUresult result = compare(own, graph, info);
-    return result == CUDA_SUCCESS ? take_all(own, graph) : result;
+    CUresult result = graph_update_compare(own, graph, info);
+    return result == CUDA_SUCCESS ? graph_update_take_all(own, graph) : result;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *copy_bytes(const void *bytes, size_t count) {
+static void *node_content_copy_bytes(const void *bytes, size_t count) {
     void *copy = malloc(count > 0 ? count : 1);
     if (copy != NULL && count > 0) memcpy(copy, bytes, count);
     return copy;
@@ -35,13 +35,14 @@ static bool own_pointers(struct soft_node_content *content) {
     }
     if (type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
         CUDA_BATCH_MEM_OP_NODE_PARAMS *batch = &params->memOp;
-        batch->paramArray = copy_bytes(batch->paramArray, batch->count * sizeof *batch->paramArray);
+        batch->paramArray =
+            node_content_copy_bytes(batch->paramArray, batch->count * sizeof *batch->paramArray);
         return batch->paramArray != NULL;
     }
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
         CUDA_MEM_ALLOC_NODE_PARAMS *alloc = &params->alloc;
         size_t bytes = alloc->accessDescCount * sizeof *alloc->accessDescs;
-        alloc->accessDescs = copy_bytes(alloc->accessDescs, bytes);
+        alloc->accessDescs = node_content_copy_bytes(alloc->accessDescs, bytes);
         return alloc->accessDescs != NULL;
     }
     return true;
@@ -104,8 +105,8 @@ CUresult soft_content_copy(const struct soft_node_content *from, struct soft_nod
 
 /* ---- of parameters ---- */
 
-static CUresult of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
-                          struct soft_node_content *content) {
+static CUresult node_content_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
+                                       struct soft_node_content *content) {
     CUfunction handle = params->func != NULL ? params->func : (CUfunction)params->kern;
     const struct soft_kernel_call call = {
         .function = handle,
@@ -127,7 +128,8 @@ static CUresult of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
     return CUDA_SUCCESS;
 }
 
-static CUresult of_copy(const CUDA_MEMCPY_NODE_PARAMS *params, struct soft_node_content *content) {
+static CUresult node_content_of_copy(const CUDA_MEMCPY_NODE_PARAMS *params,
+                                     struct soft_node_content *content) {
     struct soft_copy copy;
     CUresult result = soft_context_find(params->copyCtx, &content->context);
     if (result != CUDA_SUCCESS) return result;
@@ -141,8 +143,8 @@ static CUresult of_copy(const CUDA_MEMCPY_NODE_PARAMS *params, struct soft_node_
     return CUDA_SUCCESS;
 }
 
-static CUresult of_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *params,
-                        struct soft_node_content *content) {
+static CUresult node_content_of_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *params,
+                                     struct soft_node_content *content) {
     const struct soft_fill_rows fill = {.address = params->dst,
                                         .pitch = params->height > 1 ? params->pitch : 0,
                                         .value = params->value,
@@ -160,7 +162,8 @@ static CUresult of_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *params,
     return CUDA_SUCCESS;
 }
 
-static CUresult of_host(const CUDA_HOST_NODE_PARAMS *params, struct soft_node_content *content) {
+static CUresult node_content_of_host(const CUDA_HOST_NODE_PARAMS *params,
+                                     struct soft_node_content *content) {
     if (params->fn == NULL) return CUDA_ERROR_INVALID_VALUE;
     content->task.kind = SOFT_TASK_HOST;
     content->task.is.host.function = params->fn;
@@ -168,7 +171,8 @@ static CUresult of_host(const CUDA_HOST_NODE_PARAMS *params, struct soft_node_co
     return CUDA_SUCCESS;
 }
 
-static CUresult of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct soft_node_content *content) {
+static CUresult node_content_of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params,
+                                      struct soft_node_content *content) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) return CUDA_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&soft_lock);
@@ -187,7 +191,7 @@ static CUresult of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct soft_node_
     return result;
 }
 
-static CUresult of_event(CUevent event) {
+static CUresult node_content_of_event(CUevent event) {
     pthread_mutex_lock(&soft_lock);
     bool known = soft_handle_is(SOFT_HANDLE_EVENT, event);
     pthread_mutex_unlock(&soft_lock);
@@ -242,8 +246,8 @@ static CUresult of_free(CUdeviceptr address, struct soft_node_content *content) 
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
-                         struct soft_node_content *content) {
+static CUresult node_content_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
+                                      struct soft_node_content *content) {
     struct soft_stream_value *items = NULL;
     CUresult result = soft_context_find(params->ctx, &content->context);
     if (result == CUDA_SUCCESS) {
@@ -264,27 +268,27 @@ static CUresult fill_in(CUgraphNodeParams *params, struct soft_node_content *con
     const int type = params->type;
     switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return of_kernel(&params->kernel, content);
+        return node_content_of_kernel(&params->kernel, content);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return of_copy(&params->memcpy, content);
+        return node_content_of_copy(&params->memcpy, content);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return of_fill(&params->memset, content);
+        return node_content_of_fill(&params->memset, content);
     case CU_GRAPH_NODE_TYPE_HOST:
-        return of_host(&params->host, content);
+        return node_content_of_host(&params->host, content);
     case CU_GRAPH_NODE_TYPE_GRAPH:
-        return of_child(&params->graph, content);
+        return node_content_of_child(&params->graph, content);
     case CU_GRAPH_NODE_TYPE_EMPTY:
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return of_event(params->eventWait.event);
+        return node_content_of_event(params->eventWait.event);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return of_event(params->eventRecord.event);
+        return node_content_of_event(params->eventRecord.event);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
         return of_alloc(&params->alloc, content);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return of_free(params->free.dptr, content);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return of_batch(&params->memOp, content);
+        return node_content_of_batch(&params->memOp, content);
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
@@ -379,7 +383,8 @@ static CUstreamBatchMemOpParams say_value(const struct soft_stream_value *value)
     return params;
 }
 
-static bool say_values(const struct soft_task *task, struct soft_node_content *content) {
+static bool node_content_say_values(const struct soft_task *task,
+                                    struct soft_node_content *content) {
     unsigned count = task->is.values.count;
     CUstreamBatchMemOpParams *items = calloc(count, sizeof *items);
     if (items == NULL) return false;
@@ -412,7 +417,7 @@ CUresult soft_content_of_task(struct soft_task *task, struct soft_context *conte
         content.params.host.userData = task->is.host.data;
         break;
     case SOFT_TASK_VALUES:
-        ok = say_values(task, &content);
+        ok = node_content_say_values(task, &content);
         if (ok) lent = content.params.memOp.paramArray;
         break;
     case SOFT_TASK_FREE:

@@ -6,7 +6,7 @@
 #include "capture.h"
 
 /* A copy of a task's source, if the source may change as soon as the call returns. */
-static bool stage(struct soft_operation *operation) {
+static bool submit_stage(struct soft_operation *operation) {
     operation->staged = soft_copy_stage(&operation->task.is.copy);
     return operation->staged != NULL;
 }
@@ -14,7 +14,7 @@ static bool stage(struct soft_operation *operation) {
 static CUresult queue_task(struct soft_stream *stream, struct soft_task *task, bool stages) {
     struct soft_operation *operation = soft_operation_new(task);
     if (operation == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (stages && !stage(operation)) {
+    if (stages && !submit_stage(operation)) {
         soft_operation_free(operation);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -44,7 +44,7 @@ static CUresult capture_task(struct soft_stream *stream, struct soft_task *task)
 }
 
 /* A fault may end a copy early. */
-static void cut(struct soft_copy *copy) {
+static void submit_cut(struct soft_copy *copy) {
     copy->lost = soft_fault_lost(copy->width * copy->height * copy->depth);
 }
 
@@ -53,7 +53,7 @@ CUresult soft_submit(struct soft_stream *stream, struct soft_task *task, bool st
     pthread_mutex_lock(&soft_lock);
     CUresult result = soft_capture_check(stream, &capturing);
     pthread_mutex_unlock(&soft_lock);
-    if (task->kind == SOFT_TASK_COPY) cut(&task->is.copy);
+    if (task->kind == SOFT_TASK_COPY) submit_cut(&task->is.copy);
     if (result == CUDA_SUCCESS) {
         result = capturing ? capture_task(stream, task) : queue_task(stream, task, stages);
     }

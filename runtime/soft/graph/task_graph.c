@@ -83,7 +83,7 @@ CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edg
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static void append(struct soft_graph *graph, struct soft_node *node) {
+static void task_graph_append(struct soft_graph *graph, struct soft_node *node) {
     static atomic_uint_least64_t numbers; /* contents are copied without soft_lock */
     node->number = atomic_fetch_add(&numbers, 1);
     node->graph = graph;
@@ -108,7 +108,7 @@ CUresult soft_graph_add(struct soft_graph *graph, struct soft_node_content *cont
         free_node(node);
         return added;
     }
-    append(graph, node);
+    task_graph_append(graph, node);
     node->content = *content;
     if (node->content.child != NULL) node->content.child->owner = node;
     *content = (struct soft_node_content){0};
@@ -145,7 +145,7 @@ static CUresult copy_node(const struct soft_node *from, struct soft_graph *copy)
     node->origin = from;
     node->origin_number = from->number;
     node->disabled = from->disabled;
-    append(copy, node);
+    task_graph_append(copy, node);
     CUresult result = soft_content_copy(&from->content, &node->content);
     if (result == CUDA_SUCCESS && node->content.child != NULL) node->content.child->owner = node;
     return result;

@@ -14,7 +14,7 @@
 static struct soft_held_object *dying; /* count is not used */
 static bool has_thread;
 
-static void *destroy_all(void *argument) {
+static void *user_object_destroy_all(void *argument) {
     soft_thread()->in_host_function = true;
     pthread_mutex_lock(&soft_lock);
     while (dying != NULL) {
@@ -41,14 +41,14 @@ void soft_object_release(struct soft_user_object *object, unsigned count) {
     item->object = object;
     item->next = dying;
     dying = item;
-    if (!has_thread && pthread_create(&thread, NULL, destroy_all, NULL) == 0) {
+    if (!has_thread && pthread_create(&thread, NULL, user_object_destroy_all, NULL) == 0) {
         pthread_detach(thread);
         has_thread = true;
     }
 }
 
-static struct soft_held_object *find(struct soft_held_object **objects,
-                                     const struct soft_user_object *object) {
+static struct soft_held_object *user_object_find(struct soft_held_object **objects,
+                                                 const struct soft_user_object *object) {
     struct soft_held_object *held = *objects;
     while (held != NULL && held->object != object) held = held->next;
     return held;
@@ -56,7 +56,7 @@ static struct soft_held_object *find(struct soft_held_object **objects,
 
 CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_object *object,
                           unsigned count) {
-    struct soft_held_object *held = find(objects, object);
+    struct soft_held_object *held = user_object_find(objects, object);
     if (held == NULL) {
         held = calloc(1, sizeof *held);
         if (held == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -70,7 +70,7 @@ CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_ob
 
 CUresult soft_object_let_go(struct soft_held_object **objects, struct soft_user_object *object,
                             unsigned count) {
-    struct soft_held_object *held = find(objects, object);
+    struct soft_held_object *held = user_object_find(objects, object);
     if (held == NULL || held->count < count) return CUDA_ERROR_INVALID_VALUE;
     held->count -= count;
     if (held->count == 0) {

@@ -31,7 +31,7 @@ static bool time_out(struct soft_cluster *cluster) {
     return any && hopeful;
 }
 
-static enum soft_stop deadlock(struct soft_cluster *cluster) {
+static enum soft_stop cluster_deadlock(struct soft_cluster *cluster) {
     uint32_t r = 0;
     while (r + 1 < cluster->count && cluster->members[r]->warps_alive == 0) r++;
     return soft_cta_deadlock(cluster->members[r]);
@@ -70,6 +70,6 @@ enum soft_stop soft_cluster_run(struct soft_cluster *cluster, struct soft_view *
             }
             return SOFT_STOP_YIELD;
         }
-        if (!ran && !time_out(cluster)) return deadlock(cluster);
+        if (!ran && !time_out(cluster)) return cluster_deadlock(cluster);
     }
 }

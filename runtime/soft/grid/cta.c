@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-static bool waits(const struct soft_split *split) {
+static bool cta_waits(const struct soft_split *split) {
     return split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_SYNC ||
            split->state == SOFT_SPLIT_POLL || split->state == SOFT_SPLIT_CLUSTER;
 }
@@ -41,7 +41,7 @@ enum soft_stop soft_cta_deadlock(struct soft_cta *cta) {
         struct soft_warp *warp = &cta->warps[w];
         for (int s = 0; s < warp->split_end && warp->alive != 0; s++) {
             struct soft_split *split = &warp->splits[s];
-            if (!waits(split)) continue;
+            if (!cta_waits(split)) continue;
             warp->split = split;
             snprintf(where, sizeof where, "%s", where_of(split));
             if (split->state == SOFT_SPLIT_POLL && split->barrier != SOFT_POLL_WARPGROUP) {

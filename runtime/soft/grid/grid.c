@@ -61,7 +61,7 @@ static void free_cta(struct soft_cta *cta) {
     free(cta);
 }
 
-static size_t aligned(size_t bytes) {
+static size_t grid_aligned(size_t bytes) {
     return soft_round_up(bytes, ALIGNMENT);
 }
 
@@ -71,23 +71,23 @@ struct layout {
     size_t frame, slots, shared, shared_shadow, local, local_shadow, whole;
 };
 
-static struct layout layout_of(const struct soft_launch *launch) {
+static struct layout grid_layout_of(const struct soft_launch *launch) {
     struct layout layout = {0};
     bool tracks = soft_space_tracks();
     uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
     layout.warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
-    layout.frame = aligned(launch->code->frame_bytes);
+    layout.frame = grid_aligned(launch->code->frame_bytes);
     size_t local = (size_t)launch->code->local_bytes * layout.warps * SOFT_LANES;
     layout.shared = layout.slots + layout.frame * layout.warps;
-    layout.shared_shadow = layout.shared + aligned((size_t)launch->shared_bytes + ALIGNMENT);
+    layout.shared_shadow = layout.shared + grid_aligned((size_t)launch->shared_bytes + ALIGNMENT);
     layout.local =
-        layout.shared_shadow + (tracks ? aligned(launch->shared_bytes / 4 + ALIGNMENT) : 0);
-    layout.local_shadow = layout.local + aligned(local);
-    layout.whole = layout.local_shadow + (tracks ? aligned(local / 4) : 0) + ALIGNMENT;
+        layout.shared_shadow + (tracks ? grid_aligned(launch->shared_bytes / 4 + ALIGNMENT) : 0);
+    layout.local_shadow = layout.local + grid_aligned(local);
+    layout.whole = layout.local_shadow + (tracks ? grid_aligned(local / 4) : 0) + ALIGNMENT;
     return layout;
 }
 
-static struct soft_cta *take_spare(const struct layout *layout) {
+static struct soft_cta *grid_take_spare(const struct layout *layout) {
     struct soft_cta *found = NULL;
     pthread_mutex_lock(&spare.lock);
     for (struct soft_cta **link = &spare.first; *link != NULL; link = &(*link)->next) {
@@ -141,13 +141,13 @@ void soft_launch_trim(void) {
     }
 }
 
-static struct soft_cta *new_cta(const struct layout *layout) {
+static struct soft_cta *grid_new_cta(const struct layout *layout) {
     struct soft_cta *cta = calloc(1, sizeof *cta);
     if (cta == NULL) return NULL;
     cta->memory_bytes = layout->whole;
     cta->warp_room = layout->warps;
     cta->slots = aligned_alloc(ALIGNMENT, layout->whole);
-    cta->warps = aligned_alloc(ALIGNMENT, aligned(layout->warps * sizeof *cta->warps));
+    cta->warps = aligned_alloc(ALIGNMENT, grid_aligned(layout->warps * sizeof *cta->warps));
     if (cta->slots == NULL || cta->warps == NULL) {
         free_cta(cta);
         return NULL;
@@ -190,7 +190,7 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
 }
 
 /* A 64-bit division takes several times longer than a 32-bit one, and most grids have one row. */
-static void find_place(const uint32_t grid[3], uint64_t number, uint32_t place[3]) {
+static void grid_find_place(const uint32_t grid[3], uint64_t number, uint32_t place[3]) {
     place[1] = place[2] = 0;
     if (number < grid[0]) {
         place[0] = (uint32_t)number;
@@ -209,7 +209,7 @@ static void find_place(const uint32_t grid[3], uint64_t number, uint32_t place[3
 static void begin_cta(struct soft_cta *cta, uint64_t number) {
     const struct soft_launch *launch = cta->launch;
     cta->number = number;
-    find_place(launch->grid, number, cta->index);
+    grid_find_place(launch->grid, number, cta->index);
     if (cta->cluster == NULL) {
         memcpy(cta->index + SOFT_CTA_CLUSTERID, cta->index, 3 * sizeof cta->index[0]);
         memset(cta->index + SOFT_CTA_CLUSTER_CTAID, 0, 4 * sizeof cta->index[0]);
@@ -304,7 +304,7 @@ static struct soft_cta *take_parked(struct soft_launch *launch) {
     return cta;
 }
 
-static void park(struct soft_launch *launch, struct soft_cta *cta) {
+static void grid_park(struct soft_launch *launch, struct soft_cta *cta) {
     pthread_mutex_lock(&launch->lock);
     cta->next = launch->parked;
     launch->parked = cta;
@@ -389,8 +389,8 @@ static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struc
 }
 
 static struct soft_cta *set_up_one(struct soft_launch *launch, const struct layout *layout) {
-    struct soft_cta *cta = take_spare(layout);
-    if (cta == NULL) cta = new_cta(layout);
+    struct soft_cta *cta = grid_take_spare(layout);
+    if (cta == NULL) cta = grid_new_cta(layout);
     if (cta != NULL) prepare_cta(launch, cta, layout);
     return cta;
 }
@@ -430,8 +430,8 @@ static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *id
     return take_parked(launch);
 }
 
-static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
-    struct layout layout = layout_of(launch);
+static bool grid_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
+    struct layout layout = grid_layout_of(launch);
     uint64_t end_ns = slice_ns > 0 ? soft_now_ns() + slice_ns : UINT64_MAX;
     struct soft_cta *idle = NULL;
     struct batch batch = {.size = 1};
@@ -450,7 +450,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
         bool batch_is_over = batch.next == batch.end;
         if (batch_is_over) check_budget(launch, cta, &batch);
         if (stop == SOFT_STOP_YIELD && !atomic_load(&launch->failed)) {
-            park(launch, cta);
+            grid_park(launch, cta);
         } else {
             batch.ended += stop == SOFT_STOP_DONE;
             if (idle != NULL) give_spare(idle);
@@ -471,7 +471,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
 bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
     struct soft_space_reader reader;
     soft_space_enter(&reader);
-    bool over = work(launch, worker, slice_ns);
+    bool over = grid_work(launch, worker, slice_ns);
     soft_space_leave(&reader);
     return over;
 }

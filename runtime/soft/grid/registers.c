@@ -18,8 +18,8 @@ enum { REGISTERS_MAX = 65536 };
 
 static const char kind[] = "setmaxnreg";
 
-static void check_number(struct soft_warp *warp, const struct soft_instruction *in,
-                         const struct soft_warpgroup *group) {
+static void registers_check_number(struct soft_warp *warp, const struct soft_instruction *in,
+                                   const struct soft_warpgroup *group) {
     uint32_t wanted = in->mode & SOFT_REGISTERS;
     bool more = (in->mode & SOFT_REGISTERS_MORE) != 0;
     bool wrong = more ? wanted < group->registers : wanted > group->registers;
@@ -29,7 +29,7 @@ static void check_number(struct soft_warp *warp, const struct soft_instruction *
                      more ? ".inc" : ".dec", wanted, group->registers);
 }
 
-static bool fits(const struct soft_cta *cta) {
+static bool registers_fits(const struct soft_cta *cta) {
     uint32_t sum = 0;
     for (uint32_t g = 0; g * SOFT_WARPGROUP < cta->warp_count; g++) {
         sum += cta->warpgroups[g].registers * SOFT_WARPGROUP * SOFT_LANES;
@@ -52,13 +52,13 @@ const struct soft_instruction *soft_registers_set(struct soft_warp *warp,
                          warp->index, group->in == in ? "it once" : "another setmaxnreg");
         group->warps = 0;
     }
-    if (checks && group->warps == 0) check_number(warp, in, group);
+    if (checks && group->warps == 0) registers_check_number(warp, in, group);
     group->in = in;
     group->warps |= own;
     if (group->warps != all) return in + 1;
     group->warps = 0;
     group->registers = in->mode & SOFT_REGISTERS;
-    if ((in->mode & SOFT_REGISTERS_MORE) == 0 || fits(cta)) return in + 1;
+    if ((in->mode & SOFT_REGISTERS_MORE) == 0 || registers_fits(cta)) return in + 1;
     return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_TIMEOUT, warp->mask, 0,
                             "deadlock: with %u registers a thread for this warpgroup the block "
                             "would have more than %d",

@@ -18,8 +18,8 @@ struct checking {
     atomic_bool failed;
 };
 
-static bool check(struct checking *checking, struct soft_diagnostic *diagnostic, unsigned thread,
-                  struct ptx_function *function) {
+static bool check_unit_check(struct checking *checking, struct soft_diagnostic *diagnostic,
+                             unsigned thread, struct ptx_function *function) {
     struct soft_lowering lowering = {.diagnostic = diagnostic,
                                      .arena = &checking->shares[thread].arena,
                                      .scratch = &checking->scratch[thread].arena,
@@ -30,10 +30,11 @@ static bool check(struct checking *checking, struct soft_diagnostic *diagnostic,
     return ok;
 }
 
-static void check_one(void *context, unsigned thread, size_t index) {
+static void check_unit_check_one(void *context, unsigned thread, size_t index) {
     struct checking *checking = context;
     if (atomic_load(&checking->failed)) return;
-    if (!check(checking, &checking->diagnostics[thread], thread, checking->functions[index])) {
+    if (!check_unit_check(checking, &checking->diagnostics[thread], thread,
+                          checking->functions[index])) {
         atomic_store(&checking->failed, true);
     }
 }
@@ -43,14 +44,14 @@ static bool check_together(struct checking *checking, const struct soft_diagnost
     unsigned threads = soft_crew_threads();
     if (threads < 2 || checking->unit->length < SHORT_BYTES) return false;
     for (unsigned i = 0; i < threads; i++) checking->diagnostics[i] = *diagnostic;
-    soft_crew_run(threads, checking->count, check_one, checking);
+    soft_crew_run(threads, checking->count, check_unit_check_one, checking);
     return !atomic_load(&checking->failed);
 }
 
 static bool check_in_order(struct checking *checking, struct soft_diagnostic *diagnostic) {
     bool ok = true;
     for (size_t i = 0; i < checking->count && ok; i++) {
-        ok = check(checking, diagnostic, 0, checking->functions[i]);
+        ok = check_unit_check(checking, diagnostic, 0, checking->functions[i]);
     }
     return ok;
 }

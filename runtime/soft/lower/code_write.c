@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-static uint32_t slot_of(const struct soft_lowering *lowering, uint32_t value) {
+static uint32_t code_write_slot_of(const struct soft_lowering *lowering, uint32_t value) {
     if (value == SOFT_NO_VALUE) return 0;
     return lowering->values[lowering->values[value].alias].slot;
 }
@@ -14,8 +14,9 @@ static bool write_extras(struct soft_lowering *lowering, const struct soft_draft
                          uint32_t *room) {
     for (uint32_t i = 0; i < draft->extra_count; i++) {
         const struct soft_extra *extra = &draft->extras[i];
-        lowering->code->operands[(*room)++] =
-            extra->kind == SOFT_EXTRA_NUMBER ? extra->value : slot_of(lowering, extra->value);
+        lowering->code->operands[(*room)++] = extra->kind == SOFT_EXTRA_NUMBER
+                                                  ? extra->value
+                                                  : code_write_slot_of(lowering, extra->value);
     }
     if (draft->target_count > 0) lowering->code->operands[(*room)++] = draft->target_count;
     for (uint32_t t = 0; t < draft->target_count; t++) {
@@ -33,7 +34,8 @@ static uint32_t count_extras(const struct soft_lowering *lowering) {
 }
 
 /* A function that the code calls must be complete before the code is executed. */
-static struct soft_code *code_of(struct soft_lowering *lowering, struct ptx_function *callee) {
+static struct soft_code *code_write_code_of(struct soft_lowering *lowering,
+                                            struct ptx_function *callee) {
     if (!callee->is_listed && !atomic_load(&callee->code->is_complete)) {
         callee->is_listed = true;
         callee->next_callee = lowering->callees;
@@ -64,18 +66,19 @@ static bool write_instructions(struct soft_lowering *lowering) {
         struct soft_instruction *to = &code->instructions[i];
         to->run[0] = core->run[draft->op][0];
         to->run[1] = core->run[draft->op][1];
-        to->d = slot_of(lowering, draft->d);
-        to->a = slot_of(lowering, draft->a);
-        to->b = slot_of(lowering, draft->b);
-        to->c = slot_of(lowering, draft->c);
-        to->u.immediate =
-            draft->e != SOFT_NO_VALUE ? (int64_t)slot_of(lowering, draft->e) : draft->immediate;
+        to->d = code_write_slot_of(lowering, draft->d);
+        to->a = code_write_slot_of(lowering, draft->a);
+        to->b = code_write_slot_of(lowering, draft->b);
+        to->c = code_write_slot_of(lowering, draft->c);
+        to->u.immediate = draft->e != SOFT_NO_VALUE
+                              ? (int64_t)code_write_slot_of(lowering, draft->e)
+                              : draft->immediate;
         const struct soft_instruction *join =
             draft->join != SOFT_NO_LABEL ? &code->instructions[draft->join] : NULL;
         if (draft->target != SOFT_NO_LABEL) to->target = &code->instructions[draft->target];
         if (draft->target != SOFT_NO_LABEL || draft->op == SOFT_OP_brx) to->u.join = join;
         if (draft->op == SOFT_OP_call_indirect) to->target = join;
-        if (draft->op == SOFT_OP_call) to->u.callee = code_of(lowering, draft->callee);
+        if (draft->op == SOFT_OP_call) to->u.callee = code_write_code_of(lowering, draft->callee);
         to->mode = draft->mode;
         polls[i + 1] = polls[i] + draft->polls;
         if (draft->target != SOFT_NO_LABEL && draft->target <= i) {

@@ -51,7 +51,7 @@ static bool falls_through(const struct soft_draft *draft) {
     return true;
 }
 
-static bool cut(struct soft_lowering *lowering, struct graph *graph) {
+static bool control_flow_cut(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t drafts = lowering->draft_count;
     bool *leads = SOFT_ARENA_ARRAY(lowering->scratch, bool, drafts + 1);
     graph->block_of = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, drafts + 1);
@@ -82,7 +82,7 @@ static void add_successor(struct block *block, uint32_t to) {
     block->successor[block->successors++] = to;
 }
 
-static bool connect(struct soft_lowering *lowering, struct graph *graph) {
+static bool control_flow_connect(struct soft_lowering *lowering, struct graph *graph) {
     for (uint32_t b = 0; b < graph->count; b++) {
         struct block *block = &graph->blocks[b];
         const struct soft_draft *last = &lowering->drafts[block->end - 1];
@@ -159,7 +159,7 @@ static bool number_blocks(struct soft_lowering *lowering, struct graph *graph, u
     return true;
 }
 
-static uint32_t intersect(const struct graph *graph, uint32_t one, uint32_t other) {
+static uint32_t control_flow_intersect(const struct graph *graph, uint32_t one, uint32_t other) {
     while (one != other) {
         while (graph->blocks[one].order > graph->blocks[other].order) one = graph->blocks[one].post;
         while (graph->blocks[other].order > graph->blocks[one].order) {
@@ -180,7 +180,7 @@ static void find_post_dominators(struct graph *graph, uint32_t numbered) {
             for (uint32_t s = 0; s < block->successors; s++) {
                 uint32_t next = block->successor[s];
                 if (graph->blocks[next].post == UINT32_MAX) continue;
-                post = post == UINT32_MAX ? next : intersect(graph, post, next);
+                post = post == UINT32_MAX ? next : control_flow_intersect(graph, post, next);
             }
             if (post != block->post) {
                 block->post = post;
@@ -191,7 +191,7 @@ static void find_post_dominators(struct graph *graph, uint32_t numbered) {
 }
 
 /* Whether lanes go different ways from here. */
-static bool parts(const struct soft_draft *draft) {
+static bool control_flow_parts(const struct soft_draft *draft) {
     return draft->op == SOFT_OP_bra_if || draft->op == SOFT_OP_brx ||
            draft->op == SOFT_OP_call_indirect;
 }
@@ -201,7 +201,7 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t joins = 0;
     for (uint32_t b = 0; b < graph->count; b++) {
         struct block *block = &graph->blocks[b];
-        if (!parts(&lowering->drafts[block->end - 1])) continue;
+        if (!control_flow_parts(&lowering->drafts[block->end - 1])) continue;
         if (block->post >= graph->count || graph->blocks[block->post].meets) continue;
         graph->blocks[block->post].meets = true;
         joins++;
@@ -239,7 +239,7 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
         const struct block *block = &graph->blocks[b];
         at += block->end - block->begin + block->meets;
         struct soft_draft *last = &drafts[at - 1];
-        if (parts(last) && block->post < graph->count) {
+        if (control_flow_parts(last) && block->post < graph->count) {
             last->join = moved[graph->blocks[block->post].begin];
         }
     }
@@ -251,8 +251,8 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
 bool soft_graph_joins(struct soft_lowering *lowering) {
     struct graph graph = {0};
     uint32_t numbered = 0;
-    if (!cut(lowering, &graph)) return false;
-    if (!connect(lowering, &graph)) return false;
+    if (!control_flow_cut(lowering, &graph)) return false;
+    if (!control_flow_connect(lowering, &graph)) return false;
     if (!find_sources(lowering, &graph) || !number_blocks(lowering, &graph, &numbered))
         return false;
     find_post_dominators(&graph, numbered);

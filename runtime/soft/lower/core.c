@@ -18,7 +18,7 @@ extern const struct soft_core soft_core_x4 __attribute__((weak));
 static const struct soft_core *chosen = &soft_core_x1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void choose(void) {
+static void core_choose(void) {
 #if defined(SOFT_HAS_LEVELS)
     int wanted = soft_options()->core;
     __builtin_cpu_init();
@@ -44,7 +44,7 @@ static void choose(void) {
 }
 
 const struct soft_core *soft_core(void) {
-    pthread_once(&once, choose);
+    pthread_once(&once, core_choose);
     return chosen;
 }
 

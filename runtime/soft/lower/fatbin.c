@@ -38,7 +38,7 @@ struct walk {
     size_t left;
 };
 
-static uint64_t number(const unsigned char *at, unsigned bytes) {
+static uint64_t fatbin_number(const unsigned char *at, unsigned bytes) {
     uint64_t value = 0;
     for (unsigned i = bytes; i > 0; i--) value = value << 8 | at[i - 1];
     return value;
@@ -57,17 +57,17 @@ bool soft_fatbin_is(const void *image) {
 
 size_t soft_fatbin_bytes(const void *image, size_t most) {
     const unsigned char *at = image;
-    if (most < CONTAINER_BYTES || number(at, 4) != container_magic) return 0;
-    const uint64_t header = number(at + 6, 2), bytes = number(at + 8, 8);
+    if (most < CONTAINER_BYTES || fatbin_number(at, 4) != container_magic) return 0;
+    const uint64_t header = fatbin_number(at + 6, 2), bytes = fatbin_number(at + 8, 8);
     if (header < CONTAINER_BYTES || header > most || bytes > most - header) return 0;
     return (size_t)(header + bytes);
 }
 
 /* Where the entries are. false: damaged. */
-static bool begin(struct walk *walk, const void *image, size_t most) {
+static bool fatbin_begin(struct walk *walk, const void *image, size_t most) {
     const unsigned char *at = image;
     if (most < CONTAINER_BYTES) return false;
-    if (number(at, 4) == WRAPPER) {
+    if (fatbin_number(at, 4) == WRAPPER) {
         struct wrapper wrapper;
         /* It points to memory of unknown size. A file has no pointers. */
         if (most != SIZE_MAX) return false;
@@ -77,24 +77,24 @@ static bool begin(struct walk *walk, const void *image, size_t most) {
     }
     const size_t bytes = soft_fatbin_bytes(at, most);
     if (bytes == 0) return false;
-    const uint64_t header = number(at + 6, 2);
+    const uint64_t header = fatbin_number(at + 6, 2);
     *walk = (struct walk){at + header, bytes - (size_t)header};
     return true;
 }
 
 /* The next entry. false: there is none; *damaged: there should be one. */
-static bool next(struct walk *walk, struct entry *entry, bool *damaged) {
+static bool fatbin_next(struct walk *walk, struct entry *entry, bool *damaged) {
     const unsigned char *at = walk->at;
     *damaged = walk->left > 0 && walk->left < ENTRY_BYTES;
     if (walk->left < ENTRY_BYTES) return false;
-    const uint64_t header = number(at + 4, 4), padded = number(at + 8, 4);
-    *entry = (struct entry){.kind = (unsigned)number(at, 2),
-                            .architecture = (unsigned)number(at + 28, 4),
-                            .flags = (unsigned)number(at + 40, 4)};
+    const uint64_t header = fatbin_number(at + 4, 4), padded = fatbin_number(at + 8, 4);
+    *entry = (struct entry){.kind = (unsigned)fatbin_number(at, 2),
+                            .architecture = (unsigned)fatbin_number(at + 28, 4),
+                            .flags = (unsigned)fatbin_number(at + 40, 4)};
     *damaged = header < ENTRY_BYTES || header > walk->left || padded > walk->left - header;
     if (*damaged) return false;
     const bool is_packed = (entry->flags & (FLAG_LZ4 | FLAG_ZSTD)) != 0;
-    const uint64_t packed = number(at + 16, 4), whole = number(at + 56, 8);
+    const uint64_t packed = fatbin_number(at + 16, 4), whole = fatbin_number(at + 56, 8);
     *damaged = is_packed && (packed > padded || whole == 0 || whole > TEXT_MAX);
     if (*damaged) return false;
     entry->payload = at + header;
@@ -116,7 +116,7 @@ static void (*find(const char *library, const char *name))(void) {
 }
 
 /* Unpacks an entry into text. Returns NULL, or what is missing or wrong. */
-static const char *unpack(const struct entry *entry, char *text) {
+static const char *fatbin_unpack(const struct entry *entry, char *text) {
     if ((entry->flags & FLAG_ZSTD) != 0) {
         typedef size_t function(void *to, size_t room, const void *from, size_t bytes);
         function *decompress = (function *)find("libzstd.so.1", "ZSTD_decompress");
@@ -132,8 +132,8 @@ static const char *unpack(const struct entry *entry, char *text) {
     return got == (int)entry->whole ? NULL : "its LZ4 data is damaged";
 }
 
-static char *text_of(const struct entry *entry, size_t *length, int *result,
-                     char says[SOFT_FATBIN_SAYS]) {
+static char *fatbin_text_of(const struct entry *entry, size_t *length, int *result,
+                            char says[SOFT_FATBIN_SAYS]) {
     const size_t bytes = entry->whole > 0 ? entry->whole : entry->bytes;
     char *text = malloc(bytes + 1);
     if (text == NULL) {
@@ -143,7 +143,7 @@ static char *text_of(const struct entry *entry, size_t *length, int *result,
     }
     const char *trouble = NULL;
     if (entry->whole > 0) {
-        trouble = unpack(entry, text);
+        trouble = fatbin_unpack(entry, text);
     } else {
         memcpy(text, entry->payload, bytes);
     }
@@ -177,46 +177,47 @@ static void put_list(char *says, const char *prefix, const bool *there) {
     }
 }
 
-static void put(char *says, const char *text) {
+static void fatbin_put(char *says, const char *text) {
     const size_t used = strlen(says);
     snprintf(says + used, SOFT_FATBIN_SAYS - used, "%s", text);
 }
 
-static void refuse(const struct held *held, const char *what, int capability, char *says) {
+static void fatbin_refuse(const struct held *held, const char *what, int capability, char *says) {
     snprintf(says, SOFT_FATBIN_SAYS, "%s has", what);
     if (held->has_machine) {
-        put(says, " machine code for");
+        fatbin_put(says, " machine code for");
         put_list(says, "sm_", held->machine);
     }
     if (held->has_lto) {
-        put(says, held->has_machine ? " and LTO-IR for" : " LTO-IR for");
+        fatbin_put(says, held->has_machine ? " and LTO-IR for" : " LTO-IR for");
         put_list(says, "lto_", held->lto);
     }
     const bool has_other = held->has_machine || held->has_lto;
     if (held->has_ptx) {
         char limit[80];
-        put(says, has_other ? " and PTX for" : " PTX for");
+        fatbin_put(says, has_other ? " and PTX for" : " PTX for");
         put_list(says, "compute_", held->ptx);
         snprintf(limit, sizeof limit, ", and this device is of compute capability %d.%d\n",
                  capability / 10, capability % 10);
-        put(says, limit);
+        fatbin_put(says, limit);
         return;
     }
-    put(says, has_other ? " and no PTX, but " REMEDY "\n" : " no code at all\n");
+    fatbin_put(says, has_other ? " and no PTX, but " REMEDY "\n" : " no code at all\n");
 }
 
 void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
     const unsigned char *bytes = image;
     struct held held = {.has_machine = true};
-    const uint64_t flags = number(bytes + 48, 4); /* e_flags of a 64-bit ELF header */
+    const uint64_t flags = fatbin_number(bytes + 48, 4); /* e_flags of a 64-bit ELF header */
     /* Version 8 of CUDA's ELF ABI moved the architecture by a byte. */
     const unsigned architecture = bytes[8] >= 8 ? flags >> 8 & 0xff : flags & 0xff;
     held.machine[architecture < ARCHITECTURES ? architecture : 0] = true;
-    refuse(&held, "the image, a cubin,", 0, says);
+    fatbin_refuse(&held, "the image, a cubin,", 0, says);
     char *end = strrchr(says, '\n');
     if (end != NULL) *end = '\0';
-    put(says, "; numba-cuda makes cubins where nvJitLink is installed, and links PTX through the "
-              "driver where it is not: tollens soft --no-nvjitlink hides it\n");
+    fatbin_put(says,
+               "; numba-cuda makes cubins where nvJitLink is installed, and links PTX through the "
+               "driver where it is not: tollens soft --no-nvjitlink hides it\n");
 }
 
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
@@ -227,11 +228,11 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
     bool damaged = false;
     says[0] = '\0';
     *result = CUDA_ERROR_INVALID_IMAGE;
-    if (!begin(&walk, image, most)) {
+    if (!fatbin_begin(&walk, image, most)) {
         snprintf(says, SOFT_FATBIN_SAYS, "the fat binary's header is damaged or cut off\n");
         return NULL;
     }
-    while (next(&walk, &entry, &damaged)) {
+    while (fatbin_next(&walk, &entry, &damaged)) {
         const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
         if (entry.kind == KIND_MACHINE) held.machine[a] = held.has_machine = true;
         if (entry.kind == KIND_LTO) held.lto[a] = held.has_lto = true;
@@ -243,8 +244,8 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
         snprintf(says, SOFT_FATBIN_SAYS, "an entry of the fat binary is damaged or cut off\n");
         return NULL;
     }
-    if (best.payload != NULL) return text_of(&best, length, result, says);
+    if (best.payload != NULL) return fatbin_text_of(&best, length, result, says);
     *result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-    refuse(&held, "the fat binary", capability, says);
+    fatbin_refuse(&held, "the fat binary", capability, says);
     return NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "core.h"
 
-static uint32_t register_of(const struct soft_lowering *lowering, uint32_t value) {
+static uint32_t fuse_register_of(const struct soft_lowering *lowering, uint32_t value) {
     if (value == SOFT_NO_VALUE) return SOFT_NO_VALUE;
     return lowering->values[value].alias;
 }
@@ -18,17 +18,17 @@ static bool dies_at(const struct soft_lowering *lowering, uint32_t value, uint32
 }
 
 /* Two loads of one space, and the fma of the loaded values. */
-static bool is_product(const struct soft_lowering *lowering, uint32_t at, enum soft_op load) {
+static bool fuse_is_product(const struct soft_lowering *lowering, uint32_t at, enum soft_op load) {
     const struct soft_draft *one = &lowering->drafts[at], *other = one + 1, *fma = one + 2;
     if (at + 2 >= lowering->draft_count || one->op != load || other->op != load ||
         fma->op != SOFT_OP_fma_f32 || one->guarded || other->guarded || fma->guarded) {
         return false;
     }
-    uint32_t x = register_of(lowering, one->d), y = register_of(lowering, other->d);
-    uint32_t a = register_of(lowering, fma->a), b = register_of(lowering, fma->b),
-             c = register_of(lowering, fma->c);
+    uint32_t x = fuse_register_of(lowering, one->d), y = fuse_register_of(lowering, other->d);
+    uint32_t a = fuse_register_of(lowering, fma->a), b = fuse_register_of(lowering, fma->b),
+             c = fuse_register_of(lowering, fma->c);
     return x != y && ((a == x && b == y) || (a == y && b == x)) && c != x && c != y &&
-           register_of(lowering, other->a) != x && dies_at(lowering, x, at + 2) &&
+           fuse_register_of(lowering, other->a) != x && dies_at(lowering, x, at + 2) &&
            dies_at(lowering, y, at + 2);
 }
 
@@ -36,9 +36,9 @@ void soft_fuse(struct soft_lowering *lowering) {
     const struct soft_core *core = soft_core();
     for (uint32_t i = 0; i < lowering->draft_count; i++) {
         struct soft_instruction *to = &lowering->code->instructions[i];
-        if (is_product(lowering, i, SOFT_OP_ld_shared_32)) {
+        if (fuse_is_product(lowering, i, SOFT_OP_ld_shared_32)) {
             to->run[0] = core->run[SOFT_OP_product_shared][0];
-        } else if (is_product(lowering, i, SOFT_OP_ld_global_32)) {
+        } else if (fuse_is_product(lowering, i, SOFT_OP_ld_global_32)) {
             to->run[0] = core->run[SOFT_OP_product_global][0];
         }
     }

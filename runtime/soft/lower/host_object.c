@@ -20,14 +20,15 @@ struct bytes {
     size_t count;
 };
 
-static uint64_t number(const unsigned char *at, unsigned bytes) {
+static uint64_t host_object_number(const unsigned char *at, unsigned bytes) {
     uint64_t value = 0;
     for (unsigned i = bytes; i > 0; i--) value = value << 8 | at[i - 1];
     return value;
 }
 
 /* A part of the bytes. false: it is not inside. */
-static bool cut(struct bytes whole, uint64_t offset, uint64_t count, struct bytes *part) {
+static bool host_object_cut(struct bytes whole, uint64_t offset, uint64_t count,
+                            struct bytes *part) {
     if (offset > whole.count || count > whole.count - offset) return false;
     *part = (struct bytes){whole.at + offset, (size_t)count};
     return true;
@@ -39,7 +40,7 @@ static bool cut(struct bytes whole, uint64_t offset, uint64_t count, struct byte
 static bool is_object(struct bytes file) {
     static const unsigned char elf[] = {0x7f, 'E', 'L', 'F', 2, 1};
     return file.count >= ELF_HEADER && memcmp(file.at, elf, sizeof elf) == 0 &&
-           number(file.at + 18, 2) != MACHINE_CUDA;
+           host_object_number(file.at + 18, 2) != MACHINE_CUDA;
 }
 
 struct section {
@@ -49,20 +50,20 @@ struct section {
 static bool read_section(struct bytes file, uint64_t table, uint64_t index, struct section *to) {
     struct bytes header;
     if (index > file.count / SECTION_HEADER) return false;
-    if (!cut(file, table, (index + 1) * SECTION_HEADER, &header)) return false;
+    if (!host_object_cut(file, table, (index + 1) * SECTION_HEADER, &header)) return false;
     const unsigned char *at = header.at + index * SECTION_HEADER;
-    *to = (struct section){.name = number(at, 4),
-                           .type = number(at + 4, 4),
-                           .offset = number(at + 24, 8),
-                           .bytes = number(at + 32, 8),
-                           .link = number(at + 40, 4)};
+    *to = (struct section){.name = host_object_number(at, 4),
+                           .type = host_object_number(at + 4, 4),
+                           .offset = host_object_number(at + 24, 8),
+                           .bytes = host_object_number(at + 32, 8),
+                           .link = host_object_number(at + 40, 4)};
     return true;
 }
 
-static bool is_named(struct bytes names, uint64_t offset, const char *name) {
+static bool host_object_is_named(struct bytes names, uint64_t offset, const char *name) {
     struct bytes text;
     const size_t length = strlen(name) + 1;
-    return cut(names, offset, length, &text) && memcmp(text.at, name, length) == 0;
+    return host_object_cut(names, offset, length, &text) && memcmp(text.at, name, length) == 0;
 }
 
 static int visit_section(struct bytes section, const char *member, soft_host_object_visit *visit,
@@ -87,8 +88,9 @@ static int visit_section(struct bytes section, const char *member, soft_host_obj
 
 static int walk_object(struct bytes file, const char *member, soft_host_object_visit *visit,
                        void *data) {
-    const uint64_t table = number(file.at + 40, 8);
-    uint64_t count = number(file.at + 60, 2), names_index = number(file.at + 62, 2);
+    const uint64_t table = host_object_number(file.at + 40, 8);
+    uint64_t count = host_object_number(file.at + 60, 2),
+             names_index = host_object_number(file.at + 62, 2);
     struct section first, section;
     struct bytes names, bytes;
     if (table == 0) return CUDA_SUCCESS;
@@ -97,17 +99,18 @@ static int walk_object(struct bytes file, const char *member, soft_host_object_v
     if (count == 0) count = first.bytes;
     if (names_index == 0xffff) names_index = first.link;
     if (!read_section(file, table, names_index, &section) ||
-        !cut(file, section.offset, section.bytes, &names)) {
+        !host_object_cut(file, section.offset, section.bytes, &names)) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
     for (uint64_t i = 1; i < count; i++) {
         if (!read_section(file, table, i, &section)) return CUDA_ERROR_INVALID_IMAGE;
         if (section.type == SECTION_NOBITS) continue;
-        if (!is_named(names, section.name, ".nv_fatbin") &&
-            !is_named(names, section.name, "__nv_relfatbin")) {
+        if (!host_object_is_named(names, section.name, ".nv_fatbin") &&
+            !host_object_is_named(names, section.name, "__nv_relfatbin")) {
             continue;
         }
-        if (!cut(file, section.offset, section.bytes, &bytes)) return CUDA_ERROR_INVALID_IMAGE;
+        if (!host_object_cut(file, section.offset, section.bytes, &bytes))
+            return CUDA_ERROR_INVALID_IMAGE;
         const int result = visit_section(bytes, member, visit, data);
         if (result != CUDA_SUCCESS) return result;
     }
@@ -130,8 +133,8 @@ static bool read_decimal(const unsigned char *at, size_t digits, uint64_t *value
 
 /* The name of a member: in its header, up to a slash or blanks; or, if the header has a slash and a
  * number, in the table of long names at that offset, up to a slash. */
-static void read_name(const unsigned char *header, struct bytes long_names,
-                      char name[MEMBER_NAME]) {
+static void host_object_read_name(const unsigned char *header, struct bytes long_names,
+                                  char name[MEMBER_NAME]) {
     enum { HEADER_NAME = 16 };
     struct bytes text = {header, HEADER_NAME};
     uint64_t offset = 0;
@@ -155,13 +158,13 @@ static int walk_archive(struct bytes file, soft_host_object_visit *visit, void *
     uint64_t size = 0;
     size_t at = ARCHIVE_MAGIC;
     while (at < file.count) {
-        if (!cut(file, at, MEMBER_HEADER, &header) || header.at[58] != '`' ||
+        if (!host_object_cut(file, at, MEMBER_HEADER, &header) || header.at[58] != '`' ||
             !read_decimal(header.at + 48, 10, &size) ||
-            !cut(file, at + MEMBER_HEADER, size, &member)) {
+            !host_object_cut(file, at + MEMBER_HEADER, size, &member)) {
             return CUDA_ERROR_INVALID_IMAGE;
         }
         if (memcmp(header.at, "// ", 3) == 0) long_names = member;
-        read_name(header.at, long_names, name);
+        host_object_read_name(header.at, long_names, name);
         if (is_object(member)) {
             const int result = walk_object(member, name, visit, data);
             if (result != CUDA_SUCCESS) return result;

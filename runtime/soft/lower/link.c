@@ -42,7 +42,7 @@ static bool no_memory(struct linking *linking) {
     return soft_error(linking->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
 }
 
-static bool add_name(struct linking *linking, struct name **list, struct ptx_symbol *symbol) {
+static bool link_add_name(struct linking *linking, struct name **list, struct ptx_symbol *symbol) {
     for (const struct name *name = *list; name != NULL; name = name->next) {
         if (name->symbol == symbol) return true;
     }
@@ -67,7 +67,7 @@ static bool visit_operand(struct linking *linking, struct node *node, const stru
     if (operand->kind != PTX_OPERAND_SYMBOL) return true;
     struct ptx_symbol *symbol = operand->symbol;
     if (symbol->kind == PTX_FUNCTION) {
-        if (called) return add_name(linking, &node->functions, symbol);
+        if (called) return link_add_name(linking, &node->functions, symbol);
         take_address(linking, symbol->is.function);
         return true;
     }
@@ -76,7 +76,7 @@ static bool visit_operand(struct linking *linking, struct node *node, const stru
     if (variable->external && variable->is_unsized) return true;
     if (!f->entry || (variable->user != NULL && variable->user != f)) variable->common = true;
     variable->user = f;
-    return add_name(linking, &node->shared, symbol);
+    return link_add_name(linking, &node->shared, symbol);
 }
 
 static bool visit_function(struct linking *linking, const struct ptx_function *f) {
@@ -97,7 +97,8 @@ static bool visit_function(struct linking *linking, const struct ptx_function *f
 }
 
 /* Gives the variables of a list that are common, or not, the next offsets from *end on. */
-static bool place(struct linking *linking, const struct name *names, bool common, uint64_t *end) {
+static bool link_place(struct linking *linking, const struct name *names, bool common,
+                       uint64_t *end) {
     for (const struct name *name = names; name != NULL; name = name->next) {
         struct ptx_variable *variable = name->symbol->is.variable;
         if (variable->common != common || variable->placed) continue;
@@ -113,18 +114,18 @@ static bool place(struct linking *linking, const struct name *names, bool common
     return true;
 }
 
-static void see(struct linking *linking, uint32_t number, uint32_t *seen_count) {
+static void link_see(struct linking *linking, uint32_t number, uint32_t *seen_count) {
     if (linking->seen[number]) return;
     linking->seen[number] = true;
     linking->work[(*seen_count)++] = number;
 }
 
 /* The end of the common variables that a function and its possible callees name. */
-static uint64_t reach(struct linking *linking, uint32_t number) {
+static uint64_t link_reach(struct linking *linking, uint32_t number) {
     uint32_t seen_count = 0;
     uint64_t end = 0;
     memset(linking->seen, 0, linking->linked->count * sizeof linking->seen[0]);
-    see(linking, number, &seen_count);
+    link_see(linking, number, &seen_count);
     for (uint32_t at = 0; at < seen_count; at++) {
         const struct node *node = &linking->nodes[linking->work[at]];
         for (const struct name *name = node->shared; name != NULL; name = name->next) {
@@ -134,10 +135,10 @@ static uint64_t reach(struct linking *linking, uint32_t number) {
         }
         for (const struct name *name = node->functions; name != NULL; name = name->next) {
             const struct ptx_function *callee = name->symbol->is.function;
-            if (callee->has_body) see(linking, callee->number, &seen_count);
+            if (callee->has_body) link_see(linking, callee->number, &seen_count);
         }
         for (uint32_t i = 0; i < linking->linked->count && node->calls_by_address; i++) {
-            if (linking->taken[i]) see(linking, i, &seen_count);
+            if (linking->taken[i]) link_see(linking, i, &seen_count);
         }
     }
     return end;
@@ -148,18 +149,18 @@ static bool place_shared(struct linking *linking) {
     uint64_t common_end = 0;
     for (uint32_t i = 0; i < linked->count; i++) {
         soft_unit_look_at(linking->diagnostic, linking->nodes[i].unit);
-        if (!place(linking, linking->nodes[i].shared, true, &common_end)) return false;
+        if (!link_place(linking, linking->nodes[i].shared, true, &common_end)) return false;
     }
     for (uint32_t i = 0; i < linked->count; i++) {
-        uint64_t end = reach(linking, i);
+        uint64_t end = link_reach(linking, i);
         soft_unit_look_at(linking->diagnostic, linking->nodes[i].unit);
-        if (!place(linking, linking->nodes[i].shared, false, &end)) return false;
+        if (!link_place(linking, linking->nodes[i].shared, false, &end)) return false;
         linked->functions[i]->code->shared_bytes = (uint32_t)end;
     }
     return true;
 }
 
-static bool make_room(struct linking *linking) {
+static bool link_make_room(struct linking *linking) {
     struct soft_linked *linked = linking->linked;
     linked->functions = SOFT_ARENA_ARRAY(linking->arena, struct ptx_function *, linked->count);
     linking->nodes = SOFT_ARENA_ARRAY(linking->arena, struct node, linked->count);
@@ -184,7 +185,7 @@ static bool number_functions(struct linking *linking) {
     struct soft_linked *linked = linking->linked;
     static _Atomic uint64_t given; /* addresses are reused only after all have been used */
     linked->count = count_functions(linking);
-    if (!make_room(linking)) return false;
+    if (!link_make_room(linking)) return false;
     uint64_t bytes = ((uint64_t)linked->count + 1) * FUNCTION_STEP;
     uint64_t at = atomic_fetch_add(&given, bytes) & ((1ull << SOFT_WINDOW_SHIFT) - 1);
     linked->base = soft_space_windows()->code + at + FUNCTION_STEP;

@@ -27,14 +27,14 @@ size_t soft_linked_image_bytes(const void *image) {
 }
 
 /* The bytes of a text: its length, itself, a NUL, and padding. */
-static uint64_t room_of(uint64_t length) {
+static uint64_t linked_image_room_of(uint64_t length) {
     return 8 + (length + 1 + 7) / 8 * 8;
 }
 
 void *soft_linked_image_make(const struct soft_source *sources, unsigned count, size_t *bytes) {
     struct header header = {.bytes = sizeof header, .count = count};
     memcpy(header.magic, magic, sizeof magic);
-    for (unsigned i = 0; i < count; i++) header.bytes += room_of(sources[i].length);
+    for (unsigned i = 0; i < count; i++) header.bytes += linked_image_room_of(sources[i].length);
     char *image = calloc(1, header.bytes);
     if (image == NULL) return NULL;
     memcpy(image, &header, sizeof header);
@@ -43,7 +43,7 @@ void *soft_linked_image_make(const struct soft_source *sources, unsigned count, 
         uint64_t length = sources[i].length;
         memcpy(at, &length, sizeof length);
         memcpy(at + sizeof length, sources[i].text, sources[i].length);
-        at += room_of(length);
+        at += linked_image_room_of(length);
     }
     *bytes = header.bytes;
     return image;
@@ -59,13 +59,13 @@ struct soft_source *soft_linked_image_sources(const void *image, unsigned *count
     for (uint64_t i = 0; i < header.count && sources != NULL; i++) {
         uint64_t length = 0;
         if (left >= 8) memcpy(&length, at, sizeof length);
-        if (left < 8 || length >= left || room_of(length) > left) {
+        if (left < 8 || length >= left || linked_image_room_of(length) > left) {
             free(sources);
             return NULL;
         }
         sources[i] = (struct soft_source){.text = at + 8, .length = (size_t)length, .linked = true};
-        left -= room_of(length);
-        at += room_of(length);
+        left -= linked_image_room_of(length);
+        at += linked_image_room_of(length);
     }
     *count = (unsigned)header.count;
     return sources;

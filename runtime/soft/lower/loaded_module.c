@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* A managed variable is host memory that devices use, like that of cuMemAllocManaged. */
-static enum soft_kind kind_of(const struct ptx_variable *variable) {
+static enum soft_kind loaded_module_kind_of(const struct ptx_variable *variable) {
     return variable->is_managed ? SOFT_KIND_MANAGED : SOFT_KIND_MODULE;
 }
 
@@ -30,8 +30,10 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     uint64_t bytes = variable->bytes > 0 ? variable->bytes : 1;
     uint64_t alignment = variable->alignment > 256 ? variable->alignment : 256;
     snprintf(name, sizeof name, "%.*s", (int)variable->symbol->length, variable->symbol->name);
-    struct soft_allocation wanted = {
-        .bytes = bytes, .kind = kind_of(variable), .device = module->device, .slot = module->slot};
+    struct soft_allocation wanted = {.bytes = bytes,
+                                     .kind = loaded_module_kind_of(variable),
+                                     .device = module->device,
+                                     .slot = module->slot};
     memcpy(wanted.name, name, sizeof name);
     /* They are not charged, but must fit into the device's memory. */
     const uint64_t left = soft_options()->memory_bytes - module->variable_bytes;
@@ -65,7 +67,8 @@ static bool place_variables(struct soft_diagnostic *diagnostic, struct soft_modu
 }
 
 /* Writes the addresses that initial data contains. */
-static bool relocate(struct soft_diagnostic *diagnostic, const struct ptx_variable *variable) {
+static bool loaded_module_relocate(struct soft_diagnostic *diagnostic,
+                                   const struct ptx_variable *variable) {
     for (const struct ptx_relocation *r = variable->relocations; r != NULL; r = r->next) {
         bool is_function = r->symbol->kind == PTX_FUNCTION;
         bool known =
@@ -88,7 +91,7 @@ static bool relocate_all(struct soft_diagnostic *diagnostic, struct soft_module 
                          const struct soft_unit *unit) {
     (void)module;
     for (const struct ptx_variable *v = unit->ptx.variables; v != NULL; v = v->next) {
-        if (is_placed_here(v) && !relocate(diagnostic, v)) return false;
+        if (is_placed_here(v) && !loaded_module_relocate(diagnostic, v)) return false;
     }
     return true;
 }
@@ -121,11 +124,11 @@ static bool add_kernels(struct soft_diagnostic *diagnostic, struct soft_module *
     return true;
 }
 
-static void free_module(struct soft_module *module) {
+static void loaded_module_free_module(struct soft_module *module) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         for (struct ptx_variable *v = module->units[u].ptx.variables; v != NULL; v = v->next) {
             if (is_placed_here(v) && v->placed) {
-                soft_space_free(v->address, 1u << kind_of(v), NULL);
+                soft_space_free(v->address, 1u << loaded_module_kind_of(v), NULL);
             }
         }
     }
@@ -154,7 +157,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
 }
 
 /* Each step is done for all units before the next step. */
-static bool build(struct soft_module *module, struct soft_diagnostic *diagnostic) {
+static bool loaded_module_build(struct soft_module *module, struct soft_diagnostic *diagnostic) {
     static bool (*const steps[])(struct soft_diagnostic *, struct soft_module *,
                                  const struct soft_unit *) = {place_variables, relocate_all,
                                                               check_functions, add_kernels};
@@ -185,11 +188,11 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
     module->slot = home->slot;
     atomic_init(&module->references, 1);
     pthread_mutex_init(&module->completing, NULL);
-    bool ok = copy_sources(module, sources, count) && build(module, &diagnostic);
+    bool ok = copy_sources(module, sources, count) && loaded_module_build(module, &diagnostic);
     if (log->bytes > 0) snprintf(log->text, log->bytes, "%s", ok ? "" : diagnostic.message);
     for (unsigned u = 0; u < module->unit_count; u++) module->units[u].name = NULL;
     if (!ok) {
-        free_module(module);
+        loaded_module_free_module(module);
         return diagnostic.result;
     }
     *result = module;
@@ -197,7 +200,8 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
 }
 
 void soft_module_release(struct soft_module *module) {
-    if (module != NULL && atomic_fetch_sub(&module->references, 1) == 1) free_module(module);
+    if (module != NULL && atomic_fetch_sub(&module->references, 1) == 1)
+        loaded_module_free_module(module);
 }
 
 struct soft_function *soft_module_kernel(const struct soft_module *module, const char *name) {
@@ -231,8 +235,8 @@ static const struct soft_unit *unit_of(const struct soft_module *module,
 
 /* Called functions are inserted before the completed ones; in the end the list has all completed
  * functions. */
-static bool complete(struct soft_module *module, struct ptx_function *function,
-                     struct ptx_function **done) {
+static bool loaded_module_complete(struct soft_module *module, struct ptx_function *function,
+                                   struct ptx_function **done) {
     struct soft_arena scratch = {0};
     struct ptx_function *left = function;
     bool ok = true;
@@ -268,7 +272,7 @@ static bool complete_code(struct soft_module *module, struct ptx_function *funct
     bool ok = true;
     if (!atomic_load(&function->code->is_complete)) {
         struct ptx_function *done = NULL;
-        ok = complete(module, function, &done);
+        ok = loaded_module_complete(module, function, &done);
         for (struct ptx_function *f = done; f != NULL; f = f->next_callee) {
             f->is_listed = false;
             if (ok && module->hook != NULL) module->hook(f->code);

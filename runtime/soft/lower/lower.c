@@ -12,8 +12,8 @@ unsigned soft_bits(enum ptx_modifier type) {
     return ptx_register_bits(type);
 }
 
-static bool grow(struct soft_lowering *lowering, void **array, uint32_t count, uint32_t *room,
-                 size_t element_bytes) {
+static bool lower_grow(struct soft_lowering *lowering, void **array, uint32_t count, uint32_t *room,
+                       size_t element_bytes) {
     if (count < *room) return true;
     uint32_t more = *room * 2 + 256;
     void *bigger = soft_arena_raw(lowering->scratch, more * element_bytes);
@@ -26,8 +26,8 @@ static bool grow(struct soft_lowering *lowering, void **array, uint32_t count, u
 
 struct soft_draft *soft_draft(struct soft_lowering *lowering, enum soft_op op) {
     void *drafts = lowering->drafts;
-    if (!grow(lowering, &drafts, lowering->draft_count, &lowering->draft_room,
-              sizeof *lowering->drafts)) {
+    if (!lower_grow(lowering, &drafts, lowering->draft_count, &lowering->draft_room,
+                    sizeof *lowering->drafts)) {
         return NULL;
     }
     lowering->drafts = drafts;
@@ -61,8 +61,8 @@ bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, enum s
 
 static uint32_t new_value(struct soft_lowering *lowering, struct soft_value value) {
     void *values = lowering->values;
-    if (!grow(lowering, &values, lowering->value_count, &lowering->value_room,
-              sizeof *lowering->values)) {
+    if (!lower_grow(lowering, &values, lowering->value_count, &lowering->value_room,
+                    sizeof *lowering->values)) {
         return SOFT_NO_VALUE;
     }
     lowering->values = values;
@@ -170,7 +170,7 @@ static void count_definitions(struct soft_lowering *lowering) {
     }
 }
 
-static bool add_registers(struct soft_lowering *lowering) {
+static bool lower_add_registers(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     lowering->value_room = function->register_count + function->register_count / 4 + 256;
     lowering->values = SOFT_ARENA_ARRAY(lowering->scratch, struct soft_value, lowering->value_room);
@@ -299,7 +299,7 @@ static bool draft_all(struct soft_lowering *lowering) {
     return true;
 }
 
-static uint32_t align_up(uint32_t value, uint32_t alignment) {
+static uint32_t lower_align_up(uint32_t value, uint32_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
 }
 
@@ -350,23 +350,23 @@ static void write_limits(struct soft_lowering *lowering) {
     code->cluster_max = function->cluster_max;
     code->cluster_needed = function->cluster_needed;
     code->blocks_are_clusters = function->blocks_are_clusters;
-    code->local_bytes = align_up(lowering->local_bytes, 16);
+    code->local_bytes = lower_align_up(lowering->local_bytes, 16);
 }
 
 /* A function is drafted when it is checked and again when it is completed: this resets what the
  * first pass recorded about its variables. */
-static void forget(struct ptx_variable *variable) {
+static void lower_forget(struct ptx_variable *variable) {
     if (variable->space == PTX_local) variable->placed = false;
     if (!variable->is_register) variable->has_value = false;
 }
 
 static bool draft_anew(struct soft_lowering *lowering) {
     struct ptx_function *function = lowering->function;
-    for (struct ptx_variable *v = function->variables; v != NULL; v = v->next) forget(v);
-    for (uint32_t i = 0; i < function->parameter_count; i++) forget(function->parameters[i]);
-    for (uint32_t i = 0; i < function->return_count; i++) forget(function->returns[i]);
+    for (struct ptx_variable *v = function->variables; v != NULL; v = v->next) lower_forget(v);
+    for (uint32_t i = 0; i < function->parameter_count; i++) lower_forget(function->parameters[i]);
+    for (uint32_t i = 0; i < function->return_count; i++) lower_forget(function->returns[i]);
     lowering->code = function->code;
-    return add_registers(lowering) && draft_all(lowering);
+    return lower_add_registers(lowering) && draft_all(lowering);
 }
 
 bool soft_lower_check(struct soft_lowering *lowering) {

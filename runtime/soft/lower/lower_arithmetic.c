@@ -10,7 +10,7 @@ static unsigned by_width_of(enum ptx_modifier type) {
     return bits == 16 ? 0 : bits == 32 ? 1 : 2;
 }
 
-static bool is_signed(enum ptx_modifier type) {
+static bool arithmetic_is_signed(enum ptx_modifier type) {
     return ptx_types[type].kind[0] == 'S';
 }
 
@@ -47,18 +47,19 @@ bool soft_lower_integer(struct soft_lowering *lowering, const struct ptx_instruc
 
 bool soft_lower_integer_signed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
-    unsigned place = by_width_of(type) + (is_signed(type) ? 3 : 0);
+    unsigned place = by_width_of(type) + (arithmetic_is_signed(type) ? 3 : 0);
     return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_wide(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
-    unsigned place = by_width_of(type) + (is_signed(type) ? 2 : 0);
+    unsigned place = by_width_of(type) + (arithmetic_is_signed(type) ? 2 : 0);
     return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_by_sign(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, soft_first_op(in) + is_signed(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, soft_first_op(in) + arithmetic_is_signed(in->opcode->type[0]),
+                     0);
 }
 
 /* 32 bits, then 64. */
@@ -68,7 +69,7 @@ bool soft_lower_by_width(struct soft_lowering *lowering, const struct ptx_instru
 
 /* u32, u64, s32, s64. */
 static unsigned by_width_and_sign(enum ptx_modifier type) {
-    return by_width_of(type) - 1 + (is_signed(type) ? 2 : 0);
+    return by_width_of(type) - 1 + (arithmetic_is_signed(type) ? 2 : 0);
 }
 
 bool soft_lower_find(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -89,13 +90,14 @@ bool soft_lower_clamp_wrap(struct soft_lowering *lowering, const struct ptx_inst
 }
 
 bool soft_lower_extend(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    unsigned place = ptx_has(in->opcode, PTX_wrap) + (is_signed(in->opcode->type[0]) ? 2u : 0u);
+    unsigned place =
+        ptx_has(in->opcode, PTX_wrap) + (arithmetic_is_signed(in->opcode->type[0]) ? 2u : 0u);
     return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_dot(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    uint32_t mode = (uint32_t)is_signed(in->opcode->type[0]) |
-                    (uint32_t)is_signed(in->opcode->type[1]) << 1 |
+    uint32_t mode = (uint32_t)arithmetic_is_signed(in->opcode->type[0]) |
+                    (uint32_t)arithmetic_is_signed(in->opcode->type[1]) << 1 |
                     (uint32_t)ptx_has(in->opcode, PTX_hi) << 2;
     return soft_emit(lowering, in, soft_first_op(in), mode);
 }

@@ -5,8 +5,8 @@
 #include "modes.h"
 
 /* The third operand: 4, 8 or 16 bytes; bypassing the L1 cache only 16. */
-static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                       uint32_t *bytes) {
+static bool async_read_bytes(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                             uint32_t *bytes) {
     const struct ptx_operand *operand = &in->operands[2];
     bool fits = operand->kind == PTX_OPERAND_INTEGER &&
                 (operand->integer == 16 ||
@@ -20,8 +20,8 @@ static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruct
 }
 
 /* The fourth: the number of bytes to read, or a predicate that makes it 0. */
-static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                       uint32_t *value, uint32_t *mode) {
+static bool async_read_limit(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                             uint32_t *value, uint32_t *mode) {
     bool negated = false;
     if (operand->kind == PTX_OPERAND_REGISTER && operand->type == PTX_pred) {
         *mode |= SOFT_ASYNC_IGNORE;
@@ -57,8 +57,8 @@ bool soft_lower_cp_async(struct soft_lowering *lowering, const struct ptx_instru
     if (in->operand_count < 3 || count < 3 || count > 4) {
         return LOWER_FAIL(lowering, in, "cp.async needs two addresses and a number of bytes");
     }
-    if (!read_bytes(lowering, in, &mode) ||
-        (count == 4 && !read_limit(lowering, &in->operands[3], &limit, &mode)) ||
+    if (!async_read_bytes(lowering, in, &mode) ||
+        (count == 4 && !async_read_limit(lowering, &in->operands[3], &limit, &mode)) ||
         (hinted && !soft_source(lowering, &in->operands[count], 64, PTX_b64, &policy)) ||
         !soft_read_address(lowering, &in->operands[0], SOFT_SPACE_SHARED, &to) ||
         !soft_read_address(lowering, &in->operands[1], SOFT_SPACE_GLOBAL, &from)) {

@@ -6,9 +6,9 @@
 #include "modes.h"
 
 /* [map, {coordinates}] */
-static bool read_box(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                     const struct ptx_operand *operand, struct soft_address *map,
-                     uint32_t coordinates[5], uint32_t *rank) {
+static bool box_read_box(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                         const struct ptx_operand *operand, struct soft_address *map,
+                         uint32_t coordinates[5], uint32_t *rank) {
     static const enum ptx_modifier ranks[] = {PTX_d1, PTX_d2, PTX_d3, PTX_d4, PTX_d5};
     for (uint32_t i = 0; i < 5; i++) {
         if (ptx_has(in->opcode, ranks[i])) *rank = i + 1;
@@ -28,7 +28,7 @@ static bool read_box(struct soft_lowering *lowering, const struct ptx_instructio
     return true;
 }
 
-static uint32_t sum_of(const struct ptx_opcode *opcode) {
+static uint32_t box_sum_of(const struct ptx_opcode *opcode) {
     static const enum ptx_modifier words[] = {PTX_add, PTX_min, PTX_max, PTX_inc,
                                               PTX_dec, PTX_and, PTX_or,  PTX_xor};
     uint32_t operation = SOFT_ATOMIC_ADD;
@@ -38,8 +38,8 @@ static uint32_t sum_of(const struct ptx_opcode *opcode) {
     return SOFT_BULK_REDUCE | operation << SOFT_BULK_OPERATION_SHIFT;
 }
 
-static bool add_number(struct soft_lowering *lowering, struct soft_draft *draft,
-                       const struct ptx_operand *where, int64_t number) {
+static bool box_add_number(struct soft_lowering *lowering, struct soft_draft *draft,
+                           const struct ptx_operand *where, int64_t number) {
     if (number != (int32_t)number) {
         return LOWER_FAIL(lowering, where, "the offset does not fit in 32 bits");
     }
@@ -67,8 +67,8 @@ struct box_operands {
 
 /* Into shared memory: [to], [map, {c}], [mbarrier]{, {offsets}}{, blocks}{, policy}; out of it:
  * [map, {c}], [from]{, policy}; a prefetch: [map, {c}]{, {offsets}}{, policy}. */
-static bool read_operands(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                          uint32_t mode, struct box_operands *box) {
+static bool box_read_operands(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                              uint32_t mode, struct box_operands *box) {
     bool out = (mode & SOFT_BULK_GROUP) != 0, multicast = (mode & SOFT_BULK_MULTICAST) != 0;
     bool prefetch = (mode & SOFT_BULK_PREFETCH) != 0, into = !out && !prefetch;
     bool offsets = (mode & SOFT_BULK_IM2COL) != 0 && !out;
@@ -78,7 +78,7 @@ static bool read_operands(struct soft_lowering *lowering, const struct ptx_instr
     if (in->operand_count != count) {
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
-    if (!read_box(lowering, in, &in->operands[into], &box->map, box->coordinates, &box->rank)) {
+    if (!box_read_box(lowering, in, &in->operands[into], &box->map, box->coordinates, &box->rank)) {
         return false;
     }
     if ((mode & SOFT_BULK_IM2COL) != 0 && box->rank < 3) {
@@ -96,8 +96,8 @@ static bool read_operands(struct soft_lowering *lowering, const struct ptx_instr
 }
 
 /* An operand that is used; or 0 if absent. */
-static bool add_value(struct soft_lowering *lowering, struct soft_draft *draft, bool has,
-                      uint32_t value) {
+static bool box_add_value(struct soft_lowering *lowering, struct soft_draft *draft, bool has,
+                          uint32_t value) {
     return soft_extra(lowering, draft, has ? SOFT_EXTRA_USE : SOFT_EXTRA_NUMBER, has ? value : 0);
 }
 
@@ -117,8 +117,8 @@ bool soft_lower_cp_tensor(struct soft_lowering *lowering, const struct ptx_instr
     if (prefetch) mode |= SOFT_BULK_PREFETCH;
     if (im2col || ptx_has(in->opcode, PTX_im2col_no_offs)) mode |= SOFT_BULK_IM2COL;
     if (ptx_has(in->opcode, PTX_shared_cluster)) mode |= SOFT_BULK_CLUSTER;
-    if (ptx_has(in->opcode, PTX_reduce)) mode |= sum_of(in->opcode);
-    if (!read_operands(lowering, in, mode, &box)) return false;
+    if (ptx_has(in->opcode, PTX_reduce)) mode |= box_sum_of(in->opcode);
+    if (!box_read_operands(lowering, in, mode, &box)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_cp_tensor);
     if (draft == NULL) return false;
     if (!prefetch) draft->a = box.shared.base;
@@ -126,11 +126,11 @@ bool soft_lower_cp_tensor(struct soft_lowering *lowering, const struct ptx_instr
     draft->b = box.map.base;
     draft->has_site = true;
     draft->mode = mode;
-    bool ok = add_number(lowering, draft, &in->operands[!out && !prefetch], box.map.offset) &&
+    bool ok = box_add_number(lowering, draft, &in->operands[!out && !prefetch], box.map.offset) &&
               soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, box.rank) &&
-              add_value(lowering, draft, !out && !prefetch, box.object.base) &&
-              add_number(lowering, draft, in->operands, box.object.offset) &&
-              add_value(lowering, draft, multicast, box.blocks);
+              box_add_value(lowering, draft, !out && !prefetch, box.object.base) &&
+              box_add_number(lowering, draft, in->operands, box.object.offset) &&
+              box_add_value(lowering, draft, multicast, box.blocks);
     for (uint32_t i = 0; i < box.rank && ok; i++) {
         ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, box.coordinates[i]);
     }

@@ -26,8 +26,8 @@ uint32_t soft_passed_value(struct soft_lowering *lowering, struct ptx_variable *
     return value;
 }
 
-static bool check_range(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                        const struct soft_passed_access *access) {
+static bool call_check_range(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                             const struct soft_passed_access *access) {
     const struct ptx_variable *variable = access->variable;
     uint64_t bytes = (uint64_t)access->bytes * access->count, at = (uint64_t)access->offset;
     if (bytes <= variable->bytes && at <= variable->bytes - bytes) return true;
@@ -37,7 +37,7 @@ static bool check_range(struct soft_lowering *lowering, const struct ptx_instruc
         variable->symbol->name, (unsigned long long)variable->bytes);
 }
 
-static uint32_t mode_of(const struct soft_passed_access *access) {
+static uint32_t call_mode_of(const struct soft_passed_access *access) {
     uint32_t mode = access->bytes | access->count << SOFT_ACCESS_COUNT_SHIFT;
     if (access->is_signed) mode |= SOFT_ACCESS_SIGNED;
     if (access->bits == 64) mode |= SOFT_ACCESS_WIDE_DATA;
@@ -54,14 +54,14 @@ static struct soft_draft *draft_access(struct soft_lowering *lowering, enum soft
                                        const struct soft_passed_access *access) {
     struct soft_draft *draft = soft_draft(lowering, op);
     if (draft == NULL) return NULL;
-    draft->mode = mode_of(access);
+    draft->mode = call_mode_of(access);
     draft->immediate = access->offset | (int64_t)access->variable->bytes << 32;
     return draft;
 }
 
 bool soft_load_passed(struct soft_lowering *lowering, const struct ptx_instruction *in,
                       const struct soft_passed_access *access) {
-    if (!check_range(lowering, in, access)) return false;
+    if (!call_check_range(lowering, in, access)) return false;
     uint32_t value = soft_passed_value(lowering, access->variable);
     if (value == SOFT_NO_VALUE) return false;
     if (is_whole(access)) {
@@ -84,7 +84,7 @@ bool soft_load_passed(struct soft_lowering *lowering, const struct ptx_instructi
 
 bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruction *in,
                        const struct soft_passed_access *access) {
-    if (!check_range(lowering, in, access)) return false;
+    if (!call_check_range(lowering, in, access)) return false;
     bool first = !access->variable->has_value;
     uint32_t value = soft_passed_value(lowering, access->variable);
     if (value == SOFT_NO_VALUE) return false;
@@ -110,7 +110,7 @@ bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruct
 
 /* A parameter whose address is taken is in local memory from the start (PTX ISA 9.0, section
  * 9.7.9.3, mov). */
-static bool spill(struct soft_lowering *lowering, struct ptx_variable *variable) {
+static bool call_spill(struct soft_lowering *lowering, struct ptx_variable *variable) {
     if (!variable->is_spilled) return true;
     uint32_t value = soft_passed_value(lowering, variable), address = SOFT_NO_VALUE;
     const struct ptx_operand at = {
@@ -150,14 +150,14 @@ bool soft_begin_function(struct soft_lowering *lowering) {
             /* The call also defines it. */
             lowering->values[parameter->value].definitions++;
         } else if (soft_passed_value(lowering, parameter) == SOFT_NO_VALUE ||
-                   !spill(lowering, parameter)) {
+                   !call_spill(lowering, parameter)) {
             return false;
         }
     }
     return true;
 }
 
-static uint32_t value_of(struct soft_lowering *lowering, struct ptx_variable *variable) {
+static uint32_t call_value_of(struct soft_lowering *lowering, struct ptx_variable *variable) {
     return variable->is_register ? variable->value : soft_passed_value(lowering, variable);
 }
 
@@ -166,7 +166,7 @@ bool soft_end_function(struct soft_lowering *lowering) {
     struct soft_draft *draft = soft_draft(lowering, function->entry ? SOFT_OP_exit : SOFT_OP_ret);
     if (draft == NULL) return false;
     for (uint32_t i = 0; i < function->return_count && !function->entry; i++) {
-        uint32_t value = value_of(lowering, function->returns[i]);
+        uint32_t value = call_value_of(lowering, function->returns[i]);
         draft = &lowering->drafts[lowering->draft_count - 1];
         if (value == SOFT_NO_VALUE || !soft_extra(lowering, draft, SOFT_EXTRA_USE, value)) {
             return false;
@@ -176,7 +176,7 @@ bool soft_end_function(struct soft_lowering *lowering) {
 }
 
 /* The bytes per lane in the slot of a value. */
-static uint32_t bytes_of(const struct soft_value *value) {
+static uint32_t call_bytes_of(const struct soft_value *value) {
     if (value->bytes > 0) return value->bytes;
     if (value->bits == 1) return SOFT_PASSED_PREDICATE;
     return value->bits == 64 ? 8 : 4;
@@ -190,8 +190,8 @@ static bool write_list(struct soft_lowering *lowering, struct ptx_variable *cons
         /* A result that is always one constant uses the constant's slot. */
         uint32_t place = lowering->values[variables[i]->value].alias;
         const struct soft_value *value = &lowering->values[place];
-        (*list)[i] =
-            (struct soft_passed){.slot = value->used ? value->slot : 0, .bytes = bytes_of(value)};
+        (*list)[i] = (struct soft_passed){.slot = value->used ? value->slot : 0,
+                                          .bytes = call_bytes_of(value)};
     }
     return true;
 }
@@ -216,8 +216,8 @@ struct call {
     struct ptx_function *function; /* NULL: by address */
 };
 
-static bool read_call(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                      struct call *call) {
+static bool call_read_call(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                           struct call *call) {
     uint32_t at = 0;
     *call = (struct call){.results = NULL};
     if (at < in->operand_count && in->operands[at].kind == PTX_OPERAND_LIST) {
@@ -302,7 +302,7 @@ static bool result_value(struct soft_lowering *lowering, const struct ptx_operan
     return soft_destination(lowering, operand, soft_bits(type), type, value);
 }
 
-static uint32_t count_of(const struct ptx_operand *list) {
+static uint32_t call_count_of(const struct ptx_operand *list) {
     return list != NULL ? list->count : 0;
 }
 
@@ -311,11 +311,11 @@ static uint32_t count_of(const struct ptx_operand *list) {
 static bool lacks_result(const struct call *call) {
     const struct ptx_function *f = call->function;
     return f != NULL && f->has_body && f->return_count == 0 && f->symbol != call->target->symbol &&
-           count_of(call->results) == 1;
+           call_count_of(call->results) == 1;
 }
 
 static bool clear_result(struct soft_lowering *lowering, uint32_t value) {
-    const uint32_t bytes = bytes_of(&lowering->values[value]);
+    const uint32_t bytes = call_bytes_of(&lowering->values[value]);
     if (!is_like_register(bytes)) return true;
     struct soft_draft *move = soft_draft(lowering, bytes == 8 ? SOFT_OP_mov_64 : SOFT_OP_mov_32);
     if (move == NULL) return false;
@@ -328,15 +328,15 @@ static bool check_counts(struct soft_lowering *lowering, const struct ptx_instru
                          const struct call *call) {
     const struct ptx_function *f = call->function;
     if (f == NULL) return true;
-    if (count_of(call->arguments) != f->parameter_count) {
+    if (call_count_of(call->arguments) != f->parameter_count) {
         return LOWER_FAIL(lowering, in, "'%.*s' has %u parameters, and the call passes %u",
                           (int)f->symbol->length, f->symbol->name, f->parameter_count,
-                          count_of(call->arguments));
+                          call_count_of(call->arguments));
     }
-    if (count_of(call->results) != f->return_count && !lacks_result(call)) {
+    if (call_count_of(call->results) != f->return_count && !lacks_result(call)) {
         return LOWER_FAIL(lowering, in, "'%.*s' returns %u results, and the call expects %u",
                           (int)f->symbol->length, f->symbol->name, f->return_count,
-                          count_of(call->results));
+                          call_count_of(call->results));
     }
     return true;
 }
@@ -346,7 +346,7 @@ static bool add_passed(struct soft_lowering *lowering, struct soft_draft *draft,
                        const uint32_t *values, uint32_t count, enum soft_extra_kind kind) {
     if (!soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, count)) return false;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t bytes = bytes_of(&lowering->values[values[i]]);
+        uint32_t bytes = call_bytes_of(&lowering->values[values[i]]);
         if (!soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, bytes) ||
             !soft_extra(lowering, draft, kind, values[i])) {
             return false;
@@ -383,13 +383,13 @@ static bool lower_builtin(struct soft_lowering *lowering, const struct ptx_instr
         return LOWER_FAIL(lowering, call->target, "'%.*s' is declared but not defined",
                           (int)symbol->length, symbol->name);
     }
-    bool fits = count_of(call->arguments) == builtin->arguments &&
-                count_of(call->results) == builtin->results;
+    bool fits = call_count_of(call->arguments) == builtin->arguments &&
+                call_count_of(call->results) == builtin->results;
     for (uint32_t i = 0; fits && i < builtin->arguments; i++) {
-        fits = bytes_of(&lowering->values[arguments[i]]) == builtin->bytes[i];
+        fits = call_bytes_of(&lowering->values[arguments[i]]) == builtin->bytes[i];
     }
-    if (fits && count_of(call->results) > 0) {
-        fits = bytes_of(&lowering->values[results[0]]) == builtin->result_bytes;
+    if (fits && call_count_of(call->results) > 0) {
+        fits = call_bytes_of(&lowering->values[results[0]]) == builtin->result_bytes;
     }
     if (!fits) {
         return LOWER_FAIL(lowering, in, "the call does not match the declaration of %s",
@@ -397,7 +397,7 @@ static bool lower_builtin(struct soft_lowering *lowering, const struct ptx_instr
     }
     struct soft_draft *draft = soft_draft(lowering, builtin->op);
     if (draft == NULL) return false;
-    if (count_of(call->results) > 0) draft->d = results[0];
+    if (call_count_of(call->results) > 0) draft->d = results[0];
     draft->has_site = true; /* it reads what its arguments point to */
     for (uint32_t i = 0; i < builtin->arguments; i++) {
         if (!soft_extra(lowering, draft, SOFT_EXTRA_USE, arguments[i])) return false;
@@ -407,14 +407,14 @@ static bool lower_builtin(struct soft_lowering *lowering, const struct ptx_instr
 
 bool soft_lower_call(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct call call;
-    if (!read_call(lowering, in, &call) || !check_counts(lowering, in, &call)) return false;
-    uint32_t argument_count = count_of(call.arguments), result_count = count_of(call.results);
-    uint32_t *arguments = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, argument_count);
+    if (!call_read_call(lowering, in, &call) || !check_counts(lowering, in, &call)) return false;
+    uint32_t uses = call_count_of(call.arguments), result_count = call_count_of(call.results);
+    uint32_t *arguments = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, uses);
     uint32_t *results = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, result_count);
     uint32_t address = SOFT_NO_VALUE;
     if (arguments == NULL || results == NULL) return LOWER_NO_MEMORY(lowering);
     struct ptx_function *f = call.function;
-    for (uint32_t i = 0; i < argument_count; i++) {
+    for (uint32_t i = 0; i < uses; i++) {
         if (!argument_value(lowering, &call.arguments->items[i],
                             f != NULL ? f->parameters[i] : NULL, &arguments[i])) {
             return false;
@@ -436,7 +436,7 @@ bool soft_lower_call(struct soft_lowering *lowering, const struct ptx_instructio
     if (draft == NULL) return false;
     draft->callee = f;
     draft->a = address;
-    return add_passed(lowering, draft, arguments, argument_count, SOFT_EXTRA_USE) &&
+    return add_passed(lowering, draft, arguments, uses, SOFT_EXTRA_USE) &&
            add_passed(lowering, draft, results, result_count, SOFT_EXTRA_DEFINE);
 }
 

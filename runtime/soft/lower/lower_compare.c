@@ -62,8 +62,8 @@ static bool compare_op(struct soft_lowering *lowering, const struct ptx_instruct
     return true;
 }
 
-static bool logic(struct soft_lowering *lowering, enum soft_op op, uint32_t d, uint32_t a,
-                  uint32_t b, uint32_t mode) {
+static bool compare_logic(struct soft_lowering *lowering, enum soft_op op, uint32_t d, uint32_t a,
+                          uint32_t b, uint32_t mode) {
     struct soft_draft *draft = soft_draft(lowering, op);
     if (draft == NULL) return false;
     draft->d = d;
@@ -139,21 +139,22 @@ bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instructio
         return false;
     }
     if (boolean == SOFT_OPS) {
-        return logic(lowering, SOFT_OP_mov_pred, p, result, result, 0) &&
-               logic(lowering, SOFT_OP_not_pred, q, result, result, 0);
+        return compare_logic(lowering, SOFT_OP_mov_pred, p, result, result, 0) &&
+               compare_logic(lowering, SOFT_OP_not_pred, q, result, result, 0);
     }
     if (!soft_predicate(lowering, &in->operands[3], &c, &negated)) return false;
     /* The complement first: p may be the same register as c. */
     uint32_t mode = negated ? 2 : 0;
     if (pair) {
         uint32_t other = soft_value_temporary(lowering, 1);
-        if (other == SOFT_NO_VALUE || !logic(lowering, boolean, other, result, c, mode | 1) ||
-            !logic(lowering, boolean, p, result, c, mode)) {
+        if (other == SOFT_NO_VALUE ||
+            !compare_logic(lowering, boolean, other, result, c, mode | 1) ||
+            !compare_logic(lowering, boolean, p, result, c, mode)) {
             return false;
         }
-        return logic(lowering, SOFT_OP_mov_pred, q, other, other, 0);
+        return compare_logic(lowering, SOFT_OP_mov_pred, q, other, other, 0);
     }
-    return logic(lowering, boolean, p, result, c, mode);
+    return compare_logic(lowering, boolean, p, result, c, mode);
 }
 
 /* setp on two halves: p|q are those of the lower and the upper one. */
@@ -174,16 +175,16 @@ bool soft_lower_setp_pair(struct soft_lowering *lowering, const struct ptx_instr
             !soft_destination(lowering, &to->items[i], 1, PTX_pred, &d[i]) ||
             !compare(lowering, in, in->opcode->type[0], &in->operands[1], i == 1, result[i]) ||
             (boolean != SOFT_OPS &&
-             !logic(lowering, boolean, result[i], result[i], c, negated ? 2 : 0))) {
+             !compare_logic(lowering, boolean, result[i], result[i], c, negated ? 2 : 0))) {
             return false;
         }
     }
-    return logic(lowering, SOFT_OP_mov_pred, d[0], result[0], result[0], 0) &&
-           logic(lowering, SOFT_OP_mov_pred, d[1], result[1], result[1], 0);
+    return compare_logic(lowering, SOFT_OP_mov_pred, d[0], result[0], result[0], 0) &&
+           compare_logic(lowering, SOFT_OP_mov_pred, d[1], result[1], result[1], 0);
 }
 
 /* The value of a true comparison: 1.0, or all ones. */
-static uint64_t truth(enum ptx_modifier type) {
+static uint64_t compare_truth(enum ptx_modifier type) {
     switch ((int)type) {
     case PTX_f32:
         return 0x3f800000;
@@ -199,8 +200,8 @@ static uint64_t truth(enum ptx_modifier type) {
 }
 
 /* Adds d = p ? yes : no. */
-static bool choose(struct soft_lowering *lowering, uint32_t d, uint32_t yes, uint32_t no,
-                   uint32_t p) {
+static bool compare_choose(struct soft_lowering *lowering, uint32_t d, uint32_t yes, uint32_t no,
+                           uint32_t p) {
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_sel_32);
     if (draft == NULL) return false;
     draft->d = d;
@@ -221,7 +222,7 @@ bool soft_lower_set_pair(struct soft_lowering *lowering, const struct ptx_instru
     bool negated = false;
     if (boolean != SOFT_OPS && !soft_predicate(lowering, &in->operands[3], &c, &negated))
         return false;
-    uint32_t yes = soft_value_constant(lowering, 16, truth(in->opcode->type[0]) & 0xffff);
+    uint32_t yes = soft_value_constant(lowering, 16, compare_truth(in->opcode->type[0]) & 0xffff);
     uint32_t no = soft_value_constant(lowering, 16, 0);
     for (unsigned i = 0; i < 2; i++) {
         uint32_t result = soft_value_temporary(lowering, 1);
@@ -230,13 +231,13 @@ bool soft_lower_set_pair(struct soft_lowering *lowering, const struct ptx_instru
             no == SOFT_NO_VALUE ||
             !compare(lowering, in, in->opcode->type[1], &in->operands[1], i == 1, result) ||
             (boolean != SOFT_OPS &&
-             !logic(lowering, boolean, result, result, c, negated ? 2 : 0)) ||
-            !choose(lowering, part[i], yes, no, result)) {
+             !compare_logic(lowering, boolean, result, result, c, negated ? 2 : 0)) ||
+            !compare_choose(lowering, part[i], yes, no, result)) {
             return false;
         }
     }
     if (!soft_destination(lowering, &in->operands[0], 32, in->opcode->type[0], &d)) return false;
-    return logic(lowering, SOFT_OP_pack_16_32, d, part[0], part[1], 0);
+    return compare_logic(lowering, SOFT_OP_pack_16_32, d, part[0], part[1], 0);
 }
 
 /* set gives all ones, or 1.0, for true. */
@@ -249,7 +250,7 @@ bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction
     }
     enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
     uint32_t d = SOFT_NO_VALUE, c = SOFT_NO_VALUE, result = soft_value_temporary(lowering, 1);
-    uint32_t yes = soft_value_constant(lowering, soft_bits(to), truth(to));
+    uint32_t yes = soft_value_constant(lowering, soft_bits(to), compare_truth(to));
     uint32_t no = soft_value_constant(lowering, soft_bits(to), 0);
     bool negated = false;
     if (result == SOFT_NO_VALUE || yes == SOFT_NO_VALUE || no == SOFT_NO_VALUE ||
@@ -257,11 +258,12 @@ bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction
         !compare(lowering, in, from, &in->operands[1], false, result)) {
         return false;
     }
-    if (boolean != SOFT_OPS && (!soft_predicate(lowering, &in->operands[3], &c, &negated) ||
-                                !logic(lowering, boolean, result, result, c, negated ? 2 : 0))) {
+    if (boolean != SOFT_OPS &&
+        (!soft_predicate(lowering, &in->operands[3], &c, &negated) ||
+         !compare_logic(lowering, boolean, result, result, c, negated ? 2 : 0))) {
         return false;
     }
-    return choose(lowering, d, yes, no, result);
+    return compare_choose(lowering, d, yes, no, result);
 }
 
 bool soft_lower_select(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -308,6 +310,6 @@ bool soft_lower_predicates(struct soft_lowering *lowering, const struct ptx_inst
     }
     if (!soft_destination(lowering, &in->operands[0], 1, PTX_pred, &d)) return false;
     if (sources == 1) values[1] = values[0];
-    return logic(lowering, op, d, values[0], values[1],
-                 (uint32_t)negated[0] | (uint32_t)negated[1] << 1);
+    return compare_logic(lowering, op, d, values[0], values[1],
+                         (uint32_t)negated[0] | (uint32_t)negated[1] << 1);
 }

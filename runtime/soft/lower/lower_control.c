@@ -4,8 +4,8 @@
  */
 #include "lower.h"
 
-static bool branch(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                   uint32_t target) {
+static bool control_branch(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                           uint32_t target) {
     struct soft_draft *draft = soft_draft(lowering, in->guard >= 0 ? SOFT_OP_bra_if : SOFT_OP_bra);
     if (draft == NULL) return false;
     if (in->guard >= 0) draft->a = (uint32_t)in->guard;
@@ -19,7 +19,7 @@ bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction
         in->operands[0].symbol->kind != PTX_LABEL || in->operands[0].integer != 0) {
         return LOWER_FAIL(lowering, in, "expected a label");
     }
-    return branch(lowering, in, in->operands[0].symbol->is.label);
+    return control_branch(lowering, in, in->operands[0].symbol->is.label);
 }
 
 /* exit, ret, trap and brkpt: for the lanes whose guard holds. A return from a function is a branch
@@ -27,7 +27,7 @@ bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction
 bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     bool returns = in->opcode->row->name[0] == 'r' && !lowering->function->entry;
-    if (returns) return branch(lowering, in, lowering->function->instruction_count);
+    if (returns) return control_branch(lowering, in, lowering->function->instruction_count);
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)soft_first_op(in));
     if (draft == NULL) return false;
     if (in->guard >= 0) {

@@ -6,9 +6,9 @@
 #include "modes.h"
 
 /* The address of an object: in shared memory, or generic. */
-static bool read_object(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                        const struct ptx_operand *operand, struct soft_address *address,
-                        uint32_t *mode) {
+static bool mbarrier_read_object(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                                 const struct ptx_operand *operand, struct soft_address *address,
+                                 uint32_t *mode) {
     enum soft_access_space space = soft_space_at(in->opcode, operand);
     if (!soft_read_address(lowering, operand, space, address)) return false;
     space = soft_space_meant(in->opcode, space);
@@ -40,7 +40,7 @@ bool soft_lower_mbarrier(struct soft_lowering *lowering, const struct ptx_instru
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
     if (count > 1 && !soft_source(lowering, &in->operands[1], 32, PTX_u32, &b)) return false;
-    if (!read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
+    if (!mbarrier_read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
     mode |= act << SOFT_MBARRIER_SHIFT;
     struct soft_draft *draft = draft_at(lowering, SOFT_OP_mbarrier, &address, mode);
     if (draft == NULL) return false;
@@ -68,7 +68,7 @@ bool soft_lower_mbarrier_arrive(struct soft_lowering *lowering, const struct ptx
     }
     if ((!silent && !soft_destination(lowering, &in->operands[0], 64, PTX_b64, &d)) ||
         (in->operand_count == 3 && !soft_source(lowering, &in->operands[2], 32, PTX_u32, &b)) ||
-        !read_object(lowering, in, &in->operands[1], &address, &mode)) {
+        !mbarrier_read_object(lowering, in, &in->operands[1], &address, &mode)) {
         return false;
     }
     if (in->operand_count == 2) b = soft_value_constant(lowering, 32, 1);
@@ -98,7 +98,7 @@ bool soft_lower_mbarrier_test(struct soft_lowering *lowering, const struct ptx_i
     if (!soft_source(lowering, &in->operands[2], parity ? 32 : 64, parity ? PTX_u32 : PTX_b64,
                      &b) ||
         (in->operand_count == 4 && !soft_source(lowering, &in->operands[3], 32, PTX_u32, &hint)) ||
-        !read_object(lowering, in, &in->operands[1], &address, &mode) ||
+        !mbarrier_read_object(lowering, in, &in->operands[1], &address, &mode) ||
         !soft_destination(lowering, &in->operands[0], 1, PTX_pred, &d)) {
         return false;
     }
@@ -132,7 +132,7 @@ bool soft_lower_cp_async_arrive(struct soft_lowering *lowering, const struct ptx
     struct soft_address address = {.base = SOFT_NO_VALUE};
     uint32_t mode = 0;
     if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "expected an address");
-    if (!read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
+    if (!mbarrier_read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
     if (ptx_has(in->opcode, PTX_noinc)) mode |= SOFT_ASYNC_NOINC;
     return draft_at(lowering, SOFT_OP_cp_async_arrive, &address, mode) != NULL;
 }

@@ -27,7 +27,7 @@ enum soft_access_space soft_space_meant(const struct ptx_opcode *opcode,
 }
 
 /* The base of an address: [base + 4], or x[1]; NULL if it is no address. */
-static const struct ptx_operand *base_of(const struct ptx_operand *operand) {
+static const struct ptx_operand *memory_base_of(const struct ptx_operand *operand) {
     if (operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1) return &operand->items[0];
     return operand->kind == PTX_OPERAND_SYMBOL && operand->indexed ? operand : NULL;
 }
@@ -35,7 +35,7 @@ static const struct ptx_operand *base_of(const struct ptx_operand *operand) {
 enum soft_access_space soft_space_at(const struct ptx_opcode *opcode,
                                      const struct ptx_operand *address) {
     enum soft_access_space space = soft_space_of(opcode);
-    const struct ptx_operand *base = base_of(address);
+    const struct ptx_operand *base = memory_base_of(address);
     if (space != SOFT_SPACE_GENERIC || base == NULL || base->kind != PTX_OPERAND_SYMBOL ||
         base->symbol->kind != PTX_VARIABLE) {
         return space;
@@ -59,7 +59,7 @@ static bool is_variable_of(const struct ptx_variable *variable, enum soft_access
 
 bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
                        enum soft_access_space space, struct soft_address *address) {
-    const struct ptx_operand *base = base_of(operand);
+    const struct ptx_operand *base = memory_base_of(operand);
     if (base == NULL) return LOWER_FAIL(lowering, operand, "expected an address in brackets");
     *address = (struct soft_address){.wide = space != SOFT_SPACE_SHARED};
     unsigned bits = address->wide ? 64 : 32;
@@ -139,8 +139,8 @@ struct data {
     unsigned count, bits;
 };
 
-static bool read_data(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                      const struct ptx_operand *operand, struct data *data) {
+static bool memory_read_data(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                             const struct ptx_operand *operand, struct data *data) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned wanted = ptx_has(in->opcode, PTX_v2) ? 2 : ptx_has(in->opcode, PTX_v4) ? 4 : 1;
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
@@ -190,7 +190,8 @@ static uint32_t access_mode(const struct ptx_instruction *in, const struct data 
 
 /* Whether registers and memory hold components of one width, so that they can be copied whole, and
  * the position of the operation in its group of loads and stores, after the narrow ones. */
-static bool is_plain(const struct ptx_instruction *in, const struct data *data, unsigned *place) {
+static bool memory_is_plain(const struct ptx_instruction *in, const struct data *data,
+                            unsigned *place) {
     unsigned bits = ptx_types[in->opcode->type[0]].bits;
     if (data->bits != bits || bits < 32 || bits > 64) return false;
     bool wide = bits == 64;
@@ -208,7 +209,7 @@ static enum soft_op load_of(const struct ptx_instruction *in, const struct data 
                             enum soft_access_space space) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned place = 0;
-    bool plain = is_plain(in, data, &place);
+    bool plain = memory_is_plain(in, data, &place);
     if (space == SOFT_SPACE_LOCAL && plain && place < 2) return SOFT_OP_ld_local_32 + place;
     if (space == SOFT_SPACE_LOCAL || space == SOFT_SPACE_PARAM) return SOFT_OP_ld_slow;
     bool shared = space == SOFT_SPACE_SHARED;
@@ -221,7 +222,7 @@ static enum soft_op load_of(const struct ptx_instruction *in, const struct data 
 static enum soft_op store_of(const struct ptx_instruction *in, const struct data *data,
                              enum soft_access_space space) {
     unsigned place = 0;
-    bool plain = is_plain(in, data, &place);
+    bool plain = memory_is_plain(in, data, &place);
     if (space == SOFT_SPACE_LOCAL) {
         return plain && place < 2 ? SOFT_OP_st_local_32 + place : SOFT_OP_st_slow;
     }
@@ -251,7 +252,7 @@ bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction 
     struct soft_address address = {.base = SOFT_NO_VALUE};
     if (!check_policy(lowering, in)) return false;
     enum soft_access_space space = soft_space_at(in->opcode, &in->operands[1]);
-    if (!read_data(lowering, in, &in->operands[0], &data)) return false;
+    if (!memory_read_data(lowering, in, &in->operands[0], &data)) return false;
     uint32_t registers[4] = {SOFT_NO_VALUE};
     for (unsigned i = 0; i < data.count; i++) {
         if (!soft_destination(lowering, &data.items[i], data.bits, type, &registers[i]))
@@ -307,7 +308,7 @@ bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction 
     if ((space == SOFT_SPACE_PARAM && !passed) || ptx_has(in->opcode, PTX_constant)) {
         return LOWER_FAIL(lowering, in, "a kernel cannot write this state space");
     }
-    if (!read_data(lowering, in, &in->operands[1], &data) ||
+    if (!memory_read_data(lowering, in, &in->operands[1], &data) ||
         (!passed && !soft_read_address(lowering, &in->operands[0], space, &address))) {
         return false;
     }
@@ -336,7 +337,8 @@ bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction 
 }
 
 /* The registers of an atomic's operand: one, or a vector's. */
-static const struct ptx_operand *components(const struct ptx_operand *operand, unsigned count) {
+static const struct ptx_operand *memory_components(const struct ptx_operand *operand,
+                                                   unsigned count) {
     bool fits = count == 1 ? operand->kind != PTX_OPERAND_VECTOR
                            : operand->kind == PTX_OPERAND_VECTOR && operand->count == count;
     return !fits ? NULL : count == 1 ? operand : operand->items;
@@ -361,11 +363,11 @@ static bool read_atomic(struct soft_lowering *lowering, const struct ptx_instruc
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", begin + 1 + sources + hints,
                           in->operand_count);
     }
-    const struct ptx_operand *b = components(&in->operands[begin + 1], atomic->count);
+    const struct ptx_operand *b = memory_components(&in->operands[begin + 1], atomic->count);
     atomic->silent =
         atomic->reduces || (in->operands[0].kind == PTX_OPERAND_NONE && atomic->type != PTX_b128);
     const struct ptx_operand *d =
-        atomic->silent ? &in->operands[0] : components(&in->operands[0], atomic->count);
+        atomic->silent ? &in->operands[0] : memory_components(&in->operands[0], atomic->count);
     if (b == NULL || d == NULL) {
         return LOWER_FAIL(lowering, in, "expected %u registers", atomic->count);
     }

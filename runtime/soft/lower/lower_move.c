@@ -18,8 +18,8 @@ static bool move(struct soft_lowering *lowering, const struct ptx_instruction *i
 }
 
 /* prmt: the bytes of two values that a number selects, one digit per byte. */
-static uint32_t permute(struct soft_lowering *lowering, uint32_t d, uint32_t a, uint32_t b,
-                        uint32_t picks) {
+static uint32_t move_permute(struct soft_lowering *lowering, uint32_t d, uint32_t a, uint32_t b,
+                             uint32_t picks) {
     uint32_t selector = soft_value_constant(lowering, 32, picks);
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_prmt);
     if (draft == NULL || d == SOFT_NO_VALUE || selector == SOFT_NO_VALUE) return SOFT_NO_VALUE;
@@ -39,12 +39,12 @@ static bool pack_bytes(struct soft_lowering *lowering, const struct ptx_operand 
     }
     uint32_t zero = soft_value_constant(lowering, 32, 0);
     for (uint32_t i = 0; i < parts->count / 2; i++) {
-        pairs[i] = permute(lowering, soft_value_temporary(lowering, 32), values[2 * i],
-                           values[2 * i + 1], 0x0040);
+        pairs[i] = move_permute(lowering, soft_value_temporary(lowering, 32), values[2 * i],
+                                values[2 * i + 1], 0x0040);
         if (pairs[i] == SOFT_NO_VALUE) return false;
     }
     bool four = parts->count == 4;
-    return permute(lowering, d, pairs[0], four ? pairs[1] : zero, four ? 0x5410 : 0x4410) !=
+    return move_permute(lowering, d, pairs[0], four ? pairs[1] : zero, four ? 0x5410 : 0x4410) !=
            SOFT_NO_VALUE;
 }
 
@@ -55,7 +55,7 @@ static bool unpack_bytes(struct soft_lowering *lowering, const struct ptx_operan
         uint32_t d = 0;
         if (parts->items[i].kind == PTX_OPERAND_NONE) continue;
         if (!soft_destination(lowering, &parts->items[i], 16, PTX_b8, &d) ||
-            permute(lowering, d, a, zero, 0x4440 + i) == SOFT_NO_VALUE) {
+            move_permute(lowering, d, a, zero, 0x4440 + i) == SOFT_NO_VALUE) {
             return false;
         }
     }
@@ -63,7 +63,7 @@ static bool unpack_bytes(struct soft_lowering *lowering, const struct ptx_operan
 }
 
 /* mov.b64 %rd, {%r1, %r2}: the first is the low part. */
-static bool pack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+static bool move_pack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     const struct ptx_operand *parts = &in->operands[1];
     unsigned bits = soft_bits(in->opcode->type[0]), part_bits = bits / parts->count;
     uint32_t d = 0, values[4];
@@ -96,7 +96,7 @@ static bool pack(struct soft_lowering *lowering, const struct ptx_instruction *i
 
 /* mov.b64 {%r1, %r2}, %rd. A part may be "_". The source cannot be one of the parts' registers,
  * because their widths differ, so the parts are written one after the other. */
-static bool unpack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+static bool move_unpack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     const struct ptx_operand *parts = &in->operands[0];
     unsigned bits = soft_bits(in->opcode->type[0]), part_bits = bits / parts->count;
     if ((parts->count != 2 && parts->count != 4) || bits < 16 || part_bits < 8) {
@@ -132,8 +132,8 @@ bool soft_lower_mov(struct soft_lowering *lowering, const struct ptx_instruction
     if ((packs || unpacks) && ptx_types[in->opcode->type[0]].kind[0] != 'B') {
         return LOWER_FAIL(lowering, in, "packing and unpacking need a .b type");
     }
-    if (packs) return pack(lowering, in);
-    if (unpacks) return unpack(lowering, in);
+    if (packs) return move_pack(lowering, in);
+    if (unpacks) return move_unpack(lowering, in);
     unsigned bits = soft_bits(in->opcode->type[0]);
     uint32_t d = 0, a = 0;
     return soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a) &&
@@ -277,7 +277,7 @@ static enum soft_op common_conversion(enum ptx_modifier to, enum ptx_modifier fr
     return SOFT_OP_cvt_any;
 }
 
-static bool is_float(enum ptx_modifier type) {
+static bool move_is_float(enum ptx_modifier type) {
     return ptx_types[type].kind[0] == 'F';
 }
 
@@ -287,7 +287,7 @@ static bool check_rounding(struct soft_lowering *lowering, const struct ptx_inst
     const struct ptx_opcode *opcode = in->opcode;
     bool direction = ptx_has(opcode, PTX_rn) || ptx_has(opcode, PTX_rz) ||
                      ptx_has(opcode, PTX_rm) || ptx_has(opcode, PTX_rp) || ptx_has(opcode, PTX_rna);
-    bool float_from = is_float(from), float_to = is_float(to);
+    bool float_from = move_is_float(from), float_to = move_is_float(to);
     if (!float_from && !float_to) {
         if (direction || to_integer) {
             return LOWER_FAIL(
@@ -327,7 +327,7 @@ bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction
                       ptx_has(in->opcode, PTX_rmi) || ptx_has(in->opcode, PTX_rpi);
     if (!check_rounding(lowering, in, to, from, to_integer)) return false;
     uint32_t mode = soft_mode_of(in->opcode);
-    bool float_both = is_float(to) && is_float(from);
+    bool float_both = move_is_float(to) && move_is_float(from);
     if (float_both && to_integer) mode |= SOFT_MODE_INTEGER;
 
     /* Registers may be wider than the types: the source's low bits are used, the destination is

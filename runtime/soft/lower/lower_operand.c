@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* The bits of a floating point literal in a format. */
-static uint64_t literal(const struct ptx_operand *operand, enum ptx_modifier type, unsigned bits) {
+static uint64_t operand_literal(const struct ptx_operand *operand, enum ptx_modifier type,
+                                unsigned bits) {
     if (operand->kind == PTX_OPERAND_FLOAT64 && bits == 32 && type != PTX_b64) {
         double wide;
         memcpy(&wide, &operand->bits, sizeof wide);
@@ -148,7 +149,7 @@ bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_oper
 
 /* Bit types agree with all types, signed and unsigned integers with each other, and floating point
  * types with themselves. */
-static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
+static bool operand_agree(enum ptx_modifier a, enum ptx_modifier b) {
     char kinds[2] = {ptx_types[a].kind[0], ptx_types[b].kind[0]};
     for (int i = 0; i < 2; i++) {
         if (kinds[i] == 'B') return a != PTX_pred && b != PTX_pred;
@@ -168,7 +169,7 @@ static bool check_register(struct soft_lowering *lowering, const struct ptx_oper
         return LOWER_FAIL(lowering, operand, "a register of %u bits, and %u are needed (type .%s)",
                           soft_bits(operand->type), bits, own);
     }
-    return agree(operand->type, type) ||
+    return operand_agree(operand->type, type) ||
            LOWER_FAIL(lowering, operand, "a register of type .%s, and .%s is needed", own,
                       ptx_types[type].text);
 }
@@ -213,7 +214,7 @@ bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *opera
         if (bits < 32 || ptx_types[type].kind[0] == 'U' || ptx_types[type].kind[0] == 'S') {
             return LOWER_FAIL(lowering, operand, "a floating-point number is not allowed here");
         }
-        *value = soft_value_constant(lowering, bits, literal(operand, type, bits));
+        *value = soft_value_constant(lowering, bits, operand_literal(operand, type, bits));
         return *value != SOFT_NO_VALUE;
     case PTX_OPERAND_SPECIAL:
         return special_source(lowering, operand, bits, value);

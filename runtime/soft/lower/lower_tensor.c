@@ -21,7 +21,7 @@ static const struct {
     {PTX_m16n16k16, {16, 16, 16}}, {PTX_m32n8k16, {32, 8, 16}},   {PTX_m8n32k16, {8, 32, 16}},
 };
 
-static struct soft_tensor_shape shape_of(const struct ptx_opcode *opcode) {
+static struct soft_tensor_shape tensor_shape_of(const struct ptx_opcode *opcode) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (ptx_has(opcode, shapes[i].modifier)) return shapes[i].shape;
     }
@@ -77,8 +77,9 @@ static bool read_fragment(struct soft_lowering *lowering, const struct ptx_opera
     return true;
 }
 
-static bool add_fragment(struct soft_lowering *lowering, struct soft_draft *draft,
-                         const struct operand_registers *fragment, enum soft_extra_kind kind) {
+static bool tensor_add_fragment(struct soft_lowering *lowering, struct soft_draft *draft,
+                                const struct operand_registers *fragment,
+                                enum soft_extra_kind kind) {
     for (unsigned i = 0; i < fragment->count; i++) {
         if (!soft_extra(lowering, draft, kind, fragment->values[i])) return false;
     }
@@ -126,7 +127,7 @@ static void count_registers(struct soft_tensor_shape shape, const enum soft_tens
 /* mma d, a, b, c of four types, in the order of the operands. */
 static bool lower_product(struct soft_lowering *lowering, const struct ptx_instruction *in,
                           const enum ptx_modifier written[4], bool is_wmma, uint32_t mode) {
-    struct soft_tensor_shape shape = shape_of(in->opcode);
+    struct soft_tensor_shape shape = tensor_shape_of(in->opcode);
     enum soft_tensor_type type[4];
     struct operand_registers fragments[4] = {{{0}, 0}};
     unsigned counts[4];
@@ -153,8 +154,8 @@ static bool lower_product(struct soft_lowering *lowering, const struct ptx_instr
     bool ok = add_words(lowering, draft, soft_tensor_pack_shape(shape), all,
                         counts[0] | counts[1] << 8 | counts[2] << 16);
     for (unsigned i = 0; i < 4 && ok; i++) {
-        ok = add_fragment(lowering, draft, &fragments[i],
-                          i == 0 ? SOFT_EXTRA_DEFINE : SOFT_EXTRA_USE);
+        ok = tensor_add_fragment(lowering, draft, &fragments[i],
+                                 i == 0 ? SOFT_EXTRA_DEFINE : SOFT_EXTRA_USE);
     }
     return ok;
 }
@@ -234,7 +235,8 @@ static bool lower_rows(struct soft_lowering *lowering, const struct ptx_instruct
     if (ptx_has(in->opcode, PTX_trans)) draft->mode |= SOFT_MATRIX_TRANS;
     if (count > 1) draft->mode |= (uint32_t)(count == 4 ? SOFT_MATRIX_X4 : SOFT_MATRIX_X2);
     return add_words(lowering, draft, 0, 0, count) &&
-           add_fragment(lowering, draft, &fragment, stores ? SOFT_EXTRA_USE : SOFT_EXTRA_DEFINE);
+           tensor_add_fragment(lowering, draft, &fragment,
+                               stores ? SOFT_EXTRA_USE : SOFT_EXTRA_DEFINE);
 }
 
 bool soft_lower_ldmatrix(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -245,7 +247,7 @@ bool soft_lower_stmatrix(struct soft_lowering *lowering, const struct ptx_instru
     return lower_rows(lowering, in, SOFT_OP_stmatrix);
 }
 
-static enum soft_tensor_operand operand_of(const struct ptx_opcode *opcode) {
+static enum soft_tensor_operand tensor_operand_of(const struct ptx_opcode *opcode) {
     return ptx_has(opcode, PTX_a)   ? SOFT_TENSOR_A
            : ptx_has(opcode, PTX_b) ? SOFT_TENSOR_B
                                     : SOFT_TENSOR_C;
@@ -263,8 +265,8 @@ static unsigned least_stride(struct soft_tensor_shape shape, enum soft_tensor_op
 static bool lower_fragment(struct soft_lowering *lowering, const struct ptx_instruction *in,
                            enum soft_op op) {
     bool stores = op == SOFT_OP_wmma_store, by_columns = ptx_has(in->opcode, PTX_col);
-    struct soft_tensor_shape shape = shape_of(in->opcode);
-    enum soft_tensor_operand operand = operand_of(in->opcode);
+    struct soft_tensor_shape shape = tensor_shape_of(in->opcode);
+    enum soft_tensor_operand operand = tensor_operand_of(in->opcode);
     enum soft_tensor_type type = tensor_type(in->opcode->type[0]);
     unsigned count = soft_tensor_registers(shape, operand, type);
     if (operand != SOFT_TENSOR_C && type == SOFT_TENSOR_F16) count = REGISTERS_MAX;
@@ -291,7 +293,8 @@ static bool lower_fragment(struct soft_lowering *lowering, const struct ptx_inst
     if (by_columns) draft->mode |= SOFT_MATRIX_COL;
     return add_words(lowering, draft, soft_tensor_pack_shape(shape),
                      (uint32_t)operand | (uint32_t)type << 8, count) &&
-           add_fragment(lowering, draft, &fragment, stores ? SOFT_EXTRA_USE : SOFT_EXTRA_DEFINE);
+           tensor_add_fragment(lowering, draft, &fragment,
+                               stores ? SOFT_EXTRA_USE : SOFT_EXTRA_DEFINE);
 }
 
 bool soft_lower_wmma_load(struct soft_lowering *lowering, const struct ptx_instruction *in) {

@@ -32,8 +32,8 @@ static enum soft_geometry geometry_of(const struct ptx_opcode *opcode) {
 }
 
 /* [object] or [object, coordinates] */
-static bool read_object(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                        unsigned count, uint32_t *object) {
+static bool texture_read_object(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                                unsigned count, uint32_t *object) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->count != count) {
         return count == 1 ? LOWER_FAIL(lowering, operand, "expected an object in brackets")
                           : LOWER_FAIL(lowering, operand,
@@ -76,8 +76,9 @@ static bool read_coordinates(struct soft_lowering *lowering, const struct ptx_op
                       parts->coordinates);
 }
 
-static bool read_data(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                      unsigned count, unsigned bits, enum ptx_modifier type, struct parts *parts) {
+static bool texture_read_data(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                              unsigned count, unsigned bits, enum ptx_modifier type,
+                              struct parts *parts) {
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
     const struct ptx_operand *items = vector ? operand->items : operand;
     unsigned there = vector ? operand->count : 1;
@@ -93,8 +94,8 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_operand *
     return true;
 }
 
-static bool emit(struct soft_lowering *lowering, enum soft_op op, uint32_t mode,
-                 const struct parts *parts) {
+static bool texture_emit(struct soft_lowering *lowering, enum soft_op op, uint32_t mode,
+                         const struct parts *parts) {
     struct soft_draft *draft = soft_draft(lowering, op);
     if (draft == NULL) return false;
     draft->mode = mode | parts->data_count << SOFT_TEXTURE_DATA_SHIFT;
@@ -162,9 +163,9 @@ bool soft_lower_tex(struct soft_lowering *lowering, const struct ptx_instruction
     for (uint32_t i = 0; i < 4; i++) {
         if (ptx_has(in->opcode, components[i])) mode |= i << SOFT_TEXTURE_COMPONENT_SHIFT;
     }
-    if (!read_data(lowering, &in->operands[0], type == PTX_f16x2 ? 2 : 4, soft_bits(type), type,
-                   &parts) ||
-        !read_object(lowering, &in->operands[1], 2, &parts.object) ||
+    if (!texture_read_data(lowering, &in->operands[0], type == PTX_f16x2 ? 2 : 4, soft_bits(type),
+                           type, &parts) ||
+        !texture_read_object(lowering, &in->operands[1], 2, &parts.object) ||
         !read_coordinates(lowering, &in->operands[1], geometry, coordinates, &parts) ||
         !read_rest(lowering, in, geometry, &parts)) {
         return false;
@@ -172,7 +173,7 @@ bool soft_lower_tex(struct soft_lowering *lowering, const struct ptx_instruction
     if (parts.offset_count > 0) mode |= SOFT_TEXTURE_OFFSETS;
     if (parts.level_count == 1 && !ptx_has(in->opcode, PTX_grad)) mode |= SOFT_TEXTURE_LEVEL;
     if (ptx_has(in->opcode, PTX_grad)) mode |= SOFT_TEXTURE_GRADIENTS;
-    return emit(lowering, soft_first_op(in), mode, &parts);
+    return texture_emit(lowering, soft_first_op(in), mode, &parts);
 }
 
 bool soft_lower_txq(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -194,10 +195,10 @@ bool soft_lower_txq(struct soft_lowering *lowering, const struct ptx_instruction
     for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (ptx_has(in->opcode, words[i])) mode |= i << SOFT_TEXTURE_QUERY_SHIFT;
     }
-    return read_data(lowering, &in->operands[0], 1, 32, PTX_b32, &parts) &&
-           read_object(lowering, &in->operands[1], 1, &parts.object) &&
+    return texture_read_data(lowering, &in->operands[0], 1, 32, PTX_b32, &parts) &&
+           texture_read_object(lowering, &in->operands[1], 1, &parts.object) &&
            (!level || soft_source(lowering, &in->operands[2], 32, PTX_s32, parts.level)) &&
-           emit(lowering, SOFT_OP_txq, mode, &parts);
+           texture_emit(lowering, SOFT_OP_txq, mode, &parts);
 }
 
 /* The mode of an access to a surface, except for the number of components. */
@@ -223,11 +224,11 @@ static bool lower_surface(struct soft_lowering *lowering, const struct ptx_instr
     if (ptx_types[type].bits / 8u * count > 16) {
         return LOWER_FAIL(lowering, in, "the vector is larger than 16 bytes");
     }
-    return read_data(lowering, &in->operands[data], count, soft_bits(type), type, &parts) &&
-           read_object(lowering, &in->operands[address], 2, &parts.object) &&
+    return texture_read_data(lowering, &in->operands[data], count, soft_bits(type), type, &parts) &&
+           texture_read_object(lowering, &in->operands[address], 2, &parts.object) &&
            read_coordinates(lowering, &in->operands[address], geometry_of(in->opcode), PTX_s32,
                             &parts) &&
-           emit(lowering, soft_first_op(in), mode, &parts);
+           texture_emit(lowering, soft_first_op(in), mode, &parts);
 }
 
 bool soft_lower_suld(struct soft_lowering *lowering, const struct ptx_instruction *in) {

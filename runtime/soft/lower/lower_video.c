@@ -25,7 +25,7 @@ static uint32_t operation_of(const char *name) {
     return 0; /* vmad has an operation to itself */
 }
 
-static uint32_t mode_of(const struct ptx_opcode *opcode) {
+static uint32_t video_mode_of(const struct ptx_opcode *opcode) {
     static const enum ptx_modifier comparisons[] = {PTX_eq, PTX_ne, PTX_lt, PTX_le, PTX_gt, PTX_ge};
     static const enum ptx_modifier seconds[] = {PTX_add, PTX_min, PTX_max};
     static const enum ptx_modifier scales[] = {PTX_shr7, PTX_shr15};
@@ -52,7 +52,8 @@ static uint32_t mode_of(const struct ptx_opcode *opcode) {
 }
 
 /* Whether a selector names count bytes or half-words, each below a limit. */
-static bool picks(const struct ptx_operand *operand, bool halves, unsigned count, unsigned limit) {
+static bool video_picks(const struct ptx_operand *operand, bool halves, unsigned count,
+                        unsigned limit) {
     if (operand->picked != count || operand->picks_halves != halves) return false;
     for (unsigned i = 0; i < count; i++) {
         if (operand->picks[i] >= limit) return false;
@@ -61,11 +62,11 @@ static bool picks(const struct ptx_operand *operand, bool halves, unsigned count
 }
 
 /* Of a word: 0 all, 1 to 4 a byte, 5 and 6 a half-word. */
-static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                    uint32_t *part) {
+static bool video_part_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                          uint32_t *part) {
     *part = 0;
     if (operand->picked == 0) return true;
-    if (!picks(operand, operand->picks_halves, 1, operand->picks_halves ? 2 : 4)) {
+    if (!video_picks(operand, operand->picks_halves, 1, operand->picks_halves ? 2 : 4)) {
         return LOWER_FAIL(lowering, operand, "this operand must select one byte or half-word");
     }
     *part = operand->picks[0] + (operand->picks_halves ? 5u : 1u);
@@ -73,8 +74,8 @@ static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *op
 }
 
 /* The register of an operand, without its selector. */
-static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                     bool is_result, uint32_t *value) {
+static bool video_whole_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                           bool is_result, uint32_t *value) {
     struct ptx_operand whole = *operand;
     whole.picked = 0;
     whole.minus = false;
@@ -82,8 +83,8 @@ static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *o
                      : soft_source(lowering, &whole, 32, PTX_b32, value);
 }
 
-static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *in, uint32_t mode,
-                 const uint32_t values[4]) {
+static bool video_emit(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                       uint32_t mode, const uint32_t values[4]) {
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)soft_first_op(in));
     if (draft == NULL) return false;
     draft->d = values[0];
@@ -97,7 +98,7 @@ static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *i
 bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     static const uint32_t shifts[3] = {SOFT_VIDEO_D_SHIFT, SOFT_VIDEO_A_SHIFT, SOFT_VIDEO_B_SHIFT};
     bool product = soft_first_op(in) == SOFT_OP_video_mad;
-    uint32_t mode = mode_of(in->opcode), values[4] = {0, 0, 0, SOFT_NO_VALUE}, minus = 0;
+    uint32_t mode = video_mode_of(in->opcode), values[4] = {0, 0, 0, SOFT_NO_VALUE}, minus = 0;
     bool second = (mode & 7u << SOFT_VIDEO_SECOND_SHIFT) != 0;
     bool chosen = in->operand_count > 0 && in->operands[0].picked != 0;
     bool third = product || second || chosen; /* without one of these a fourth operand is idle */
@@ -111,13 +112,13 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     for (uint32_t i = 1; i <= in->operand_count; i++) { /* the destination last */
         uint32_t place = i % in->operand_count, part = 0;
         const struct ptx_operand *operand = &in->operands[place];
-        if (!part_of(lowering, operand, &part)) return false;
+        if (!video_part_of(lowering, operand, &part)) return false;
         if (part != 0 && place == 3) {
             return LOWER_FAIL(lowering, operand, "this operand cannot select part of a register");
         }
         if (place < 3) mode |= part << shifts[place];
         if (operand->minus) minus ^= place == 3 ? SOFT_VIDEO_MINUS_C : SOFT_VIDEO_MINUS_PRODUCT;
-        if (!whole_of(lowering, operand, place == 0, &values[place])) return false;
+        if (!video_whole_of(lowering, operand, place == 0, &values[place])) return false;
     }
     if (in->operands[0].minus || ((mode & SOFT_VIDEO_PO) != 0 && minus != 0)) {
         return LOWER_FAIL(lowering, in, "'-' is not allowed here");
@@ -125,7 +126,7 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     if (minus == (SOFT_VIDEO_MINUS_PRODUCT | SOFT_VIDEO_MINUS_C)) {
         return LOWER_FAIL(lowering, in, "the product and the addend cannot both be negated");
     }
-    return emit(lowering, in, mode | minus, values);
+    return video_emit(lowering, in, mode | minus, values);
 }
 
 /* The bytes or half-words that a packed destination names, from high to low, one bit each. */
@@ -133,7 +134,7 @@ static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *o
                      uint32_t *lanes) {
     unsigned count = bytes ? 4 : 2;
     *lanes = operand->picked == 0 ? (1u << count) - 1 : 0;
-    if (operand->picked != 0 && !picks(operand, !bytes, operand->picked, count)) {
+    if (operand->picked != 0 && !video_picks(operand, !bytes, operand->picked, count)) {
         return LOWER_FAIL(lowering, operand, "expected a selector from .%s",
                           bytes ? "b3210" : "h10");
     }
@@ -149,7 +150,7 @@ static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *o
 /* What a packed source takes from the two consecutive registers, as prmt's digits. */
 static bool digits_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
                       uint32_t *digits) {
-    if (operand->picked != 0 && !picks(operand, !bytes, bytes ? 4 : 2, bytes ? 8 : 4)) {
+    if (operand->picked != 0 && !video_picks(operand, !bytes, bytes ? 4 : 2, bytes ? 8 : 4)) {
         return LOWER_FAIL(lowering, operand,
                           "a source must select %s of the two registers, such as .%s",
                           bytes ? "4 bytes" : "2 half-words", bytes ? "b7654" : "h32");
@@ -178,7 +179,7 @@ bool soft_lower_video_packed(struct soft_lowering *lowering, const struct ptx_in
         if (i == 3 && operand->picked != 0) {
             return LOWER_FAIL(lowering, operand, "this operand cannot select part of a register");
         }
-        if (!whole_of(lowering, operand, i == 0, &values[i])) return false;
+        if (!video_whole_of(lowering, operand, i == 0, &values[i])) return false;
     }
     for (uint32_t i = 1; i < 3; i++) {
         uint32_t digits = 0;
@@ -197,5 +198,6 @@ bool soft_lower_video_packed(struct soft_lowering *lowering, const struct ptx_in
     if (!lanes_of(lowering, &in->operands[0], bytes, &lanes)) return false;
     values[1] = sources[1];
     values[2] = sources[2];
-    return emit(lowering, in, mode_of(in->opcode) | lanes << SOFT_VIDEO_LANES_SHIFT, values);
+    return video_emit(lowering, in, video_mode_of(in->opcode) | lanes << SOFT_VIDEO_LANES_SHIFT,
+                      values);
 }

@@ -23,14 +23,14 @@ static const struct {
     {PTX_s32, SOFT_TENSOR_S32},
 };
 
-static uint32_t type_of(enum ptx_modifier modifier) {
+static uint32_t wgmma_type_of(enum ptx_modifier modifier) {
     uint32_t i = 0;
     while (types[i].modifier != modifier) i++;
     return (uint32_t)types[i].type;
 }
 
 /* modifier.def has the shapes in the order of k, and then of n. */
-static void shape_of(const struct ptx_opcode *opcode, uint32_t *n, uint32_t *k) {
+static void wgmma_shape_of(const struct ptx_opcode *opcode, uint32_t *n, uint32_t *k) {
     static const uint16_t ks[] = {8, 16, 32, 256};
     for (uint32_t i = 0; i < 4 * 32; i++) {
         if (!ptx_has(opcode, (enum ptx_modifier)(PTX_m64n8k8 + i))) continue;
@@ -91,7 +91,7 @@ static bool read_immediates(struct soft_lowering *lowering, const struct ptx_ins
                        &p->mode);
 }
 
-static uint32_t operands_of(enum ptx_modifier a, bool in_registers) {
+static uint32_t wgmma_operands_of(enum ptx_modifier a, bool in_registers) {
     if (a == PTX_s8 || a == PTX_u8 || a == PTX_b1) return 4;
     if (a != PTX_f16 && a != PTX_bf16) return 6;
     return in_registers ? 7 : 8;
@@ -105,7 +105,7 @@ static bool read_product(struct soft_lowering *lowering, const struct ptx_instru
         return LOWER_FAIL(lowering, in, "wgmma needs the target sm_90a");
     }
     bool in_registers = in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_VECTOR;
-    uint32_t count = operands_of(type[1], in_registers);
+    uint32_t count = wgmma_operands_of(type[1], in_registers);
     if (in->operand_count != count) {
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
@@ -128,7 +128,7 @@ bool soft_lower_wgmma(struct soft_lowering *lowering, const struct ptx_instructi
     struct product p = {.a_descriptor = SOFT_NO_VALUE};
     const enum ptx_modifier *type = in->opcode->type;
     uint32_t n = 0, k = 0;
-    shape_of(in->opcode, &n, &k);
+    wgmma_shape_of(in->opcode, &n, &k);
     if (!read_product(lowering, in, n, &p)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_wgmma);
     if (draft == NULL) return false;
@@ -139,7 +139,8 @@ bool soft_lower_wgmma(struct soft_lowering *lowering, const struct ptx_instructi
     draft->has_site = true;
     bool ok = soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, n | k << 16) &&
               soft_extra(lowering, draft, SOFT_EXTRA_NUMBER,
-                         type_of(type[0]) | type_of(type[1]) << 8 | type_of(type[2]) << 16) &&
+                         wgmma_type_of(type[0]) | wgmma_type_of(type[1]) << 8 |
+                             wgmma_type_of(type[2]) << 16) &&
               soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, p.d_count);
     for (uint32_t i = 0; i < p.d_count && ok; i++) {
         ok = soft_extra(lowering, draft, SOFT_EXTRA_DEFINE, p.d[i]);
@@ -152,7 +153,7 @@ bool soft_lower_wgmma(struct soft_lowering *lowering, const struct ptx_instructi
 
 /* ---- registers in use ---- */
 
-static bool is_product(const struct ptx_instruction *in) {
+static bool wgmma_is_product(const struct ptx_instruction *in) {
     return in->opcode->row->name[0] == 'w' && strcmp(in->opcode->row->name, "wgmma") == 0 &&
            ptx_has(in->opcode, PTX_mma_async);
 }
@@ -161,7 +162,9 @@ void soft_wgmma_pin(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         const struct ptx_instruction *in = &function->instructions[i];
-        const uint32_t count = !is_product(in) ? 0 : in->operand_count < 2 ? in->operand_count : 2;
+        const uint32_t count = !wgmma_is_product(in)   ? 0
+                               : in->operand_count < 2 ? in->operand_count
+                                                       : 2;
         for (uint32_t o = 0; o < count; o++) {
             const struct ptx_operand *operand = &in->operands[o];
             for (uint32_t r = 0; operand->kind == PTX_OPERAND_VECTOR && r < operand->count; r++) {
@@ -194,7 +197,7 @@ static bool each_pinned(struct soft_lowering *lowering, const struct ptx_operand
 
 bool soft_wgmma_check_use(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t read = 0, written = 0;
-    if (is_product(in)) return true;
+    if (wgmma_is_product(in)) return true;
     bool stores = in->operand_count > 0 && in->operands[0].kind == PTX_OPERAND_ADDRESS;
     for (uint32_t o = 0; o < in->operand_count; o++) {
         (void)each_pinned(lowering, &in->operands[o], o == 0 && !stores ? &written : &read, NULL);

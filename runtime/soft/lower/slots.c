@@ -59,11 +59,11 @@ static void visit_draft(struct liveness *liveness, const struct soft_draft *draf
     if (!draft->d_is_read) visit_value(liveness, draft->d, true, partial, visit, context);
 }
 
-static void set(uint64_t *bits, uint32_t at) {
+static void slots_set(uint64_t *bits, uint32_t at) {
     bits[at / 64] |= 1ull << (at % 64);
 }
 
-static bool get(const uint64_t *bits, uint32_t at) {
+static bool slots_get(const uint64_t *bits, uint32_t at) {
     return bits[at / 64] >> (at % 64) & 1;
 }
 
@@ -77,13 +77,13 @@ static void number_value(struct liveness *liveness, uint32_t value, bool is_defi
 }
 
 /* A guarded definition does not change the other lanes, so it also reads. */
-static void gather(struct liveness *liveness, uint32_t value, bool is_define, bool partial,
-                   void *context) {
+static void slots_gather(struct liveness *liveness, uint32_t value, bool is_define, bool partial,
+                         void *context) {
     struct live_range *block = context;
     uint32_t bit = liveness->dense_of[value];
     if (bit == NOT_DENSE) return;
-    if ((!is_define || partial) && !get(block->define, bit)) set(block->use, bit);
-    if (is_define && !partial) set(block->define, bit);
+    if ((!is_define || partial) && !slots_get(block->define, bit)) slots_set(block->use, bit);
+    if (is_define && !partial) slots_set(block->define, bit);
 }
 
 static bool find_blocks(struct liveness *liveness) {
@@ -138,13 +138,13 @@ static bool make_sets(struct liveness *liveness) {
         block->use = words + 2 * (size_t)liveness->words;
         block->define = words + 3 * (size_t)liveness->words;
         for (uint32_t i = block->begin; i < block->end; i++) {
-            visit_draft(liveness, &liveness->lowering->drafts[i], gather, block);
+            visit_draft(liveness, &liveness->lowering->drafts[i], slots_gather, block);
         }
     }
     return true;
 }
 
-static void iterate(struct liveness *liveness) {
+static void slots_iterate(struct liveness *liveness) {
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t b = liveness->count; b-- > 0;) {
@@ -164,7 +164,7 @@ static void iterate(struct liveness *liveness) {
 }
 
 /* Each draft has two positions: it reads at the even one and writes at the odd one after it. */
-static void extend(struct soft_value *value, uint32_t position) {
+static void slots_extend(struct soft_value *value, uint32_t position) {
     if (position < value->first) value->first = position;
     if (position > value->last) value->last = position;
 }
@@ -173,8 +173,8 @@ static void extend_value(struct liveness *liveness, uint32_t value, bool is_defi
                          void *context) {
     struct soft_value *entry = &liveness->lowering->values[value];
     uint32_t draft = *(uint32_t *)context;
-    if (!is_define || partial) extend(entry, 2 * draft);
-    if (is_define) extend(entry, 2 * draft + 1);
+    if (!is_define || partial) slots_extend(entry, 2 * draft);
+    if (is_define) slots_extend(entry, 2 * draft + 1);
 }
 
 static void find_intervals(struct liveness *liveness) {
@@ -192,8 +192,8 @@ static void find_intervals(struct liveness *liveness) {
             for (uint64_t left = block->in[w] | block->out[w]; left != 0; left &= left - 1) {
                 const uint32_t bit = w * 64 + (uint32_t)__builtin_ctzll(left);
                 struct soft_value *value = &lowering->values[liveness->value_of[bit]];
-                if (get(block->in, bit)) extend(value, 2 * block->begin);
-                if (get(block->out, bit)) extend(value, 2 * block->end - 1);
+                if (slots_get(block->in, bit)) slots_extend(value, 2 * block->begin);
+                if (slots_get(block->out, bit)) slots_extend(value, 2 * block->end - 1);
             }
         }
     }
@@ -204,7 +204,7 @@ static void find_intervals(struct liveness *liveness) {
 static void begin_parameters(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     for (uint32_t i = 0; i < function->parameter_count && !function->entry; i++) {
-        extend(&lowering->values[function->parameters[i]->value], 0);
+        slots_extend(&lowering->values[function->parameters[i]->value], 0);
     }
 }
 
@@ -236,7 +236,7 @@ bool soft_slots_may_lack(const struct soft_lowering *lowering) {
     return bytes + lowering->value_count * (uint64_t)SOFT_WIDE_SLOT_BYTES > FRAME_BYTES_MAX;
 }
 
-static uint32_t take(struct pool *pool, const struct soft_value *value) {
+static uint32_t slots_take(struct pool *pool, const struct soft_value *value) {
     for (uint32_t i = 0; i < pool->count; i++) {
         bool fits = pool->bytes == NULL || pool->bytes[i] == slot_bytes(value);
         if (fits && pool->busy_until[i] < value->first) {
@@ -285,7 +285,7 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
         visit_draft(&liveness, &lowering->drafts[i], number_value, NULL);
     }
     if (!find_blocks(&liveness) || !make_sets(&liveness)) return false;
-    iterate(&liveness);
+    slots_iterate(&liveness);
     find_intervals(&liveness);
     begin_parameters(lowering);
 
@@ -302,7 +302,7 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
     }
     qsort((void *)order, waiting, sizeof order[0], by_first);
     for (uint32_t i = 0; i < waiting; i++) {
-        order[i]->slot = take(&pools[class_of(order[i])], order[i]);
+        order[i]->slot = slots_take(&pools[class_of(order[i])], order[i]);
     }
     uint32_t narrow =
         SCRATCH_BYTES + (pools[PREDICATES].count * PREDICATE_BYTES + SOFT_SLOT_BYTES - 1) /

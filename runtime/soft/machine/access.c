@@ -21,11 +21,11 @@ uint64_t soft_access_address(const struct soft_warp *warp, const struct soft_ins
     return in->mode & SOFT_ACCESS_WIDE_ADDRESS ? address : (uint32_t)address;
 }
 
-static enum soft_access_kind kind_of(const struct soft_instruction *in) {
+static enum soft_access_kind access_kind_of(const struct soft_instruction *in) {
     return in->mode & SOFT_ACCESS_STORE ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ;
 }
 
-static const char *what(enum soft_access_kind kind) {
+static const char *access_what(enum soft_access_kind kind) {
     return kind == SOFT_ACCESS_WRITE ? "a store" : "a load";
 }
 
@@ -48,13 +48,13 @@ enum soft_access_space soft_access_resolve(uint64_t *address) {
     }
 }
 
-static bool outside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                    uint64_t address, unsigned bytes, enum soft_access_kind kind, const char *space,
-                    uint64_t size) {
+static bool access_outside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                           uint64_t address, unsigned bytes, enum soft_access_kind kind,
+                           const char *space, uint64_t size) {
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
                      "%s of %u bytes at offset 0x%llx is outside the %llu bytes of %s memory",
-                     what(kind), bytes, (unsigned long long)address, (unsigned long long)size,
-                     space);
+                     access_what(kind), bytes, (unsigned long long)address,
+                     (unsigned long long)size, space);
     return false;
 }
 
@@ -66,8 +66,8 @@ static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *
     enum soft_access_space space = soft_access_resolve(&offset);
     if (space == SOFT_SPACE_GLOBAL) return false;
     soft_launch_fail(warp, in, CUDA_ERROR_INVALID_ADDRESS_SPACE, 1u << lane, address,
-                     "%s with .global at 0x%llx, which is offset 0x%llx of %s memory", what(kind),
-                     (unsigned long long)address, (unsigned long long)offset,
+                     "%s with .global at 0x%llx, which is offset 0x%llx of %s memory",
+                     access_what(kind), (unsigned long long)address, (unsigned long long)offset,
                      space == SOFT_SPACE_SHARED  ? "shared"
                      : space == SOFT_SPACE_LOCAL ? "local"
                                                  : "parameter");
@@ -111,25 +111,25 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
                          "%s of %u bytes at offset 0x%x is outside the %u bytes of shared memory "
                          "of block %u of the cluster",
-                         what(kind), bytes, offset, size, other->rank);
+                         access_what(kind), bytes, offset, size, other->rank);
         return false;
     }
     if (other == NULL || bytes > size || offset > size - bytes) {
-        return outside(warp, in, lane, offset, bytes, kind, "shared", size);
+        return access_outside(warp, in, lane, offset, bytes, kind, "shared", size);
     }
     if (other != cta && space == SOFT_SPACE_SHARED) {
         soft_launch_fail(
             warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
             "%s with .shared::cta at 0x%llx, which is offset 0x%x of the shared memory "
             "of block %u of the cluster; .shared::cluster is for that",
-            what(kind), (unsigned long long)address, offset, other->rank);
+            access_what(kind), (unsigned long long)address, offset, other->rank);
         return false;
     }
     if (other->warps_alive == 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, 1u << lane, address,
                          "%s of %u bytes at offset 0x%x of the shared memory of block (%u,%u,%u), "
                          "block %u of the cluster, which has exited",
-                         what(kind), bytes, offset, other->index[0], other->index[1],
+                         access_what(kind), bytes, offset, other->index[0], other->index[1],
                          other->index[2], other->rank);
         return false;
     }
@@ -138,7 +138,7 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
             warp, in, "block may not have begun", 1u << lane, address,
             "%s of %u bytes at offset 0x%x of the shared memory of block %u of the "
             "cluster, before any thread of this block has passed the cluster's barrier",
-            what(kind), bytes, offset, other->rank);
+            access_what(kind), bytes, offset, other->rank);
     }
     place->offset = offset;
     place->host = other->shared + offset;
@@ -163,7 +163,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
         char nearest[240];
         soft_space_describe(address, reach, kind, nearest, sizeof nearest);
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx: %s", what(kind), bytes,
+                         "%s of %u bytes at 0x%llx: %s", access_what(kind), bytes,
                          (unsigned long long)address, nearest);
         return false;
     }
@@ -207,8 +207,8 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
     *place = (struct soft_place){0};
     if ((address & (alignment - 1)) != 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(kind),
-                         bytes, (unsigned long long)address, alignment);
+                         "%s of %u bytes at 0x%llx, which is not a multiple of %u",
+                         access_what(kind), bytes, (unsigned long long)address, alignment);
         return false;
     }
     if (space == SOFT_SPACE_GENERIC) {
@@ -229,12 +229,12 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
         return true;
     case SOFT_SPACE_LOCAL:
         if (find_local(warp->split->frame, lane, address, bytes, place)) return true;
-        return outside(warp, in, lane, address, bytes, kind, "local",
-                       warp->split->frame->code->local_bytes);
+        return access_outside(warp, in, lane, address, bytes, kind, "local",
+                              warp->split->frame->code->local_bytes);
     case SOFT_SPACE_PARAM:
         size = cta->launch->code->parameter_bytes;
         if (bytes > size || address > size - bytes) {
-            return outside(warp, in, lane, address, bytes, kind, "parameter", size);
+            return access_outside(warp, in, lane, address, bytes, kind, "parameter", size);
         }
         place->offset = address;
         place->host = cta->launch->parameters + address;
@@ -247,7 +247,8 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
 bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                       uint64_t address, unsigned bytes, enum soft_access_space space,
                       struct soft_place *place) {
-    return soft_access_range(warp, in, lane, address, bytes, bytes, space, kind_of(in), place);
+    return soft_access_range(warp, in, lane, address, bytes, bytes, space, access_kind_of(in),
+                             place);
 }
 
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
@@ -266,7 +267,7 @@ void soft_access_check_read(struct soft_warp *warp, const struct soft_instructio
     }
     soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
                      "%s of %u bytes at 0x%llx, none of which was ever written%s%s",
-                     what(kind_of(in)), bytes, (unsigned long long)address,
+                     access_what(access_kind_of(in)), bytes, (unsigned long long)address,
                      where[0] != '\0' ? ": " : "", where);
 }
 
@@ -280,8 +281,8 @@ void soft_access_swap_128(uint8_t *host, const uint64_t expected[2], const uint6
 }
 
 /* The slot of a component. */
-static uint32_t component(const struct soft_warp *warp, const struct soft_instruction *in,
-                          unsigned index) {
+static uint32_t access_component(const struct soft_warp *warp, const struct soft_instruction *in,
+                                 unsigned index) {
     if (soft_access_count(in->mode) == 1) return in->d;
     return warp->split->frame->code->operands[in->more + index];
 }
@@ -349,7 +350,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
         soft_access_check_read(warp, in, lane, address, bytes * count, &place);
         if (place.view.high != 0) warp->views[in->site] = place.view;
         for (unsigned i = 0; i < count; i++) {
-            uint32_t slot = component(warp, in, i);
+            uint32_t slot = access_component(warp, in, i);
             if (bytes == 16) {
                 memcpy(SLOT(uint8_t, slot) + 16 * (size_t)lane, place.host, 16);
                 continue;
@@ -374,7 +375,7 @@ const struct soft_instruction *soft_access_store(struct soft_warp *warp,
         if (place.view.high != 0) warp->views[in->site] = place.view;
         soft_shadow_mark(place.shadow, place.offset, bytes * count);
         for (unsigned i = 0; i < count; i++) {
-            uint32_t slot = component(warp, in, i);
+            uint32_t slot = access_component(warp, in, i);
             if (bytes == 16) {
                 memcpy(place.host, SLOT(uint8_t, slot) + 16 * (size_t)lane, 16);
                 continue;

@@ -27,7 +27,7 @@ static bool all_there(const struct soft_cta *cta) {
     return true;
 }
 
-static void let_go(struct soft_cta *cta) {
+static void cluster_barrier_let_go(struct soft_cta *cta) {
     soft_init_open(cta);
     cta->cluster_begun = false;
     cta->idle = 0;
@@ -56,7 +56,7 @@ void soft_cluster_check(struct soft_cta *cta) {
     for (uint32_t r = 0; r < count; r++) waited |= soft_cluster_member(cta, r)->waited;
     for (uint32_t r = 0; r < count; r++) {
         soft_cluster_member(cta, r)->waited = waited;
-        let_go(soft_cluster_member(cta, r));
+        cluster_barrier_let_go(soft_cluster_member(cta, r));
     }
 }
 

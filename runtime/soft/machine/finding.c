@@ -52,8 +52,8 @@ const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
 
 /* An instruction that reads unwritten memory does so in every thread and every block; the first
  * report is enough. */
-static bool is_first(struct soft_launch *launch, const struct soft_instruction *instruction,
-                     const struct soft_finding *finding) {
+static bool finding_is_first(struct soft_launch *launch, const struct soft_instruction *instruction,
+                             const struct soft_finding *finding) {
     const struct soft_instruction *beside = finding->beside;
     bool first = true;
     pthread_mutex_lock(&launch->lock);
@@ -83,10 +83,11 @@ static void end_launch(struct soft_launch *launch, struct soft_report *report) {
     pthread_mutex_unlock(&launch->lock);
 }
 
-static void find(struct soft_warp *warp, const struct soft_instruction *instruction,
-                 const struct soft_finding *finding, const char *format, va_list arguments) {
+static void finding_find(struct soft_warp *warp, const struct soft_instruction *instruction,
+                         const struct soft_finding *finding, const char *format,
+                         va_list arguments) {
     struct soft_launch *launch = warp->cta->launch;
-    if (!is_first(launch, instruction, finding)) return;
+    if (!finding_is_first(launch, instruction, finding)) return;
     struct soft_report report = {
         .kind = finding->kind, .address = finding->address, .minor = finding->minor};
     vsnprintf(report.detail, sizeof report.detail, format, arguments);
@@ -104,7 +105,7 @@ void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *ins
                       const struct soft_finding *finding, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    find(warp, instruction, finding, format, arguments);
+    finding_find(warp, instruction, finding, format, arguments);
     va_end(arguments);
 }
 
@@ -113,6 +114,6 @@ void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *ins
     struct soft_finding finding = {.kind = kind, .lanes = lanes, .address = address};
     va_list arguments;
     va_start(arguments, format);
-    find(warp, instruction, &finding, format, arguments);
+    finding_find(warp, instruction, &finding, format, arguments);
     va_end(arguments);
 }

@@ -155,15 +155,16 @@ static void fill_local(struct soft_frame *frame) {
     }
 }
 
-static size_t aligned(size_t bytes) {
+static size_t frame_aligned(size_t bytes) {
     return soft_round_up(bytes, ALIGNMENT);
 }
 
 /* One block of memory: the frame, its slots, its local memory and the shadow of the latter. */
 static struct soft_frame *new_frame(struct soft_warp *warp, const struct soft_code *code) {
-    size_t header = aligned(sizeof(struct soft_frame)), slots = aligned(code->frame_bytes);
-    size_t local = aligned((size_t)code->local_bytes * SOFT_LANES);
-    size_t shadow = soft_space_tracks() ? aligned(local / 4) : 0;
+    size_t header = frame_aligned(sizeof(struct soft_frame)),
+           slots = frame_aligned(code->frame_bytes);
+    size_t local = frame_aligned((size_t)code->local_bytes * SOFT_LANES);
+    size_t shadow = soft_space_tracks() ? frame_aligned(local / 4) : 0;
     size_t whole = header + slots + local + shadow + ALIGNMENT;
     if (whole > STACK_BYTES_MAX - warp->frame_bytes) return NULL;
     uint8_t *block = aligned_alloc(ALIGNMENT, whole);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Copies what is passed from one frame to another, for the lanes of a mask. */
-static void pass(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t mask) {
+static void frame_call_pass(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t mask) {
     if (bytes == SOFT_PASSED_PREDICATE) {
         uint32_t old, bits;
         memcpy(&old, to, sizeof old);
@@ -48,8 +48,9 @@ static struct passing passing_of(const struct soft_frame *caller,
 
 /* A frame for some lanes of the current split, with their arguments in it. NULL: the launch has
  * failed. */
-static struct soft_frame *enter(struct soft_warp *warp, const struct soft_instruction *in,
-                                const struct soft_code *callee, uint32_t lanes) {
+static struct soft_frame *frame_call_enter(struct soft_warp *warp,
+                                           const struct soft_instruction *in,
+                                           const struct soft_code *callee, uint32_t lanes) {
     struct soft_frame *caller = warp->split->frame;
     const char *why = "";
     struct soft_frame *frame = soft_frame_take(warp, caller, callee, &why);
@@ -63,8 +64,8 @@ static struct soft_frame *enter(struct soft_warp *warp, const struct soft_instru
     for (uint32_t i = 0; i < passing.argument_count; i++) {
         const struct soft_passed *formal = &callee->arguments[i];
         if (formal->slot == 0) continue;
-        pass(frame->slots + formal->slot, caller->slots + passing.arguments[2 * i + 1],
-             formal->bytes, lanes);
+        frame_call_pass(frame->slots + formal->slot, caller->slots + passing.arguments[2 * i + 1],
+                        formal->bytes, lanes);
     }
     return frame;
 }
@@ -82,12 +83,12 @@ static const struct soft_instruction *go_into(struct soft_warp *warp, struct sof
 
 const struct soft_instruction *soft_call(struct soft_warp *warp,
                                          const struct soft_instruction *in) {
-    struct soft_frame *frame = enter(warp, in, in->u.callee, warp->mask);
+    struct soft_frame *frame = frame_call_enter(warp, in, in->u.callee, warp->mask);
     return frame != NULL ? go_into(warp, frame) : NULL;
 }
 
 /* Whether a function's parameters and results match the call. */
-static bool fits(const struct soft_code *callee, const struct passing *passing) {
+static bool frame_call_fits(const struct soft_code *callee, const struct passing *passing) {
     if (callee->argument_count != passing->argument_count ||
         callee->result_count != passing->result_count) {
         return false;
@@ -119,12 +120,12 @@ const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
                                     (unsigned long long)address);
         }
         struct passing passing = passing_of(split->frame, in);
-        if (!fits(callee, &passing)) {
+        if (!frame_call_fits(callee, &passing)) {
             return soft_launch_fail(
                 warp, in, CUDA_ERROR_LAUNCH_FAILED, lanes, address,
                 "the arguments or results of this call do not match the function %s", callee->name);
         }
-        struct soft_frame *frame = enter(warp, in, callee, lanes);
+        struct soft_frame *frame = frame_call_enter(warp, in, callee, lanes);
         if (frame == NULL) return NULL;
         if (lanes == split->mask) {
             soft_warp_set_mask(warp, lanes);
@@ -150,8 +151,8 @@ const struct soft_instruction *soft_return(struct soft_warp *warp,
     (void)in;
     for (uint32_t i = 0; i < passing.result_count; i++) {
         const struct soft_passed *formal = &frame->code->results[i];
-        pass(caller->slots + passing.results[2 * i + 1], frame->slots + formal->slot, formal->bytes,
-             warp->mask);
+        frame_call_pass(caller->slots + passing.results[2 * i + 1], frame->slots + formal->slot,
+                        formal->bytes, warp->mask);
     }
     split->frame = caller;
     warp->executed -= soft_code_number(caller->code, next);
@@ -163,7 +164,8 @@ const struct soft_instruction *soft_return(struct soft_warp *warp,
 }
 
 /* An operand of 32 or 64 bits, as mode says. */
-static uint64_t read_lane(const struct soft_warp *warp, uint32_t slot, uint32_t lane, bool wide) {
+static uint64_t frame_call_read_lane(const struct soft_warp *warp, uint32_t slot, uint32_t lane,
+                                     bool wide) {
     uint64_t value = 0;
     memcpy(&value, warp->slots + slot + lane * (wide ? 8u : 4u), wide ? 8 : 4);
     return value;
@@ -189,7 +191,7 @@ const struct soft_instruction *soft_alloca_take(struct soft_warp *warp,
     bool wide = in->mode != 0;
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        uint64_t bytes = read_lane(warp, in->a, lane, wide);
+        uint64_t bytes = frame_call_read_lane(warp, in->a, lane, wide);
         if (allocas == NULL || bytes > SOFT_ALLOCA_MAX) return no_room(warp, in, lane, bytes);
         uint64_t at = (base + allocas->top[lane] + alignment - 1) / alignment * alignment - base;
         if (!soft_alloca_grow(allocas, lane, at + bytes)) return no_room(warp, in, lane, bytes);
@@ -214,7 +216,7 @@ const struct soft_instruction *soft_alloca_restore(struct soft_warp *warp,
     struct soft_alloca *allocas = soft_frame_allocas(warp->split->frame);
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        uint64_t top = read_lane(warp, in->a, lane, in->mode != 0);
+        uint64_t top = frame_call_read_lane(warp, in->a, lane, in->mode != 0);
         if (allocas == NULL || top > allocas->top[lane]) {
             return soft_launch_fail(warp, in, CUDA_ERROR_HARDWARE_STACK_ERROR, 1u << lane, 0,
                                     "stackrestore to a stack position that was never reached");

@@ -18,7 +18,7 @@ enum { ALIGNMENT = 16 };
 
 static _Atomic uint64_t used[SOFT_REACH_SLOTS];
 
-static uint64_t take(const struct soft_reach *reach, uint64_t bytes) {
+static uint64_t heap_take(const struct soft_reach *reach, uint64_t bytes) {
     uint64_t limit = atomic_load(&reach->heap_bytes), cost = soft_round_up(bytes, ALIGNMENT);
     if (bytes == 0 || bytes > limit) return 0;
     if (atomic_fetch_add(&used[reach->slot], cost) + cost <= limit) {
@@ -35,8 +35,8 @@ static uint64_t take(const struct soft_reach *reach, uint64_t bytes) {
     return 0;
 }
 
-static uint64_t argument(const struct soft_warp *warp, const struct soft_instruction *in,
-                         uint32_t lane) {
+static uint64_t heap_argument(const struct soft_warp *warp, const struct soft_instruction *in,
+                              uint32_t lane) {
     uint64_t value;
     uint32_t slot = warp->split->frame->code->operands[in->more];
     memcpy(&value, warp->slots + slot + 8 * (size_t)lane, sizeof value);
@@ -47,7 +47,7 @@ const struct soft_instruction *soft_heap_malloc(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        uint64_t address = take(warp->cta->launch->reach, argument(warp, in, lane));
+        uint64_t address = heap_take(warp->cta->launch->reach, heap_argument(warp, in, lane));
         memcpy(warp->slots + in->d + 8 * (size_t)lane, &address, sizeof address);
     }
     return in + 1;
@@ -65,7 +65,7 @@ const struct soft_instruction *soft_heap_free(struct soft_warp *warp,
     const struct soft_reach *reach = warp->cta->launch->reach;
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        uint64_t address = argument(warp, in, lane);
+        uint64_t address = heap_argument(warp, in, lane);
         struct soft_allocation was;
         if (address == 0) continue;
         if (!soft_space_free(address, 1u << SOFT_KIND_HEAP, &was)) {

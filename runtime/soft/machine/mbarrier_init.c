@@ -21,7 +21,7 @@ struct soft_inits {
     struct init items[];
 };
 
-static struct init *find(const struct soft_cta *cta, uint32_t offset) {
+static struct init *mbarrier_init_find(const struct soft_cta *cta, uint32_t offset) {
     struct soft_inits *inits = cta->inits;
     for (uint32_t i = 0; inits != NULL && i < inits->count; i++) {
         if (inits->items[i].offset == offset) return &inits->items[i];
@@ -30,7 +30,7 @@ static struct init *find(const struct soft_cta *cta, uint32_t offset) {
 }
 
 /* NULL: the host is out of memory, and less is found. */
-static struct init *add(struct soft_cta *cta) {
+static struct init *mbarrier_init_add(struct soft_cta *cta) {
     struct soft_inits *inits = cta->inits;
     if (inits == NULL || inits->count == inits->room) {
         uint32_t room = inits == NULL ? 16 : 2 * inits->room;
@@ -46,8 +46,8 @@ static struct init *add(struct soft_cta *cta) {
 void soft_init_note(struct soft_warp *warp, uint32_t lane, uint32_t offset) {
     struct soft_cta *cta = warp->cta;
     if (cta->cluster == NULL || !soft_options()->check_sync) return;
-    struct init *init = find(cta, offset);
-    if (init == NULL) init = add(cta);
+    struct init *init = mbarrier_init_find(cta, offset);
+    if (init == NULL) init = mbarrier_init_add(cta);
     if (init == NULL) return;
     *init = (struct init){.offset = offset, .warp = warp->index, .lane = lane, .state = NEW};
 }
@@ -95,7 +95,7 @@ void soft_init_use(struct soft_warp *warp, const struct soft_instruction *in, ui
                    const struct soft_cta *home, uint32_t offset) {
     /* Before the first barrier the block itself may not have begun, which is reported already. */
     if (!warp->cta->cluster_met) return;
-    const struct init *init = find(home, offset);
+    const struct init *init = mbarrier_init_find(home, offset);
     if (init == NULL) return;
     bool known = init->state == KNOWN;
     if (known && init->phase <= warp->cta->cluster_known) return;

@@ -31,7 +31,7 @@ static struct {
     size_t bytes;
 } gathered = {.lock = PTHREAD_MUTEX_INITIALIZER, .end = &gathered.first};
 
-static void gather(FILE *stream, const char *text, size_t length) {
+static void print_gather(FILE *stream, const char *text, size_t length) {
     struct piece *piece = malloc(sizeof *piece + length);
     if (piece == NULL || length == 0) {
         free(piece);
@@ -79,7 +79,7 @@ struct printing {
     char part[TEXT_MAX]; /* a conversion's */
 };
 
-static bool read_bytes(struct printing *p, uint64_t address, unsigned bytes, void *value) {
+static bool print_read_bytes(struct printing *p, uint64_t address, unsigned bytes, void *value) {
     struct soft_place place;
     if (!soft_access_find(p->warp, p->in, p->lane, address, bytes, SOFT_SPACE_GENERIC, &place)) {
         return false;
@@ -89,7 +89,7 @@ static bool read_bytes(struct printing *p, uint64_t address, unsigned bytes, voi
     return true;
 }
 
-static void put(struct printing *p, const char *text, size_t length) {
+static void print_put(struct printing *p, const char *text, size_t length) {
     size_t room = sizeof p->text - p->length;
     if (length > room) length = room;
     memcpy(p->text + p->length, text, length);
@@ -99,24 +99,25 @@ static void put(struct printing *p, const char *text, size_t length) {
 static bool next_argument(struct printing *p, unsigned bytes, uint64_t *value) {
     p->arguments = (p->arguments + bytes - 1) / bytes * bytes;
     *value = 0;
-    if (!read_bytes(p, p->arguments, bytes, value)) return false;
+    if (!print_read_bytes(p, p->arguments, bytes, value)) return false;
     p->arguments += bytes;
     p->count++;
     return true;
 }
 
 /* A string in device memory. precision: the maximum number of characters; below 0: all. */
-static bool put_string(struct printing *p, const char *before, uint64_t address, int precision) {
+static bool print_put_string(struct printing *p, const char *before, uint64_t address,
+                             int precision) {
     char text[4096];
     size_t length = 0;
     while (length < sizeof text - 1 && (precision < 0 || length < (size_t)precision)) {
-        if (!read_bytes(p, address + length, 1, &text[length])) return false;
+        if (!print_read_bytes(p, address + length, 1, &text[length])) return false;
         if (text[length] == '\0') break;
         length++;
     }
     text[length] = '\0';
     snprintf(p->part, sizeof p->part, before, text);
-    put(p, p->part, strlen(p->part));
+    print_put(p, p->part, strlen(p->part));
     return true;
 }
 
@@ -128,17 +129,18 @@ struct conversion {
     char letter;
 };
 
-static bool read_number(struct printing *p, char *next, int *number) {
+static bool print_read_number(struct printing *p, char *next, int *number) {
     if (*next == '*') {
         uint64_t value = 0;
-        if (!next_argument(p, 4, &value) || !read_bytes(p, p->format++, 1, next)) return false;
+        if (!next_argument(p, 4, &value) || !print_read_bytes(p, p->format++, 1, next))
+            return false;
         *number = (int32_t)(uint32_t)value;
         return true;
     }
     int sum = 0;
     while (*next >= '0' && *next <= '9') {
         if (sum < 100000) sum = 10 * sum + (*next - '0');
-        if (!read_bytes(p, p->format++, 1, next)) return false;
+        if (!print_read_bytes(p, p->format++, 1, next)) return false;
     }
     *number = sum;
     return true;
@@ -148,23 +150,23 @@ static bool read_conversion(struct printing *p, struct conversion *conversion) {
     char next = '\0';
     size_t flags = 0;
     *conversion = (struct conversion){.width = -1, .precision = -1};
-    if (!read_bytes(p, p->format++, 1, &next)) return false;
+    if (!print_read_bytes(p, p->format++, 1, &next)) return false;
     while (next != '\0' && strchr("#0- +", next) != NULL) {
         if (flags < sizeof conversion->flags - 1) conversion->flags[flags++] = next;
-        if (!read_bytes(p, p->format++, 1, &next)) return false;
+        if (!print_read_bytes(p, p->format++, 1, &next)) return false;
     }
     if (next == '*' || (next >= '1' && next <= '9')) {
-        if (!read_number(p, &next, &conversion->width)) return false;
+        if (!print_read_number(p, &next, &conversion->width)) return false;
     }
     if (next == '.') {
-        if (!read_bytes(p, p->format++, 1, &next)) return false;
-        if (!read_number(p, &next, &conversion->precision)) return false;
+        if (!print_read_bytes(p, p->format++, 1, &next)) return false;
+        if (!print_read_number(p, &next, &conversion->precision)) return false;
     }
     conversion->bytes = 4;
     while (next != '\0' && strchr("hlzjt", next) != NULL) {
         /* A long is of 64 bits, as on the host. */
         conversion->bytes = next != 'h' ? 8 : conversion->bytes > 2 ? 2 : 1;
-        if (!read_bytes(p, p->format++, 1, &next)) return false;
+        if (!print_read_bytes(p, p->format++, 1, &next)) return false;
     }
     conversion->letter = next;
     return true;
@@ -195,7 +197,7 @@ static bool next_integer(struct printing *p, unsigned bytes, uint64_t *value) {
     return true;
 }
 
-static bool convert(struct printing *p, const struct conversion *conversion) {
+static bool print_convert(struct printing *p, const struct conversion *conversion) {
     char *done = p->part, how[64];
     uint64_t value = 0;
     double number = 0;
@@ -219,7 +221,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
         if (!next_argument(p, 4, &value)) return false;
         write_conversion(conversion, "", how, sizeof how);
         /* A NUL is printed like any other character. */
-        put(p, done, (size_t)snprintf(done, sizeof p->part, how, (int)value));
+        print_put(p, done, (size_t)snprintf(done, sizeof p->part, how, (int)value));
         return true;
     case 'p':
         if (!next_argument(p, 8, &value)) return false;
@@ -229,7 +231,7 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
     case 's':
         if (!next_argument(p, 8, &value)) return false;
         write_conversion(conversion, "", how, sizeof how);
-        return put_string(p, how, value, conversion->precision);
+        return print_put_string(p, how, value, conversion->precision);
     case 'e':
     case 'E':
     case 'f':
@@ -249,17 +251,17 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
         struct conversion percent = *conversion;
         percent.letter = '%';
         if (conversion->letter == '%') {
-            put(p, "%", 1);
+            print_put(p, "%", 1);
             return true;
         }
         write_conversion(&percent, "", how, sizeof how);
         size_t length = strlen(how);
-        put(p, how, length - 1);
-        put(p, letter, strlen(letter));
+        print_put(p, how, length - 1);
+        print_put(p, letter, strlen(letter));
         return true;
     }
     }
-    put(p, done, strlen(done));
+    print_put(p, done, strlen(done));
     return true;
 }
 
@@ -267,16 +269,16 @@ static bool convert(struct printing *p, const struct conversion *conversion) {
 static bool print_all(struct printing *p) {
     for (;;) {
         char next = '\0';
-        if (!read_bytes(p, p->format++, 1, &next)) return false;
+        if (!print_read_bytes(p, p->format++, 1, &next)) return false;
         if (next == '\0') return true;
         if (next != '%' || p->count >= ARGUMENTS_MAX) {
-            put(p, &next, 1);
+            print_put(p, &next, 1);
             continue;
         }
         struct conversion conversion;
         if (!read_conversion(p, &conversion)) return false;
         if (conversion.letter == '\0') return true;
-        if (!convert(p, &conversion)) return false;
+        if (!print_convert(p, &conversion)) return false;
     }
 }
 
@@ -308,7 +310,7 @@ const struct soft_instruction *soft_print(struct soft_warp *warp,
                 next = NULL;
                 break;
             }
-            gather(stdout, p->text, p->length);
+            print_gather(stdout, p->text, p->length);
             result = p->count;
         }
         memcpy(warp->slots + in->d + 4 * (size_t)lane, &result, 4);
@@ -318,11 +320,11 @@ const struct soft_instruction *soft_print(struct soft_warp *warp,
 }
 
 /* The text at an address, of a lane that is about to fail anyway. */
-static bool read_text(struct printing *p, uint64_t address, char *text, size_t bytes) {
+static bool print_read_text(struct printing *p, uint64_t address, char *text, size_t bytes) {
     size_t length = 0;
     text[0] = '\0';
     while (address != 0 && length < bytes - 1) {
-        if (!read_bytes(p, address + length, 1, &text[length])) return false;
+        if (!print_read_bytes(p, address + length, 1, &text[length])) return false;
         if (text[length] == '\0') return true;
         length++;
     }
@@ -341,9 +343,9 @@ const struct soft_instruction *soft_print_assertion(struct soft_warp *warp,
         p->warp = warp;
         p->in = in;
         p->lane = lane;
-        if (!read_text(p, lane_of(warp, in, 0, lane, 8), assertion, sizeof assertion) ||
-            !read_text(p, lane_of(warp, in, 1, lane, 8), file, sizeof file) ||
-            !read_text(p, lane_of(warp, in, 3, lane, 8), function, sizeof function)) {
+        if (!print_read_text(p, lane_of(warp, in, 0, lane, 8), assertion, sizeof assertion) ||
+            !print_read_text(p, lane_of(warp, in, 1, lane, 8), file, sizeof file) ||
+            !print_read_text(p, lane_of(warp, in, 3, lane, 8), function, sizeof function)) {
             free(p);
             return NULL;
         }
@@ -353,7 +355,7 @@ const struct soft_instruction *soft_print_assertion(struct soft_warp *warp,
                      file, (unsigned)lane_of(warp, in, 2, lane, 4), function, cta->index[0],
                      cta->index[1], cta->index[2], thread % block[0], thread / block[0] % block[1],
                      thread / block[0] / block[1], assertion);
-        gather(stderr, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+        print_gather(stderr, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
     }
     free(p);
     return soft_launch_fail(warp, in, CUDA_ERROR_ASSERT, warp->mask, 0, "assertion `%s` failed",

@@ -24,12 +24,12 @@ struct soft_prior {
     uint32_t passed_count;
 };
 
-static struct soft_footprint *hold(struct soft_footprint *footprint) {
+static struct soft_footprint *prior_hold(struct soft_footprint *footprint) {
     atomic_fetch_add(&footprint->references, 1);
     return footprint;
 }
 
-static void drop(struct soft_footprint *footprint) {
+static void prior_drop(struct soft_footprint *footprint) {
     if (atomic_fetch_sub(&footprint->references, 1) > 1) return;
     soft_touched_free(footprint->touched);
     free(footprint);
@@ -42,8 +42,8 @@ struct soft_prior *soft_prior_hold(struct soft_prior *prior) {
 
 void soft_prior_drop(struct soft_prior *prior) {
     if (prior == NULL || atomic_fetch_sub(&prior->references, 1) > 1) return;
-    for (uint32_t i = 0; i < prior->passed_count; i++) drop(prior->passed[i]);
-    drop(prior->own);
+    for (uint32_t i = 0; i < prior->passed_count; i++) prior_drop(prior->passed[i]);
+    prior_drop(prior->own);
     free(prior);
 }
 
@@ -69,29 +69,30 @@ void soft_prior_add(struct soft_launch *launch, struct soft_prior *prior) {
     launch->after[launch->after_count++] = soft_prior_hold(prior);
 }
 
-static void hide(struct soft_launch *launch, struct soft_footprint *footprint) {
+static void prior_hide(struct soft_launch *launch, struct soft_footprint *footprint) {
     if (launch->hidden_count == SOFT_PRIORS_MAX) return;
-    launch->hidden[launch->hidden_count++] = hold(footprint);
+    launch->hidden[launch->hidden_count++] = prior_hold(footprint);
 }
 
 void soft_prior_begin(struct soft_launch *launch) {
-    for (uint32_t i = 0; i < launch->after_count; i++) hide(launch, launch->after[i]->own);
+    for (uint32_t i = 0; i < launch->after_count; i++) prior_hide(launch, launch->after[i]->own);
     for (uint32_t i = 0; i < launch->after_count; i++) {
         const struct soft_prior *prior = launch->after[i];
-        for (uint32_t p = 0; p < prior->passed_count; p++) hide(launch, prior->passed[p]);
+        for (uint32_t p = 0; p < prior->passed_count; p++) prior_hide(launch, prior->passed[p]);
     }
 }
 
 void soft_prior_end(struct soft_launch *launch) {
     struct soft_prior *prior = launch->prior;
     if (prior == NULL || atomic_load(&prior->timely)) return;
-    for (uint32_t i = 0; i < launch->hidden_count; i++) prior->passed[i] = hold(launch->hidden[i]);
+    for (uint32_t i = 0; i < launch->hidden_count; i++)
+        prior->passed[i] = prior_hold(launch->hidden[i]);
     prior->passed_count = launch->hidden_count;
 }
 
 void soft_prior_clear(struct soft_launch *launch) {
     for (uint32_t i = 0; i < launch->after_count; i++) soft_prior_drop(launch->after[i]);
-    for (uint32_t i = 0; i < launch->hidden_count; i++) drop(launch->hidden[i]);
+    for (uint32_t i = 0; i < launch->hidden_count; i++) prior_drop(launch->hidden[i]);
     soft_prior_drop(launch->prior);
     launch->prior = NULL;
     launch->after_count = launch->hidden_count = 0;
@@ -135,8 +136,9 @@ static const char *find_use(const struct soft_footprint *footprint, uint64_t bas
     return stores && reads ? "reads" : NULL;
 }
 
-static void compare(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                    uint64_t base, uint64_t address, unsigned bytes, bool stores, bool strong) {
+static void prior_compare(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                          uint64_t base, uint64_t address, unsigned bytes, bool stores,
+                          bool strong) {
     const struct soft_launch *launch = warp->cta->launch;
     bool met = false;
     for (uint32_t i = 0; i < launch->hidden_count; i++) {
@@ -163,7 +165,7 @@ void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in
         if (strong && !stores && atomic_load(&launch->waited)) {
             warp->waited = warp->cta->waited = true;
         }
-        if (!warp->waited) compare(warp, in, lane, base, address, bytes, stores, strong);
+        if (!warp->waited) prior_compare(warp, in, lane, base, address, bytes, stores, strong);
     }
     if (launch->prior == NULL) return;
     soft_touched_add(launch->prior->own->touched, touch, base, address, bytes);

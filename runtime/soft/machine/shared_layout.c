@@ -20,7 +20,7 @@ struct soft_layouts {
     struct noted chunks[SHARED_MAX / CHUNK];
 };
 
-static uint32_t sum_of(const uint8_t *bytes) {
+static uint32_t shared_layout_sum_of(const uint8_t *bytes) {
     uint64_t words[2];
     memcpy(words, bytes, sizeof words);
     uint64_t mixed = (words[0] ^ 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
@@ -34,13 +34,15 @@ void soft_layout_note(struct soft_cta *cta, uint32_t offset, unsigned swizzle) {
     if (cta->layouts == NULL) return; /* one finding less */
     cta->layouts->used = true;
     cta->layouts->chunks[offset / CHUNK] =
-        (struct noted){.sum = sum_of(cta->shared + offset), .swizzle = swizzle};
+        (struct noted){.sum = shared_layout_sum_of(cta->shared + offset), .swizzle = swizzle};
 }
 
 unsigned soft_layout_at(const struct soft_cta *cta, uint32_t offset) {
     if (cta->layouts == NULL || offset >= SHARED_MAX) return 0;
     const struct noted *noted = &cta->layouts->chunks[offset / CHUNK];
-    return noted->swizzle != 0 && noted->sum == sum_of(cta->shared + offset) ? noted->swizzle : 0;
+    return noted->swizzle != 0 && noted->sum == shared_layout_sum_of(cta->shared + offset)
+               ? noted->swizzle
+               : 0;
 }
 
 void soft_layout_begin(struct soft_cta *cta) {

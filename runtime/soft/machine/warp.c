@@ -77,8 +77,8 @@ static void end_split(struct soft_warp *warp, struct soft_split *split) {
     soft_frame_release(warp, split->frame);
 }
 
-static bool is_at(const struct soft_join *join, const struct soft_instruction *place,
-                  const struct soft_frame *frame) {
+static bool warp_is_at(const struct soft_join *join, const struct soft_instruction *place,
+                       const struct soft_frame *frame) {
     return join != NULL && join->at == place && join->frame == frame;
 }
 
@@ -121,7 +121,7 @@ static void enter_split(struct soft_warp *warp, struct soft_split *split) {
 
 void soft_warp_open_join(struct soft_warp *warp, const struct soft_instruction *meet) {
     struct soft_split *split = warp->split;
-    if (meet == NULL || is_at(split->join, meet, split->frame)) return;
+    if (meet == NULL || warp_is_at(split->join, meet, split->frame)) return;
     struct soft_join *join = new_join(warp);
     if (join == NULL) return;
     *join = (struct soft_join){
@@ -131,9 +131,10 @@ void soft_warp_open_join(struct soft_warp *warp, const struct soft_instruction *
 }
 
 /* Some lanes, already removed from the current split, go to a place. */
-static void send(struct soft_warp *warp, const struct soft_instruction *target, uint32_t lanes) {
+static void warp_send(struct soft_warp *warp, const struct soft_instruction *target,
+                      uint32_t lanes) {
     struct soft_split *split = warp->split;
-    if (is_at(split->join, target, split->frame)) {
+    if (warp_is_at(split->join, target, split->frame)) {
         /* Directly to the join: no need to run there. */
         split->join->arrived |= lanes;
         return;
@@ -153,7 +154,7 @@ const struct soft_instruction *soft_warp_part(struct soft_warp *warp,
     soft_warp_open_join(warp, branch->u.join);
     warp->split->mask &= ~taken;
     soft_warp_set_mask(warp, warp->split->mask);
-    send(warp, target, taken);
+    warp_send(warp, target, taken);
     assert(soft_split_is_valid(warp, warp->split));
     SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     /* Either side may be the first. */
@@ -184,13 +185,13 @@ const struct soft_instruction *soft_warp_scatter(struct soft_warp *warp,
             return target;
         }
         split->mask &= ~lanes;
-        send(warp, target, lanes);
+        warp_send(warp, target, lanes);
     }
 }
 
 /* The lanes that wait in a join become a split that continues there. It executes the join
  * instruction again, which looks for an outer join at the same place. */
-static void resume(struct soft_warp *warp, struct soft_join *join, struct soft_split *split) {
+static void warp_resume(struct soft_warp *warp, struct soft_join *join, struct soft_split *split) {
     *split = (struct soft_split){
         .state = SOFT_SPLIT_READY,
         .mask = join->arrived,
@@ -205,7 +206,7 @@ static void resume(struct soft_warp *warp, struct soft_join *join, struct soft_s
 const struct soft_instruction *soft_warp_meet(struct soft_warp *warp,
                                               const struct soft_instruction *place) {
     struct soft_split *split = warp->split;
-    while (is_at(split->join, place, split->frame)) {
+    while (warp_is_at(split->join, place, split->frame)) {
         struct soft_join *join = split->join;
         join->arrived |= split->mask;
         count_to(warp, split->frame, place);
@@ -214,7 +215,7 @@ const struct soft_instruction *soft_warp_meet(struct soft_warp *warp,
             warp->stop = SOFT_STOP_SWITCH;
             return NULL;
         }
-        resume(warp, join, split);
+        warp_resume(warp, join, split);
         end_join(warp, join);
         warp->rounds = 0;
         if (warp->turn < QUANTUM) warp->turn *= 2;
@@ -247,7 +248,7 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
     for (struct soft_join *join = split->join, *outer = NULL; join != NULL; join = outer) {
         outer = join->outer;
         if (join->expected != 0 && join->arrived != join->expected) break;
-        if (join->expected != 0) resume(warp, join, soft_warp_split(warp));
+        if (join->expected != 0) warp_resume(warp, join, soft_warp_split(warp));
         end_join(warp, join);
         if (join->expected != 0) break;
     }
@@ -256,11 +257,11 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
 }
 
 /* Releases the lanes that wait in a split's joins to continue alone. true: there were some. */
-static bool let_go(struct soft_warp *warp, const struct soft_split *split) {
+static bool warp_let_go(struct soft_warp *warp, const struct soft_split *split) {
     bool any = false;
     for (struct soft_join *join = split->join; join != NULL; join = join->outer) {
         if (join->arrived == 0) continue;
-        resume(warp, join, soft_warp_split(warp));
+        warp_resume(warp, join, soft_warp_split(warp));
         join->expected &= ~join->arrived;
         join->arrived = 0;
         any = true;
@@ -277,7 +278,7 @@ static bool let_all_go(struct soft_warp *warp) {
         const struct soft_split *split = &warp->splits[s];
         bool waits = split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_SYNC ||
                      split->state == SOFT_SPLIT_CLUSTER;
-        if (waits && let_go(warp, split)) any = true;
+        if (waits && warp_let_go(warp, split)) any = true;
     }
     return any;
 }
@@ -290,7 +291,7 @@ static void end_turn(struct soft_warp *warp) {
     }
     int32_t least = awaited ? QUANTUM_AWAITED : QUANTUM_ALONE;
     if (warp->turn > least) warp->turn = warp->turn / 4 > least ? warp->turn / 4 : least;
-    if (++warp->rounds >= PATIENCE) let_go(warp, warp->split);
+    if (++warp->rounds >= PATIENCE) warp_let_go(warp, warp->split);
 }
 
 /* Like the end of a turn: lanes that wait in a join may be those that are polled for. */
@@ -303,7 +304,7 @@ void soft_warp_time_out(struct soft_warp *warp) {
         split->timed_out = true;
         warp->polling--;
         warp->split = split;
-        if (!patient) let_go(warp, split);
+        if (!patient) warp_let_go(warp, split);
     }
     SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
 }

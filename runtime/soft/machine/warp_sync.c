@@ -34,7 +34,7 @@ struct shape {
 
 enum { VOTE_BALLOT = 3, VOTE_MODE = 15, VOTE_NEGATED = 16, MATCH_WIDE = 2 };
 
-static struct shape shape_of(const struct soft_instruction *in) {
+static struct shape warp_sync_shape_of(const struct soft_instruction *in) {
     switch ((enum soft_op)in->op) {
     case SOFT_OP_shfl:
         return (struct shape){.a = 32, .b = 32, .c = 32, .d = 32, .p = true};
@@ -52,7 +52,7 @@ static struct shape shape_of(const struct soft_instruction *in) {
 }
 
 /* Qualifiers are the mode; a vote's negation belongs to its operand. */
-static uint32_t qualifiers(const struct soft_instruction *in) {
+static uint32_t warp_sync_qualifiers(const struct soft_instruction *in) {
     return in->op == SOFT_OP_vote ? in->mode & ~(uint32_t)VOTE_NEGATED : in->mode;
 }
 
@@ -62,7 +62,8 @@ static bool wait_together(const struct soft_split *one, const struct soft_split 
         return false;
     }
     return other->state == SOFT_SPLIT_SYNC && other->sync_members == one->sync_members &&
-           other->pc->op == one->pc->op && qualifiers(other->pc) == qualifiers(one->pc);
+           other->pc->op == one->pc->op &&
+           warp_sync_qualifiers(other->pc) == warp_sync_qualifiers(one->pc);
 }
 
 /* Copies the lanes of a mask from one slot to another; bits 0 copies nothing. */
@@ -82,10 +83,10 @@ static void copy_lanes(uint8_t *to, const uint8_t *from, uint32_t mask, unsigned
     }
 }
 
-static void gather(uint8_t *slots, const struct soft_split *split) {
+static void warp_sync_gather(uint8_t *slots, const struct soft_split *split) {
     const struct soft_instruction *in = split->pc;
     const uint8_t *from = split->frame->slots;
-    struct shape shape = shape_of(in);
+    struct shape shape = warp_sync_shape_of(in);
     copy_lanes(slots + PLACE_A, from + in->a, split->mask, shape.a);
     copy_lanes(slots + PLACE_B, from + in->b, split->mask, shape.b);
     copy_lanes(slots + PLACE_C, from + in->c, split->mask, shape.c);
@@ -97,10 +98,10 @@ static void gather(uint8_t *slots, const struct soft_split *split) {
     }
 }
 
-static void scatter(const uint8_t *slots, struct soft_split *split) {
+static void warp_sync_scatter(const uint8_t *slots, struct soft_split *split) {
     const struct soft_instruction *in = split->pc;
     uint8_t *to = split->frame->slots;
-    struct shape shape = shape_of(in);
+    struct shape shape = warp_sync_shape_of(in);
     copy_lanes(to + in->d, slots + PLACE_D, split->mask, shape.d);
     uint32_t p = shape.p ? split->frame->code->operands[in->more + 1] : UINT32_MAX;
     if (p != UINT32_MAX) copy_lanes(to + p, slots + PLACE_P, split->mask, 1);
@@ -116,7 +117,7 @@ static const struct soft_instruction *fail_for_missing(struct soft_warp *warp,
 }
 
 /* All lanes wait at one instruction, in one call: it runs as if they had arrived together. */
-static void run_whole(struct soft_warp *warp, const struct soft_split *one) {
+static void warp_sync_run_whole(struct soft_warp *warp, const struct soft_split *one) {
     struct soft_split all = *one, like = *one;
     struct soft_split *current = warp->split;
     warp->split = &all;
@@ -145,14 +146,14 @@ static void run_for(struct soft_warp *warp, const struct soft_split *one, uint32
     joint.a = PLACE_A;
     joint.b = PLACE_B;
     joint.c = PLACE_C;
-    joint.mode = qualifiers(like.pc);
+    joint.mode = warp_sync_qualifiers(like.pc);
     joint.more = 0;
     memset(slots, 0, sizeof slots);
     for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
         memcpy(slots + PLACE_MEMBERS + 4 * lane, &like.sync_members, 4);
     }
     for (int s = 0; s < warp->split_end; s++) {
-        if (wait_together(&like, &warp->splits[s])) gather(slots, &warp->splits[s]);
+        if (wait_together(&like, &warp->splits[s])) warp_sync_gather(slots, &warp->splits[s]);
     }
     struct soft_split *current = warp->split;
     warp->split = &split;
@@ -163,7 +164,7 @@ static void run_for(struct soft_warp *warp, const struct soft_split *one, uint32
     for (int s = 0; s < warp->split_end; s++) {
         struct soft_split *other = &warp->splits[s];
         if (!wait_together(&like, other)) continue;
-        scatter(slots, other);
+        warp_sync_scatter(slots, other);
         other->state = SOFT_SPLIT_READY;
         other->pc++;
         warp->syncing--;
@@ -171,7 +172,7 @@ static void run_for(struct soft_warp *warp, const struct soft_split *one, uint32
 }
 
 /* Splits that continue at one instruction, in one call, with one join, are merged. */
-static void unite(struct soft_warp *warp) {
+static void warp_sync_unite(struct soft_warp *warp) {
     for (int s = 0; s < warp->split_end; s++) {
         struct soft_split *one = &warp->splits[s];
         for (int t = s + 1; t < warp->split_end && one->state == SOFT_SPLIT_READY; t++) {
@@ -205,14 +206,14 @@ bool soft_warp_exchange(struct soft_warp *warp) {
             return false;
         }
         if (soft_is_whole((enum soft_op)one->pc->op)) {
-            run_whole(warp, one);
+            warp_sync_run_whole(warp, one);
             if (warp->stop == SOFT_STOP_FAULT) return false;
         } else {
             run_for(warp, one, there);
         }
         any = true;
     }
-    if (any) unite(warp);
+    if (any) warp_sync_unite(warp);
     SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     return any;
 }

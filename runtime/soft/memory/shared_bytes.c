@@ -65,14 +65,14 @@ struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *no
 }
 
 /* Not fstat, which glibc before 2.33 does not export: the library must run there. */
-static bool look_at(int file, struct statx *status) {
+static bool shared_bytes_look_at(int file, struct statx *status) {
     return statx(file, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, status) == 0;
 }
 
 /* The note of a file; false: it has none. */
-static bool read_note(int file, struct soft_shared_note *note) {
+static bool shared_bytes_read_note(int file, struct soft_shared_note *note) {
     struct statx status;
-    if (!look_at(file, &status) || status.stx_size < 2 * PAGE_BYTES) return false;
+    if (!shared_bytes_look_at(file, &status) || status.stx_size < 2 * PAGE_BYTES) return false;
     off_t at = (off_t)status.stx_size - PAGE_BYTES;
     return pread(file, note, sizeof *note, at) == (ssize_t)sizeof *note &&
            memcmp(note->magic, magic, sizeof magic) == 0 && note->bytes < (uint64_t)at &&
@@ -81,7 +81,7 @@ static bool read_note(int file, struct soft_shared_note *note) {
 
 struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
                                      struct soft_shared_note *note) {
-    if (!read_note(file, note) || note->kind != (uint32_t)kind) return NULL;
+    if (!shared_bytes_read_note(file, note) || note->kind != (uint32_t)kind) return NULL;
     int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
     return own >= 0 ? map_file(own, note->bytes) : NULL;
 }
@@ -100,7 +100,7 @@ bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint
 
 static uint64_t inode_of(int file) {
     struct statx status;
-    return look_at(file, &status) ? status.stx_ino : 0;
+    return shared_bytes_look_at(file, &status) ? status.stx_ino : 0;
 }
 
 struct soft_shared_name soft_shared_name(const struct soft_backing *backing,
@@ -125,8 +125,8 @@ int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind 
     int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return -1;
     /* The descriptor may belong to another file by now. */
-    if (inode_of(file) == name->inode && read_note(file, &note) && note.kind == (uint32_t)kind &&
-        note.bytes == name->bytes) {
+    if (inode_of(file) == name->inode && shared_bytes_read_note(file, &note) &&
+        note.kind == (uint32_t)kind && note.bytes == name->bytes) {
         return file;
     }
     close(file);

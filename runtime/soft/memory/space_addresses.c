@@ -16,7 +16,7 @@ static struct {
     size_t count, room;
 } reserved;
 
-static uint64_t align_up(uint64_t value, uint64_t alignment) {
+static uint64_t space_addresses_align_up(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
@@ -59,27 +59,28 @@ static bool next_thing(uint64_t address, uint64_t *begin, uint64_t *end) {
 
 uint64_t soft_space_addresses(uint64_t bytes, uint64_t alignment) {
     uint64_t gap = bytes > GAP_MIN ? bytes : GAP_MIN, end = soft_space.end;
-    uint64_t begin = 0, behind = 0, address = align_up(soft_space.cursor, alignment);
+    uint64_t begin = 0, behind = 0,
+             address = space_addresses_align_up(soft_space.cursor, alignment);
     while (address < end && bytes <= end - address && gap <= end - address - bytes) {
         /* The program may have reserved addresses that the cursor reaches. */
         bool blocked = next_thing(address, &begin, &behind) && begin < address + bytes + GAP_MIN;
         soft_space.cursor = blocked ? behind + GAP_MIN : address + bytes + gap;
         if (!blocked) return address;
-        address = align_up(soft_space.cursor, alignment);
+        address = space_addresses_align_up(soft_space.cursor, alignment);
     }
     uint64_t hole = soft_space.begin;
     while (next_thing(hole, &begin, &behind)) {
-        address = align_up(hole, alignment);
+        address = space_addresses_align_up(hole, alignment);
         if (address < begin && bytes <= begin - address && GAP_MIN <= begin - address - bytes) {
             return address;
         }
         hole = behind + GAP_MIN;
     }
-    address = align_up(hole, alignment);
+    address = space_addresses_align_up(hole, alignment);
     return address < end && bytes <= end - address ? address : 0;
 }
 
-static bool is_free(uint64_t address, uint64_t bytes) {
+static bool space_addresses_is_free(uint64_t address, uint64_t bytes) {
     uint64_t begin = 0, end = 0;
     if (address < soft_space.begin || address >= soft_space.end ||
         bytes > soft_space.end - address) {
@@ -100,7 +101,7 @@ uint64_t soft_space_reserve(uint64_t wanted, uint64_t bytes, uint64_t alignment)
         }
     }
     if (reserved.count < reserved.room) {
-        if (wanted != 0 && wanted % alignment == 0 && is_free(wanted, bytes)) {
+        if (wanted != 0 && wanted % alignment == 0 && space_addresses_is_free(wanted, bytes)) {
             address = wanted;
         } else {
             address = soft_space_addresses(bytes, alignment);

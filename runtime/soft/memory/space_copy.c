@@ -37,7 +37,7 @@ static struct stretch stretch_at(uint64_t address, uint64_t bytes, enum soft_acc
                             .bytes = bytes < left ? bytes : left};
 }
 
-static bool is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
+static bool space_copy_is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     while (bytes > 0) {
         struct stretch part = stretch_at(address, bytes, kind);
         if (part.bytes == 0) return false;
@@ -49,14 +49,14 @@ static bool is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind
 
 bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, kind);
+    bool live = space_copy_is_live(address, bytes, kind);
     pthread_rwlock_unlock(&soft_space.lock);
     return live;
 }
 
 bool soft_space_write(uint64_t address, const void *source, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_ACCESS_WRITE);
+    bool live = space_copy_is_live(address, bytes, SOFT_ACCESS_WRITE);
     const uint8_t *from = source;
     while (live && bytes > 0) {
         struct stretch part = stretch_at(address, bytes, SOFT_ACCESS_WRITE);
@@ -72,7 +72,7 @@ bool soft_space_write(uint64_t address, const void *source, uint64_t bytes) {
 
 bool soft_space_read(uint64_t address, void *destination, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_ACCESS_READ);
+    bool live = space_copy_is_live(address, bytes, SOFT_ACCESS_READ);
     uint8_t *to = destination;
     while (live && bytes > 0) {
         struct stretch part = stretch_at(address, bytes, SOFT_ACCESS_READ);
@@ -109,8 +109,8 @@ static void copy_stretch(const struct stretch *to, const struct stretch *from, u
 
 bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live =
-        is_live(destination, bytes, SOFT_ACCESS_WRITE) && is_live(source, bytes, SOFT_ACCESS_READ);
+    bool live = space_copy_is_live(destination, bytes, SOFT_ACCESS_WRITE) &&
+                space_copy_is_live(source, bytes, SOFT_ACCESS_READ);
     while (live && bytes > 0) {
         struct stretch to = stretch_at(destination, bytes, SOFT_ACCESS_WRITE);
         struct stretch from = stretch_at(source, bytes, SOFT_ACCESS_READ);
@@ -125,8 +125,8 @@ bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes) {
 }
 
 /* Repeats the pattern from an offset on, doubling the filled part each time. */
-static void repeat(uint8_t *to, size_t bytes, const uint8_t *pattern, unsigned pattern_bytes,
-                   unsigned offset) {
+static void space_copy_repeat(uint8_t *to, size_t bytes, const uint8_t *pattern,
+                              unsigned pattern_bytes, unsigned offset) {
     size_t done = bytes < pattern_bytes ? bytes : pattern_bytes;
     for (size_t i = 0; i < done; i++) to[i] = pattern[(offset + i) % pattern_bytes];
     while (done < bytes) {
@@ -144,14 +144,14 @@ bool soft_space_fill(uint64_t address, const void *pattern, unsigned pattern_byt
     const uint8_t *byte = pattern;
     uint64_t at = 0;
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_ACCESS_WRITE);
+    bool live = space_copy_is_live(address, bytes, SOFT_ACCESS_WRITE);
     while (live && at < bytes) {
         struct stretch part = stretch_at(address + at, bytes - at, SOFT_ACCESS_WRITE);
         if (pattern_bytes == 1) {
             memset(part.host, byte[0], (size_t)part.bytes);
         } else {
-            repeat(part.host, (size_t)part.bytes, byte, pattern_bytes,
-                   (unsigned)(at % pattern_bytes));
+            space_copy_repeat(part.host, (size_t)part.bytes, byte, pattern_bytes,
+                              (unsigned)(at % pattern_bytes));
         }
         soft_shadow_mark(part.shadow, part.offset, part.bytes);
         at += part.bytes;

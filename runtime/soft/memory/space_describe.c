@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 /* The distance of an address from an allocation; 0 inside it. */
-static uint64_t distance(const struct soft_allocation *allocation, uint64_t address) {
+static uint64_t space_describe_distance(const struct soft_allocation *allocation,
+                                        uint64_t address) {
     if (address < allocation->address) return allocation->address - address;
     uint64_t end = allocation->address + allocation->bytes;
     return address < end ? 0 : address - end + 1;
@@ -18,14 +19,16 @@ static const struct soft_allocation *find_nearest(uint64_t address) {
     size_t index = soft_space_index(address);
     for (size_t i = index > 0 ? index - 1 : 0; i < soft_space.count && i <= index; i++) {
         const struct soft_allocation *live = soft_space.live[i];
-        if (nearest == NULL || distance(live, address) < distance(nearest, address)) nearest = live;
+        if (nearest == NULL ||
+            space_describe_distance(live, address) < space_describe_distance(nearest, address))
+            nearest = live;
     }
-    if (nearest != NULL && distance(nearest, address) == 0) return nearest;
+    if (nearest != NULL && space_describe_distance(nearest, address) == 0) return nearest;
     size_t graves = soft_space.buried < SOFT_GRAVES ? soft_space.buried : SOFT_GRAVES;
     for (size_t i = 0; i < graves; i++) {
         const struct soft_allocation *grave =
             &soft_space.graves[(soft_space.buried - 1 - i) % SOFT_GRAVES];
-        if (distance(grave, address) == 0) return grave;
+        if (space_describe_distance(grave, address) == 0) return grave;
     }
     return nearest;
 }
@@ -72,7 +75,7 @@ void soft_space_describe(uint64_t address, const struct soft_reach *reach,
     uint64_t begin = 0, end = 0;
     pthread_rwlock_rdlock(&soft_space.lock);
     const struct soft_allocation *nearest = find_nearest(address);
-    bool inside = nearest != NULL && distance(nearest, address) == 0;
+    bool inside = nearest != NULL && space_describe_distance(nearest, address) == 0;
     bool reserved =
         !inside && soft_space_next_reservation(address, &begin, &end) && begin <= address;
     if (address < 4096) {

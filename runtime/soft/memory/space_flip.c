@@ -11,7 +11,7 @@ static bool may_flip(const struct soft_allocation *allocation, int device) {
 
 /* The live allocation of a device with this position in the order of creation; NULL. The caller
  * holds the lock. */
-static const struct soft_allocation *find(int device, uint64_t earlier) {
+static const struct soft_allocation *space_flip_find(int device, uint64_t earlier) {
     const struct soft_allocation *found = NULL;
     uint64_t behind = 0;
     /* Repeatedly finds the next younger allocation: there are few, and faults are rare. */
@@ -37,7 +37,7 @@ bool soft_space_flip(struct soft_flip *flip) {
     }
     if (flip->draws && count > 0) flip->allocation = flip->allocation % count + 1;
     const struct soft_allocation *found =
-        flip->allocation <= count ? find(flip->device, flip->allocation - 1) : NULL;
+        flip->allocation <= count ? space_flip_find(flip->device, flip->allocation - 1) : NULL;
     if (found != NULL) {
         flip->bytes = found->bytes;
         if (flip->draws_byte) flip->byte %= found->bytes;

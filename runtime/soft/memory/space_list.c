@@ -21,7 +21,7 @@ struct soft_space soft_space = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 static struct soft_windows windows;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void reserve(void) {
+static void space_list_reserve(void) {
     for (int shift = RANGE_SHIFT_MAX; shift >= RANGE_SHIFT_MIN; shift--) {
         void *range = mmap(NULL, (size_t)1 << shift, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -41,7 +41,7 @@ static void reserve(void) {
 }
 
 bool soft_space_open(void) {
-    pthread_once(&once, reserve);
+    pthread_once(&once, space_list_reserve);
     return soft_space.end != 0;
 }
 
@@ -74,12 +74,12 @@ size_t soft_space_index(uint64_t address) {
     return low;
 }
 
-static bool meets(uint64_t address, uint64_t bytes) {
+static bool space_list_meets(uint64_t address, uint64_t bytes) {
     size_t index = soft_space_index(address);
     return index < soft_space.count && soft_space.live[index]->address < address + bytes;
 }
 
-static bool insert(struct soft_allocation *allocation) {
+static bool space_list_insert(struct soft_allocation *allocation) {
     if (soft_space.count == soft_space.room) {
         size_t room = soft_space.room * 2 + 256;
         struct soft_allocation **more = realloc((void *)soft_space.live, room * sizeof *more);
@@ -96,7 +96,7 @@ static bool insert(struct soft_allocation *allocation) {
     return true;
 }
 
-static bool is_of_host(const struct soft_allocation *allocation) {
+static bool space_list_is_of_host(const struct soft_allocation *allocation) {
     return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_MANAGED ||
            allocation->kind == SOFT_KIND_REGISTERED;
 }
@@ -105,7 +105,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
     struct soft_allocation *allocation = malloc(sizeof *allocation);
     if (allocation == NULL) return NULL;
     *allocation = *wanted;
-    bool ok = true, of_host = is_of_host(allocation);
+    bool ok = true, of_host = space_list_is_of_host(allocation);
     if (allocation->backing == NULL) {
         /* The host may write its memory at any time: such writes are not tracked. */
         bool tracks = soft_space_tracks() && !of_host;
@@ -122,8 +122,9 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
         } else if (allocation->address == 0) {
             allocation->address = soft_space_addresses(allocation->bytes, alignment);
         }
-        ok = allocation->address != 0 && !meets(allocation->address, allocation->bytes) &&
-             insert(allocation);
+        ok = allocation->address != 0 &&
+             !space_list_meets(allocation->address, allocation->bytes) &&
+             space_list_insert(allocation);
         pthread_rwlock_unlock(&soft_space.lock);
     }
     if (!ok) {
@@ -135,7 +136,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
 }
 
 /* Removes the allocation at an index. The caller holds the lock. */
-static void take_out(size_t index, struct soft_allocation *was) {
+static void space_list_take_out(size_t index, struct soft_allocation *was) {
     struct soft_allocation *allocation = soft_space.live[index];
     memmove((void *)(soft_space.live + index), (void *)(soft_space.live + index + 1),
             (soft_space.count - index - 1) * sizeof soft_space.live[0]);
@@ -149,7 +150,7 @@ static void take_out(size_t index, struct soft_allocation *was) {
 }
 
 /* Whether the allocation at an index begins at an address and is of one of these kinds. */
-static bool is_at(size_t index, uint64_t address, unsigned kinds) {
+static bool space_list_is_at(size_t index, uint64_t address, unsigned kinds) {
     return index < soft_space.count && soft_space.live[index]->address == address &&
            (kinds >> soft_space.live[index]->kind & 1) != 0;
 }
@@ -157,7 +158,7 @@ static bool is_at(size_t index, uint64_t address, unsigned kinds) {
 bool soft_space_claim(uint64_t address, unsigned kinds, struct soft_allocation *found) {
     pthread_rwlock_wrlock(&soft_space.lock);
     size_t index = soft_space_index(address);
-    bool ok = is_at(index, address, kinds) && !soft_space.live[index]->claimed;
+    bool ok = space_list_is_at(index, address, kinds) && !soft_space.live[index]->claimed;
     if (ok) {
         soft_space.live[index]->claimed = true;
         *found = *soft_space.live[index];
@@ -169,9 +170,9 @@ bool soft_space_claim(uint64_t address, unsigned kinds, struct soft_allocation *
 bool soft_space_free(uint64_t address, unsigned kinds, struct soft_allocation *was) {
     pthread_rwlock_wrlock(&soft_space.lock);
     size_t index = soft_space_index(address);
-    bool found = is_at(index, address, kinds);
+    bool found = space_list_is_at(index, address, kinds);
     if (found) soft_made = (struct soft_made){address, soft_space.live[index]->bytes};
-    if (found) take_out(index, was);
+    if (found) space_list_take_out(index, was);
     pthread_rwlock_unlock(&soft_space.lock);
     return found;
 }
@@ -182,7 +183,7 @@ bool soft_space_free_owned(unsigned slot, unsigned kinds, struct soft_allocation
     for (size_t i = soft_space.count; i > 0 && !found; i--) {
         const struct soft_allocation *allocation = soft_space.live[i - 1];
         found = allocation->slot == slot && (kinds >> allocation->kind & 1) != 0;
-        if (found) take_out(i - 1, was);
+        if (found) space_list_take_out(i - 1, was);
     }
     pthread_rwlock_unlock(&soft_space.lock);
     return found;
@@ -232,27 +233,28 @@ bool soft_space_allows(const struct soft_allocation *allocation, enum soft_acces
 }
 
 /* Whether the context and the device may use it, with any instruction. */
-static bool is_within(const struct soft_allocation *allocation, const struct soft_reach *reach,
-                      enum soft_access_kind kind) {
+static bool space_list_is_within(const struct soft_allocation *allocation,
+                                 const struct soft_reach *reach, enum soft_access_kind kind) {
     if (is_shared_by_mask(allocation)) {
         uint32_t devices = kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers;
         return (devices >> reach->device & 1) != 0;
     }
     /* Under unified addressing every context may use all host memory. */
-    return is_of_host(allocation) || (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
+    return space_list_is_of_host(allocation) ||
+           (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
 }
 
 bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
                     enum soft_access_kind kind) {
-    return allocation->kind != SOFT_KIND_ARRAY && is_within(allocation, reach, kind);
+    return allocation->kind != SOFT_KIND_ARRAY && space_list_is_within(allocation, reach, kind);
 }
 
 static bool find_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
                       enum soft_access_kind kind, bool is_texel, struct soft_view *view) {
     pthread_rwlock_rdlock(&soft_space.lock);
     const struct soft_allocation *found = soft_space_around(address, bytes);
-    bool ok = found != NULL &&
-              (is_texel ? is_within(found, reach, kind) : soft_space_may(found, reach, kind));
+    bool ok = found != NULL && (is_texel ? space_list_is_within(found, reach, kind)
+                                         : soft_space_may(found, reach, kind));
     if (ok) {
         *view = (struct soft_view){.low = found->address,
                                    .high = found->address + found->bytes,
@@ -299,7 +301,7 @@ bool soft_space_holds(uint64_t address, uint64_t bytes) {
 
 bool soft_space_is_taken(uint64_t address, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool taken = meets(address, bytes);
+    bool taken = space_list_meets(address, bytes);
     pthread_rwlock_unlock(&soft_space.lock);
     return taken;
 }

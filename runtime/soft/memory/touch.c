@@ -37,12 +37,12 @@ static struct {
     size_t count, swept; /* the number of marks, and of those left by the latest sweep */
 } marks;
 
-static size_t hash_of(uint64_t number) {
+static size_t touch_hash_of(uint64_t number) {
     return (size_t)(number * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static size_t bucket_of(uint64_t number) {
-    return hash_of(number) % BUCKETS;
+static size_t touch_bucket_of(uint64_t number) {
+    return touch_hash_of(number) % BUCKETS;
 }
 
 static void free_page(struct page *page) {
@@ -80,7 +80,8 @@ static void widen_table(struct soft_touched *touched) {
     if (pages == NULL) return;
     for (size_t b = 0; b < touched->buckets; b++) {
         while (touched->pages[b] != NULL) {
-            struct page *page = touched->pages[b], **to = &pages[hash_of(page->number) % buckets];
+            struct page *page = touched->pages[b],
+                        **to = &pages[touch_hash_of(page->number) % buckets];
             touched->pages[b] = page->next;
             page->next = *to;
             *to = page;
@@ -92,10 +93,10 @@ static void widen_table(struct soft_touched *touched) {
 }
 
 /* The page of an address in an allocation; NULL without memory: less is found. */
-static struct page *page_of(struct soft_touched *touched, uint64_t number, uint64_t base) {
+static struct page *touch_page_of(struct soft_touched *touched, uint64_t number, uint64_t base) {
     struct page *page = touched->last;
     if (page != NULL && page->number == number && page->base == base) return page;
-    struct page **bucket = &touched->pages[hash_of(number) % touched->buckets];
+    struct page **bucket = &touched->pages[touch_hash_of(number) % touched->buckets];
     for (page = *bucket; page != NULL; page = page->next) {
         if (page->number == number && page->base == base) break;
     }
@@ -103,7 +104,7 @@ static struct page *page_of(struct soft_touched *touched, uint64_t number, uint6
         page = calloc(1, sizeof *page);
         if (page == NULL) return NULL;
         if (touched->count++ >= touched->buckets) widen_table(touched);
-        bucket = &touched->pages[hash_of(number) % touched->buckets];
+        bucket = &touched->pages[touch_hash_of(number) % touched->buckets];
         page->number = number;
         page->base = base;
         page->next = *bucket;
@@ -142,7 +143,7 @@ void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint6
     while (bytes > 0) {
         unsigned offset = (unsigned)(address % PAGE_BYTES), room = PAGE_BYTES - offset;
         unsigned part = bytes < room ? (unsigned)bytes : room;
-        struct page *page = page_of(touched, address >> PAGE_SHIFT, base);
+        struct page *page = touch_page_of(touched, address >> PAGE_SHIFT, base);
         if (page == NULL) break;
         if (page->bits[touch] == NULL) page->bits[touch] = calloc(WORDS, sizeof(uint64_t));
         if (page->bits[touch] != NULL) set_bits(page->bits[touch], offset, part);
@@ -156,7 +157,7 @@ bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch,
                       uint64_t address, uint64_t bytes) {
     for (uint64_t at = address, end = address + bytes; at < end;) {
         uint64_t number = at >> PAGE_SHIFT, stop = (number + 1) << PAGE_SHIFT;
-        const struct page *page = touched->pages[hash_of(number) % touched->buckets];
+        const struct page *page = touched->pages[touch_hash_of(number) % touched->buckets];
         while (page != NULL && (page->number != number || page->base != base)) page = page->next;
         if (stop > end) stop = end;
         if (page != NULL && page->bits[touch] != NULL &&
@@ -182,15 +183,15 @@ bool soft_touched_asked_host(struct soft_touched *touched) {
     return asked;
 }
 
-static uint64_t word(const struct page *page, enum soft_touch touch, int w) {
+static uint64_t touch_word(const struct page *page, enum soft_touch touch, int w) {
     return page->bits[touch] != NULL ? page->bits[touch][w] : 0;
 }
 
 static bool is_touched(const struct page *page, bool is_write, unsigned offset) {
-    const uint64_t bits = is_write ? word(page, SOFT_TOUCH_WRITE, (int)offset / 64) |
-                                         word(page, SOFT_TOUCH_STRONG_WRITE, (int)offset / 64)
-                                   : word(page, SOFT_TOUCH_READ, (int)offset / 64) |
-                                         word(page, SOFT_TOUCH_STRONG_READ, (int)offset / 64);
+    const uint64_t bits = is_write ? touch_word(page, SOFT_TOUCH_WRITE, (int)offset / 64) |
+                                         touch_word(page, SOFT_TOUCH_STRONG_WRITE, (int)offset / 64)
+                                   : touch_word(page, SOFT_TOUCH_READ, (int)offset / 64) |
+                                         touch_word(page, SOFT_TOUCH_STRONG_READ, (int)offset / 64);
     return (bits >> offset % 64 & 1) != 0;
 }
 
@@ -215,8 +216,8 @@ void soft_touched_each(const struct soft_touched *touched,
 
 /* ---- conflicts ---- */
 
-static void widen(struct soft_conflict *found, uint64_t address, uint64_t bits, bool wrote,
-                  bool writes) {
+static void touch_widen(struct soft_conflict *found, uint64_t address, uint64_t bits, bool wrote,
+                        bool writes) {
     if (bits == 0) return;
     uint64_t low = address + (unsigned)__builtin_ctzll(bits);
     uint64_t high = address + 63 - (unsigned)__builtin_clzll(bits);
@@ -226,32 +227,37 @@ static void widen(struct soft_conflict *found, uint64_t address, uint64_t bits, 
     found->writes |= writes;
 }
 
-static void compare(const struct page *old, const struct page *new, struct soft_conflict *found) {
+static void touch_compare(const struct page *old, const struct page *new,
+                          struct soft_conflict *found) {
     for (int w = 0; w < WORDS; w++) {
-        uint64_t old_read = word(old, SOFT_TOUCH_READ, w),
-                 old_write = word(old, SOFT_TOUCH_WRITE, w);
-        uint64_t old_strong_read = word(old, SOFT_TOUCH_STRONG_READ, w);
-        uint64_t old_strong_write = word(old, SOFT_TOUCH_STRONG_WRITE, w);
-        uint64_t read = word(new, SOFT_TOUCH_READ, w), write = word(new, SOFT_TOUCH_WRITE, w);
-        uint64_t strong_read = word(new, SOFT_TOUCH_STRONG_READ, w);
-        uint64_t strong_write = word(new, SOFT_TOUCH_STRONG_WRITE, w);
+        uint64_t old_read = touch_word(old, SOFT_TOUCH_READ, w),
+                 old_write = touch_word(old, SOFT_TOUCH_WRITE, w);
+        uint64_t old_strong_read = touch_word(old, SOFT_TOUCH_STRONG_READ, w);
+        uint64_t old_strong_write = touch_word(old, SOFT_TOUCH_STRONG_WRITE, w);
+        uint64_t read = touch_word(new, SOFT_TOUCH_READ, w),
+                 write = touch_word(new, SOFT_TOUCH_WRITE, w);
+        uint64_t strong_read = touch_word(new, SOFT_TOUCH_STRONG_READ, w);
+        uint64_t strong_write = touch_word(new, SOFT_TOUCH_STRONG_WRITE, w);
         uint64_t address = (new->number << PAGE_SHIFT) + (unsigned)w * 64u;
-        widen(found, address, (write & (old_write | old_strong_write)) | (strong_write & old_write),
-              true, true);
-        widen(found, address, (write & (old_read | old_strong_read)) | (strong_write & old_read),
-              false, true);
-        widen(found, address, (read & (old_write | old_strong_write)) | (strong_read & old_write),
-              true, false);
+        touch_widen(found, address,
+                    (write & (old_write | old_strong_write)) | (strong_write & old_write), true,
+                    true);
+        touch_widen(found, address,
+                    (write & (old_read | old_strong_read)) | (strong_write & old_read), false,
+                    true);
+        touch_widen(found, address,
+                    (read & (old_write | old_strong_write)) | (strong_read & old_write), true,
+                    false);
     }
 }
 
 /* Removes from an older mark what a newer, later ordered operation covers. true: nothing is left of
  * it. */
-static bool prune(struct page *old, const struct page *new) {
+static bool touch_prune(struct page *old, const struct page *new) {
     uint64_t left = 0;
     for (int w = 0; w < WORDS; w++) {
-        uint64_t write = word(new, SOFT_TOUCH_WRITE, w),
-                 read = write | word(new, SOFT_TOUCH_READ, w);
+        uint64_t write = touch_word(new, SOFT_TOUCH_WRITE, w),
+                 read = write | touch_word(new, SOFT_TOUCH_READ, w);
         for (int t = 0; t < SOFT_TOUCHES; t++) {
             bool reads = t == SOFT_TOUCH_READ || t == SOFT_TOUCH_STRONG_READ;
             if (old->bits[t] != NULL) left |= old->bits[t][w] &= ~(reads ? read : write);
@@ -271,7 +277,7 @@ static void drop_mark(struct page **link, const struct soft_touch_order *order) 
 }
 
 /* Removes the marks of freed allocations. */
-static void sweep(const struct soft_touch_order *order) {
+static void touch_sweep(const struct soft_touch_order *order) {
     for (int b = 0; b < BUCKETS; b++) {
         for (struct page **link = &marks.pages[b]; *link != NULL;) {
             struct soft_allocation now;
@@ -314,7 +320,7 @@ static void add_finding(struct findings *findings, const struct soft_conflict *f
 static void settle_page(struct page *page, const struct soft_allocation *allocation,
                         const struct soft_touch_order *order, void *self,
                         struct findings *findings) {
-    struct page **link = &marks.pages[bucket_of(page->number)];
+    struct page **link = &marks.pages[touch_bucket_of(page->number)];
     while (*link != NULL) {
         struct page *mark = *link;
         bool same = mark->number == page->number && mark->base == page->base;
@@ -323,7 +329,7 @@ static void settle_page(struct page *page, const struct soft_allocation *allocat
             continue;
         }
         if (same && order->comes_before(mark->deed, self)) {
-            if (prune(mark, page)) {
+            if (touch_prune(mark, page)) {
                 drop_mark(link, order);
                 continue;
             }
@@ -332,7 +338,7 @@ static void settle_page(struct page *page, const struct soft_allocation *allocat
                                           .base = page->base,
                                           .bytes = allocation->bytes,
                                           .serial = allocation->serial};
-            compare(mark, page, &found);
+            touch_compare(mark, page, &found);
             if (found.high != 0) add_finding(findings, &found);
         }
         link = &(*link)->next;
@@ -369,20 +375,20 @@ void soft_touched_settle(struct soft_touched *touched, const struct soft_touch_o
         }
     }
     for (unsigned i = 0; i < findings.count; i++) order->conflict(&findings.items[i], self);
-    if (marks.count > 2 * marks.swept + 1024) sweep(order);
+    if (marks.count > 2 * marks.swept + 1024) touch_sweep(order);
 }
 
 void soft_touched_writers(uint64_t address, uint64_t bytes,
                           void (*visit)(const struct soft_deed *deed, void *data), void *data) {
     uint64_t number = address >> PAGE_SHIFT;
     unsigned from = (unsigned)(address % PAGE_BYTES);
-    for (const struct page *mark = marks.pages[bucket_of(number)]; mark != NULL;
+    for (const struct page *mark = marks.pages[touch_bucket_of(number)]; mark != NULL;
          mark = mark->next) {
         if (mark->number != number) continue;
         uint64_t wrote = 0;
         for (unsigned i = from; i < from + bytes && i < PAGE_BYTES; i++) {
-            uint64_t bits = word(mark, SOFT_TOUCH_WRITE, (int)(i / 64)) |
-                            word(mark, SOFT_TOUCH_STRONG_WRITE, (int)(i / 64));
+            uint64_t bits = touch_word(mark, SOFT_TOUCH_WRITE, (int)(i / 64)) |
+                            touch_word(mark, SOFT_TOUCH_STRONG_WRITE, (int)(i / 64));
             wrote |= bits >> (i % 64) & 1;
         }
         if (wrote != 0) visit(mark->deed, data);

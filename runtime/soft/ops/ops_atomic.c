@@ -38,8 +38,8 @@ static uint32_t combine_half(enum soft_atomic operation, bool brain, uint32_t ol
 
 /* The new value; bits is the width. In global memory single precision sums are flushed, in shared
  * memory they are not. */
-static uint64_t combine(enum soft_atomic operation, enum ptx_modifier type, uint64_t old,
-                        uint64_t b, uint64_t c, unsigned bits, bool global) {
+static uint64_t ops_atomic_combine(enum soft_atomic operation, enum ptx_modifier type, uint64_t old,
+                                   uint64_t b, uint64_t c, unsigned bits, bool global) {
     uint64_t mask = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
     bool is_signed = type == PTX_s32 || type == PTX_s64;
     uint64_t old_key = is_signed ? signed_order(old, bits) : old;
@@ -86,22 +86,22 @@ static uint64_t combine(enum soft_atomic operation, enum ptx_modifier type, uint
         T *place = (T *)(void *)host;                                                              \
         T old = __atomic_load_n(place, __ATOMIC_RELAXED), new;                                     \
         do {                                                                                       \
-            new = (T)combine(operation, type, old, b, c, 8 * sizeof(T), global);                   \
+            new = (T)ops_atomic_combine(operation, type, old, b, c, 8 * sizeof(T), global);        \
         } while (!__atomic_compare_exchange_n(place, &old, new, 0, __ATOMIC_SEQ_CST,               \
                                               __ATOMIC_RELAXED));                                  \
         return old;                                                                                \
     } while (0)
 
-static uint64_t update(enum soft_atomic operation, enum ptx_modifier type, uint8_t *host,
-                       unsigned bytes, uint64_t b, uint64_t c, bool global) {
+static uint64_t ops_atomic_update(enum soft_atomic operation, enum ptx_modifier type, uint8_t *host,
+                                  unsigned bytes, uint64_t b, uint64_t c, bool global) {
     if (bytes == 8) SWAP(uint64_t);
     if (bytes == 4) SWAP(uint32_t);
     SWAP(uint16_t);
 }
 
 /* A component's value in a lane. */
-static inline uint64_t read_lane(const struct soft_warp *warp, uint32_t slot, uint32_t lane,
-                                 bool wide) {
+static inline uint64_t ops_atomic_read_lane(const struct soft_warp *warp, uint32_t slot,
+                                            uint32_t lane, bool wide) {
     return wide ? SLOT(uint64_t, slot)[lane] : SLOT(uint32_t, slot)[lane];
 }
 
@@ -126,11 +126,11 @@ OP_ANY(atom) {
         if (place.view.high != 0) warp->views[in->site] = place.view;
         soft_access_check_read(warp, in, lane, address, bytes * count, &place);
         soft_shadow_mark(place.shadow, place.offset, bytes * count);
-        uint64_t c = read_lane(warp, in->c, lane, wide), old[8];
+        uint64_t c = ops_atomic_read_lane(warp, in->c, lane, wide), old[8];
         for (unsigned i = 0; i < count; i++) {
-            uint64_t b = read_lane(warp, sources[i], lane, wide);
-            old[i] =
-                update(operation, type, place.host + i * bytes, bytes, b, c, place.view.high != 0);
+            uint64_t b = ops_atomic_read_lane(warp, sources[i], lane, wide);
+            old[i] = ops_atomic_update(operation, type, place.host + i * bytes, bytes, b, c,
+                                       place.view.high != 0);
         }
         for (unsigned i = 0; i < count && !silent; i++) {
             if (wide) {

@@ -36,14 +36,15 @@ OP1(bfind_s64, u32, s64, find_64((uint64_t)(x < 0 ? ~x : x), 63, in->mode))
 
 /* Positions and lengths: of 32 bits they are taken modulo 256, as the manual says; of 64 an H200
  * takes them as they are. */
-static inline uint32_t place_of(uint32_t operand, uint32_t width) {
+static inline uint32_t ops_bits_place_of(uint32_t operand, uint32_t width) {
     return width == 32 || operand < 0xff ? operand & 0xff : 0xff;
 }
 
 /* Bits pos .. pos + length - 1; past the top the sign, or zero, fills in. */
-static inline uint64_t extract(uint64_t x, uint32_t position, uint32_t length, uint32_t width,
-                               uint64_t is_signed) {
-    uint32_t pos = place_of(position, width), len = place_of(length, width), top = width - 1;
+static inline uint64_t ops_bits_extract(uint64_t x, uint32_t position, uint32_t length,
+                                        uint32_t width, uint64_t is_signed) {
+    uint32_t pos = ops_bits_place_of(position, width), len = ops_bits_place_of(length, width),
+             top = width - 1;
     if (len == 0) return 0;
     uint32_t sign_at = pos + len - 1 < top ? pos + len - 1 : top;
     uint64_t sign = is_signed & (x >> sign_at & 1);
@@ -52,15 +53,15 @@ static inline uint64_t extract(uint64_t x, uint32_t position, uint32_t length, u
     uint64_t mask = valid >= 64 ? UINT64_MAX : (1ull << valid) - 1;
     return (field & mask) | (sign ? ~mask : 0);
 }
-OP3(bfe_u32, u32, u32, u32, u32, extract(x, y, z, 32, 0))
-OP3(bfe_u64, u64, u64, u32, u32, extract(x, y, z, 64, 0))
-OP3(bfe_s32, u32, u32, u32, u32, extract(x, y, z, 32, 1))
-OP3(bfe_s64, u64, u64, u32, u32, extract(x, y, z, 64, 1))
+OP3(bfe_u32, u32, u32, u32, u32, ops_bits_extract(x, y, z, 32, 0))
+OP3(bfe_u64, u64, u64, u32, u32, ops_bits_extract(x, y, z, 64, 0))
+OP3(bfe_s32, u32, u32, u32, u32, ops_bits_extract(x, y, z, 32, 1))
+OP3(bfe_s64, u64, u64, u32, u32, ops_bits_extract(x, y, z, 64, 1))
 
 /* The low bits of x, put into y at a position. */
-static inline uint64_t insert(uint64_t x, uint64_t y, uint32_t position, uint32_t length,
-                              uint32_t width) {
-    uint32_t pos = place_of(position, width), len = place_of(length, width);
+static inline uint64_t ops_bits_insert(uint64_t x, uint64_t y, uint32_t position, uint32_t length,
+                                       uint32_t width) {
+    uint32_t pos = ops_bits_place_of(position, width), len = ops_bits_place_of(length, width);
     if (pos >= width || len == 0) return y;
     uint64_t mask = len >= 64 ? UINT64_MAX : (1ull << len) - 1;
     return (y & ~(mask << pos)) | (x & mask) << pos;
@@ -72,7 +73,7 @@ static inline uint64_t insert(uint64_t x, uint64_t y, uint32_t position, uint32_
         store_##T *d = SLOT(store_##T, in->d);                                                     \
         const store_##T *a = SLOT(store_##T, in->a), *b = SLOT(store_##T, in->b);                  \
         const uint32_t *c = SLOT(uint32_t, in->c), *e = SLOT(uint32_t, in->u.immediate);           \
-        LANES d[i] = (store_##T)insert(a[i], b[i], c[i], e[i], width);                             \
+        LANES d[i] = (store_##T)ops_bits_insert(a[i], b[i], c[i], e[i], width);                    \
         return in + 1;                                                                             \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
@@ -81,7 +82,7 @@ static inline uint64_t insert(uint64_t x, uint64_t y, uint32_t position, uint32_
         const uint32_t *c = SLOT(uint32_t, in->c), *e = SLOT(uint32_t, in->u.immediate);           \
         const uint32_t *lane = warp->lane;                                                         \
         LANES {                                                                                    \
-            store_##T result = (store_##T)insert(a[i], b[i], c[i], e[i], width);                   \
+            store_##T result = (store_##T)ops_bits_insert(a[i], b[i], c[i], e[i], width);          \
             d[i] = lane[i] ? result : d[i];                                                        \
         }                                                                                          \
         return in + 1;                                                                             \
@@ -90,29 +91,29 @@ INSERT(bfi_32, u32, 32)
 INSERT(bfi_64, u64, 64)
 
 /* length ones from a position up. clamp: a position or length over 32 counts as 32. */
-static inline uint32_t ones(uint32_t position, uint32_t length) {
+static inline uint32_t ops_bits_ones(uint32_t position, uint32_t length) {
     uint32_t mask = length >= 32 ? UINT32_MAX : (1u << length) - 1;
     return position >= 32 ? 0 : mask << position;
 }
-OP2(bmsk_clamp, u32, u32, u32, ones(x, y))
-OP2(bmsk_wrap, u32, u32, u32, ones(x & 31, y & 31))
+OP2(bmsk_clamp, u32, u32, u32, ops_bits_ones(x, y))
+OP2(bmsk_wrap, u32, u32, u32, ops_bits_ones(x & 31, y & 31))
 
 /* The low y bits of x, extended to 32. */
-static inline uint32_t extend(uint32_t x, uint32_t bits, uint32_t is_signed) {
+static inline uint32_t ops_bits_extend(uint32_t x, uint32_t bits, uint32_t is_signed) {
     if (bits >= 32) return x;
     if (bits == 0) return 0;
     uint32_t low = x & ((1u << bits) - 1);
     return is_signed & (low >> (bits - 1)) ? low | UINT32_MAX << bits : low;
 }
-OP2(szext_clamp_u32, u32, u32, u32, extend(x, y, 0))
-OP2(szext_wrap_u32, u32, u32, u32, extend(x, y & 31, 0))
-OP2(szext_clamp_s32, u32, u32, u32, extend(x, y, 1))
-OP2(szext_wrap_s32, u32, u32, u32, extend(x, y & 31, 1))
+OP2(szext_clamp_u32, u32, u32, u32, ops_bits_extend(x, y, 0))
+OP2(szext_wrap_u32, u32, u32, u32, ops_bits_extend(x, y & 31, 0))
+OP2(szext_clamp_s32, u32, u32, u32, ops_bits_extend(x, y, 1))
+OP2(szext_wrap_s32, u32, u32, u32, ops_bits_extend(x, y & 31, 1))
 
 /* The position of the nth set bit of mask, counted from base: up for n > 0, down for n < 0, and
  * base itself, if it is set, for n = 0. All ones where there is none; for the least n there is an
  * H200 says zero. */
-static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset) {
+static inline uint32_t ops_bits_find_nth(uint32_t mask, uint32_t base, int32_t offset) {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;
     if (offset == INT32_MIN) return 0;
     int64_t step = offset > 0 ? 1 : -1, wanted = offset * step, count = 0;
@@ -122,7 +123,7 @@ static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset) {
     }
     return UINT32_MAX;
 }
-OP3(fns, u32, u32, u32, s32, find_nth(x, y, z))
+OP3(fns, u32, u32, u32, s32, ops_bits_find_nth(x, y, z))
 
 /* The bytes of y:x (x is the low half), picked by the selector; in->mode is the form. */
 static inline uint32_t byte_of(uint64_t both, uint32_t selector) {
@@ -130,7 +131,7 @@ static inline uint32_t byte_of(uint64_t both, uint32_t selector) {
     return selector & 8 ? (byte & 0x80 ? 0xff : 0) : byte;
 }
 
-static inline uint32_t permute(uint32_t x, uint32_t y, uint32_t selector, uint32_t form) {
+static inline uint32_t ops_bits_permute(uint32_t x, uint32_t y, uint32_t selector, uint32_t form) {
     /* The forms f4e, b4e, rc8, ecl, ecr and rc16, for each value of the selector's two low bits.
      * Source: PTX ISA 9.0, section 9.7.9.7 (prmt). */
     static const uint16_t forms[6][4] = {
@@ -143,10 +144,10 @@ static inline uint32_t permute(uint32_t x, uint32_t y, uint32_t selector, uint32
     for (int i = 0; i < 4; i++) result |= byte_of(both, selector >> (4 * i)) << (8 * i);
     return result;
 }
-OP3(prmt, u32, u32, u32, u32, permute(x, y, z, in->mode))
+OP3(prmt, u32, u32, u32, u32, ops_bits_permute(x, y, z, in->mode))
 
 /* Any function of three bits: the table is in->mode. */
-static inline uint32_t logic3(uint32_t x, uint32_t y, uint32_t z, uint32_t table) {
+static inline uint32_t ops_bits_logic3(uint32_t x, uint32_t y, uint32_t z, uint32_t table) {
     uint32_t result = 0;
     if (table & 0x01) result |= ~x & ~y & ~z;
     if (table & 0x02) result |= ~x & ~y & z;
@@ -158,7 +159,7 @@ static inline uint32_t logic3(uint32_t x, uint32_t y, uint32_t z, uint32_t table
     if (table & 0x80) result |= x & y & z;
     return result;
 }
-OP3(lop3, u32, u32, u32, u32, logic3(x, y, z, in->mode))
+OP3(lop3, u32, u32, u32, u32, ops_bits_logic3(x, y, z, in->mode))
 
 /* A 64-bit value y:x (x is the low half), shifted; the high or the low word of the result. */
 static inline uint32_t funnel_left(uint32_t x, uint32_t y, uint32_t n) {
@@ -182,14 +183,14 @@ static inline uint32_t half_at(uint32_t x, int at, uint32_t is_signed) {
     uint32_t half = x >> (16 * at) & 0xffff;
     return is_signed ? (uint32_t)(int32_t)(int16_t)half : half;
 }
-static inline uint32_t dot4(uint32_t x, uint32_t y, uint32_t sum, uint32_t mode) {
+static inline uint32_t ops_bits_dot4(uint32_t x, uint32_t y, uint32_t sum, uint32_t mode) {
     for (int i = 0; i < 4; i++) sum += byte_at(x, i, mode & 1) * byte_at(y, i, mode & 2);
     return sum;
 }
-static inline uint32_t dot2(uint32_t x, uint32_t y, uint32_t sum, uint32_t mode) {
+static inline uint32_t ops_bits_dot2(uint32_t x, uint32_t y, uint32_t sum, uint32_t mode) {
     int high = mode & 4 ? 2 : 0;
     for (int i = 0; i < 2; i++) sum += half_at(x, i, mode & 1) * byte_at(y, i + high, mode & 2);
     return sum;
 }
-OP3(dp4a, u32, u32, u32, u32, dot4(x, y, z, in->mode))
-OP3(dp2a, u32, u32, u32, u32, dot2(x, y, z, in->mode))
+OP3(dp4a, u32, u32, u32, u32, ops_bits_dot4(x, y, z, in->mode))
+OP3(dp2a, u32, u32, u32, u32, ops_bits_dot2(x, y, z, in->mode))

@@ -17,7 +17,7 @@ static inline uint64_t high_u32(uint64_t x, uint64_t y, bool is_signed) {
     return (uint64_t)((int64_t)(int32_t)(uint32_t)x * (int32_t)(uint32_t)y >> 32) & UINT32_MAX;
 }
 
-static inline uint64_t high_u64(uint64_t x, uint64_t y, bool is_signed) {
+static inline uint64_t ops_carry_high_u64(uint64_t x, uint64_t y, bool is_signed) {
     uint64_t x0 = (uint32_t)x, x1 = x >> 32, y0 = (uint32_t)y, y1 = y >> 32;
     uint64_t middle = x1 * y0 + (x0 * y0 >> 32);
     uint64_t other = x0 * y1 + (uint32_t)middle;
@@ -61,5 +61,5 @@ CARRY(sub_carry_32, uint32_t, DIFFERENCE(x, y))
 CARRY(sub_carry_64, uint64_t, DIFFERENCE(x, y))
 CARRY(mad_carry_32, uint32_t, uint32_t product = high ? (uint32_t)high_u32(x, y, is_signed) : x * y;
       SUM(product, z))
-CARRY(mad_carry_64, uint64_t, uint64_t product = high ? high_u64(x, y, is_signed) : x * y;
+CARRY(mad_carry_64, uint64_t, uint64_t product = high ? ops_carry_high_u64(x, y, is_signed) : x * y;
       SUM(product, z))

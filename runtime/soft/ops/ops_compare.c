@@ -6,7 +6,7 @@
 #include "op_body.h"
 
 /* Puts the bits of the lanes that run into a predicate. */
-static inline void put(struct soft_warp *warp, uint32_t offset, uint32_t bits) {
+static inline void ops_compare_put(struct soft_warp *warp, uint32_t offset, uint32_t bits) {
     uint32_t *predicate = &PREDICATE(offset);
     *predicate = (*predicate & ~warp->mask) | (bits & warp->mask);
 }
@@ -29,7 +29,7 @@ static inline void put(struct soft_warp *warp, uint32_t offset, uint32_t bits) {
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
         SETP_BITS(T, expression)                                                                   \
-        put(warp, in->d, soft_pack(bits));                                                         \
+        ops_compare_put(warp, in->d, soft_pack(bits));                                             \
         return in + 1;                                                                             \
     }
 
@@ -72,7 +72,7 @@ SETP_FLOAT(f32)
 SETP_FLOAT(f64)
 
 /* A subnormal becomes a zero of its sign. */
-static inline float flushed(float x) {
+static inline float ops_compare_flushed(float x) {
     uint32_t bits;
     memcpy(&bits, &x, 4);
     if ((bits & 0x7f800000) == 0) bits &= 0x80000000;
@@ -85,7 +85,7 @@ OP_ANY(setp_ftz_f32) {
     const float *a = SLOT(float, in->a), *b = SLOT(float, in->b);
     uint32_t bits[SOFT_LANES];
     for (int i = 0; i < SOFT_LANES; i++) {
-        float x = flushed(a[i]), y = flushed(b[i]);
+        float x = ops_compare_flushed(a[i]), y = ops_compare_flushed(b[i]);
         bool nan = !ORDERED(x, y), unordered = in->mode >= 6;
         bool result = false;
         switch (in->mode) {
@@ -122,7 +122,7 @@ OP_ANY(setp_ftz_f32) {
         }
         bits[i] = result || (unordered && nan && in->mode < 12) ? UINT32_MAX : 0;
     }
-    put(warp, in->d, soft_pack(bits));
+    ops_compare_put(warp, in->d, soft_pack(bits));
     return in + 1;
 }
 
@@ -152,7 +152,7 @@ OP_ANY(testp_f32) {
     for (int i = 0; i < SOFT_LANES; i++) {
         bits[i] = has_property((double)a[i], 1.17549435082228750797e-38, in->mode) ? UINT32_MAX : 0;
     }
-    put(warp, in->d, soft_pack(bits));
+    ops_compare_put(warp, in->d, soft_pack(bits));
     return in + 1;
 }
 
@@ -162,6 +162,6 @@ OP_ANY(testp_f64) {
     for (int i = 0; i < SOFT_LANES; i++) {
         bits[i] = has_property(a[i], 2.2250738585072014e-308, in->mode) ? UINT32_MAX : 0;
     }
-    put(warp, in->d, soft_pack(bits));
+    ops_compare_put(warp, in->d, soft_pack(bits));
     return in + 1;
 }

@@ -45,8 +45,8 @@ OP_ANY(join) {
     return soft_warp_meet(warp, in);
 }
 
-static inline const struct soft_instruction *jump(struct soft_warp *warp,
-                                                  const struct soft_instruction *in) {
+static inline const struct soft_instruction *ops_control_jump(struct soft_warp *warp,
+                                                              const struct soft_instruction *in) {
     warp->executed += (int32_t)in->d;
     if ((in->mode & BACKWARD) != 0) {
         warp->quantum -= in->mode & POLLS ? SOFT_POLL_COST : 1;
@@ -56,30 +56,31 @@ static inline const struct soft_instruction *jump(struct soft_warp *warp,
 }
 
 OP_ANY(bra) {
-    return jump(warp, in);
+    return ops_control_jump(warp, in);
 }
 
 OP_ANY(bra_if) {
     uint32_t taken = (PREDICATE(in->a) ^ (in->mode & NEGATED ? UINT32_MAX : 0)) & warp->mask;
     if (taken == 0) return in + 1;
-    if (taken == warp->mask) return jump(warp, in);
+    if (taken == warp->mask) return ops_control_jump(warp, in);
     return soft_warp_part(warp, in, in->target, taken);
 }
 
-static inline uint32_t leaving(const struct soft_warp *warp, const struct soft_instruction *in) {
+static inline uint32_t ops_control_leaving(const struct soft_warp *warp,
+                                           const struct soft_instruction *in) {
     if ((in->mode & GUARDED) == 0) return warp->mask;
     return (PREDICATE(in->a) ^ (in->mode & NEGATED ? UINT32_MAX : 0)) & warp->mask;
 }
 
 OP_ANY(exit) {
-    uint32_t gone = leaving(warp, in);
+    uint32_t gone = ops_control_leaving(warp, in);
     if (gone == 0) return in + 1;
     if (gone != warp->mask) soft_warp_set_mask(warp, gone);
     return soft_warp_exit(warp, in + 1);
 }
 
 OP_ANY(trap) {
-    uint32_t caught = leaving(warp, in);
+    uint32_t caught = ops_control_leaving(warp, in);
     if (caught == 0) return in + 1;
     return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, caught, 0, "%s",
                             in->mode & SOFT_BRANCH_BREAKS ? "brkpt was executed without a debugger"

@@ -62,16 +62,16 @@ OP1(cvt_s32_rni_f32, s32, f32,
                          : 0)
 OP1(cvt_u32_f32, u32, f32, x >= 4294967296.0f ? UINT32_MAX : x > -1 ? (uint32_t)(int64_t)x : 0)
 
-static bool is_float(enum ptx_modifier type) {
+static bool ops_convert_is_float(enum ptx_modifier type) {
     return type == PTX_f16 || type == PTX_bf16 || type == PTX_f32 || type == PTX_f64 ||
            type == PTX_tf32;
 }
 
-static bool is_signed(enum ptx_modifier type) {
+static bool ops_convert_is_signed(enum ptx_modifier type) {
     return type == PTX_s8 || type == PTX_s16 || type == PTX_s32 || type == PTX_s64;
 }
 
-static unsigned bits_of(enum ptx_modifier type) {
+static unsigned ops_convert_bits_of(enum ptx_modifier type) {
     static const uint8_t bits[PTX_TYPES] = {
 #define PTX_TYPE(name, text, bits, kind) bits,
 #include "ptx/modifier.def"
@@ -116,7 +116,7 @@ static double read_float(uint64_t bits, enum ptx_modifier type, uint32_t mode) {
 }
 
 /* The largest number of a format, where .satfinite may ask for it. */
-static double largest_of(enum ptx_modifier type) {
+static double ops_convert_largest_of(enum ptx_modifier type) {
     switch ((int)type) {
     case PTX_f16:
         return 65504;
@@ -141,7 +141,7 @@ static uint32_t e4m3_of_double(double x, uint32_t mode) {
 static uint64_t write_float(double x, enum ptx_modifier type, uint32_t mode) {
     if (mode & SOFT_MODE_SAT) x = saturate_f64(x);
     if (mode & SOFT_MODE_SATFINITE) {
-        double most = largest_of(type);
+        double most = ops_convert_largest_of(type);
         x = x > most ? most : x < -most ? -most : x;
     }
     if ((mode & SOFT_MODE_RELU) && !(x > 0)) x = x != x ? x : 0;
@@ -167,14 +167,16 @@ static uint64_t write_float(double x, enum ptx_modifier type, uint32_t mode) {
 
 /* The value of an integer type, sign- or zero-extended to 64 bits. */
 static uint64_t read_integer(uint64_t bits, enum ptx_modifier type) {
-    unsigned shift = 64 - bits_of(type);
-    return is_signed(type) ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
+    unsigned shift = 64 - ops_convert_bits_of(type);
+    return ops_convert_is_signed(type) ? (uint64_t)((int64_t)(bits << shift) >> shift)
+                                       : bits << shift >> shift;
 }
 
-static uint64_t float_to_integer(double x, enum ptx_modifier type, enum ptx_modifier from) {
-    unsigned bits = bits_of(type);
+static uint64_t ops_convert_float_to_integer(double x, enum ptx_modifier type,
+                                             enum ptx_modifier from) {
+    unsigned bits = ops_convert_bits_of(type);
     if (x != x) return bits == 64 || from == PTX_f64 ? 1ull << (bits - 1) : 0;
-    if (is_signed(type)) {
+    if (ops_convert_is_signed(type)) {
         double limit = ldexp(1, (int)bits - 1);
         if (x >= limit) return (1ull << (bits - 1)) - 1;
         if (x < -limit) return 0 - (1ull << (bits - 1));
@@ -187,18 +189,20 @@ static uint64_t float_to_integer(double x, enum ptx_modifier type, enum ptx_modi
 static uint64_t integer_to_integer(uint64_t value, enum ptx_modifier from, enum ptx_modifier to,
                                    uint32_t mode) {
     if ((mode & SOFT_MODE_SAT) == 0) return value;
-    unsigned bits = bits_of(to);
-    if (is_signed(from)) {
+    unsigned bits = ops_convert_bits_of(to);
+    if (ops_convert_is_signed(from)) {
         int64_t x = (int64_t)value;
-        int64_t high = is_signed(to) ? (int64_t)((1ull << (bits - 1)) - 1)
-                       : bits == 64  ? INT64_MAX
-                                     : (int64_t)((1ull << bits) - 1);
-        int64_t low = is_signed(to) ? (bits == 64 ? INT64_MIN : -(int64_t)(1ull << (bits - 1))) : 0;
+        int64_t high = ops_convert_is_signed(to) ? (int64_t)((1ull << (bits - 1)) - 1)
+                       : bits == 64              ? INT64_MAX
+                                                 : (int64_t)((1ull << bits) - 1);
+        int64_t low = ops_convert_is_signed(to)
+                          ? (bits == 64 ? INT64_MIN : -(int64_t)(1ull << (bits - 1)))
+                          : 0;
         return (uint64_t)(x > high ? high : x < low ? low : x);
     }
-    uint64_t high = is_signed(to) ? (1ull << (bits - 1)) - 1
-                    : bits == 64  ? UINT64_MAX
-                                  : (1ull << bits) - 1;
+    uint64_t high = ops_convert_is_signed(to) ? (1ull << (bits - 1)) - 1
+                    : bits == 64              ? UINT64_MAX
+                                              : (1ull << bits) - 1;
     return value > high ? high : value;
 }
 
@@ -206,7 +210,7 @@ static uint64_t integer_to_integer(uint64_t value, enum ptx_modifier from, enum 
  * decide are folded into its last one. */
 static uint64_t integer_to_float(uint64_t value, enum ptx_modifier from, enum ptx_modifier to,
                                  uint32_t mode) {
-    bool negative = is_signed(from) && (int64_t)value < 0;
+    bool negative = ops_convert_is_signed(from) && (int64_t)value < 0;
     uint64_t size = negative ? 0 - value : value;
     if (to == PTX_f64) {
         int shift = size >> 53 != 0 ? 11 - __builtin_clzll(size) : 0;
@@ -261,23 +265,25 @@ static uint64_t tf32_of_single(uint32_t bits, uint32_t mode) {
     return past ? rounded - 0x2000 : rounded;
 }
 
-static uint64_t convert(uint64_t bits, enum ptx_modifier from, enum ptx_modifier to,
-                        uint32_t mode) {
+static uint64_t ops_convert_convert(uint64_t bits, enum ptx_modifier from, enum ptx_modifier to,
+                                    uint32_t mode) {
     if (to == PTX_tf32 && (mode & SOFT_MODE_ROUND) == SOFT_MODE_RNA) {
         return tf32_of_single((uint32_t)bits, mode);
     }
     /* On the way to f16 an H200 flushes nothing, with .ftz or without it. */
     if (from == PTX_f32 && to == PTX_f16) mode &= ~(uint32_t)SOFT_MODE_FTZ;
-    if (is_float(from)) {
+    if (ops_convert_is_float(from)) {
         double x = read_float(bits, from, mode);
         uint64_t nan = 0;
-        if (x != x && is_float(to) && convert_nan(bits, from, to, mode, &nan)) return nan;
+        if (x != x && ops_convert_is_float(to) && convert_nan(bits, from, to, mode, &nan))
+            return nan;
         if (mode & SOFT_MODE_INTEGER) x = to_integer(x, mode);
-        if (is_float(to)) return write_float(x, to, mode & SOFT_MODE_INTEGER ? mode & ~7u : mode);
-        return float_to_integer(to_integer(x, mode), to, from);
+        if (ops_convert_is_float(to))
+            return write_float(x, to, mode & SOFT_MODE_INTEGER ? mode & ~7u : mode);
+        return ops_convert_float_to_integer(to_integer(x, mode), to, from);
     }
     uint64_t value = read_integer(bits, from);
-    if (is_float(to)) return integer_to_float(value, from, to, mode);
+    if (ops_convert_is_float(to)) return integer_to_float(value, from, to, mode);
     return integer_to_integer(value, from, to, mode);
 }
 
@@ -286,12 +292,12 @@ OP_ANY(cvt_any) {
     const uint32_t *operands = SOFT_OPERANDS(warp, in);
     enum ptx_modifier to = (enum ptx_modifier)operands[0], from = (enum ptx_modifier)operands[1];
     bool wide_to = operands[2] != 0, wide_from = operands[3] != 0;
-    unsigned bits = bits_of(to);
+    unsigned bits = ops_convert_bits_of(to);
     EACH_LANE(i, warp->mask) {
         uint64_t x = wide_from ? SLOT(uint64_t, in->a)[i] : SLOT(uint32_t, in->a)[i];
-        uint64_t y = convert(x, from, to, in->mode);
+        uint64_t y = ops_convert_convert(x, from, to, in->mode);
         /* A register wider than the type is filled by its sign. */
-        if (is_signed(to)) {
+        if (ops_convert_is_signed(to)) {
             y = (uint64_t)((int64_t)(y << (64 - bits)) >> (64 - bits));
         } else {
             y = y << (64 - bits) >> (64 - bits);
@@ -306,7 +312,7 @@ OP_ANY(cvt_any) {
 }
 
 /* The elements of packed types, as conversions know them. */
-static enum ptx_modifier element_of(enum ptx_modifier type) {
+static enum ptx_modifier ops_convert_element_of(enum ptx_modifier type) {
     return type == PTX_f16x2 ? PTX_f16 : type == PTX_bf16x2 ? PTX_bf16 : type;
 }
 
@@ -317,13 +323,14 @@ OP_ANY(cvt_pair) {
     enum ptx_modifier to = (enum ptx_modifier)operands[0], from = (enum ptx_modifier)operands[1];
     const uint32_t *a = SLOT(uint32_t, in->a), *b = SLOT(uint32_t, in->b);
     uint32_t *d = SLOT(uint32_t, in->d);
-    unsigned from_width = bits_of(from) / 2, to_width = bits_of(to) / 2;
+    unsigned from_width = ops_convert_bits_of(from) / 2, to_width = ops_convert_bits_of(to) / 2;
     EACH_LANE(i, warp->mask) {
         uint32_t high = a[i] >> from_width, low = a[i] & ((1u << from_width) - 1);
         if (from == PTX_f32) high = a[i], low = b[i];
-        uint64_t part[2] = {
-            write_float(read_float(low, element_of(from), 0), element_of(to), in->mode),
-            write_float(read_float(high, element_of(from), 0), element_of(to), in->mode)};
+        uint64_t part[2] = {write_float(read_float(low, ops_convert_element_of(from), 0),
+                                        ops_convert_element_of(to), in->mode),
+                            write_float(read_float(high, ops_convert_element_of(from), 0),
+                                        ops_convert_element_of(to), in->mode)};
         d[i] = (uint32_t)(part[0] | part[1] << to_width);
     }
     return in + 1;

@@ -4,12 +4,12 @@
 #define ADDRESS uint64_t
 #define HAS_STEP soft_has_step_64
 #define ANY_WRONG soft_any_wrong_64
-#define RANGE range_of
+#define RANGE ops_global_range_of
 #include "ops_memory.h"
 #include "ops_fused.h"
 
-static inline struct range range_of(const struct soft_warp *warp,
-                                    const struct soft_instruction *in) {
+static inline struct range ops_global_range_of(const struct soft_warp *warp,
+                                               const struct soft_instruction *in) {
     const struct soft_view *view = &warp->views[in->site];
     return (struct range){.low = view->low,
                           .span = view->high - view->low,

@@ -76,7 +76,7 @@ OP2(max_relu_s32, s32, s32, s32, MOST_RELU(x, y))
 SIGNS2(min, x < y ? x : y)
 SIGNS2(max, x > y ? x : y)
 
-static inline uint64_t high_u64(uint64_t x, uint64_t y) {
+static inline uint64_t ops_integer_high_u64(uint64_t x, uint64_t y) {
     uint64_t x0 = (uint32_t)x, x1 = x >> 32, y0 = (uint32_t)y, y1 = y >> 32;
     uint64_t middle = x1 * y0 + (x0 * y0 >> 32);
     uint64_t other = x0 * y1 + (uint32_t)middle;
@@ -84,19 +84,19 @@ static inline uint64_t high_u64(uint64_t x, uint64_t y) {
 }
 
 static inline uint64_t high_s64(int64_t x, int64_t y) {
-    uint64_t high = high_u64((uint64_t)x, (uint64_t)y);
+    uint64_t high = ops_integer_high_u64((uint64_t)x, (uint64_t)y);
     return high - (x < 0 ? (uint64_t)y : 0) - (y < 0 ? (uint64_t)x : 0);
 }
 
 OP2(mul_hi_u16, u16, u16, u16, (uint32_t)x *y >> 16)
 OP2(mul_hi_u32, u32, u32, u32, (uint64_t)x *y >> 32)
-OP2(mul_hi_u64, u64, u64, u64, high_u64(x, y))
+OP2(mul_hi_u64, u64, u64, u64, ops_integer_high_u64(x, y))
 OP2(mul_hi_s16, s16, s16, s16, (int32_t)x *y >> 16)
 OP2(mul_hi_s32, u32, s32, s32, (uint64_t)((int64_t)x *y) >> 32)
 OP2(mul_hi_s64, u64, s64, s64, high_s64(x, y))
 OP3(mad_hi_u16, u16, u16, u16, u16, ((uint32_t)x * y >> 16) + z)
 OP3(mad_hi_u32, u32, u32, u32, u32, ((uint64_t)x * y >> 32) + z)
-OP3(mad_hi_u64, u64, u64, u64, u64, high_u64(x, y) + z)
+OP3(mad_hi_u64, u64, u64, u64, u64, ops_integer_high_u64(x, y) + z)
 OP3(mad_hi_s16, u16, s16, s16, u16, (uint32_t)((int32_t)x *y >> 16) + z)
 OP3(mad_hi_s32, u32, s32, s32, u32, ((uint64_t)((int64_t)x * y) >> 32) + z)
 OP3(mad_hi_s64, u64, s64, s64, u64, high_s64(x, y) + z)

@@ -71,8 +71,8 @@ static uint32_t shuffle_whole(uint32_t mode, uint32_t by, const uint32_t *a, uin
 }
 
 /* Each lane by its own distance, in segments of its own. */
-static uint32_t shuffle(uint32_t mode, const uint32_t *a, const uint32_t *b, const uint32_t *c,
-                        uint32_t *result) {
+static uint32_t ops_lane_shuffle(uint32_t mode, const uint32_t *a, const uint32_t *b,
+                                 const uint32_t *c, uint32_t *result) {
     uint32_t from[SOFT_LANES], inside[SOFT_LANES];
     LANES {
         int32_t lane = i, by = (int32_t)(b[i] & 31), clamp = (int32_t)(c[i] & 31);
@@ -98,7 +98,7 @@ OP_SYNC(shfl) {
     uint32_t differ = 0, whole = mode == UP ? 0 : 31;
     LANES differ |= (b[i] ^ b[0]) | ((c[i] ^ whole) & 0x1f1f);
     uint32_t inside = (differ & 0x1f1f) == 0 ? shuffle_whole(mode, b[0] & 31, a, result)
-                                             : shuffle(mode, a, b, c, result);
+                                             : ops_lane_shuffle(mode, a, b, c, result);
     const uint32_t *lane = warp->lane;
     if (warp->partial == 0) {
         memcpy(d, result, sizeof result);

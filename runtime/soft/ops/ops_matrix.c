@@ -21,8 +21,8 @@ static unsigned matrices_of(const struct soft_instruction *in) {
 }
 
 /* A generic address must be one of shared memory. */
-static bool find_row(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                     struct soft_place *place) {
+static bool ops_matrix_find_row(struct soft_warp *warp, const struct soft_instruction *in,
+                                uint32_t lane, struct soft_place *place) {
     enum soft_access_space space = soft_access_space(in->mode);
     uint64_t address = soft_access_address(warp, in, lane);
     if (space == SOFT_SPACE_GENERIC &&
@@ -37,7 +37,7 @@ static bool find_row(struct soft_warp *warp, const struct soft_instruction *in, 
 
 /* The lane and the register half of a matrix element. A thread has two neighbours of a row, or of a
  * column if the matrix is transposed. */
-static inline unsigned half_of(unsigned row, unsigned column, bool turned) {
+static inline unsigned ops_matrix_half_of(unsigned row, unsigned column, bool turned) {
     return turned ? column * ROWS + row : row * ROWS + column;
 }
 
@@ -49,12 +49,12 @@ OP_WHOLE(ldmatrix) {
     for (uint32_t lane = 0; lane < ROWS * count; lane++) {
         struct soft_place place;
         uint16_t row[ROWS];
-        if (!find_row(warp, in, lane, &place)) return NULL;
+        if (!ops_matrix_find_row(warp, in, lane, &place)) return NULL;
         soft_access_check_read(warp, in, lane, soft_access_address(warp, in, lane), ROW_BYTES,
                                &place);
         memcpy(row, place.host, ROW_BYTES);
         for (unsigned column = 0; column < ROWS; column++) {
-            halves[lane / ROWS][half_of(lane % ROWS, column, turned)] = row[column];
+            halves[lane / ROWS][ops_matrix_half_of(lane % ROWS, column, turned)] = row[column];
         }
     }
     for (unsigned i = 0; i < count; i++) {
@@ -69,13 +69,13 @@ OP_WHOLE(stmatrix) {
     bool turned = (in->mode & SOFT_MATRIX_TRANS) != 0;
     struct soft_place places[MATRICES_MAX * ROWS];
     for (uint32_t lane = 0; lane < ROWS * count; lane++) {
-        if (!find_row(warp, in, lane, &places[lane])) return NULL;
+        if (!ops_matrix_find_row(warp, in, lane, &places[lane])) return NULL;
     }
     for (uint32_t lane = 0; lane < ROWS * count; lane++) {
         uint16_t halves[2 * SOFT_LANES], row[ROWS];
         memcpy(halves, SLOT(uint32_t, slots[lane / ROWS]), sizeof halves);
         for (unsigned column = 0; column < ROWS; column++) {
-            row[column] = halves[half_of(lane % ROWS, column, turned)];
+            row[column] = halves[ops_matrix_half_of(lane % ROWS, column, turned)];
         }
         soft_shadow_mark(places[lane].shadow, places[lane].offset, ROW_BYTES);
         memcpy(places[lane].host, row, ROW_BYTES);

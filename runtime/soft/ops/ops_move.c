@@ -76,13 +76,13 @@ SELECT(sel_32, uint32_t)
 SELECT(sel_64, uint64_t)
 
 /* d = c >= 0 ? a : b. A NaN in c takes b; with .ftz, so in->mode, a subnormal counts as zero. */
-static inline float third(float z, uint32_t mode) {
+static inline float ops_move_third(float z, uint32_t mode) {
     return mode & SOFT_MODE_FTZ ? flush_f32(z) : z;
 }
 OP3(slct_s32_32, u32, u32, u32, s32, z >= 0 ? x : y)
 OP3(slct_s32_64, u64, u64, u64, s32, z >= 0 ? x : y)
-OP3(slct_f32_32, u32, u32, u32, f32, third(z, in->mode) >= 0 ? x : y)
-OP3(slct_f32_64, u64, u64, u64, f32, third(z, in->mode) >= 0 ? x : y)
+OP3(slct_f32_32, u32, u32, u32, f32, ops_move_third(z, in->mode) >= 0 ? x : y)
+OP3(slct_f32_64, u64, u64, u64, f32, ops_move_third(z, in->mode) >= 0 ? x : y)
 
 /* in->mode: bit 0 negates the first operand, bit 1 the second. */
 #define LOGIC(op, expression)                                                                      \

@@ -4,12 +4,12 @@
 #define ADDRESS uint32_t
 #define HAS_STEP soft_has_step_32
 #define ANY_WRONG soft_any_wrong_32
-#define RANGE range_of
+#define RANGE ops_shared_range_of
 #include "ops_memory.h"
 #include "ops_fused.h"
 
-static inline struct range range_of(const struct soft_warp *warp,
-                                    const struct soft_instruction *in) {
+static inline struct range ops_shared_range_of(const struct soft_warp *warp,
+                                               const struct soft_instruction *in) {
     const struct soft_cta *cta = warp->cta;
     (void)in;
     return (struct range){

@@ -7,7 +7,7 @@
 enum { ELEMENTS_MAX = 1024, WORDS_MAX = 128, COLUMNS = 8 };
 
 /* A number of four or eight bits; the upper bits of what it comes in are zero. */
-static inline int32_t widened(uint32_t bits, enum soft_tensor_type type) {
+static inline int32_t ops_tensor_widened(uint32_t bits, enum soft_tensor_type type) {
     switch (type) {
     case SOFT_TENSOR_S8:
         return (int8_t)bits;
@@ -18,9 +18,9 @@ static inline int32_t widened(uint32_t bits, enum soft_tensor_type type) {
     }
 }
 
-static void widen(uint32_t *matrix, unsigned count, enum soft_tensor_type type) {
+static void ops_tensor_widen(uint32_t *matrix, unsigned count, enum soft_tensor_type type) {
     int32_t *numbers = (int32_t *)matrix;
-    for (unsigned i = 0; i < count; i++) numbers[i] = widened(matrix[i], type);
+    for (unsigned i = 0; i < count; i++) numbers[i] = ops_tensor_widened(matrix[i], type);
 }
 
 /* D = A B + C with 32-bit sums that wrap; or exact sums, clamped to 32 bits at the end. */
@@ -56,8 +56,8 @@ OP_WHOLE(mma_integer) {
     gather_elements(warp, &fragments[0], t.a_slots, a);
     gather_elements(warp, &fragments[1], t.b_slots, b);
     gather_elements(warp, &fragments[2], t.c_slots, c);
-    widen(a, t.shape.m * t.shape.k, t.a);
-    widen(b, t.shape.n * t.shape.k, t.b);
+    ops_tensor_widen(a, t.shape.m * t.shape.k, t.a);
+    ops_tensor_widen(b, t.shape.n * t.shape.k, t.b);
     multiply_integers(&t, (const int32_t *)a, (const int32_t *)b, c,
                       (in->mode & SOFT_TENSOR_SATFINITE) != 0);
     scatter_elements(warp, &fragments[2], t.d_slots, c);

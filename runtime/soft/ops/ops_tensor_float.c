@@ -38,7 +38,7 @@ static unsigned place_of_byte(unsigned k, unsigned count) {
     return k / 4 * 2 + k % 2 + (k % 4 / 2) * (count / 2);
 }
 
-static void regroup(uint32_t *matrix, unsigned rows, unsigned columns, bool down) {
+static void tensor_float_regroup(uint32_t *matrix, unsigned rows, unsigned columns, bool down) {
     uint32_t old[FACTORS_MAX];
     memcpy(old, matrix, sizeof old);
     for (unsigned row = 0; row < rows; row++) {
@@ -99,8 +99,8 @@ add_plain_block(struct problem *p, const struct plain_factors *a, const struct p
 }
 
 /* Whether the fast path applies. If so, it has computed the sums. */
-static bool multiply_plain(struct problem *p, const struct tensor *t, const uint32_t *a_bits,
-                           const uint32_t *b_bits) {
+static bool tensor_float_multiply_plain(struct problem *p, const struct tensor *t,
+                                        const uint32_t *a_bits, const uint32_t *b_bits) {
     struct plain_factors a, b;
     float before[SUMS_MAX];
     const uint32_t *sums = (const uint32_t *)(const void *)p->c;
@@ -129,8 +129,8 @@ static bool multiply_plain(struct problem *p, const struct tensor *t, const uint
 static void multiply_any(struct problem *p, const struct tensor *t, uint32_t *a, uint32_t *b) {
     bool bytes = soft_tensor_bits(t->a) == 8;
     if (bytes) {
-        regroup(a, p->m, p->k, false);
-        regroup(b, p->k, p->n, true);
+        tensor_float_regroup(a, p->m, p->k, false);
+        tensor_float_regroup(b, p->k, p->n, true);
     }
     p->special = read_factors(&p->a, a, p->m * p->k, t->a);
     p->special |= read_factors(&p->b, b, p->k * p->n, t->b);
@@ -156,7 +156,7 @@ OP_WHOLE(mma_float) {
     gather_elements(warp, &fb, t.b_slots, b);
     gather_elements(warp, &fc, t.c_slots, c);
     read_sums(&p, c, t.c);
-    if (!multiply_plain(&p, &t, a, b)) multiply_any(&p, &t, a, b);
+    if (!tensor_float_multiply_plain(&p, &t, a, b)) multiply_any(&p, &t, a, b);
     write_sums(&p, c, t.d);
     scatter_elements(warp, &fd, t.d_slots, c);
     return in + 1;

@@ -8,30 +8,30 @@
  */
 #include "op_body.h"
 
-static inline uint32_t field(uint32_t mode, unsigned shift) {
+static inline uint32_t ops_video_field(uint32_t mode, unsigned shift) {
     return mode >> shift & 7;
 }
 
-static inline int64_t extended(uint32_t bits, unsigned width, bool is_signed) {
+static inline int64_t ops_video_extended(uint32_t bits, unsigned width, bool is_signed) {
     unsigned shift = 64 - width;
     uint64_t top = (uint64_t)bits << shift;
     return is_signed ? (int64_t)top >> shift : (int64_t)(top >> shift);
 }
 
 /* A word, one of its bytes (1 to 4) or one of its half-words (5, 6). */
-static int64_t selected(uint32_t word, uint32_t part, bool is_signed) {
-    if (part == 0) return extended(word, 32, is_signed);
-    if (part < 5) return extended(word >> (8 * (part - 1)) & 0xff, 8, is_signed);
-    return extended(word >> (16 * (part - 5)) & 0xffff, 16, is_signed);
+static int64_t ops_video_selected(uint32_t word, uint32_t part, bool is_signed) {
+    if (part == 0) return ops_video_extended(word, 32, is_signed);
+    if (part < 5) return ops_video_extended(word >> (8 * (part - 1)) & 0xff, 8, is_signed);
+    return ops_video_extended(word >> (16 * (part - 5)) & 0xffff, 16, is_signed);
 }
 
-static int64_t clamped(int64_t x, unsigned width, bool is_signed) {
+static int64_t ops_video_clamped(int64_t x, unsigned width, bool is_signed) {
     int64_t high = (int64_t)(1ull << (is_signed ? width - 1 : width)) - 1;
     int64_t low = is_signed ? -high - 1 : 0;
     return x > high ? high : x < low ? low : x;
 }
 
-static bool compared(int64_t x, int64_t y, uint32_t comparison) {
+static bool ops_video_compared(int64_t x, int64_t y, uint32_t comparison) {
     switch (comparison) {
     case 0:
         return x == y;
@@ -48,7 +48,7 @@ static bool compared(int64_t x, int64_t y, uint32_t comparison) {
     }
 }
 
-static int64_t shifted(int64_t x, int64_t by, uint32_t mode) {
+static int64_t ops_video_shifted(int64_t x, int64_t by, uint32_t mode) {
     if (mode & SOFT_VIDEO_CLAMP) {
         by = by > 32 ? 32 : by;
     } else {
@@ -58,7 +58,7 @@ static int64_t shifted(int64_t x, int64_t by, uint32_t mode) {
     return (int64_t)((uint64_t)x << by << 30) >> 30; /* 34 bits, the highest of them the sign */
 }
 
-static int64_t computed(int64_t x, int64_t y, uint32_t mode) {
+static int64_t ops_video_computed(int64_t x, int64_t y, uint32_t mode) {
     switch (mode & SOFT_VIDEO_OPERATION) {
     case SOFT_VIDEO_ADD:
         return x + y;
@@ -73,26 +73,26 @@ static int64_t computed(int64_t x, int64_t y, uint32_t mode) {
     case SOFT_VIDEO_AVRG:
         return (x + y + (x + y >= 0)) >> 1;
     case SOFT_VIDEO_SET:
-        return compared(x, y, field(mode, SOFT_VIDEO_COMPARE_SHIFT));
+        return ops_video_compared(x, y, ops_video_field(mode, SOFT_VIDEO_COMPARE_SHIFT));
     default:
-        return shifted(x, y, mode);
+        return ops_video_shifted(x, y, mode);
     }
 }
 
 /* Whole words of sums and differences are kept from falling below zero, not from growing too large.
  * Parts take negative numbers for large ones. Shifts are held to 32 bits wherever they go. */
-static int64_t saturated(int64_t x, unsigned width, uint32_t mode) {
+static int64_t ops_video_saturated(int64_t x, unsigned width, uint32_t mode) {
     bool is_signed = (mode & SOFT_VIDEO_D_SIGNED) != 0;
     uint32_t operation = mode & SOFT_VIDEO_OPERATION;
     if (operation == SOFT_VIDEO_SHL || operation == SOFT_VIDEO_SHR) {
-        return clamped(x, 32, is_signed);
+        return ops_video_clamped(x, 32, is_signed);
     }
     if (width < 32) {
         uint32_t high = (1u << (is_signed ? width - 1 : width)) - 1;
         return (uint32_t)x > high ? high : (uint32_t)x;
     }
     if (is_signed || operation == SOFT_VIDEO_MIN || operation == SOFT_VIDEO_MAX) {
-        return clamped(x, 32, is_signed);
+        return ops_video_clamped(x, 32, is_signed);
     }
     return x < 0 ? 0 : (uint32_t)x;
 }
@@ -112,18 +112,20 @@ static bool third_is_less(int64_t result, uint32_t c, uint32_t mode) {
     default:
         break;
     }
-    return extended(c, 32, is_signed) < result;
+    return ops_video_extended(c, 32, is_signed) < result;
 }
 
 /* One value: the operation, saturation, then the second operation, or the part that is written put
  * into c. The upper half-word takes the upper half of the result, which is not moved there. */
-static uint32_t scalar(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
-    uint32_t part = field(mode, SOFT_VIDEO_D_SHIFT);
-    int64_t x = selected(a, field(mode, SOFT_VIDEO_A_SHIFT), (mode & SOFT_VIDEO_A_SIGNED) != 0);
-    int64_t y = selected(b, field(mode, SOFT_VIDEO_B_SHIFT), (mode & SOFT_VIDEO_B_SIGNED) != 0);
-    int64_t result = computed(x, y, mode);
+static uint32_t ops_video_scalar(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
+    uint32_t part = ops_video_field(mode, SOFT_VIDEO_D_SHIFT);
+    int64_t x = ops_video_selected(a, ops_video_field(mode, SOFT_VIDEO_A_SHIFT),
+                                   (mode & SOFT_VIDEO_A_SIGNED) != 0);
+    int64_t y = ops_video_selected(b, ops_video_field(mode, SOFT_VIDEO_B_SHIFT),
+                                   (mode & SOFT_VIDEO_B_SIGNED) != 0);
+    int64_t result = ops_video_computed(x, y, mode);
     unsigned width = part == 0 ? 32 : part < 5 ? 8 : 16;
-    if (mode & SOFT_VIDEO_SAT) result = saturated(result, width, mode);
+    if (mode & SOFT_VIDEO_SAT) result = ops_video_saturated(result, width, mode);
     uint32_t low = (uint32_t)result;
     if (part == 5) return (c & 0xffff0000) | (low & 0xffff);
     if (part == 6) return (c & 0xffff) | (low & 0xffff0000);
@@ -131,7 +133,7 @@ static uint32_t scalar(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
         unsigned at = 8 * ((part - 1) % 4);
         return (c & ~(0xffu << at)) | (low & 0xff) << at;
     }
-    switch (field(mode, SOFT_VIDEO_SECOND_SHIFT)) {
+    switch (ops_video_field(mode, SOFT_VIDEO_SECOND_SHIFT)) {
     case 1:
         return low + c;
     case 2:
@@ -144,45 +146,46 @@ static uint32_t scalar(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
 }
 
 /* Two half-words or four bytes, or some of them: put in their places in c, or all added to it. */
-static uint32_t packed(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
+static uint32_t ops_video_packed(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
     unsigned width = (mode & SOFT_VIDEO_BYTES) != 0 ? 8 : 16;
     uint32_t lanes = mode >> SOFT_VIDEO_LANES_SHIFT & SOFT_VIDEO_LANES;
     uint32_t mask = (1u << width) - 1, all = c, sum = c;
     for (unsigned at = 0; at < 32; at += width) {
         if ((lanes >> at / width & 1) == 0) continue;
-        int64_t x = extended(a >> at & mask, width, (mode & SOFT_VIDEO_A_SIGNED) != 0);
-        int64_t y = extended(b >> at & mask, width, (mode & SOFT_VIDEO_B_SIGNED) != 0);
-        int64_t result = computed(x, y, mode);
+        int64_t x = ops_video_extended(a >> at & mask, width, (mode & SOFT_VIDEO_A_SIGNED) != 0);
+        int64_t y = ops_video_extended(b >> at & mask, width, (mode & SOFT_VIDEO_B_SIGNED) != 0);
+        int64_t result = ops_video_computed(x, y, mode);
         if (mode & SOFT_VIDEO_SAT) {
-            result = clamped(result, width, (mode & SOFT_VIDEO_D_SIGNED) != 0);
+            result = ops_video_clamped(result, width, (mode & SOFT_VIDEO_D_SIGNED) != 0);
         }
         all = (all & ~(mask << at)) | ((uint32_t)result & mask) << at;
         sum += (uint32_t)result;
     }
-    return field(mode, SOFT_VIDEO_SECOND_SHIFT) == 1 ? sum : all;
+    return ops_video_field(mode, SOFT_VIDEO_SECOND_SHIFT) == 1 ? sum : all;
 }
 
 /* The product and c, shifted down by the scale; .po adds one more. Whole words are signed, whatever
  * their types say; these choose how the result saturates, and a scaled one is not below zero if
  * neither is signed. */
-static uint32_t multiplied(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
+static uint32_t ops_video_multiplied(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
     bool a_signed = (mode & SOFT_VIDEO_A_SIGNED) != 0, b_signed = (mode & SOFT_VIDEO_B_SIGNED) != 0;
-    uint32_t a_part = field(mode, SOFT_VIDEO_A_SHIFT), b_part = field(mode, SOFT_VIDEO_B_SHIFT);
-    int64_t x = selected(a, a_part, a_signed || a_part == 0);
-    int64_t y = selected(b, b_part, b_signed || b_part == 0);
+    uint32_t a_part = ops_video_field(mode, SOFT_VIDEO_A_SHIFT),
+             b_part = ops_video_field(mode, SOFT_VIDEO_B_SHIFT);
+    int64_t x = ops_video_selected(a, a_part, a_signed || a_part == 0);
+    int64_t y = ops_video_selected(b, b_part, b_signed || b_part == 0);
     int64_t product = (mode & SOFT_VIDEO_MINUS_PRODUCT) != 0 ? -(x * y) : x * y;
-    int64_t third = extended(c, 32, true);
+    int64_t third = ops_video_extended(c, 32, true);
     if ((mode & SOFT_VIDEO_MINUS_C) != 0) third = -third;
     int64_t sum = product + third + ((mode & SOFT_VIDEO_PO) != 0);
-    unsigned shift = field(mode, SOFT_VIDEO_SCALE_SHIFT) == 1   ? 7
-                     : field(mode, SOFT_VIDEO_SCALE_SHIFT) == 2 ? 15
-                                                                : 0;
+    unsigned shift = ops_video_field(mode, SOFT_VIDEO_SCALE_SHIFT) == 1   ? 7
+                     : ops_video_field(mode, SOFT_VIDEO_SCALE_SHIFT) == 2 ? 15
+                                                                          : 0;
     bool is_signed =
         a_signed || b_signed || (mode & (SOFT_VIDEO_MINUS_PRODUCT | SOFT_VIDEO_MINUS_C)) != 0;
     int64_t result = is_signed ? sum >> shift : (int64_t)((uint64_t)sum >> shift);
-    return (uint32_t)(mode & SOFT_VIDEO_SAT ? clamped(result, 32, is_signed) : result);
+    return (uint32_t)(mode & SOFT_VIDEO_SAT ? ops_video_clamped(result, 32, is_signed) : result);
 }
 
-OP3(video, u32, u32, u32, u32, scalar(x, y, z, in->mode))
-OP3(video_packed, u32, u32, u32, u32, packed(x, y, z, in->mode))
-OP3(video_mad, u32, u32, u32, u32, multiplied(x, y, z, in->mode))
+OP3(video, u32, u32, u32, u32, ops_video_scalar(x, y, z, in->mode))
+OP3(video_packed, u32, u32, u32, u32, ops_video_packed(x, y, z, in->mode))
+OP3(video_mad, u32, u32, u32, u32, ops_video_multiplied(x, y, z, in->mode))

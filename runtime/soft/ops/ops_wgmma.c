@@ -19,8 +19,8 @@ static unsigned words_per_row(enum soft_tensor_type type, unsigned k) {
 }
 
 /* A chunk's elements, apart from each other by step. Bits stay in words of 32. */
-static inline void spread(const uint8_t *chunk, enum soft_tensor_type type, uint32_t *to,
-                          unsigned step) {
+static inline void ops_wgmma_spread(const uint8_t *chunk, enum soft_tensor_type type, uint32_t *to,
+                                    unsigned step) {
     unsigned bits = soft_tensor_bits(type);
     if (bits == 16) {
         uint16_t halves[8];
@@ -47,9 +47,9 @@ static void read_b(const struct soft_wgmma_op *op, uint32_t *b) {
     for (unsigned i = 0; i < chunks; i++) {
         const uint8_t *chunk = op->product->b_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
         if (k_major) {
-            spread(chunk, op->b, b + i % 2 * per * op->n + i / 2, op->n);
+            ops_wgmma_spread(chunk, op->b, b + i % 2 * per * op->n + i / 2, op->n);
         } else {
-            spread(chunk, op->b, b + i / groups * op->n + i % groups * 8, 1);
+            ops_wgmma_spread(chunk, op->b, b + i / groups * op->n + i % groups * 8, 1);
         }
     }
 }
@@ -77,33 +77,33 @@ static void read_a(const struct soft_wgmma_op *op, uint32_t *a) {
     for (unsigned i = 0; i < SOFT_WGMMA_A_CHUNKS; i++) {
         const uint8_t *chunk = op->a_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
         if (k_major) {
-            spread(chunk, op->a, a + i / 2 * k + i % 2 * per, 1);
+            ops_wgmma_spread(chunk, op->a, a + i / 2 * k + i % 2 * per, 1);
         } else {
-            spread(chunk, op->a, a + i % 2 * 8 * k + i / 2, k);
+            ops_wgmma_spread(chunk, op->a, a + i % 2 * 8 * k + i / 2, k);
         }
     }
 }
 
 /* Where the accumulator's registers are in 16 rows of n: of D in single precision or whole numbers
  * a register has one element, of halves two, side by side. */
-static inline unsigned place_of(unsigned n, unsigned element, unsigned lane) {
+static inline unsigned ops_wgmma_place_of(unsigned n, unsigned element, unsigned lane) {
     unsigned row = lane / 4 + element % 4 / 2 * 8;
     return row * n + lane % 4 * 2 + element % 2 + element / 4 * 8;
 }
 
 #define REGISTER(i) ((uint32_t *)(void *)(op->frame->slots + op->d_slots[i]))
 
-static void read_words(const struct soft_wgmma_op *op, uint32_t *c) {
+static void ops_wgmma_read_words(const struct soft_wgmma_op *op, uint32_t *c) {
     for (unsigned r = 0; r < op->d_count; r++) {
         const uint32_t *from = REGISTER(r);
-        for (unsigned i = 0; i < SOFT_LANES; i++) c[place_of(op->n, r, i)] = from[i];
+        for (unsigned i = 0; i < SOFT_LANES; i++) c[ops_wgmma_place_of(op->n, r, i)] = from[i];
     }
 }
 
 static void write_words(const struct soft_wgmma_op *op, const uint32_t *c) {
     for (unsigned r = 0; r < op->d_count; r++) {
         uint32_t *to = REGISTER(r);
-        for (unsigned i = 0; i < SOFT_LANES; i++) to[i] = c[place_of(op->n, r, i)];
+        for (unsigned i = 0; i < SOFT_LANES; i++) to[i] = c[ops_wgmma_place_of(op->n, r, i)];
     }
 }
 
@@ -111,8 +111,8 @@ static void read_halves(const struct soft_wgmma_op *op, float *c) {
     for (unsigned r = 0; r < op->d_count; r++) {
         const uint32_t *from = REGISTER(r);
         for (unsigned i = 0; i < SOFT_LANES; i++) {
-            c[place_of(op->n, 2 * r, i)] = float_of_f16(from[i] & 0xffff);
-            c[place_of(op->n, 2 * r + 1, i)] = float_of_f16(from[i] >> 16);
+            c[ops_wgmma_place_of(op->n, 2 * r, i)] = float_of_f16(from[i] & 0xffff);
+            c[ops_wgmma_place_of(op->n, 2 * r + 1, i)] = float_of_f16(from[i] >> 16);
         }
     }
 }
@@ -121,13 +121,13 @@ static void write_halves(const struct soft_wgmma_op *op, const float *c) {
     for (unsigned r = 0; r < op->d_count; r++) {
         uint32_t *to = REGISTER(r);
         for (unsigned i = 0; i < SOFT_LANES; i++) {
-            uint32_t low = f16_of_float(c[place_of(op->n, 2 * r, i)]);
-            to[i] = low | (uint32_t)f16_of_float(c[place_of(op->n, 2 * r + 1, i)]) << 16;
+            uint32_t low = f16_of_float(c[ops_wgmma_place_of(op->n, 2 * r, i)]);
+            to[i] = low | (uint32_t)f16_of_float(c[ops_wgmma_place_of(op->n, 2 * r + 1, i)]) << 16;
         }
     }
 }
 
-static void negate(struct factors *factors, unsigned count) {
+static void ops_wgmma_negate(struct factors *factors, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         factors->value[i] = -factors->value[i];
         factors->digits[i] = -factors->digits[i];
@@ -145,11 +145,11 @@ static void multiply_floats(const struct soft_wgmma_op *op, const uint32_t *a, c
     p.accumulator_least = p.half ? -14 : -126;
     p.special = read_factors(&p.a, a, ROWS * op->k, op->a);
     p.special |= read_factors(&p.b, b, op->k * op->n, op->b);
-    if ((op->in->mode & SOFT_WGMMA_NEGATE_A) != 0) negate(&p.a, ROWS * op->k);
-    if ((op->in->mode & SOFT_WGMMA_NEGATE_B) != 0) negate(&p.b, op->k * op->n);
+    if ((op->in->mode & SOFT_WGMMA_NEGATE_A) != 0) ops_wgmma_negate(&p.a, ROWS * op->k);
+    if ((op->in->mode & SOFT_WGMMA_NEGATE_B) != 0) ops_wgmma_negate(&p.b, op->k * op->n);
     memset(p.c, 0, ROWS * op->n * sizeof p.c[0]);
     if (op->accumulates && p.half) read_halves(op, p.c);
-    if (op->accumulates && !p.half) read_words(op, (uint32_t *)(void *)p.c);
+    if (op->accumulates && !p.half) ops_wgmma_read_words(op, (uint32_t *)(void *)p.c);
     multiply(&p);
     if (p.half) {
         write_halves(op, p.c);
@@ -159,7 +159,7 @@ static void multiply_floats(const struct soft_wgmma_op *op, const uint32_t *a, c
     write_words(op, (const uint32_t *)(const void *)p.c);
 }
 
-static void widen(uint32_t *numbers, unsigned count, enum soft_tensor_type type) {
+static void ops_wgmma_widen(uint32_t *numbers, unsigned count, enum soft_tensor_type type) {
     for (unsigned i = 0; i < count && type == SOFT_TENSOR_S8; i++) {
         numbers[i] = (uint32_t)(int32_t)(int8_t)numbers[i];
     }
@@ -182,8 +182,8 @@ static void multiply_numbers(const struct soft_wgmma_op *op, uint32_t *a, uint32
     bool bits = op->a == SOFT_TENSOR_B1;
     memset(sums, 0, ROWS * n * sizeof sums[0]);
     memset(c, 0, ROWS * n * sizeof c[0]);
-    widen(a, ROWS * k, op->a);
-    widen(b, k * n, op->b);
+    ops_wgmma_widen(a, ROWS * k, op->a);
+    ops_wgmma_widen(b, k * n, op->b);
     for (unsigned row = 0; row < ROWS; row++) {
         int32_t *sum = sums + row * n;
         for (unsigned i = 0; i < k; i++) {
@@ -198,7 +198,7 @@ static void multiply_numbers(const struct soft_wgmma_op *op, uint32_t *a, uint32
             }
         }
     }
-    if (op->accumulates) read_words(op, c);
+    if (op->accumulates) ops_wgmma_read_words(op, c);
     add_sums(op, sums, c);
     write_words(op, c);
 }
@@ -211,8 +211,8 @@ static void place_b(const struct soft_wgmma_op *op, uint32_t *bits) {
         const uint8_t *chunk = op->product->b_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
         if (k_major) {
             uint32_t *to = bits + place_of_b(k, i % 2 * per, i / 2);
-            spread(chunk, op->b, to, 8);
-            spread(chunk, op->b, to + 4, 8);
+            ops_wgmma_spread(chunk, op->b, to, 8);
+            ops_wgmma_spread(chunk, op->b, to + 4, 8);
             continue;
         }
         uint32_t *even = bits + place_of_b(k, i / groups, i % groups * 8), *odd = even + k * 8;
@@ -239,7 +239,7 @@ static void read_plain_b(const struct soft_wgmma_op *op) {
 }
 
 /* Whether no product's exponent can be too small or too large, and no accumulator's is. */
-static bool is_plain(const struct soft_wgmma_op *op, const struct plain_range *a) {
+static bool ops_wgmma_is_plain(const struct soft_wgmma_op *op, const struct plain_range *a) {
     const struct soft_wgmma_product *product = op->product;
     struct plain_range b = {product->b_least, product->b_largest,
                             product->b_kind != SOFT_WGMMA_PLAIN};
@@ -251,7 +251,7 @@ static bool is_plain(const struct soft_wgmma_op *op, const struct plain_range *a
 }
 
 /* Whether the fast path applies. If so, it has computed the sums. */
-static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits) {
+static bool ops_wgmma_multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits) {
     _Alignas(64) float value[PLAIN_ROWS * PLAIN_K];
     _Alignas(64) int32_t exponent[PLAIN_ROWS * PLAIN_K];
     struct plain_a a;
@@ -259,7 +259,7 @@ static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits)
     if (op->d != SOFT_TENSOR_F32 || !has_plain_type(op->a)) return false;
     if (product->b_kind == SOFT_WGMMA_UNREAD) read_plain_b(op);
     struct plain_range range = read_plain(bits, ROWS * op->k, op->a, value, exponent);
-    if (!is_plain(op, &range)) return false;
+    if (!ops_wgmma_is_plain(op, &range)) return false;
     bool negates =
         ((op->in->mode & SOFT_WGMMA_NEGATE_A) != 0) != ((op->in->mode & SOFT_WGMMA_NEGATE_B) != 0);
     for (unsigned i = 0; i < ROWS * op->k && negates; i++) value[i] = -value[i];
@@ -282,7 +282,7 @@ static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits)
 static void multiply_all(const struct soft_wgmma_op *op) {
     _Alignas(64) uint32_t a[A_MAX], b[FACTORS_MAX];
     read_a(op, a);
-    if (multiply_plain(op, a)) return;
+    if (ops_wgmma_multiply_plain(op, a)) return;
     read_b(op, b);
     if (op->d == SOFT_TENSOR_S32) {
         multiply_numbers(op, a, b);

@@ -14,8 +14,8 @@ unsigned soft_line_of(const char *text, size_t length, size_t offset) {
 }
 
 /* Appends printf-style; excess text is cut. */
-__attribute__((format(printf, 2, 3))) static void add(struct soft_diagnostic *diagnostic,
-                                                      const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void diagnostic_add(struct soft_diagnostic *diagnostic,
+                                                                 const char *format, ...) {
     va_list arguments;
     size_t used = strlen(diagnostic->message);
     va_start(arguments, format);
@@ -41,9 +41,9 @@ bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, c
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    add(diagnostic, "%.200s:%u:%zu: error: %s\n",
-        diagnostic->name != NULL ? diagnostic->name : "ptx",
-        soft_line_of(diagnostic->text, diagnostic->length, offset), column + 1, what);
+    diagnostic_add(diagnostic, "%.200s:%u:%zu: error: %s\n",
+                   diagnostic->name != NULL ? diagnostic->name : "ptx",
+                   soft_line_of(diagnostic->text, diagnostic->length, offset), column + 1, what);
 
     /* A very long line is shown from shortly before the place. */
     size_t shown = column > SHOWN_MAX / 2 ? column - SHOWN_MAX / 2 : 0;
@@ -58,6 +58,6 @@ bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, c
     line[count] = '\0';
     caret[marks] = '^';
     caret[marks + 1] = '\0';
-    add(diagnostic, "    %s\n    %s\n", line, caret);
+    diagnostic_add(diagnostic, "    %s\n    %s\n", line, caret);
     return false;
 }

@@ -65,7 +65,7 @@ struct spelling {
 };
 
 /* Whether the modifier's text is among the alternatives "a|b|c" of length characters. */
-static bool is_among(const char *alternatives, size_t length, enum ptx_modifier modifier) {
+static bool opcode_is_among(const char *alternatives, size_t length, enum ptx_modifier modifier) {
     size_t wanted = modifier_lengths[modifier];
     for (size_t at = 0; at <= length;) {
         const char *bar = memchr(alternatives + at, '|', length - at);
@@ -81,8 +81,8 @@ static bool is_among(const char *alternatives, size_t length, enum ptx_modifier 
 /* Matches the words from *word on against the rest of a pattern. Optional words are matched if they
  * fit and, if the rest then does not match, skipped after all. On failure *word is the furthest
  * match. */
-static bool match(const char *pattern, const struct spelling *spelling, size_t word,
-                  size_t *furthest, struct ptx_opcode *opcode) {
+static bool opcode_match(const char *pattern, const struct spelling *spelling, size_t word,
+                         size_t *furthest, struct ptx_opcode *opcode) {
     while (*pattern == ' ') pattern++;
     if (word > *furthest) *furthest = word;
     if (*pattern == '\0') return word == spelling->count;
@@ -90,20 +90,21 @@ static bool match(const char *pattern, const struct spelling *spelling, size_t w
     if (optional) pattern++;
     size_t length = strcspn(pattern, " ");
     const char *rest = pattern + length;
-    if (word < spelling->count && is_among(pattern, length, spelling->words[word].modifier)) {
+    if (word < spelling->count &&
+        opcode_is_among(pattern, length, spelling->words[word].modifier)) {
         enum ptx_modifier modifier = spelling->words[word].modifier;
-        if (match(rest, spelling, word + 1, furthest, opcode)) {
+        if (opcode_match(rest, spelling, word + 1, furthest, opcode)) {
             opcode->has[modifier / 64] |= 1ull << (modifier % 64);
             return true;
         }
     }
-    return optional && match(rest, spelling, word, furthest, opcode);
+    return optional && opcode_match(rest, spelling, word, furthest, opcode);
 }
 
 /* The order of types says which operands they belong to; likewise for state spaces and the layouts
  * of matrices. */
 enum { UNBOUND, TYPE, SPACE, LAYOUT, KINDS };
-static int kind_of(enum ptx_modifier modifier) {
+static int opcode_kind_of(enum ptx_modifier modifier) {
     if ((int)modifier < PTX_TYPES) return TYPE;
     if (modifier == PTX_row || modifier == PTX_col) return LAYOUT;
     return modifier >= PTX_global && modifier <= PTX_param_func ? SPACE : UNBOUND;
@@ -121,10 +122,10 @@ static bool match_shuffled(const char *pattern, const struct spelling *spelling,
     bool passed[KINDS] = {false};
     for (size_t i = 0; i < spelling->count; i++) {
         enum ptx_modifier modifier = spelling->words[i].modifier;
-        int kind = kind_of(modifier);
+        int kind = opcode_kind_of(modifier);
         if ((used >> i & 1) != 0 || passed[kind]) continue;
         passed[kind] = kind != UNBOUND;
-        if (!is_among(pattern, length, modifier)) continue;
+        if (!opcode_is_among(pattern, length, modifier)) continue;
         if (match_shuffled(pattern + length, spelling, used | 1u << i, opcode)) {
             opcode->has[modifier / 64] |= 1ull << (modifier % 64);
             return true;
@@ -148,14 +149,14 @@ static bool has_name(size_t row, const struct spelling *spelling) {
            memcmp(rows[row].name, spelling->text, spelling->name_length) == 0;
 }
 
-static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, char *why,
-                    size_t why_bytes, size_t *at) {
+static bool opcode_resolve(const struct spelling *spelling, struct ptx_opcode *opcode, char *why,
+                           size_t why_bytes, size_t *at) {
     size_t furthest = 0;
     for (size_t i = 0; i < 2 * (size_t)ROWS; i++) {
         const struct ptx_row *row = &rows[i % ROWS];
         if (!has_name(i % ROWS, spelling)) continue;
         memset(opcode, 0, sizeof *opcode);
-        bool found = i < ROWS ? match(row->pattern, spelling, 0, &furthest, opcode)
+        bool found = i < ROWS ? opcode_match(row->pattern, spelling, 0, &furthest, opcode)
                               : match_shuffled(row->pattern, spelling, 0, opcode);
         if (!found) continue;
         opcode->row = row;
@@ -173,8 +174,8 @@ static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, 
     return false;
 }
 
-static bool cut(const char *text, size_t length, struct spelling *spelling, char *why,
-                size_t why_bytes, size_t *at) {
+static bool opcode_cut(const char *text, size_t length, struct spelling *spelling, char *why,
+                       size_t why_bytes, size_t *at) {
     spelling->text = text;
     const char *dot = memchr(text, '.', length);
     spelling->name_length = dot != NULL ? (size_t)(dot - text) : length;
@@ -209,7 +210,7 @@ static bool is_known_name(const struct spelling *spelling) {
 }
 
 /* Eight characters at a time: this is done for every instruction. */
-static unsigned bucket_of(const char *text, size_t length) {
+static unsigned opcode_bucket_of(const char *text, size_t length) {
     uint64_t hash = length, eight = 0;
     for (; length > 8; text += 8, length -= 8) {
         memcpy(&eight, text, 8);
@@ -226,7 +227,7 @@ static unsigned bucket_of(const char *text, size_t length) {
 const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct soft_arena *arena,
                                          const char *text, size_t length, char *why,
                                          size_t why_bytes, size_t *at) {
-    struct ptx_opcode_entry **bucket = &cache->buckets[bucket_of(text, length)];
+    struct ptx_opcode_entry **bucket = &cache->buckets[opcode_bucket_of(text, length)];
     for (const struct ptx_opcode_entry *entry = *bucket; entry != NULL; entry = entry->next) {
         if (entry->length == length && memcmp(entry->spelling, text, length) == 0) {
             return &entry->opcode;
@@ -234,13 +235,13 @@ const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct 
     }
     struct spelling spelling = {0};
     struct ptx_opcode opcode;
-    bool cut_well = cut(text, length, &spelling, why, why_bytes, at);
+    bool cut_well = opcode_cut(text, length, &spelling, why, why_bytes, at);
     if (!is_known_name(&spelling)) {
         *at = 0;
         snprintf(why, why_bytes, "this instruction is unknown or not supported by this device");
         return NULL;
     }
-    if (!cut_well || !resolve(&spelling, &opcode, why, why_bytes, at)) return NULL;
+    if (!cut_well || !opcode_resolve(&spelling, &opcode, why, why_bytes, at)) return NULL;
 
     struct ptx_opcode_entry *entry = soft_arena_alloc(arena, sizeof *entry);
     char *copy = soft_arena_text(arena, text, length);

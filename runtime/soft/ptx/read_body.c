@@ -87,7 +87,7 @@ static bool read_guard(struct ptx_reader *reader, struct ptx_instruction *instru
     return true;
 }
 
-static bool read_instruction(struct ptx_reader *reader) {
+static bool read_body_read_instruction(struct ptx_reader *reader) {
     struct ptx_instruction *instruction = new_instruction(reader);
     if (instruction == NULL) return PTX_NO_MEMORY(reader);
     if (!read_guard(reader, instruction)) return false;
@@ -104,7 +104,7 @@ static bool read_instruction(struct ptx_reader *reader) {
 }
 
 /* targets = (".branchtargets" | ".calltargets") name ("," name)* ";" */
-static bool read_targets(struct ptx_reader *reader, struct ptx_symbol *label) {
+static bool read_body_read_targets(struct ptx_reader *reader, struct ptx_symbol *label) {
     struct ptx_list *list = soft_arena_alloc(reader->arena, sizeof *list);
     if (list == NULL) return PTX_NO_MEMORY(reader);
     label->kind = PTX_TARGETS;
@@ -127,7 +127,7 @@ static bool read_label(struct ptx_reader *reader) {
     label->is.label = reader->function->instruction_count;
     reader->token += 2;
     if (ptx_is(reader, ".branchtargets") || ptx_is(reader, ".calltargets")) {
-        return read_targets(reader, label);
+        return read_body_read_targets(reader, label);
     }
     if (ptx_is(reader, ".callprototype")) {
         /* The arguments of a call are checked against the called function, so the prototype is
@@ -144,14 +144,14 @@ static bool begins_code(const struct ptx_reader *reader) {
     return reader->token->kind == SOFT_TOKEN_NAME || reader->token->first == '@';
 }
 
-static bool read_code(struct ptx_reader *reader) {
+static bool read_body_read_code(struct ptx_reader *reader) {
     bool label = reader->token->kind == SOFT_TOKEN_NAME &&
                  reader->token[1].kind == SOFT_TOKEN_MARK && reader->token[1].first == ':';
-    return label ? read_label(reader) : read_instruction(reader);
+    return label ? read_label(reader) : read_body_read_instruction(reader);
 }
 
 static bool read_statement(struct ptx_reader *reader) {
-    if (begins_code(reader)) return read_code(reader);
+    if (begins_code(reader)) return read_body_read_code(reader);
     static const struct {
         const char *word;
         enum ptx_modifier space;
@@ -180,7 +180,7 @@ static bool read_statement(struct ptx_reader *reader) {
         return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                         ptx_text(reader));
     }
-    return read_code(reader);
+    return read_body_read_code(reader);
 }
 
 bool ptx_read_body(struct ptx_reader *reader) {

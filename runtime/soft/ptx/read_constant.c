@@ -149,7 +149,8 @@ static bool at_operator(const struct ptx_reader *reader, const char *spelling) {
     return true;
 }
 
-static bool apply(struct ptx_reader *reader, const char *spelling, int64_t *value, int64_t right) {
+static bool read_constant_apply(struct ptx_reader *reader, const char *spelling, int64_t *value,
+                                int64_t right) {
     uint64_t a = (uint64_t)*value, b = (uint64_t)right;
     switch (spelling[0]) {
     case '+':
@@ -211,7 +212,7 @@ static bool read_level(struct ptx_reader *reader, unsigned level, unsigned depth
         reader->token += strlen(found);
         int64_t right = 0;
         if (!read_level(reader, level + 1, depth, &right)) return false;
-        if (!apply(reader, found, value, right)) return false;
+        if (!read_constant_apply(reader, found, value, right)) return false;
     }
 }
 

@@ -11,8 +11,8 @@
 enum { REGISTERS_MAX = 1 << 20, GROUP_MAX = 4096 };
 
 /* Gives a function's registers their numbers and types, one per component. */
-static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
-                          struct ptx_register_type type, uint32_t count, bool range) {
+static bool read_function_add_registers(struct ptx_reader *reader, const struct soft_token *name,
+                                        struct ptx_register_type type, uint32_t count, bool range) {
     struct ptx_function *function = reader->function;
     const char *text = reader->diagnostic->text + name->offset;
     struct ptx_symbol *symbol =
@@ -67,13 +67,13 @@ bool ptx_read_registers(struct ptx_reader *reader) {
                               "'%.*s' is declared twice", (int)name->length, text);
         }
         if (needed == 0) continue; /* %r<0> declares nothing */
-        if (!add_registers(reader, name, type, needed, range)) return false;
+        if (!read_function_add_registers(reader, name, type, needed, range)) return false;
     } while (ptx_take(reader, ","));
     return ptx_expect(reader, ";");
 }
 
 /* Reads the module's registers as if the function had them, around its own. */
-static bool read_outer_registers(struct ptx_reader *reader, struct ptx_scope *inner) {
+static bool read_function_read_outer_registers(struct ptx_reader *reader, struct ptx_scope *inner) {
     const struct soft_token *here = reader->token;
     reader->outer_count = 0;
     if (reader->outer == NULL) return true;
@@ -150,7 +150,7 @@ static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variab
                           "'%.*s' is declared twice", (int)name->length, text);
     }
     uint32_t first = reader->function->register_count;
-    if (!add_registers(reader, name, type, 1, false)) return false;
+    if (!read_function_add_registers(reader, name, type, 1, false)) return false;
     for (uint32_t i = 0; i < type.width; i++) {
         struct ptx_variable *parameter = soft_arena_alloc(reader->arena, sizeof *parameter);
         if (parameter == NULL) return PTX_NO_MEMORY(reader);
@@ -164,8 +164,8 @@ static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variab
 }
 
 /* group = "(" parameter ("," parameter)* ")" */
-static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***list,
-                            uint32_t *count) {
+static bool read_function_read_parameters(struct ptx_reader *reader, struct ptx_variable ***list,
+                                          uint32_t *count) {
     struct ptx_variable *read[GROUP_MAX];
     *count = 0;
     if (!ptx_expect(reader, "(")) return false;
@@ -260,8 +260,8 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
 }
 
 /* A function may be declared any number of times and defined once; the symbol stays the same. */
-static bool declare(struct ptx_reader *reader, const struct soft_token *name,
-                    struct ptx_function *function) {
+static bool read_function_declare(struct ptx_reader *reader, const struct soft_token *name,
+                                  struct ptx_function *function) {
     const char *text = reader->diagnostic->text + name->offset;
     struct ptx_symbol *known = ptx_symbol_here(reader->module->scope, text, name->length);
     if (known != NULL) {
@@ -299,22 +299,22 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     reader->scope = scope;
     reader->function = function;
     reader->registers_room = 0;
-    if (!read_outer_registers(reader, scope)) return false;
+    if (!read_function_read_outer_registers(reader, scope)) return false;
 
     if (!function->entry && !read_attributes(reader, function)) return false;
     if (!function->entry && ptx_is(reader, "(") &&
-        !read_parameters(reader, &function->returns, &function->return_count)) {
+        !read_function_read_parameters(reader, &function->returns, &function->return_count)) {
         return false;
     }
     if (!ptx_expect_name(reader, "the name of a function", &name)) return false;
     if (ptx_is(reader, "(") &&
-        !read_parameters(reader, &function->parameters, &function->parameter_count)) {
+        !read_function_read_parameters(reader, &function->parameters, &function->parameter_count)) {
         return false;
     }
     if (!read_attributes(reader, function)) return false;
     /* A declaration may end without a mark, where the next item begins. */
     function->has_body = !ptx_is(reader, ";") && (function->entry || !begins_item(reader));
-    if (!declare(reader, name, function)) return false;
+    if (!read_function_declare(reader, name, function)) return false;
 
     if (function->has_body) {
         if (!ptx_postpone_body(reader, function) &&

@@ -113,7 +113,7 @@ static bool read_target(struct ptx_reader *reader) {
 }
 
 /* file = ".file" number string ("," number "," number)? */
-static bool read_file(struct ptx_reader *reader) {
+static bool read_module_read_file(struct ptx_reader *reader) {
     int64_t number = 0;
     if (!ptx_read_unary(reader, &number)) return false;
     if (reader->token->kind != SOFT_TOKEN_STRING) return PTX_FAIL(reader, "expected a file name");
@@ -173,7 +173,7 @@ static bool skip_section(struct ptx_reader *reader) {
 bool ptx_read_debug(struct ptx_reader *reader, bool *was_debug) {
     *was_debug = true;
     if (ptx_take(reader, ".loc")) return read_loc(reader);
-    if (ptx_take(reader, ".file")) return read_file(reader);
+    if (ptx_take(reader, ".file")) return read_module_read_file(reader);
     if (ptx_take(reader, ".section")) return skip_section(reader);
     *was_debug = false;
     return true;
@@ -201,7 +201,7 @@ static bool read_alias(struct ptx_reader *reader) {
 }
 
 /* registers outside functions: they are declared again in each function. */
-static bool read_outer_registers(struct ptx_reader *reader) {
+static bool read_module_read_outer_registers(struct ptx_reader *reader) {
     enum { LAST = 23 }; /* newer versions have calls with stacks, and no such registers */
     if (reader->module->version > LAST) {
         return PTX_FAIL(reader, "registers outside functions need .version 2.3 or older");
@@ -239,7 +239,7 @@ bool ptx_read_pragmas(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
-static bool read_item(struct ptx_reader *reader) {
+static bool read_module_read_item(struct ptx_reader *reader) {
     bool debug = false, external = false;
     if (!ptx_read_debug(reader, &debug)) return false;
     if (debug || ptx_take(reader, ";")) return true;
@@ -272,7 +272,7 @@ static bool read_item(struct ptx_reader *reader) {
     if (ptx_take(reader, ".shared")) {
         return ptx_read_variables(reader, PTX_shared, external, &reader->variables_end);
     }
-    if (ptx_is(reader, ".reg")) return read_outer_registers(reader);
+    if (ptx_is(reader, ".reg")) return read_module_read_outer_registers(reader);
     if (ptx_take(reader, ".local")) {
         return PTX_FAIL(reader, "a .local variable must be declared inside a function");
     }
@@ -281,9 +281,9 @@ static bool read_item(struct ptx_reader *reader) {
                     ptx_text(reader));
 }
 
-static bool read_items(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
-                       struct ptx_module *module, const struct soft_token *tokens,
-                       struct ptx_bodies *bodies) {
+static bool read_module_read_items(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+                                   struct ptx_module *module, const struct soft_token *tokens,
+                                   struct ptx_bodies *bodies) {
     struct ptx_reader reader = {.diagnostic = diagnostic,
                                 .arena = arena,
                                 .module = module,
@@ -306,7 +306,7 @@ static bool read_items(struct soft_diagnostic *diagnostic, struct soft_arena *ar
         if (!ptx_expect(&reader, "64")) return false;
     }
     while (reader.token->kind != SOFT_TOKEN_END) {
-        if (!read_item(&reader)) return false;
+        if (!read_module_read_item(&reader)) return false;
     }
     return true;
 }
@@ -318,7 +318,7 @@ static bool read_apart(const struct soft_diagnostic *diagnostic, struct soft_are
     struct soft_diagnostic trial = *diagnostic;
     struct ptx_bodies bodies = {0};
     if (shares->threads < 2 || diagnostic->length < SHORT_BYTES) return false;
-    bool ok = read_items(&trial, arena, module, tokens, &bodies) &&
+    bool ok = read_module_read_items(&trial, arena, module, tokens, &bodies) &&
               ptx_read_bodies(module, diagnostic, &bodies, shares);
     free(bodies.list);
     return ok;
@@ -332,7 +332,7 @@ bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     memset(module, 0, sizeof *module);
     bool ok = soft_tokenize(diagnostic, &words, &tokens, &count) &&
               (read_apart(diagnostic, arena, shares, module, tokens) ||
-               read_items(diagnostic, arena, module, tokens, NULL));
+               read_module_read_items(diagnostic, arena, module, tokens, NULL));
     soft_arena_clear(&words);
     return ok;
 }

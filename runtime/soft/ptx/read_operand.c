@@ -81,7 +81,7 @@ static void read_picks(struct ptx_reader *reader, struct ptx_operand *operand) {
     reader->token++;
 }
 
-static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
+static bool read_operand_read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t length = reader->token->length;
     if (length == 1 && text[0] == '_') {
@@ -169,8 +169,8 @@ static bool check_braces(struct ptx_reader *reader, const struct ptx_operand *it
     return true;
 }
 
-static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, const char *end,
-                       unsigned depth) {
+static bool read_operand_read_items(struct ptx_reader *reader, struct ptx_operand *operand,
+                                    const char *end, unsigned depth) {
     struct ptx_operand items[ITEMS_MAX];
     struct ptx_fixup *before = reader->fixups;
     uint32_t count = 0;
@@ -201,7 +201,7 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
 
 static bool read_address(struct ptx_reader *reader, struct ptx_operand *operand, unsigned depth) {
     operand->kind = PTX_OPERAND_ADDRESS;
-    if (!read_items(reader, operand, "]", depth + 1)) return false;
+    if (!read_operand_read_items(reader, operand, "]", depth + 1)) return false;
     if (operand->count == 0) return PTX_FAIL(reader, "expected an address");
     operand->integer = operand->items[0].integer;
     return true;
@@ -213,11 +213,11 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
     if (ptx_take(reader, "[")) return read_address(reader, operand, depth);
     if (ptx_take(reader, "{")) {
         operand->kind = PTX_OPERAND_VECTOR;
-        return read_items(reader, operand, "}", depth + 1);
+        return read_operand_read_items(reader, operand, "}", depth + 1);
     }
     if (depth == 0 && ptx_is_of(reader, "call") && ptx_take(reader, "(")) {
         operand->kind = PTX_OPERAND_LIST;
-        return read_items(reader, operand, ")", depth + 1);
+        return read_operand_read_items(reader, operand, ")", depth + 1);
     }
     bool negated = ptx_is(reader, "!") && reader->token[1].kind == SOFT_TOKEN_NAME;
     bool minus = ptx_is(reader, "-") && ptx_is_of(reader, "vmad") &&
@@ -228,7 +228,7 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
     }
     operand->negated = negated;
     operand->minus = minus;
-    if (!read_name(reader, operand)) return false;
+    if (!read_operand_read_name(reader, operand)) return false;
     if (operand->kind == PTX_OPERAND_SYMBOL && ptx_is(reader, "[") && operand->symbol != NULL &&
         operand->symbol->kind == PTX_VARIABLE) {
         return read_index(reader, operand);
@@ -253,7 +253,7 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
 
 bool ptx_read_operands(struct ptx_reader *reader, struct ptx_operand **operands, uint32_t *count) {
     struct ptx_operand list = {.kind = PTX_OPERAND_LIST};
-    if (!read_items(reader, &list, ";", 0)) return false;
+    if (!read_operand_read_items(reader, &list, ";", 0)) return false;
     *operands = list.items;
     *count = list.count;
     return true;

@@ -26,7 +26,7 @@ bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type) {
 }
 
 /* Writes a value at a place, least significant byte first, sign-extended if it is shorter. */
-static void store(unsigned char *data, uint64_t at, uint64_t value, unsigned bytes) {
+static void read_variable_store(unsigned char *data, uint64_t at, uint64_t value, unsigned bytes) {
     unsigned char sign = value >> 63 != 0 ? 0xff : 0;
     for (unsigned i = 0; i < bytes; i++) {
         data[at + i] = sign;
@@ -80,8 +80,8 @@ static bool read_relocation(struct ptx_reader *reader, struct ptx_variable *vari
     return true;
 }
 
-static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable, uint64_t at,
-                       unsigned bytes) {
+static bool read_variable_read_value(struct ptx_reader *reader, struct ptx_variable *variable,
+                                     uint64_t at, unsigned bytes) {
     bool masked = reader->token->kind == SOFT_TOKEN_INTEGER &&
                   reader->token[1].kind == SOFT_TOKEN_MARK &&
                   reader->diagnostic->text[reader->token[1].offset] == '(';
@@ -91,7 +91,7 @@ static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable,
     struct ptx_operand number = {.kind = PTX_OPERAND_NONE};
     if (!ptx_read_number(reader, &number)) return false;
     if (number.kind == PTX_OPERAND_INTEGER) {
-        store(variable->data, at, (uint64_t)number.integer, bytes);
+        read_variable_store(variable->data, at, (uint64_t)number.integer, bytes);
         return true;
     }
     if (number.kind == PTX_OPERAND_FLOAT64 && bytes == 4) {
@@ -102,18 +102,19 @@ static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable,
         memcpy(&bits, &narrow, sizeof bits);
         number.bits = bits;
     }
-    store(variable->data, at, number.bits, bytes);
+    read_variable_store(variable->data, at, number.bits, bytes);
     return true;
 }
 
 /* data = value | "{" (data ("," data)*)? "}": nested braces follow the dimensions, and the vectors
  * of the last. Missing values of a row are zero. */
-static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, uint64_t begin,
-                      uint64_t end, unsigned bytes, const uint64_t *row_bytes, unsigned rows) {
+static bool read_variable_read_data(struct ptx_reader *reader, struct ptx_variable *variable,
+                                    uint64_t begin, uint64_t end, unsigned bytes,
+                                    const uint64_t *row_bytes, unsigned rows) {
     if (!ptx_take(reader, "{")) {
         if (begin + bytes > end)
             return PTX_FAIL(reader, "more initial values than the variable can hold");
-        return read_value(reader, variable, begin, bytes);
+        return read_variable_read_value(reader, variable, begin, bytes);
     }
     uint64_t at = begin;
     while (!ptx_is(reader, "}")) {
@@ -122,8 +123,8 @@ static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, 
         uint64_t step = nested ? row_bytes[0] : bytes;
         if (at + step > end)
             return PTX_FAIL(reader, "more initial values than the variable can hold");
-        if (!read_data(reader, variable, at, at + step, bytes, nested ? row_bytes + 1 : row_bytes,
-                       nested ? rows - 1 : 0)) {
+        if (!read_variable_read_data(reader, variable, at, at + step, bytes,
+                                     nested ? row_bytes + 1 : row_bytes, nested ? rows - 1 : 0)) {
             return false;
         }
         at += step;
@@ -226,8 +227,8 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
         if (variable->data == NULL) return PTX_NO_MEMORY(reader);
         unsigned bytes = ptx_types[variable->type].bits / 8;
         unsigned vectors = rows > 0 && element_bytes > bytes;
-        if (!read_data(reader, variable, 0, variable->bytes, bytes, row_bytes,
-                       rows > 0 ? rows - 1 + vectors : 0)) {
+        if (!read_variable_read_data(reader, variable, 0, variable->bytes, bytes, row_bytes,
+                                     rows > 0 ? rows - 1 + vectors : 0)) {
             return false;
         }
     }
@@ -261,7 +262,7 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
 }
 
 /* alignment = ".align" power of two */
-static bool read_alignment(struct ptx_reader *reader, uint32_t *alignment) {
+static bool read_variable_read_alignment(struct ptx_reader *reader, uint32_t *alignment) {
     int64_t value = 0;
     if (!ptx_read_constant(reader, &value)) return false;
     if (value <= 0 || value > 1 << 20 || (value & (value - 1)) != 0) {
@@ -276,7 +277,7 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
                             uint32_t *alignment) {
     for (;;) {
         if (ptx_take(reader, ".align")) {
-            if (!read_alignment(reader, alignment)) return false;
+            if (!read_variable_read_alignment(reader, alignment)) return false;
         } else if (ptx_take(reader, ".v2")) {
             *vector = 2;
         } else if (ptx_take(reader, ".v4")) {

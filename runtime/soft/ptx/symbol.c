@@ -10,13 +10,13 @@ const struct ptx_type_info ptx_types[PTX_TYPES] = {
 #include "modifier.def"
 };
 
-static unsigned bucket_of(const char *name, size_t length) {
+static unsigned symbol_bucket_of(const char *name, size_t length) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
     return (hash ^ hash >> 16) % PTX_BUCKETS;
 }
 
-static bool is_name(const struct ptx_symbol *symbol, const char *name, size_t length) {
+static bool symbol_is_name(const struct ptx_symbol *symbol, const char *name, size_t length) {
     return symbol->length == length && symbol->name[length - 1] == name[length - 1] &&
            memcmp(symbol->name, name, length - 1) == 0;
 }
@@ -24,7 +24,7 @@ static bool is_name(const struct ptx_symbol *symbol, const char *name, size_t le
 static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket, const char *name,
                                   size_t length) {
     struct ptx_symbol *symbol = scope->buckets[bucket];
-    while (symbol != NULL && !is_name(symbol, name, length)) symbol = symbol->next;
+    while (symbol != NULL && !symbol_is_name(symbol, name, length)) symbol = symbol->next;
     return symbol;
 }
 
@@ -33,12 +33,12 @@ static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket
 static struct ptx_symbol *find_range(const struct ptx_scope *scope, const char *stem,
                                      size_t length) {
     struct ptx_symbol *range = scope->ranges;
-    while (range != NULL && !is_name(range, stem, length)) range = range->next;
+    while (range != NULL && !symbol_is_name(range, stem, length)) range = range->next;
     return range;
 }
 
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length) {
-    return find_in(scope, bucket_of(name, length), name, length);
+    return find_in(scope, symbol_bucket_of(name, length), name, length);
 }
 
 /* Whether a name is declared before an offset of the text. */
@@ -47,7 +47,7 @@ static bool stands_before(const struct ptx_symbol *symbol, uint32_t before) {
 }
 
 struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *name, size_t length) {
-    unsigned bucket = bucket_of(name, length);
+    unsigned bucket = symbol_bucket_of(name, length);
     uint32_t before = 0;
     for (; scope != NULL; scope = scope->parent) {
         struct ptx_symbol *symbol = find_in(scope, bucket, name, length);
@@ -81,7 +81,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
         struct ptx_symbol *symbol = NULL;
         /* Compilers declare ranges: most functions have no single register of that form. */
         if (name[0] != '%' || scope->has_percent) {
-            if (!has_bucket) own_bucket = bucket_of(name, length);
+            if (!has_bucket) own_bucket = symbol_bucket_of(name, length);
             has_bucket = true;
             symbol = find_in(scope, own_bucket, name, length);
         }
@@ -124,8 +124,8 @@ bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, 
     return false;
 }
 
-static struct ptx_symbol *add(struct soft_arena *arena, struct ptx_symbol **list,
-                              enum ptx_symbol_kind kind, const char *name, size_t length) {
+static struct ptx_symbol *symbol_add(struct soft_arena *arena, struct ptx_symbol **list,
+                                     enum ptx_symbol_kind kind, const char *name, size_t length) {
     struct ptx_symbol *symbol = soft_arena_alloc(arena, sizeof *symbol);
     if (symbol == NULL) return NULL;
     symbol->kind = kind;
@@ -139,10 +139,10 @@ static struct ptx_symbol *add(struct soft_arena *arena, struct ptx_symbol **list
 struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
                                   enum ptx_symbol_kind kind, const char *name, size_t length) {
     scope->has_percent |= name[0] == '%';
-    return add(arena, &scope->buckets[bucket_of(name, length)], kind, name, length);
+    return symbol_add(arena, &scope->buckets[symbol_bucket_of(name, length)], kind, name, length);
 }
 
 struct ptx_symbol *ptx_symbol_add_range(struct soft_arena *arena, struct ptx_scope *scope,
                                         const char *stem, size_t length) {
-    return add(arena, &scope->ranges, PTX_REGISTER, stem, length);
+    return symbol_add(arena, &scope->ranges, PTX_REGISTER, stem, length);
 }

@@ -22,20 +22,20 @@ static const uint8_t classes[256] = {
     L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, M_, M_, M_, M_, 0,  /* pqrstuvwxyz{|}~ */
 };
 
-static bool is(char c, unsigned class) {
+static bool token_is(char c, unsigned class) {
     return (classes[(unsigned char)c] & class) != 0;
 }
 
 static bool is_name_start(char c) {
-    return is(c, NAME_START);
+    return token_is(c, NAME_START);
 }
 
-static bool is_digit(char c) {
-    return is(c, DIGIT);
+static bool token_is_digit(char c) {
+    return token_is(c, DIGIT);
 }
 
 static bool is_name_part(char c) {
-    return is(c, NAME_PART);
+    return token_is(c, NAME_PART);
 }
 
 struct lexer {
@@ -44,14 +44,14 @@ struct lexer {
     size_t at, length;
 };
 
-static char peek(const struct lexer *lexer, size_t ahead) {
+static char token_peek(const struct lexer *lexer, size_t ahead) {
     return lexer->at + ahead < lexer->length ? lexer->text[lexer->at + ahead] : '\0';
 }
 
 /* Whether a line of the C preprocessor begins here: it names a file, and is not PTX. */
 static bool at_line_marker(const struct lexer *lexer) {
     size_t at = lexer->at;
-    if (peek(lexer, 0) != '#') return false;
+    if (token_peek(lexer, 0) != '#') return false;
     while (at > 0 && (lexer->text[at - 1] == ' ' || lexer->text[at - 1] == '\t')) at--;
     return at == 0 || lexer->text[at - 1] == '\n';
 }
@@ -59,15 +59,16 @@ static bool at_line_marker(const struct lexer *lexer) {
 /* Skips white space, both kinds of comment, and the C preprocessor's line markers. */
 static bool skip_blank(struct lexer *lexer) {
     for (;;) {
-        char c = peek(lexer, 0);
+        char c = token_peek(lexer, 0);
         if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
             lexer->at++;
-        } else if ((c == '/' && peek(lexer, 1) == '/') || at_line_marker(lexer)) {
+        } else if ((c == '/' && token_peek(lexer, 1) == '/') || at_line_marker(lexer)) {
             while (lexer->at < lexer->length && lexer->text[lexer->at] != '\n') lexer->at++;
-        } else if (c == '/' && peek(lexer, 1) == '*') {
+        } else if (c == '/' && token_peek(lexer, 1) == '*') {
             size_t begin = lexer->at;
             lexer->at += 2;
-            while (lexer->at < lexer->length && !(peek(lexer, 0) == '*' && peek(lexer, 1) == '/')) {
+            while (lexer->at < lexer->length &&
+                   !(token_peek(lexer, 0) == '*' && token_peek(lexer, 1) == '/')) {
                 lexer->at++;
             }
             if (lexer->at >= lexer->length) {
@@ -84,63 +85,67 @@ static bool skip_blank(struct lexer *lexer) {
 /* Whether this is a decimal point: followed by digits, or by nothing that it could be the dot
  * of. */
 static bool at_point(const struct lexer *lexer) {
-    char next = peek(lexer, 1);
-    return peek(lexer, 0) == '.' && (is_digit(next) || (!is_name_start(next) && next != '.'));
+    char next = token_peek(lexer, 1);
+    return token_peek(lexer, 0) == '.' &&
+           (token_is_digit(next) || (!is_name_start(next) && next != '.'));
 }
 
 /* Whether a number begins with its point: ".5", ".5e3"; ".2d" is a word. */
 static bool is_fraction(const struct lexer *lexer) {
     size_t at = 1;
-    while (is_digit(peek(lexer, at))) at++;
-    char c = peek(lexer, at);
+    while (token_is_digit(token_peek(lexer, at))) at++;
+    char c = token_peek(lexer, at);
     bool exponent = c == 'e' || c == 'E';
     return at > 1 && (exponent || !is_name_part(c));
 }
 
 /* number = digits | "0x" hex | "0b" bits | "0f" hex{8} | "0d" hex{16} | decimal with . or e */
 static enum soft_token_kind skip_number(struct lexer *lexer) {
-    char second = peek(lexer, 1);
-    if (peek(lexer, 0) == '0' && second != '\0' && strchr("xXbBfFdD", second) != NULL) {
+    char second = token_peek(lexer, 1);
+    if (token_peek(lexer, 0) == '0' && second != '\0' && strchr("xXbBfFdD", second) != NULL) {
         bool is_float = strchr("fFdD", second) != NULL;
         lexer->at += 2;
-        while (is_name_part(peek(lexer, 0)) && peek(lexer, 0) != '$') lexer->at++;
+        while (is_name_part(token_peek(lexer, 0)) && token_peek(lexer, 0) != '$') lexer->at++;
         return is_float ? SOFT_TOKEN_FLOAT : SOFT_TOKEN_INTEGER;
     }
     enum soft_token_kind kind = SOFT_TOKEN_INTEGER;
-    while (is_digit(peek(lexer, 0))) lexer->at++;
+    while (token_is_digit(token_peek(lexer, 0))) lexer->at++;
     if (at_point(lexer)) {
         kind = SOFT_TOKEN_FLOAT;
         lexer->at++;
-        while (is_digit(peek(lexer, 0))) lexer->at++;
+        while (token_is_digit(token_peek(lexer, 0))) lexer->at++;
     }
-    char sign = peek(lexer, 1);
-    if ((peek(lexer, 0) == 'e' || peek(lexer, 0) == 'E') &&
-        (is_digit(sign) || ((sign == '+' || sign == '-') && is_digit(peek(lexer, 2))))) {
+    char sign = token_peek(lexer, 1);
+    if ((token_peek(lexer, 0) == 'e' || token_peek(lexer, 0) == 'E') &&
+        (token_is_digit(sign) ||
+         ((sign == '+' || sign == '-') && token_is_digit(token_peek(lexer, 2))))) {
         kind = SOFT_TOKEN_FLOAT;
         lexer->at += 2;
-        while (is_digit(peek(lexer, 0))) lexer->at++;
+        while (token_is_digit(token_peek(lexer, 0))) lexer->at++;
     }
-    if (peek(lexer, 0) == 'U') lexer->at++;
+    if (token_peek(lexer, 0) == 'U') lexer->at++;
     return kind;
 }
 
 static void skip_dotted(struct lexer *lexer) {
     lexer->at++;
     for (;;) {
-        while (is_name_part(peek(lexer, 0))) lexer->at++;
-        if (peek(lexer, 0) != ':' || peek(lexer, 1) != ':' || !is_name_part(peek(lexer, 2))) break;
+        while (is_name_part(token_peek(lexer, 0))) lexer->at++;
+        if (token_peek(lexer, 0) != ':' || token_peek(lexer, 1) != ':' ||
+            !is_name_part(token_peek(lexer, 2)))
+            break;
         lexer->at += 2;
     }
 }
 
 static bool skip_string(struct lexer *lexer) {
     size_t begin = lexer->at++;
-    while (peek(lexer, 0) != '"') {
+    while (token_peek(lexer, 0) != '"') {
         if (lexer->at >= lexer->length || lexer->text[lexer->at] == '\n') {
             return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
                               "unterminated string");
         }
-        lexer->at += peek(lexer, 0) == '\\' && lexer->at + 1 < lexer->length ? 2 : 1;
+        lexer->at += token_peek(lexer, 0) == '\\' && lexer->at + 1 < lexer->length ? 2 : 1;
     }
     lexer->at++;
     return true;
@@ -149,7 +154,7 @@ static bool skip_string(struct lexer *lexer) {
 /* A number that begins with a digit, or with its point. Most are digits alone. */
 static enum soft_token_kind skip_any_number(struct lexer *lexer) {
     const char *p = lexer->text + lexer->at;
-    while (is_digit(*p)) p++;
+    while (token_is_digit(*p)) p++;
     if (is_name_part(*p) || *p == '.') return skip_number(lexer);
     lexer->at = (size_t)(p - lexer->text);
     return SOFT_TOKEN_INTEGER;
@@ -162,7 +167,7 @@ static void skip_word(struct lexer *lexer) {
 }
 
 static bool next_token(struct lexer *lexer, struct soft_token *token) {
-    while (is(lexer->text[lexer->at], BLANK)) lexer->at++;
+    while (token_is(lexer->text[lexer->at], BLANK)) lexer->at++;
     char c = lexer->text[lexer->at];
     if (c == '/' || c == '#') {
         if (!skip_blank(lexer)) return false;
@@ -173,14 +178,14 @@ static bool next_token(struct lexer *lexer, struct soft_token *token) {
     if (is_name_start(c) && (c != '%' || is_name_part(next))) {
         token->kind = SOFT_TOKEN_NAME;
         skip_word(lexer);
-    } else if (is_digit(c)) {
+    } else if (token_is_digit(c)) {
         token->kind = (uint8_t)skip_any_number(lexer);
-    } else if (c == '.' && is_digit(next) && is_fraction(lexer)) {
+    } else if (c == '.' && token_is_digit(next) && is_fraction(lexer)) {
         token->kind = (uint8_t)skip_number(lexer);
     } else if (c == '.' && is_name_part(next)) {
         token->kind = SOFT_TOKEN_DOTTED;
         skip_dotted(lexer);
-    } else if (is(c, MARK)) {
+    } else if (token_is(c, MARK)) {
         token->kind = SOFT_TOKEN_MARK;
         lexer->at++;
     } else if (begin >= lexer->length) {

@@ -26,7 +26,7 @@ static bool is_offered(const struct ptx_symbol *symbol) {
 }
 
 /* Whether two symbols mean the same already. */
-static bool is_same(const struct ptx_symbol *one, const struct ptx_symbol *other) {
+static bool unite_is_same(const struct ptx_symbol *one, const struct ptx_symbol *other) {
     if (one->kind != other->kind) return false;
     return one->kind == PTX_FUNCTION ? one->is.function == other->is.function
                                      : one->is.variable == other->is.variable;
@@ -50,7 +50,7 @@ static struct ptx_symbol *find_definition(const struct soft_unit *units, unsigne
         const struct soft_unit *unit = &units[u];
         struct ptx_symbol *symbol = ptx_symbol_here(unit->ptx.scope, like->name, like->length);
         if (symbol == NULL || !is_offered(symbol) || !is_definition(symbol)) continue;
-        if (best != NULL && is_same(best, symbol)) continue;
+        if (best != NULL && unite_is_same(best, symbol)) continue;
         if (best != NULL && linkage_of(best) == PTX_LINKAGE_VISIBLE &&
             linkage_of(symbol) == PTX_LINKAGE_VISIBLE) {
             *clash = symbol;
@@ -62,9 +62,9 @@ static struct ptx_symbol *find_definition(const struct soft_unit *units, unsigne
 }
 
 /* Redirects a symbol, which keeps its place in its unit. */
-static bool redirect(struct ptx_symbol *symbol, const struct ptx_symbol *definition) {
+static bool unite_redirect(struct ptx_symbol *symbol, const struct ptx_symbol *definition) {
     if (symbol->kind != definition->kind) return false;
-    if (is_same(symbol, definition)) return true;
+    if (unite_is_same(symbol, definition)) return true;
     if (symbol->kind == PTX_FUNCTION) {
         symbol->is.function = definition->is.function;
     } else {
@@ -75,8 +75,8 @@ static bool redirect(struct ptx_symbol *symbol, const struct ptx_symbol *definit
     return true;
 }
 
-static bool fail(struct soft_diagnostic *diagnostic, const struct soft_unit *unit,
-                 const struct ptx_symbol *symbol, const char *what) {
+static bool unite_fail(struct soft_diagnostic *diagnostic, const struct soft_unit *unit,
+                       const struct ptx_symbol *symbol, const char *what) {
     soft_unit_look_at(diagnostic, unit);
     return soft_error(diagnostic, symbol->offset, CUDA_ERROR_INVALID_PTX, "'%.*s' is %s",
                       (int)symbol->length, symbol->name, what);
@@ -91,14 +91,14 @@ static bool unite_symbol(struct soft_diagnostic *diagnostic, const struct soft_u
     if (symbol->kind == PTX_VARIABLE && symbol->is.variable->is_unsized) return true;
     const struct ptx_symbol *definition = find_definition(units, count, symbol, &clash, &where);
     if (clash != NULL) {
-        return fail(diagnostic, where, clash, "defined in more than one linked input");
+        return unite_fail(diagnostic, where, clash, "defined in more than one linked input");
     }
     if (definition == NULL) {
         if (symbol->kind == PTX_VARIABLE) symbol->is.variable->elsewhere = true;
         return true;
     }
-    if (redirect(symbol, definition)) return true;
-    return fail(diagnostic, unit, symbol, "declared differently in another linked input");
+    if (unite_redirect(symbol, definition)) return true;
+    return unite_fail(diagnostic, unit, symbol, "declared differently in another linked input");
 }
 
 bool soft_unite(struct soft_diagnostic *diagnostic, const struct soft_unit *units, unsigned count) {

@@ -44,7 +44,7 @@ struct list {
 };
 
 /* Without memory, fewer accesses are passed on. */
-static void add(uint64_t address, uint64_t bytes, bool is_write, void *data) {
+static void access_tell_add(uint64_t address, uint64_t bytes, bool is_write, void *data) {
     struct list *list = data;
     if (list->count == list->room) {
         const size_t room = list->room == 0 ? 64 : 2 * list->room;
@@ -67,7 +67,7 @@ void soft_access_end(const struct soft_operation *operation) {
     if (hook != NULL) tell.calls++;
     pthread_mutex_unlock(&tell.lock);
     if (hook == NULL) return;
-    soft_touched_each(launch->touched, add, &list);
+    soft_touched_each(launch->touched, access_tell_add, &list);
     hook(&(struct tol_accesses){.function = (CUfunction)function,
                                 .kernel = launch->code->name,
                                 .accesses = list.items,

@@ -21,7 +21,7 @@ struct end {
 };
 
 /* Whether count items from first on exist. */
-static bool is_inside(uint64_t first, uint64_t count, uint64_t all) {
+static bool copy_rows_is_inside(uint64_t first, uint64_t count, uint64_t all) {
     return first <= all && count <= all - first;
 }
 
@@ -29,8 +29,9 @@ bool soft_copy_end_of_array(CUarray handle, const uint64_t at[3], const uint64_t
                             struct soft_copy_end *end) {
     struct soft_array array;
     if (!soft_array_find(handle, &array)) return false;
-    if (!is_inside(at[0], sizes[0], array.pitch) || !is_inside(at[1], sizes[1], array.rows) ||
-        !is_inside(at[2], sizes[2], array.layers) || at[0] % array.element_bytes != 0 ||
+    if (!copy_rows_is_inside(at[0], sizes[0], array.pitch) ||
+        !copy_rows_is_inside(at[1], sizes[1], array.rows) ||
+        !copy_rows_is_inside(at[2], sizes[2], array.layers) || at[0] % array.element_bytes != 0 ||
         sizes[0] % array.element_bytes != 0) {
         return false;
     }
@@ -43,8 +44,8 @@ bool soft_copy_end_of_array(CUarray handle, const uint64_t at[3], const uint64_t
 }
 
 /* The end's first byte, pitch and slice. false: they are invalid. */
-static bool place(const struct end *end, const struct soft_copy *copy,
-                  struct soft_copy_end *result) {
+static bool copy_rows_place(const struct end *end, const struct soft_copy *copy,
+                            struct soft_copy_end *result) {
     enum { PITCH_MAX = INT32_MAX };
     if (end->type == CU_MEMORYTYPE_ARRAY) {
         const uint64_t at[3] = {end->x, end->y, end->z};
@@ -79,7 +80,8 @@ static bool place(const struct end *end, const struct soft_copy *copy,
 
 static bool place_both(const struct end *to, const struct end *from, struct soft_copy *copy) {
     bool empty = copy->width == 0 || copy->height == 0 || copy->depth == 0;
-    return empty || (place(to, copy, &copy->to) && place(from, copy, &copy->from));
+    return empty ||
+           (copy_rows_place(to, copy, &copy->to) && copy_rows_place(from, copy, &copy->from));
 }
 
 bool soft_copy_of_3d(const CUDA_MEMCPY3D *call, struct soft_copy *copy) {

@@ -11,7 +11,7 @@ bool soft_dependence_on(void) {
 }
 
 /* Whether a module has griddepcontrol. Its kernels probably have dependents. */
-static bool is_programmatic(const struct soft_module *module) {
+static bool dependence_is_programmatic(const struct soft_module *module) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         if (module->units[u].ptx.programmatic) return true;
     }
@@ -41,7 +41,8 @@ static void queue_launch(struct soft_stream *stream, struct soft_operation *oper
     if (programmatic) keep_last(stream);
     if (programmatic) soft_prior_add(launch, own->last);
     for (unsigned i = 0; i < own->event_count; i++) soft_prior_add(launch, own->events[i]);
-    if (launch->after_count > 0 || is_programmatic(launch->module)) soft_prior_keep(launch);
+    if (launch->after_count > 0 || dependence_is_programmatic(launch->module))
+        soft_prior_keep(launch);
     soft_dependence_forget(stream);
     own->last = soft_prior_hold(launch->prior);
 }

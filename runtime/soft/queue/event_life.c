@@ -58,7 +58,7 @@ void soft_event_free(struct soft_event *event) {
     free(event);
 }
 
-static CUresult add_value(struct soft_stream *stream, struct soft_stream_value value) {
+static CUresult event_life_add_value(struct soft_stream *stream, struct soft_stream_value value) {
     struct soft_stream_value *items = malloc(sizeof *items);
     if (items == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     *items = value;
@@ -73,21 +73,21 @@ static CUresult add_value(struct soft_stream *stream, struct soft_stream_value v
 
 CUresult soft_event_write(struct soft_stream *stream, const struct soft_shared_event *shared,
                           uint64_t recording) {
-    return add_value(stream,
-                     (struct soft_stream_value){.write = true,
-                                                .raises = true,
-                                                .wide = true,
-                                                .address = shared->address + SOFT_EVENT_DONE,
-                                                .value = recording});
+    return event_life_add_value(
+        stream, (struct soft_stream_value){.write = true,
+                                           .raises = true,
+                                           .wide = true,
+                                           .address = shared->address + SOFT_EVENT_DONE,
+                                           .value = recording});
 }
 
 CUresult soft_event_wait(struct soft_stream *stream, const struct soft_shared_event *shared,
                          uint64_t recording) {
-    return add_value(stream,
-                     (struct soft_stream_value){.wide = true,
-                                                .flags = CU_STREAM_WAIT_VALUE_GEQ,
-                                                .address = shared->address + SOFT_EVENT_DONE,
-                                                .value = recording});
+    return event_life_add_value(
+        stream, (struct soft_stream_value){.wide = true,
+                                           .flags = CU_STREAM_WAIT_VALUE_GEQ,
+                                           .address = shared->address + SOFT_EVENT_DONE,
+                                           .value = recording});
 }
 
 CUresult soft_event_query_shared(struct soft_context *context,

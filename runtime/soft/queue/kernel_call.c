@@ -31,8 +31,8 @@ static CUresult find_shape(const struct soft_function *function,
     return CUDA_SUCCESS;
 }
 
-static bool shape_fits(const struct soft_function *function, const struct soft_kernel_call *call,
-                       const uint32_t grid[3]) {
+static bool kernel_call_shape_fits(const struct soft_function *function,
+                                   const struct soft_kernel_call *call, const uint32_t grid[3]) {
     const struct soft_code *code = function->code;
     const uint32_t *block = call->block;
     bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[0] <= INT32_MAX &&
@@ -77,8 +77,8 @@ static CUresult copy_buffer(const struct soft_code *code, void **extra, uint8_t 
 }
 
 /* Gathers the parameters into one buffer, as the kernel sees them. */
-static CUresult gather(const struct soft_code *code, const struct soft_kernel_call *call,
-                       uint8_t *parameters) {
+static CUresult kernel_call_gather(const struct soft_code *code,
+                                   const struct soft_kernel_call *call, uint8_t *parameters) {
     if (call->extra != NULL && call->parameters != NULL) return CUDA_ERROR_INVALID_VALUE;
     if (call->extra != NULL) return copy_buffer(code, call->extra, parameters);
     if (code->parameter_count > 0 && call->parameters == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -100,14 +100,14 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     struct launch_shape shape;
     result = find_shape(function, call, &shape);
     if (result != CUDA_SUCCESS) return result;
-    if (!shape_fits(function, call, shape.grid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!kernel_call_shape_fits(function, call, shape.grid)) return CUDA_ERROR_INVALID_VALUE;
     if (call->cooperative && !can_cooperate(function, call)) {
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     }
     /* Loads of up to eight bytes may start at the last parameter. */
     uint8_t *parameters = calloc(1, (size_t)function->code->parameter_bytes + 8);
     if (parameters == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    result = gather(function->code, call, parameters);
+    result = kernel_call_gather(function->code, call, parameters);
     if (result != CUDA_SUCCESS) {
         free(parameters);
         return result;

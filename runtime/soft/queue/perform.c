@@ -127,7 +127,7 @@ static bool do_function(struct soft_stream *stream, struct soft_operation *opera
     return true;
 }
 
-static bool is_free(const struct soft_operation *operation) {
+static bool perform_is_free(const struct soft_operation *operation) {
     return operation->kind == SOFT_OPERATION_TASK && operation->task.kind == SOFT_TASK_FREE;
 }
 
@@ -136,9 +136,10 @@ static bool do_memory(struct soft_stream *stream, struct soft_operation *operati
     bool ok = true;
     if (operation->workers > 0) return false;
     operation->workers = 1;
-    if (is_free(operation)) soft_order_done(stream, operation); /* while it is known what it is */
+    if (perform_is_free(operation))
+        soft_order_done(stream, operation); /* while it is known what it is */
     pthread_mutex_unlock(&soft_lock);
-    if (is_free(operation)) {
+    if (perform_is_free(operation)) {
         soft_memory_free(operation->task.is.address);
     } else {
         ok = soft_graph_memory_begin(operation->task.is.address);
@@ -188,7 +189,7 @@ bool soft_perform(struct soft_stream *stream, uint64_t slice_ns) {
     if (operation == NULL) return false;
     if (stream->context->error == CUDA_SUCCESS) soft_trace_begin(operation);
     if (soft_operation_calls(operation)) return do_function(stream, operation);
-    if (is_free(operation)) return do_memory(stream, operation);
+    if (perform_is_free(operation)) return do_memory(stream, operation);
     if (stream->context->error != CUDA_SUCCESS) {
         if (operation->workers > 0) return false;
         soft_queue_pop(stream);

@@ -51,7 +51,7 @@ static struct {
            .work = PTHREAD_COND_INITIALIZER,
            .calls = PTHREAD_COND_INITIALIZER};
 
-static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
+static void queue_wait_a_little(pthread_cond_t *condition, uint64_t ns) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     uint64_t sum = (uint64_t)until.tv_nsec + ns;
@@ -168,15 +168,15 @@ static bool step_within(struct step_limit limit) {
     return false;
 }
 
-static bool step(uint64_t slice_ns) {
+static bool queue_step(uint64_t slice_ns) {
     return step_within((struct step_limit){slice_ns, UINT64_MAX});
 }
 
 /* A helper joins grids that want help. */
-static void *help(void *argument) {
+static void *queue_help(void *argument) {
     pthread_mutex_lock(&soft_lock);
     for (;;) {
-        if (queue.wanted && step(SLICE_NS)) continue;
+        if (queue.wanted && queue_step(SLICE_NS)) continue;
         queue.wanted = false;
         pthread_cond_wait(&queue.work, &soft_lock);
     }
@@ -210,7 +210,7 @@ static void *help_lazily(void *argument) {
         }
         queue.wanted = false;
         if (idle++ < IDLE_ROUNDS || queue.polled > 0 || serial < queue.last_serial) {
-            wait_a_little(&queue.work, LAZY_NS);
+            queue_wait_a_little(&queue.work, LAZY_NS);
         } else {
             queue.lazy_asleep = true;
             pthread_cond_wait(&queue.work, &soft_lock);
@@ -229,7 +229,8 @@ static void start_helpers(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     for (unsigned i = 0; i < wanted && i < HELPERS_MAX; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, &attributes, i == 0 ? help_lazily : help, NULL) != 0) break;
+        if (pthread_create(&thread, &attributes, i == 0 ? help_lazily : queue_help, NULL) != 0)
+            break;
         queue.helpers++;
     }
     pthread_attr_destroy(&attributes);
@@ -248,13 +249,13 @@ static bool call_one(void) {
 }
 
 /* Calls host functions, as their turns come. */
-static void *call(void *argument) {
+static void *queue_call(void *argument) {
     soft_thread()->in_host_function = true;
     pthread_mutex_lock(&soft_lock);
     for (;;) {
         if (call_one()) continue;
         if (queue.functions > 0) {
-            wait_a_little(&queue.calls, LAZY_NS);
+            queue_wait_a_little(&queue.calls, LAZY_NS);
         } else {
             pthread_cond_wait(&queue.calls, &soft_lock);
         }
@@ -266,7 +267,7 @@ static void *call(void *argument) {
 static CUresult start_caller(void) {
     pthread_t thread;
     if (queue.has_caller) return CUDA_SUCCESS;
-    if (pthread_create(&thread, NULL, call, NULL) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (pthread_create(&thread, NULL, queue_call, NULL) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_detach(thread);
     queue.has_caller = true;
     return CUDA_SUCCESS;
@@ -336,7 +337,7 @@ struct goal {
     struct soft_event_point *point;
 };
 
-static bool reached(const struct goal *goal) {
+static bool queue_reached(const struct goal *goal) {
     if (goal->stream != NULL) return goal->stream->first == NULL;
     if (goal->point != NULL) return goal->point->reached;
     return context_is_empty(goal->context);
@@ -357,7 +358,7 @@ static void end_waiting(const struct goal *goal) {
 }
 
 /* The program is now ordered after what it has waited for. */
-static void know(const struct goal *goal) {
+static void queue_know(const struct goal *goal) {
     if (goal->point != NULL) soft_order_know_point(goal->point);
     if (goal->stream != NULL) {
         soft_order_know_stream(goal->stream);
@@ -369,18 +370,18 @@ static void know(const struct goal *goal) {
     for (; stream != NULL; stream = stream->next) soft_dependence_forget(stream);
 }
 
-static CUresult wait_for(const struct goal *goal) {
+static CUresult queue_wait_for(const struct goal *goal) {
     begin_waiting(goal);
-    while (!reached(goal)) {
+    while (!queue_reached(goal)) {
         /* The stream waited for comes first: it is often the only one. */
         if (goal->stream != NULL && soft_perform(goal->stream, SLICE_NS)) continue;
-        if (step(SLICE_NS)) continue;
+        if (queue_step(SLICE_NS)) continue;
         queue.waiting++;
-        wait_a_little(&queue.done, LAZY_NS);
+        queue_wait_a_little(&queue.done, LAZY_NS);
         queue.waiting--;
     }
     CUresult result = goal->context->error;
-    know(goal);
+    queue_know(goal);
     end_waiting(goal);
     soft_print_flush();
     return result;
@@ -388,17 +389,17 @@ static CUresult wait_for(const struct goal *goal) {
 
 CUresult soft_queue_wait_stream(struct soft_stream *stream) {
     struct goal goal = {.context = stream->context, .stream = stream};
-    return wait_for(&goal);
+    return queue_wait_for(&goal);
 }
 
 CUresult soft_queue_wait_point(struct soft_context *context, struct soft_event_point *point) {
     struct goal goal = {.context = context, .point = point};
-    return wait_for(&goal);
+    return queue_wait_for(&goal);
 }
 
 CUresult soft_queue_wait_context(struct soft_context *context) {
     struct goal goal = {.context = context};
-    return wait_for(&goal);
+    return queue_wait_for(&goal);
 }
 
 void soft_queue_wait_device(int device) {
@@ -412,35 +413,35 @@ void soft_queue_wait_device(int device) {
     }
 }
 
-static CUresult query(const struct goal *goal) {
+static CUresult queue_query(const struct goal *goal) {
     begin_waiting(goal);
     uint64_t end = 0;
-    while (!reached(goal)) {
+    while (!queue_reached(goal)) {
         if (end == 0) end = soft_now_ns() + QUERY_NS;
         bool stepped = goal->stream != NULL && soft_perform(goal->stream, QUERY_NS);
-        if (!stepped) stepped = step(QUERY_NS);
+        if (!stepped) stepped = queue_step(QUERY_NS);
         if (!stepped || soft_now_ns() >= end) break;
     }
     CUresult result = goal->context->error;
-    if (result == CUDA_SUCCESS && !reached(goal)) result = CUDA_ERROR_NOT_READY;
-    if (result == CUDA_SUCCESS) know(goal);
+    if (result == CUDA_SUCCESS && !queue_reached(goal)) result = CUDA_ERROR_NOT_READY;
+    if (result == CUDA_SUCCESS) queue_know(goal);
     end_waiting(goal);
     return result;
 }
 
 CUresult soft_queue_query_stream(struct soft_stream *stream) {
     struct goal goal = {.context = stream->context, .stream = stream};
-    return query(&goal);
+    return queue_query(&goal);
 }
 
 CUresult soft_queue_query_context(struct soft_context *context) {
     struct goal goal = {.context = context};
-    return query(&goal);
+    return queue_query(&goal);
 }
 
 CUresult soft_queue_query_point(struct soft_context *context, struct soft_event_point *point) {
     struct goal goal = {.context = context, .point = point};
-    return query(&goal);
+    return queue_query(&goal);
 }
 
 void soft_queue_end_context(struct soft_context *context) {

@@ -35,7 +35,7 @@ CUresult soft_stream_fault_ask(struct soft_stream *stream) {
 
 /* The stream that gets an error: the call's own while it exists, else the default one; none if that
  * is being captured. The caller holds soft_lock. */
-static struct soft_stream *stream_of(const struct soft_call_fault *fault) {
+static struct soft_stream *stream_fault_stream_of(const struct soft_call_fault *fault) {
     struct soft_context *context = soft_fault_context(fault);
     if (context == NULL || !soft_context_is(context)) return NULL;
     struct soft_stream *stream = context->streams;
@@ -54,7 +54,7 @@ void soft_stream_fault_end(CUresult result) {
     struct soft_operation *operation = new_fault(fault->later_rule, fault->later, 0);
     if (operation == NULL) return;
     pthread_mutex_lock(&soft_lock);
-    struct soft_stream *stream = stream_of(fault);
+    struct soft_stream *stream = stream_fault_stream_of(fault);
     if (stream == NULL || soft_queue_add_all(stream, operation) != CUDA_SUCCESS) {
         soft_operation_free(operation);
     }

@@ -43,7 +43,7 @@ void soft_stream_clock_free(struct soft_stream_clock *clock) {
     free(clock);
 }
 
-static bool grow(struct soft_stream_clock *clock, uint64_t count) {
+static bool stream_order_grow(struct soft_stream_clock *clock, uint64_t count) {
     if (count <= clock->count) return true;
     uint64_t *times = realloc(clock->times, count * sizeof *times);
     if (times == NULL) return false;
@@ -53,31 +53,32 @@ static bool grow(struct soft_stream_clock *clock, uint64_t count) {
     return true;
 }
 
-static void join(struct soft_stream_clock *clock, const struct soft_stream_clock *other) {
-    if (other == NULL || !grow(clock, other->count)) return;
+static void stream_order_join(struct soft_stream_clock *clock,
+                              const struct soft_stream_clock *other) {
+    if (other == NULL || !stream_order_grow(clock, other->count)) return;
     for (uint64_t i = 0; i < other->count; i++) {
         if (other->times[i] > clock->times[i]) clock->times[i] = other->times[i];
     }
 }
 
-static uint64_t time_of(const struct soft_stream_clock *clock, uint64_t stream) {
+static uint64_t stream_order_time_of(const struct soft_stream_clock *clock, uint64_t stream) {
     return stream < clock->count ? clock->times[stream] : 0;
 }
 
-static struct soft_stream_clock *copy_of(const struct soft_stream_clock *clock) {
+static struct soft_stream_clock *stream_order_copy_of(const struct soft_stream_clock *clock) {
     struct soft_stream_clock *copy = calloc(1, sizeof *copy);
-    if (copy != NULL) join(copy, clock);
+    if (copy != NULL) stream_order_join(copy, clock);
     return copy;
 }
 
-static struct soft_stream_clock *clock_of(struct soft_stream *stream) {
+static struct soft_stream_clock *stream_order_clock_of(struct soft_stream *stream) {
     if (stream->clock == NULL) stream->clock = calloc(1, sizeof *stream->clock);
     return stream->clock;
 }
 
 /* ---- deeds ---- */
 
-static void release(struct soft_deed *deed) {
+static void stream_order_release(struct soft_deed *deed) {
     if (--deed->references > 0) return;
     soft_stream_clock_free(deed->clock);
     free(deed);
@@ -117,26 +118,26 @@ static struct soft_deed *new_deed(const struct soft_stream *stream,
     deed->stream = stream->id;
     deed->queued = operation->queued;
     deed->site = operation->site;
-    deed->clock = copy_of(stream->clock);
-    deed->time = time_of(stream->clock, stream->id);
+    deed->clock = stream_order_copy_of(stream->clock);
+    deed->time = stream_order_time_of(stream->clock, stream->id);
     name_deed(deed, operation);
     return deed;
 }
 
 static bool comes_before(const struct soft_deed *earlier, const void *self) {
     const struct soft_deed *deed = self;
-    return time_of(deed->clock, earlier->stream) >= earlier->time;
+    return stream_order_time_of(deed->clock, earlier->stream) >= earlier->time;
 }
 
-static struct soft_deed *hold(void *self) {
+static struct soft_deed *stream_order_hold(void *self) {
     struct soft_deed *deed = self;
     deed->references++;
     return deed;
 }
 
 /* Pairs that were reported: a loop would report each again and again. */
-static bool is_first(uint64_t serial, const struct soft_deed *earlier,
-                     const struct soft_deed *deed) {
+static bool stream_order_is_first(uint64_t serial, const struct soft_deed *earlier,
+                                  const struct soft_deed *deed) {
     enum { TOLD = 64 };
     static struct {
         uint64_t serial;
@@ -168,7 +169,7 @@ static void report_conflict(const struct soft_conflict *conflict, void *self) {
         wrote = conflict->writes;
         writes = conflict->wrote;
     }
-    if (!is_first(conflict->serial, earlier, deed)) return;
+    if (!stream_order_is_first(conflict->serial, earlier, deed)) return;
     char first[sizeof report.source];
     soft_call_site_text(earlier->site, first, sizeof first);
     soft_call_site_text(deed->site, report.source, sizeof report.source);
@@ -186,7 +187,8 @@ static void report_conflict(const struct soft_conflict *conflict, void *self) {
     soft_report_print(&report);
 }
 
-static const struct soft_touch_order order = {comes_before, report_conflict, hold, release};
+static const struct soft_touch_order order = {comes_before, report_conflict, stream_order_hold,
+                                              stream_order_release};
 
 /* ---- what operations touch ---- */
 
@@ -214,7 +216,7 @@ static void add_end(struct soft_touched *touched, enum soft_touch touch,
 }
 
 static void learn_of(const struct soft_deed *writer, void *data) {
-    join(data, writer->clock);
+    stream_order_join(data, writer->clock);
 }
 
 /* A value that was waited for has been written, by recorded operations or by the program. */
@@ -225,7 +227,7 @@ static void add_values(struct soft_touched *touched, struct soft_stream_clock *c
         uint64_t bytes = value->wide ? 8 : 4;
         if (value->nothing) continue;
         if (!value->write) {
-            join(clock, &program);
+            stream_order_join(clock, &program);
             soft_touched_writers(value->address, bytes, learn_of, clock);
         }
         add_row(touched, value->write ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_STRONG_READ,
@@ -233,8 +235,8 @@ static void add_values(struct soft_touched *touched, struct soft_stream_clock *c
     }
 }
 
-static void add_task(struct soft_touched *touched, struct soft_stream_clock *clock,
-                     const struct soft_operation *operation) {
+static void stream_order_add_task(struct soft_touched *touched, struct soft_stream_clock *clock,
+                                  const struct soft_operation *operation) {
     const struct soft_task *task = &operation->task;
     const struct soft_fill_rows *fill = &task->is.fill;
     struct soft_allocation found;
@@ -276,7 +278,8 @@ static void ask_kernels(void) {
             if (!told) continue;
             soft_order_know_stream(s);
             /* The part of its own stream will be counted by its next operation. */
-            if (grow(&program, s->id + 1)) program.times[s->id] = time_of(s->clock, s->id) + 1;
+            if (stream_order_grow(&program, s->id + 1))
+                program.times[s->id] = stream_order_time_of(s->clock, s->id) + 1;
         }
     }
 }
@@ -287,11 +290,11 @@ void soft_order_queue(struct soft_operation *operation) {
     operation->queued = ++queued;
     operation->site = soft_maker.site;
     ask_kernels();
-    operation->clock = copy_of(&program);
+    operation->clock = stream_order_copy_of(&program);
     if (operation->launch != NULL) operation->launch->touched = soft_touched_new();
 }
 
-static bool touches(const struct soft_operation *operation) {
+static bool stream_order_touches(const struct soft_operation *operation) {
     if (operation->kind != SOFT_OPERATION_TASK) return false;
     switch (operation->task.kind) {
     case SOFT_TASK_KERNEL:
@@ -306,38 +309,40 @@ static bool touches(const struct soft_operation *operation) {
     }
 }
 
-static void settle(struct soft_stream *stream, const struct soft_operation *operation) {
+static void stream_order_settle(struct soft_stream *stream,
+                                const struct soft_operation *operation) {
     bool kernel = operation->launch != NULL;
     struct soft_touched *touched = kernel ? operation->launch->touched : soft_touched_new();
     if (touched == NULL) return;
-    if (!kernel) add_task(touched, stream->clock, operation);
-    if (kernel && soft_touched_asked_host(touched)) join(stream->clock, &program);
+    if (!kernel) stream_order_add_task(touched, stream->clock, operation);
+    if (kernel && soft_touched_asked_host(touched)) stream_order_join(stream->clock, &program);
     struct soft_deed *deed = new_deed(stream, operation);
     if (deed != NULL && deed->clock != NULL) soft_touched_settle(touched, &order, deed);
-    if (deed != NULL) release(deed);
+    if (deed != NULL) stream_order_release(deed);
     bool told = kernel || operation->task.kind == SOFT_TASK_VALUES;
     if (told && soft_touched_told_host(touched)) soft_order_know_stream(stream);
     if (!kernel) soft_touched_free(touched);
 }
 
 void soft_order_done(struct soft_stream *stream, const struct soft_operation *operation) {
-    if (!soft_order_on() || clock_of(stream) == NULL) return;
+    if (!soft_order_on() || stream_order_clock_of(stream) == NULL) return;
     struct soft_stream_clock *clock = stream->clock;
-    join(clock, operation->clock);
-    if (operation->kind == SOFT_OPERATION_WAIT) join(clock, operation->point->clock);
-    if (operation->kind == SOFT_OPERATION_RECORD) operation->point->clock = copy_of(clock);
-    if (!touches(operation) || stream->context->error != CUDA_SUCCESS) return;
-    if (!grow(clock, stream->id + 1)) return;
+    stream_order_join(clock, operation->clock);
+    if (operation->kind == SOFT_OPERATION_WAIT) stream_order_join(clock, operation->point->clock);
+    if (operation->kind == SOFT_OPERATION_RECORD)
+        operation->point->clock = stream_order_copy_of(clock);
+    if (!stream_order_touches(operation) || stream->context->error != CUDA_SUCCESS) return;
+    if (!stream_order_grow(clock, stream->id + 1)) return;
     clock->times[stream->id]++;
-    settle(stream, operation);
+    stream_order_settle(stream, operation);
 }
 
 void soft_order_know_stream(const struct soft_stream *stream) {
-    if (soft_order_on()) join(&program, stream->clock);
+    if (soft_order_on()) stream_order_join(&program, stream->clock);
 }
 
 void soft_order_know_point(const struct soft_event_point *point) {
-    if (soft_order_on() && point->reached) join(&program, point->clock);
+    if (soft_order_on() && point->reached) stream_order_join(&program, point->clock);
 }
 
 void soft_order_know_context(const struct soft_context *context) {
@@ -345,10 +350,10 @@ void soft_order_know_context(const struct soft_context *context) {
     for (const struct soft_stream *s = context->streams; s != NULL; s = s->next) {
         soft_order_know_stream(s);
     }
-    join(&program, &ended);
+    stream_order_join(&program, &ended);
 }
 
 void soft_order_end_stream(struct soft_stream *stream) {
-    join(&ended, stream->clock);
+    stream_order_join(&ended, stream->clock);
     soft_stream_clock_free(stream->clock);
 }

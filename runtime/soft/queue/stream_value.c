@@ -7,7 +7,7 @@
 
 enum { BATCH_MAX = 256 };
 
-static bool is_sound(const struct soft_stream_value *value) {
+static bool stream_value_is_sound(const struct soft_stream_value *value) {
     uint64_t bytes = value->wide ? 8 : 4;
     const unsigned known = value->write ? (unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
                                         : 3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
@@ -19,7 +19,7 @@ static bool is_sound(const struct soft_stream_value *value) {
 
 CUresult soft_values_check(const struct soft_stream_value *items, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        if (!is_sound(&items[i])) return CUDA_ERROR_INVALID_VALUE;
+        if (!stream_value_is_sound(&items[i])) return CUDA_ERROR_INVALID_VALUE;
         /* Writes of devices to others are never pending here. */
         if ((items[i].flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0 && !items[i].write) {
             return CUDA_ERROR_NOT_SUPPORTED;
@@ -29,7 +29,8 @@ CUresult soft_values_check(const struct soft_stream_value *items, unsigned count
 }
 
 /* An item of a batch. false: its type is unknown. */
-static bool read_item(const CUstreamBatchMemOpParams *item, struct soft_stream_value *value) {
+static bool stream_value_read_item(const CUstreamBatchMemOpParams *item,
+                                   struct soft_stream_value *value) {
     const int operation = item->operation;
     switch (operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
@@ -63,7 +64,7 @@ CUresult soft_values_of(const CUstreamBatchMemOpParams *params, unsigned count, 
     struct soft_stream_value *items = calloc(count, sizeof *items);
     if (items == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     for (unsigned i = 0; i < count; i++) {
-        if (!read_item(&params[i], &items[i])) {
+        if (!stream_value_read_item(&params[i], &items[i])) {
             free(items);
             return CUDA_ERROR_INVALID_VALUE;
         }

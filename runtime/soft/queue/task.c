@@ -14,7 +14,7 @@ void soft_task_clear(struct soft_task *task) {
     task->kind = SOFT_TASK_EMPTY;
 }
 
-static void *copy_bytes(const void *bytes, size_t count) {
+static void *task_copy_bytes(const void *bytes, size_t count) {
     void *copy = malloc(count > 0 ? count : 1);
     if (copy != NULL && count > 0) memcpy(copy, bytes, count);
     return copy;
@@ -25,12 +25,12 @@ bool soft_task_copy(struct soft_task *to, const struct soft_task *from) {
     if (from->kind == SOFT_TASK_KERNEL) {
         const struct soft_kernel *kernel = &from->is.kernel;
         size_t bytes = (size_t)kernel->function->code->parameter_bytes + 8;
-        to->is.kernel.parameters = copy_bytes(kernel->parameters, bytes);
+        to->is.kernel.parameters = task_copy_bytes(kernel->parameters, bytes);
         return to->is.kernel.parameters != NULL;
     }
     if (from->kind == SOFT_TASK_VALUES) {
         size_t bytes = from->is.values.count * sizeof *from->is.values.items;
-        to->is.values.items = copy_bytes(from->is.values.items, bytes);
+        to->is.values.items = task_copy_bytes(from->is.values.items, bytes);
         return to->is.values.items != NULL;
     }
     return true;
@@ -42,7 +42,7 @@ static uint64_t row_at(const struct soft_copy_end *end, uint64_t row, uint64_t l
 }
 
 /* Whether all rows are in the address space: no sum may overflow. */
-static bool fits(const struct soft_copy_end *end, const struct soft_copy *copy) {
+static bool task_fits(const struct soft_copy_end *end, const struct soft_copy *copy) {
     uint64_t rows = 0, layers = 0, last = 0;
     return !__builtin_mul_overflow(copy->height - 1, end->pitch, &rows) &&
            !__builtin_mul_overflow(copy->depth - 1, end->slice, &layers) &&
@@ -84,7 +84,7 @@ bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_access_kind
 
 bool soft_copy_is_sound(const struct soft_copy *copy) {
     const struct soft_copy_end *to = &copy->to, *from = &copy->from;
-    return to->address != 0 && from->address != 0 && fits(to, copy) && fits(from, copy) &&
+    return to->address != 0 && from->address != 0 && task_fits(to, copy) && task_fits(from, copy) &&
            has_rows(to, copy, SOFT_ACCESS_WRITE, true) &&
            has_rows(from, copy, SOFT_ACCESS_READ, true);
 }
@@ -134,7 +134,7 @@ uint8_t *soft_copy_stage(const struct soft_copy *copy) {
     return staged;
 }
 
-static struct soft_copy shape_of(const struct soft_fill_rows *fill) {
+static struct soft_copy task_shape_of(const struct soft_fill_rows *fill) {
     return (struct soft_copy){
         .to = {.address = fill->address, .pitch = fill->pitch, .in_space = true},
         .width = fill->width * fill->element_bytes,
@@ -144,15 +144,15 @@ static struct soft_copy shape_of(const struct soft_fill_rows *fill) {
 
 bool soft_fill_is_sound(const struct soft_fill_rows *fill) {
     if (fill->width > UINT64_MAX / fill->element_bytes) return false;
-    struct soft_copy shape = shape_of(fill);
+    struct soft_copy shape = task_shape_of(fill);
     bool apart =
         fill->height == 1 || (fill->pitch >= shape.width && fill->pitch % fill->element_bytes == 0);
-    return apart && fill->address % fill->element_bytes == 0 && fits(&shape.to, &shape) &&
+    return apart && fill->address % fill->element_bytes == 0 && task_fits(&shape.to, &shape) &&
            has_rows(&shape.to, &shape, SOFT_ACCESS_WRITE, true);
 }
 
 bool soft_fill_do(const struct soft_fill_rows *fill) {
-    struct soft_copy shape = shape_of(fill);
+    struct soft_copy shape = task_shape_of(fill);
     if (!has_rows(&shape.to, &shape, SOFT_ACCESS_WRITE, false)) return false;
     for (uint64_t row = 0; row < fill->height; row++) {
         uint64_t address = fill->address + row * fill->pitch;

@@ -13,8 +13,8 @@ struct loss {
     enum soft_access_kind kind;
 };
 
-static bool find_row(const struct soft_copy_end *end, const struct soft_copy *copy,
-                     enum soft_access_kind kind, struct loss *loss) {
+static bool task_fault_find_row(const struct soft_copy_end *end, const struct soft_copy *copy,
+                                enum soft_access_kind kind, struct loss *loss) {
     for (uint64_t layer = 0; layer < copy->depth && end->in_space; layer++) {
         for (uint64_t row = 0; row < copy->height; row++) {
             uint64_t address = end->address + row * end->pitch + layer * end->slice;
@@ -44,8 +44,8 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
     if (task->kind == SOFT_TASK_COPY) {
         snprintf(name, bytes, "a copy of %" PRIu64 " bytes",
                  copy->width * copy->height * copy->depth);
-        return find_row(&copy->to, copy, SOFT_ACCESS_WRITE, loss) ||
-               find_row(&copy->from, copy, SOFT_ACCESS_READ, loss);
+        return task_fault_find_row(&copy->to, copy, SOFT_ACCESS_WRITE, loss) ||
+               task_fault_find_row(&copy->from, copy, SOFT_ACCESS_READ, loss);
     }
     if (task->kind == SOFT_TASK_FILL) {
         const struct soft_copy shape = {
@@ -53,7 +53,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
         const struct soft_copy_end end = {
             .address = fill->address, .pitch = fill->pitch, .in_space = true};
         snprintf(name, bytes, "a memset of %" PRIu64 " bytes", shape.width * shape.height);
-        return find_row(&end, &shape, SOFT_ACCESS_WRITE, loss);
+        return task_fault_find_row(&end, &shape, SOFT_ACCESS_WRITE, loss);
     }
     if (task->kind == SOFT_TASK_VALUES && at < task->is.values.count) {
         const struct soft_stream_value *value = &task->is.values.items[at];

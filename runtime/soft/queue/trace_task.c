@@ -30,8 +30,8 @@ static char side_of(const struct soft_copy_end *end) {
     }
 }
 
-static void add_kernel(struct soft_trace_event *event, const struct soft_launch *launch,
-                       const char *place) {
+static void trace_task_add_kernel(struct soft_trace_event *event, const struct soft_launch *launch,
+                                  const char *place) {
     const uint32_t *grid = launch->grid, *block = launch->block;
     event->name = launch->code->name;
     event->category = "kernel";
@@ -40,8 +40,8 @@ static void add_kernel(struct soft_trace_event *event, const struct soft_launch 
                    launch->shared_bytes, atomic_load(&launch->failed) ? launch->report.result : 0);
 }
 
-static void add_copy(struct soft_trace_event *event, const struct soft_copy *copy,
-                     const char *place) {
+static void trace_task_add_copy(struct soft_trace_event *event, const struct soft_copy *copy,
+                                const char *place) {
     char copy_name[16];
     snprintf(copy_name, sizeof copy_name, "copy %cto%c", side_of(&copy->from), side_of(&copy->to));
     event->name = copy_name;
@@ -50,8 +50,8 @@ static void add_copy(struct soft_trace_event *event, const struct soft_copy *cop
                    (unsigned long long)(copy->width * copy->height * copy->depth));
 }
 
-static void add_fill(struct soft_trace_event *event, const struct soft_fill_rows *fill,
-                     const char *place) {
+static void trace_task_add_fill(struct soft_trace_event *event, const struct soft_fill_rows *fill,
+                                const char *place) {
     event->name = event->category = "fill";
     soft_trace_add(event, "%s,\"bytes\":%llu,\"value\":%u", place,
                    (unsigned long long)(fill->width * fill->height * fill->element_bytes),
@@ -65,18 +65,18 @@ static void add_memory(struct soft_trace_event *event, const struct soft_task *t
     soft_trace_add(event, "%s,\"address\":\"0x%llx\"", place, (unsigned long long)task->is.address);
 }
 
-static void add_task(struct soft_trace_event *event, const struct soft_operation *operation,
-                     const char *place) {
+static void trace_task_add_task(struct soft_trace_event *event,
+                                const struct soft_operation *operation, const char *place) {
     const struct soft_task *task = &operation->task;
     switch (task->kind) {
     case SOFT_TASK_KERNEL:
-        add_kernel(event, operation->launch, place);
+        trace_task_add_kernel(event, operation->launch, place);
         break;
     case SOFT_TASK_COPY:
-        add_copy(event, &task->is.copy, place);
+        trace_task_add_copy(event, &task->is.copy, place);
         break;
     case SOFT_TASK_FILL:
-        add_fill(event, &task->is.fill, place);
+        trace_task_add_fill(event, &task->is.fill, place);
         break;
     case SOFT_TASK_ALLOC:
     case SOFT_TASK_FREE:
@@ -110,7 +110,7 @@ void soft_trace_end(struct soft_stream *stream, const struct soft_operation *ope
     stream->is_traced = true;
     snprintf(place, sizeof place, "\"device\":%d", stream->context->reach.device);
     if (!is_event) {
-        add_task(&event, operation, place);
+        trace_task_add_task(&event, operation, place);
         return;
     }
     event.name = event.category = "event";

@@ -24,7 +24,7 @@ void soft_usage_launch(struct soft_function *function) {
 }
 
 /* One write, so that lines of processes that share the file are not mixed. */
-static void at_exit(void) {
+static void usage_at_exit(void) {
     char line[200];
     const char *path = soft_options()->summary;
     if (soft_state_is_forked()) return; /* the parent writes it */
@@ -48,6 +48,6 @@ void soft_usage_watch_exit(void) {
     const char *path = soft_options()->summary;
     if (path == NULL || path[0] == '\0') return;
     pthread_mutex_lock(&soft_lock);
-    if (!watched) watched = atexit(at_exit) == 0;
+    if (!watched) watched = atexit(usage_at_exit) == 0;
     pthread_mutex_unlock(&soft_lock);
 }

@@ -54,7 +54,7 @@ static struct extent limit_of(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     return (struct extent){surface ? 32768 : 131072, 0, 0};
 }
 
-static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
+static CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     const unsigned known = 0x1ff, absent = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING |
                                            CUDA_ARRAY3D_DEPTH_TEXTURE | 0x100;
     const unsigned flags = shape->Flags, channels = shape->NumChannels;
@@ -81,7 +81,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
 
 CUresult soft_array_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                         struct soft_array **result) {
-    CUresult checked = check(shape);
+    CUresult checked = array_check(shape);
     if (checked != CUDA_SUCCESS) return checked;
     struct soft_array *array = calloc(1, sizeof *array);
     if (array == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -128,7 +128,7 @@ bool soft_array_find(CUarray handle, struct soft_array *array) {
 }
 
 /* Removes one from the list. The caller holds soft_lock. */
-static void take(struct soft_array *array) {
+static void array_take(struct soft_array *array) {
     soft_handle_remove(SOFT_HANDLE_ARRAY, array);
     *array->link = array->next;
     if (array->next != NULL) array->next->link = array->link;
@@ -138,7 +138,7 @@ bool soft_array_free(CUarray handle) {
     struct soft_array *array = (struct soft_array *)(void *)handle;
     pthread_mutex_lock(&soft_lock);
     bool is = soft_array_is(handle) && !array->is_level;
-    if (is) take(array);
+    if (is) array_take(array);
     pthread_mutex_unlock(&soft_lock);
     if (!is) return false;
     soft_memory_free(array->address);
@@ -148,7 +148,7 @@ bool soft_array_free(CUarray handle) {
 
 void soft_array_free_level(struct soft_array *array) {
     pthread_mutex_lock(&soft_lock);
-    take(array);
+    array_take(array);
     pthread_mutex_unlock(&soft_lock);
     soft_memory_free(array->address);
     free(array);
@@ -159,7 +159,7 @@ void soft_array_free_all(const struct soft_context *context) {
         pthread_mutex_lock(&soft_lock);
         struct soft_array *array = all;
         while (array != NULL && array->context != context) array = array->next;
-        if (array != NULL) take(array);
+        if (array != NULL) array_take(array);
         pthread_mutex_unlock(&soft_lock);
         if (array == NULL) return;
         soft_memory_free(array->address);

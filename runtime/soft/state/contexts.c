@@ -63,7 +63,7 @@ bool soft_context_set(struct soft_context *context) {
     return context == NULL || soft_context_push(context);
 }
 
-static CUresult state_of(const struct soft_context *context) {
+static CUresult contexts_state_of(const struct soft_context *context) {
     return context->alive ? context->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
@@ -75,7 +75,8 @@ CUresult soft_context_current(struct soft_context **context) {
     if (implied) *context = soft_thread()->implied;
     if (*context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
     pthread_mutex_lock(&soft_lock);
-    result = implied && !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT : state_of(*context);
+    result =
+        implied && !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT : contexts_state_of(*context);
     pthread_mutex_unlock(&soft_lock);
     return result;
 }
@@ -88,7 +89,7 @@ CUresult soft_context_find(CUcontext handle, struct soft_context **context) {
     pthread_mutex_lock(&soft_lock);
     struct soft_context *c = all;
     while (c != NULL && c != *context) c = c->next;
-    result = c != NULL ? state_of(c) : CUDA_ERROR_INVALID_CONTEXT;
+    result = c != NULL ? contexts_state_of(c) : CUDA_ERROR_INVALID_CONTEXT;
     pthread_mutex_unlock(&soft_lock);
     return result;
 }

@@ -17,8 +17,8 @@ static uint64_t alignment_of(uint64_t bytes) {
     return bytes >= page ? page : SOFT_GRANULE_BYTES;
 }
 
-static CUresult alloc(struct soft_context *context, enum soft_kind kind, uint64_t bytes,
-                      CUdeviceptr *address) {
+static CUresult device_memory_alloc(struct soft_context *context, enum soft_kind kind,
+                                    uint64_t bytes, CUdeviceptr *address) {
     struct soft_device *device = context->device;
     if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t charged = soft_memory_rounded(bytes);
@@ -42,12 +42,12 @@ static CUresult alloc(struct soft_context *context, enum soft_kind kind, uint64_
 }
 
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
-    return alloc(context, SOFT_KIND_DEVICE, bytes, address);
+    return device_memory_alloc(context, SOFT_KIND_DEVICE, bytes, address);
 }
 
 CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, uint64_t *address) {
     CUdeviceptr found = 0;
-    CUresult result = alloc(context, SOFT_KIND_ARRAY, bytes, &found);
+    CUresult result = device_memory_alloc(context, SOFT_KIND_ARRAY, bytes, &found);
     if (result == CUDA_SUCCESS) *address = found;
     return result;
 }

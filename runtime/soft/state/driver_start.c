@@ -9,7 +9,7 @@
 #include "base/options.h"
 
 /* The caller holds soft_lock. */
-static CUresult begin_device(int ordinal) {
+static CUresult driver_start_begin_device(int ordinal) {
     static struct soft_context primaries[SOFT_DEVICES_MAX];
     struct soft_device *device = soft_device_of(ordinal);
     *device = (struct soft_device){.ordinal = ordinal,
@@ -34,7 +34,7 @@ CUresult soft_state_init(void) {
     bool first = soft_state_check() != CUDA_SUCCESS;
     if (first && !soft_space_open()) result = CUDA_ERROR_OUT_OF_MEMORY;
     for (int i = 0; first && result == CUDA_SUCCESS && i < soft_options()->devices; i++) {
-        result = begin_device(i);
+        result = driver_start_begin_device(i);
     }
     if (result == CUDA_SUCCESS) soft_state_ready();
     pthread_mutex_unlock(&soft_lock);

@@ -91,7 +91,7 @@ CUresult soft_fault_state(void) {
 /* ---- which calls ---- */
 
 /* Counts a call. 0: out of memory, and no rule applies. The caller holds the lock. */
-static uint64_t count_call(enum soft_call call, enum soft_fault_scope scope, uint64_t of) {
+static uint64_t fault_count_call(enum soft_call call, enum soft_fault_scope scope, uint64_t of) {
     struct tally **link =
         &faults.tallies[((uint64_t)call * 31 + of * 7 + (uint64_t)scope) % BUCKETS];
     while (*link != NULL &&
@@ -108,8 +108,8 @@ static uint64_t count_call(enum soft_call call, enum soft_fault_scope scope, uin
 
 /* A number that depends on the rule's seed, the function's name and the count, and on nothing
  * else. */
-static uint64_t draw(const struct soft_fault_rule *rule, const struct soft_call_fault *fault,
-                     uint64_t of, uint64_t count) {
+static uint64_t fault_draw(const struct soft_fault_rule *rule, const struct soft_call_fault *fault,
+                           uint64_t of, uint64_t count) {
     uint64_t hash = soft_dice_mix(rule->seed);
     for (const char *c = soft_call_names[fault->call].name; *c != '\0'; c++) {
         hash = soft_dice_mix(hash ^ (unsigned char)*c);
@@ -117,7 +117,7 @@ static uint64_t draw(const struct soft_fault_rule *rule, const struct soft_call_
     return soft_dice_mix(soft_dice_mix(hash ^ of) ^ count);
 }
 
-static bool means(const struct soft_fault_rule *rule, const struct soft_call_fault *fault) {
+static bool fault_means(const struct soft_fault_rule *rule, const struct soft_call_fault *fault) {
     const struct soft_call_name *call = &soft_call_names[fault->call];
     char name[128];
     if (soft_fault_matches(rule->function, call->name)) return true;
@@ -128,14 +128,15 @@ static bool means(const struct soft_fault_rule *rule, const struct soft_call_fau
 }
 
 /* Whether a rule strikes at a call. The caller holds the lock. */
-static bool strikes(struct soft_fault_rule *rule, const struct soft_call_fault *fault, uint64_t of,
-                    uint64_t count) {
-    if (count == 0 || !means(rule, fault) || (rule->only != 0 && rule->only != of)) return false;
+static bool fault_strikes(struct soft_fault_rule *rule, const struct soft_call_fault *fault,
+                          uint64_t of, uint64_t count) {
+    if (count == 0 || !fault_means(rule, fault) || (rule->only != 0 && rule->only != of))
+        return false;
     if (rule->nth != 0 && count != rule->nth) return false;
     if (rule->every != 0 && count % rule->every != 0) return false;
     if (rule->by_chance) {
         /* 53 bits are those of a double. */
-        double share = (double)(draw(rule, fault, of, count) >> 11) / (double)(1ull << 53);
+        double share = (double)(fault_draw(rule, fault, of, count) >> 11) / (double)(1ull << 53);
         if (!(share * 100 < rule->percent)) return false;
     }
     if (rule->times != 0 && rule->struck >= rule->times) return false;
@@ -149,7 +150,7 @@ struct soft_context *soft_fault_context(const struct soft_call_fault *fault) {
     return fault->context != NULL ? fault->context : soft_context_top();
 }
 
-static void lose(struct soft_context *context, const struct soft_fault_rule *rule) {
+static void fault_lose(struct soft_context *context, const struct soft_fault_rule *rule) {
     CUresult code = (CUresult)rule->code;
     pthread_mutex_lock(&soft_lock);
     if (rule->action == SOFT_FAULT_LOSE_CONTEXT) {
@@ -165,8 +166,8 @@ static void lose(struct soft_context *context, const struct soft_fault_rule *rul
 }
 
 /* Applies one rule; us sums up delays. */
-static void apply(const struct soft_fault_rule *rule, struct soft_call_fault *fault,
-                  CUresult *result, uint64_t *us) {
+static void fault_apply(const struct soft_fault_rule *rule, struct soft_call_fault *fault,
+                        CUresult *result, uint64_t *us) {
     struct soft_context *context = soft_fault_context(fault);
     const char *name = soft_call_names[fault->call].name;
     unsigned long long count = fault->count;
@@ -188,7 +189,7 @@ static void apply(const struct soft_fault_rule *rule, struct soft_call_fault *fa
         if (*result == CUDA_SUCCESS) *result = (CUresult)rule->code;
         log_fault(rule, "call %llu of %s loses the %s with %s", count, name,
                   rule->action == SOFT_FAULT_LOSE_DEVICE ? "device" : "context", code);
-        lose(context, rule);
+        fault_lose(context, rule);
         break;
     case SOFT_FAULT_LATER:
         fault->later = (CUresult)rule->code;
@@ -215,15 +216,16 @@ static void wait_us(uint64_t us) {
 }
 
 /* Applies the rules of one scope to the current call. */
-static CUresult ask(struct soft_call_fault *fault, enum soft_fault_scope scope, uint64_t of,
-                    uint64_t *us) {
+static CUresult fault_ask(struct soft_call_fault *fault, enum soft_fault_scope scope, uint64_t of,
+                          uint64_t *us) {
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&faults.lock);
-    fault->count = count_call(fault->call, scope, of);
+    fault->count = fault_count_call(fault->call, scope, of);
     for (unsigned i = 0; i < faults.rules.count; i++) {
         struct soft_fault_rule *rule = &faults.rules.items[i];
         bool asked = rule->action != SOFT_FAULT_BUDGET && rule->scope == scope;
-        if (asked && strikes(rule, fault, of, fault->count)) apply(rule, fault, &result, us);
+        if (asked && fault_strikes(rule, fault, of, fault->count))
+            fault_apply(rule, fault, &result, us);
     }
     pthread_mutex_unlock(&faults.lock);
     return result;
@@ -241,8 +243,8 @@ CUresult soft_fault_begin(enum soft_call call, bool own_default) {
     }
     *fault = (struct soft_call_fault){
         .thread = fault->thread, .active = true, .call = call, .own_default = own_default};
-    CUresult result = ask(fault, SOFT_FAULT_OF_THREAD, fault->thread, &us);
-    CUresult other = ask(fault, SOFT_FAULT_OF_ALL, 0, &us);
+    CUresult result = fault_ask(fault, SOFT_FAULT_OF_THREAD, fault->thread, &us);
+    CUresult other = fault_ask(fault, SOFT_FAULT_OF_ALL, 0, &us);
     wait_us(us);
     return result != CUDA_SUCCESS ? result : other;
 }
@@ -256,13 +258,13 @@ struct soft_call_fault *soft_fault_now(void) {
 
 CUresult soft_fault_ask_stream(struct soft_call_fault *fault) {
     uint64_t us = 0;
-    CUresult result = ask(fault, SOFT_FAULT_OF_STREAM, fault->stream, &us);
+    CUresult result = fault_ask(fault, SOFT_FAULT_OF_STREAM, fault->stream, &us);
     wait_us(us);
     return result;
 }
 
 uint64_t soft_fault_chance(const struct soft_call_fault *fault) {
-    return soft_dice_mix(draw(fault->flip, fault, 0, fault->count));
+    return soft_dice_mix(fault_draw(fault->flip, fault, 0, fault->count));
 }
 
 void soft_fault_strike(struct soft_context *context, const struct soft_stream_fault *fault) {

@@ -9,13 +9,14 @@
 enum { CLUSTER_POLICY_MAX = 2 };
 
 /* The requirements of the kernel's text take precedence over the program's settings. */
-static const uint32_t *required(const struct soft_function *function) {
+static const uint32_t *function_attribute_required(const struct soft_function *function) {
     const uint32_t *own = function->code->cluster_required;
     return own[0] > 0 ? own : function->clusters.required;
 }
 
 /* A program may require what the text does not. */
-static CUresult require(struct soft_function *function, int dimension, int value) {
+static CUresult function_attribute_require(struct soft_function *function, int dimension,
+                                           int value) {
     const uint32_t *own = function->code->cluster_required;
     if (value < 0 || value > SOFT_CLUSTER_MAX) return CUDA_ERROR_INVALID_VALUE;
     if (own[0] > 0 && own[dimension] != (uint32_t)value) return CUDA_ERROR_INVALID_VALUE;
@@ -69,7 +70,8 @@ CUresult soft_function_attribute(const struct soft_function *function, int attri
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        *value = (int)required(function)[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+        *value = (int)function_attribute_required(
+            function)[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         *value = function->clusters.large;
@@ -100,7 +102,8 @@ CUresult soft_function_set_attribute(struct soft_function *function, int attribu
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        return require(function, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
+        return function_attribute_require(
+            function, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         if (value != 0 && value != 1) return CUDA_ERROR_INVALID_VALUE;
         function->clusters.large = value != 0;

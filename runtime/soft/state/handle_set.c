@@ -19,17 +19,17 @@ static struct {
 } handles;
 
 /* No two pairs have the same key; 0 and 1 are no keys. */
-static uintptr_t key_of(enum soft_handle_kind kind, const void *handle) {
+static uintptr_t handle_set_key_of(enum soft_handle_kind kind, const void *handle) {
     return ((uintptr_t)handle << 5) + (uintptr_t)kind + 2;
 }
 
-static size_t place_of(uintptr_t key) {
+static size_t handle_set_place_of(uintptr_t key) {
     uint64_t mixed = (uint64_t)key * 0x9e3779b97f4a7c15u;
     return (size_t)(mixed >> 20) & (handles.room - 1);
 }
 
-static void put(uintptr_t key, const struct soft_maker *maker) {
-    size_t at = place_of(key);
+static void handle_set_put(uintptr_t key, const struct soft_maker *maker) {
+    size_t at = handle_set_place_of(key);
     while (handles.entries[at].key > 1) at = (at + 1) & (handles.room - 1);
     handles.used += handles.entries[at].key == 0;
     handles.entries[at] = (struct entry){key, *maker};
@@ -37,7 +37,7 @@ static void put(uintptr_t key, const struct soft_maker *maker) {
 
 /* Grows the table and drops removed handles: its size depends on the live handles, however many
  * come and go. */
-static bool make_room(void) {
+static bool handle_set_make_room(void) {
     struct entry *old = handles.entries;
     size_t old_room = handles.room, room = old_room < 256 ? 256 : old_room;
     if (handles.live * 4 >= room) room *= 2;
@@ -47,16 +47,16 @@ static bool make_room(void) {
     handles.room = room;
     handles.used = 0;
     for (size_t i = 0; i < old_room; i++) {
-        if (old[i].key > 1) put(old[i].key, &old[i].maker);
+        if (old[i].key > 1) handle_set_put(old[i].key, &old[i].maker);
     }
     free(old);
     return true;
 }
 
-static struct entry *find(enum soft_handle_kind kind, const void *handle) {
-    uintptr_t key = key_of(kind, handle);
+static struct entry *handle_set_find(enum soft_handle_kind kind, const void *handle) {
+    uintptr_t key = handle_set_key_of(kind, handle);
     if (handles.room == 0 || handle == NULL) return NULL;
-    for (size_t at = place_of(key); handles.entries[at].key != 0;
+    for (size_t at = handle_set_place_of(key); handles.entries[at].key != 0;
          at = (at + 1) & (handles.room - 1)) {
         if (handles.entries[at].key == key) return &handles.entries[at];
     }
@@ -76,8 +76,8 @@ bool soft_handles_are_valid(void) {
         used += key != 0;
         if (key <= 1) continue;
         live++;
-        if (find((enum soft_handle_kind)((key - 2) & 31), (const void *)((key - 2) >> 5)) !=
-            &handles.entries[i]) {
+        if (handle_set_find((enum soft_handle_kind)((key - 2) & 31),
+                            (const void *)((key - 2) >> 5)) != &handles.entries[i]) {
             return false;
         }
     }
@@ -87,9 +87,9 @@ bool soft_handles_are_valid(void) {
 #endif
 
 bool soft_handle_add(enum soft_handle_kind kind, const void *handle) {
-    if (handles.used * 2 >= handles.room && !make_room()) return false;
-    assert(find(kind, handle) == NULL);
-    put(key_of(kind, handle), &soft_maker);
+    if (handles.used * 2 >= handles.room && !handle_set_make_room()) return false;
+    assert(handle_set_find(kind, handle) == NULL);
+    handle_set_put(handle_set_key_of(kind, handle), &soft_maker);
     handles.live++;
     assert(are_counts_valid());
     SOFT_DEEP_ASSERT(soft_handles_are_valid());
@@ -97,11 +97,11 @@ bool soft_handle_add(enum soft_handle_kind kind, const void *handle) {
 }
 
 bool soft_handle_is(enum soft_handle_kind kind, const void *handle) {
-    return find(kind, handle) != NULL;
+    return handle_set_find(kind, handle) != NULL;
 }
 
 void soft_handle_remove(enum soft_handle_kind kind, const void *handle) {
-    struct entry *entry = find(kind, handle);
+    struct entry *entry = handle_set_find(kind, handle);
     if (entry == NULL) return;
     entry->key = 1;
     handles.live--;

@@ -33,7 +33,7 @@ enum soft_image_kind soft_image_kind(const void *image) {
 }
 
 /* Adds a module to its context's list and registers its handles. */
-static bool add_handles(struct soft_context *context, struct soft_module *module) {
+static bool image_add_handles(struct soft_context *context, struct soft_module *module) {
     bool ok = soft_handle_add(SOFT_HANDLE_MODULE, module);
     for (struct soft_function *f = module->functions; f != NULL && ok; f = f->next) {
         ok = soft_handle_add(SOFT_HANDLE_FUNCTION, f);
@@ -45,7 +45,7 @@ static bool add_handles(struct soft_context *context, struct soft_module *module
     return ok;
 }
 
-static void remove_handles(struct soft_module *module) {
+static void image_remove_handles(struct soft_module *module) {
     soft_handle_remove(SOFT_HANDLE_MODULE, module);
     for (struct soft_function *f = module->functions; f != NULL; f = f->next) {
         soft_handle_remove(SOFT_HANDLE_FUNCTION, f);
@@ -121,8 +121,8 @@ CUresult soft_image_load(struct soft_context *context, const void *image,
     free(sources);
     if (loaded != CUDA_SUCCESS) return loaded;
     pthread_mutex_lock(&soft_lock);
-    bool added = add_handles(context, module);
-    if (!added) remove_handles(module);
+    bool added = image_add_handles(context, module);
+    if (!added) image_remove_handles(module);
     pthread_mutex_unlock(&soft_lock);
     if (!added) {
         soft_module_release(module);
@@ -137,7 +137,7 @@ void soft_image_unload(struct soft_context *context, struct soft_module *module)
     struct soft_module **link = &context->modules;
     while (*link != NULL && *link != module) link = &(*link)->next;
     if (*link == module) *link = module->next;
-    remove_handles(module);
+    image_remove_handles(module);
     pthread_mutex_unlock(&soft_lock);
     /* Unfinished launches hold their own references. */
     soft_module_release(module);

@@ -17,7 +17,7 @@ static struct imported *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Removes entries of destroyed contexts. The caller holds the lock. */
-static void clean(void) {
+static void imported_clean(void) {
     for (struct imported **link = &all; *link != NULL;) {
         struct imported *item = *link;
         struct soft_allocation found;
@@ -31,8 +31,8 @@ static void clean(void) {
 }
 
 /* Maps an open file, and adds it to the list. The caller holds the lock. */
-static CUresult map(const struct soft_context *context, const struct soft_shared_name *name,
-                    int file, CUdeviceptr *address) {
+static CUresult imported_map(const struct soft_context *context,
+                             const struct soft_shared_name *name, int file, CUdeviceptr *address) {
     struct soft_shared_note note;
     struct imported *item = calloc(1, sizeof *item);
     struct soft_backing *backing = soft_shared_map(file, SOFT_SHARED_MEMORY, &note);
@@ -75,7 +75,7 @@ CUresult soft_imported_open(const struct soft_context *context, const struct sof
     CUresult result = CUDA_ERROR_INVALID_CONTEXT;
     if (!is_own) {
         pthread_mutex_lock(&lock);
-        clean();
+        imported_clean();
         struct imported *item = all;
         while (item != NULL && (item->inode != name->inode || item->slot != context->reach.slot)) {
             item = item->next;
@@ -85,7 +85,7 @@ CUresult soft_imported_open(const struct soft_context *context, const struct sof
             *address = item->address;
             result = CUDA_SUCCESS;
         } else {
-            result = map(context, name, file, address);
+            result = imported_map(context, name, file, address);
         }
         pthread_mutex_unlock(&lock);
     }
@@ -97,7 +97,7 @@ bool soft_imported_close(CUdeviceptr address) {
     struct soft_allocation was;
     bool found = false, last = false;
     pthread_mutex_lock(&lock);
-    clean();
+    imported_clean();
     for (struct imported **link = &all; *link != NULL && !found;) {
         struct imported *item = *link;
         found = item->address == address;

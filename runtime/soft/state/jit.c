@@ -104,7 +104,7 @@ CUresult soft_jit_read(unsigned count, const CUjit_option *options, void **value
     return CUDA_SUCCESS;
 }
 
-static void answer(const struct soft_jit_log *log, const char *text) {
+static void jit_answer(const struct soft_jit_log *log, const char *text) {
     size_t length = 0;
     if (log->buffer != NULL && log->bytes > 0) {
         snprintf(log->buffer, log->bytes, "%s", text);
@@ -120,8 +120,8 @@ static void log_time(const struct soft_jit *jit) {
 }
 
 void soft_jit_fail(const struct soft_jit *jit, const char *text) {
-    answer(&jit->info, "");
-    answer(&jit->errors, text);
+    jit_answer(&jit->info, "");
+    jit_answer(&jit->errors, text);
     log_time(jit);
     /* Without a buffer for the log, the program would get only a code. */
     if (jit->errors.buffer != NULL && jit->errors.bytes > 0) {
@@ -147,8 +147,8 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
         used += (size_t)length;
     }
     text[used] = '\0'; /* the line that did not fit is left out */
-    answer(&jit->info, text);
-    answer(&jit->errors, "");
+    jit_answer(&jit->info, text);
+    jit_answer(&jit->errors, "");
 }
 
 /* Whether every text is for a device like this one, or for the requested target. */

@@ -74,20 +74,20 @@ static bool make_kernels(struct soft_library *library) {
     return true;
 }
 
-static void remove_handles(const struct soft_library *library) {
+static void kernel_library_remove_handles(const struct soft_library *library) {
     soft_handle_remove(SOFT_HANDLE_LIBRARY, library);
     for (unsigned i = 0; i < library->kernel_count; i++) {
         soft_handle_remove(SOFT_HANDLE_KERNEL, &library->kernels[i]);
     }
 }
 
-static bool add_handles(const struct soft_library *library) {
+static bool kernel_library_add_handles(const struct soft_library *library) {
     pthread_mutex_lock(&soft_lock);
     bool ok = soft_handle_add(SOFT_HANDLE_LIBRARY, library);
     for (unsigned i = 0; i < library->kernel_count && ok; i++) {
         ok = soft_handle_add(SOFT_HANDLE_KERNEL, &library->kernels[i]);
     }
-    if (!ok) remove_handles(library);
+    if (!ok) kernel_library_remove_handles(library);
     pthread_mutex_unlock(&soft_lock);
     return ok;
 }
@@ -97,7 +97,8 @@ CUresult soft_library_load(const void *image, const struct soft_jit *jit,
     struct soft_library *library = calloc(1, sizeof *library);
     if (library == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult loaded = load_prototype(library, image, jit);
-    if (loaded == CUDA_SUCCESS && (!make_kernels(library) || !add_handles(library))) {
+    if (loaded == CUDA_SUCCESS &&
+        (!make_kernels(library) || !kernel_library_add_handles(library))) {
         loaded = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (loaded != CUDA_SUCCESS) {
@@ -111,7 +112,7 @@ CUresult soft_library_load(const void *image, const struct soft_jit *jit,
 void soft_library_unload(struct soft_library *library) {
     pthread_mutex_lock(&library_lock);
     pthread_mutex_lock(&soft_lock);
-    remove_handles(library);
+    kernel_library_remove_handles(library);
     struct soft_loaded *loaded = library->loaded;
     library->loaded = NULL;
     for (const struct soft_loaded *l = loaded; l != NULL; l = l->next) l->module->library = NULL;

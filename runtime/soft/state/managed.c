@@ -42,7 +42,7 @@ static struct managed *new_pages(uint64_t bytes) {
 }
 
 /* Removes the entries of a freed range. The caller holds the lock. */
-static void forget(CUdeviceptr address, uint64_t bytes) {
+static void managed_forget(CUdeviceptr address, uint64_t bytes) {
     for (struct managed **link = &all; *link != NULL;) {
         struct managed *m = *link;
         if (m->address < address + bytes && address < m->address + m->bytes) {
@@ -54,8 +54,8 @@ static void forget(CUdeviceptr address, uint64_t bytes) {
     }
 }
 
-static void enlist(struct managed *managed, CUdeviceptr address, uint64_t bytes) {
-    forget(address, bytes);
+static void managed_enlist(struct managed *managed, CUdeviceptr address, uint64_t bytes) {
+    managed_forget(address, bytes);
     managed->address = address;
     managed->bytes = bytes;
     managed->next = all;
@@ -78,18 +78,19 @@ CUresult soft_managed_alloc(struct soft_context *context, uint64_t bytes, unsign
     }
     *address = allocation->address;
     pthread_mutex_lock(&lock);
-    enlist(managed, *address, bytes);
+    managed_enlist(managed, *address, bytes);
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
 void soft_managed_forget(CUdeviceptr address) {
     pthread_mutex_lock(&lock);
-    forget(address, 1);
+    managed_forget(address, 1);
     pthread_mutex_unlock(&lock);
 }
 
-static bool contains(uint64_t begin, uint64_t all_bytes, CUdeviceptr address, uint64_t bytes) {
+static bool managed_contains(uint64_t begin, uint64_t all_bytes, CUdeviceptr address,
+                             uint64_t bytes) {
     return address >= begin && address - begin < all_bytes &&
            bytes <= all_bytes - (address - begin);
 }
@@ -97,17 +98,17 @@ static bool contains(uint64_t begin, uint64_t all_bytes, CUdeviceptr address, ui
 /* Finds the allocation that contains a range; NULL: there is none. A module's variables are created
  * and freed without notification; their pages are created at the first query. The caller holds the
  * lock. */
-static struct managed *find(CUdeviceptr address, uint64_t bytes) {
+static struct managed *managed_find(CUdeviceptr address, uint64_t bytes) {
     struct soft_allocation live;
     struct managed *m = all;
     if (bytes == 0 || !soft_space_find(address, &live) || live.kind != SOFT_KIND_MANAGED ||
-        !contains(live.address, live.bytes, address, bytes)) {
+        !managed_contains(live.address, live.bytes, address, bytes)) {
         return NULL;
     }
     while (m != NULL && (m->address != live.address || m->bytes != live.bytes)) m = m->next;
     if (m != NULL) return m;
     m = new_pages(live.bytes);
-    if (m != NULL) enlist(m, live.address, live.bytes);
+    if (m != NULL) managed_enlist(m, live.address, live.bytes);
     return m;
 }
 
@@ -140,7 +141,8 @@ static struct managed_page *pages_of(struct managed *m, CUdeviceptr address, uin
     return &m->pages[first - m->address / PAGE_BYTES];
 }
 
-static void advise(struct managed_page *page, CUmem_advise advice, const CUmemLocation *location) {
+static void managed_advise(struct managed_page *page, CUmem_advise advice,
+                           const CUmemLocation *location) {
     const bool is_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
     const uint16_t bit = (uint16_t)(1u << (is_device ? (unsigned)location->id : CPU_BIT));
     switch (advice) {
@@ -167,9 +169,9 @@ CUresult soft_managed_advise(CUdeviceptr address, uint64_t bytes, CUmem_advise a
                              const CUmemLocation *location) {
     uint64_t count = 0;
     pthread_mutex_lock(&lock);
-    struct managed *m = find(address, bytes);
+    struct managed *m = managed_find(address, bytes);
     struct managed_page *pages = m != NULL ? pages_of(m, address, bytes, &count) : NULL;
-    for (uint64_t i = 0; i < count; i++) advise(&pages[i], advice, location);
+    for (uint64_t i = 0; i < count; i++) managed_advise(&pages[i], advice, location);
     pthread_mutex_unlock(&lock);
     return m != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -177,7 +179,7 @@ CUresult soft_managed_advise(CUdeviceptr address, uint64_t bytes, CUmem_advise a
 CUresult soft_managed_prefetch(CUdeviceptr address, uint64_t bytes, const CUmemLocation *location) {
     uint64_t count = 0;
     pthread_mutex_lock(&lock);
-    struct managed *m = find(address, bytes);
+    struct managed *m = managed_find(address, bytes);
     struct managed_page *pages = m != NULL ? pages_of(m, address, bytes, &count) : NULL;
     for (uint64_t i = 0; i < count; i++) pages[i].prefetched = *location;
     pthread_mutex_unlock(&lock);
@@ -187,7 +189,7 @@ CUresult soft_managed_prefetch(CUdeviceptr address, uint64_t bytes, const CUmemL
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* The common value of all pages; differing locations count as none. */
-static struct managed_page common(const struct managed_page *pages, uint64_t count) {
+static struct managed_page managed_common(const struct managed_page *pages, uint64_t count) {
     struct managed_page same = pages[0];
     for (uint64_t i = 1; i < count; i++) {
         const struct managed_page *page = &pages[i];
@@ -203,7 +205,7 @@ static struct managed_page common(const struct managed_page *pages, uint64_t cou
 }
 
 /* A place as a device's number. */
-static int number_of(const CUmemLocation *location) {
+static int managed_number_of(const CUmemLocation *location) {
     switch (location->type) {
     case CU_MEM_LOCATION_TYPE_INVALID:
         return CU_DEVICE_INVALID;
@@ -228,10 +230,10 @@ CUresult soft_managed_ask(CUdeviceptr address, uint64_t bytes, CUmem_range_attri
     uint64_t count = 0;
     int value = 0;
     pthread_mutex_lock(&lock);
-    struct managed *m = find(address, bytes);
+    struct managed *m = managed_find(address, bytes);
     if (m != NULL) {
         const struct managed_page *pages = pages_of(m, address, bytes, &count);
-        same = common(pages, count);
+        same = managed_common(pages, count);
     }
     pthread_mutex_unlock(&lock);
     if (m == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -246,10 +248,10 @@ CUresult soft_managed_ask(CUdeviceptr address, uint64_t bytes, CUmem_range_attri
         value = same.read_mostly;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-        value = number_of(&same.preferred);
+        value = managed_number_of(&same.preferred);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
-        value = number_of(&same.prefetched);
+        value = managed_number_of(&same.prefetched);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
         value = same.preferred.type;

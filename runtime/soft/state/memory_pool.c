@@ -84,7 +84,7 @@ void soft_pools_release(const struct soft_device *device, bool all_of_it) {
 }
 
 /* Makes a pool reserve this many bytes in all. */
-static bool reserve(struct soft_pool *pool, uint64_t bytes) {
+static bool memory_pool_reserve(struct soft_pool *pool, uint64_t bytes) {
     struct soft_device *device = pool->device;
     uint64_t more = bytes - pool->reserved;
     if (bytes > pool->bytes_max) return false;
@@ -105,17 +105,17 @@ static bool reserve(struct soft_pool *pool, uint64_t bytes) {
 }
 
 /* Takes bytes from a pool's reserve, or reserves more. */
-static bool take(struct soft_pool *pool, uint64_t bytes) {
+static bool memory_pool_take(struct soft_pool *pool, uint64_t bytes) {
     uint64_t used = pool->used + bytes;
     if (used < bytes || used > UINT64_MAX / 2) return false;
-    if (used > pool->reserved && !reserve(pool, in_chunks(used))) return false;
+    if (used > pool->reserved && !memory_pool_reserve(pool, in_chunks(used))) return false;
     pool->used = used;
     if (used > pool->used_high) pool->used_high = used;
     if (pool->unseen > pool->reserved - used) pool->unseen = pool->reserved - used;
     return true;
 }
 
-static void put_back(struct soft_pool *pool, uint64_t bytes) {
+static void memory_pool_put_back(struct soft_pool *pool, uint64_t bytes) {
     pool->used -= bytes;
     pool->unseen += bytes;
     end_if_unused(pool);
@@ -137,20 +137,20 @@ static bool take_bytes(const struct soft_pool *pool, struct soft_allocation *wan
 }
 
 /* Allocates; the space finds the address unless one is wanted. */
-static CUresult alloc(struct soft_pool *pool, const struct soft_allocation *like,
-                      CUdeviceptr *address) {
+static CUresult memory_pool_alloc(struct soft_pool *pool, const struct soft_allocation *like,
+                                  CUdeviceptr *address) {
     struct soft_allocation own = *like, *wanted = &own;
     if (wanted->bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t rounded = soft_memory_rounded(wanted->bytes);
     pthread_mutex_lock(&soft_lock);
-    bool taken = take(pool, rounded);
+    bool taken = memory_pool_take(pool, rounded);
     pthread_mutex_unlock(&soft_lock);
     if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
     const struct soft_allocation *allocation =
         take_bytes(pool, wanted) ? soft_space_alloc(wanted, SOFT_GRANULE_BYTES) : NULL;
     if (allocation == NULL) {
         pthread_mutex_lock(&soft_lock);
-        put_back(pool, rounded);
+        memory_pool_put_back(pool, rounded);
         pthread_mutex_unlock(&soft_lock);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -160,7 +160,7 @@ static CUresult alloc(struct soft_pool *pool, const struct soft_allocation *like
 
 CUresult soft_pool_alloc_at(struct soft_pool *pool, const struct soft_allocation *wanted) {
     CUdeviceptr address = 0;
-    return alloc(pool, wanted, &address);
+    return memory_pool_alloc(pool, wanted, &address);
 }
 
 static CUresult alloc_of(struct soft_pool *pool, uint64_t bytes, struct soft_backing *backing,
@@ -173,7 +173,7 @@ static CUresult alloc_of(struct soft_pool *pool, uint64_t bytes, struct soft_bac
                                            .writers = pool->writers,
                                            .source = pool,
                                            .backing = backing};
-    return alloc(pool, &wanted, address);
+    return memory_pool_alloc(pool, &wanted, address);
 }
 
 CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *address) {
@@ -189,6 +189,6 @@ void soft_pool_free(CUdeviceptr address) {
     struct soft_allocation was;
     if (!soft_space_free(address, 1u << SOFT_KIND_POOL, &was)) return;
     pthread_mutex_lock(&soft_lock);
-    put_back(was.source, soft_memory_rounded(was.bytes));
+    memory_pool_put_back(was.source, soft_memory_rounded(was.bytes));
     pthread_mutex_unlock(&soft_lock);
 }

@@ -9,19 +9,20 @@
 
 static struct soft_mipmap *all;
 
-static size_t half(size_t size, unsigned level) {
+static size_t mipmap_half(size_t size, unsigned level) {
     if (size == 0) return 0; /* a dimension that it has not */
     size_t less = size >> level;
     return less > 0 ? less : 1;
 }
 
 /* The number of layers and faces stays the same. */
-static CUDA_ARRAY3D_DESCRIPTOR shape_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned level) {
+static CUDA_ARRAY3D_DESCRIPTOR mipmap_shape_of(const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                                               unsigned level) {
     CUDA_ARRAY3D_DESCRIPTOR less = *shape;
     bool stacked = (shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
-    less.Width = half(shape->Width, level);
-    less.Height = half(shape->Height, level);
-    if (!stacked) less.Depth = half(shape->Depth, level);
+    less.Width = mipmap_half(shape->Width, level);
+    less.Height = mipmap_half(shape->Height, level);
+    if (!stacked) less.Depth = mipmap_half(shape->Depth, level);
     return less;
 }
 
@@ -30,7 +31,7 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     unsigned levels = 1;
     bool more = true;
     while (more && levels < SOFT_LEVELS_MAX) {
-        const CUDA_ARRAY3D_DESCRIPTOR last = shape_of(shape, levels - 1);
+        const CUDA_ARRAY3D_DESCRIPTOR last = mipmap_shape_of(shape, levels - 1);
         bool stacked = (shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
         more = last.Width > 1 || last.Height > 1 || (!stacked && last.Depth > 1);
         levels += more;
@@ -53,7 +54,7 @@ CUresult soft_mipmap_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRI
     mipmap->context = context;
     CUresult made = CUDA_SUCCESS;
     for (; mipmap->levels < levels && made == CUDA_SUCCESS; mipmap->levels++) {
-        const CUDA_ARRAY3D_DESCRIPTOR less = shape_of(shape, mipmap->levels);
+        const CUDA_ARRAY3D_DESCRIPTOR less = mipmap_shape_of(shape, mipmap->levels);
         made = soft_array_new(context, &less, &mipmap->arrays[mipmap->levels]);
         if (made != CUDA_SUCCESS) break;
         mipmap->arrays[mipmap->levels]->is_level = true;
@@ -86,7 +87,7 @@ bool soft_mipmap_find(CUmipmappedArray handle, struct soft_mipmap *mipmap) {
 }
 
 /* Takes one off the list. The caller holds soft_lock. */
-static void take(struct soft_mipmap *mipmap) {
+static void mipmap_take(struct soft_mipmap *mipmap) {
     soft_handle_remove(SOFT_HANDLE_MIPMAP, mipmap);
     *mipmap->link = mipmap->next;
     if (mipmap->next != NULL) mipmap->next->link = mipmap->link;
@@ -96,7 +97,7 @@ bool soft_mipmap_free(CUmipmappedArray handle) {
     struct soft_mipmap *mipmap = (struct soft_mipmap *)(void *)handle;
     pthread_mutex_lock(&soft_lock);
     bool is = soft_handle_is(SOFT_HANDLE_MIPMAP, handle);
-    if (is) take(mipmap);
+    if (is) mipmap_take(mipmap);
     pthread_mutex_unlock(&soft_lock);
     if (is) free_levels(mipmap);
     return is;
@@ -107,7 +108,7 @@ void soft_mipmap_free_all(const struct soft_context *context) {
         pthread_mutex_lock(&soft_lock);
         struct soft_mipmap *mipmap = all;
         while (mipmap != NULL && mipmap->context != context) mipmap = mipmap->next;
-        if (mipmap != NULL) take(mipmap);
+        if (mipmap != NULL) mipmap_take(mipmap);
         pthread_mutex_unlock(&soft_lock);
         if (mipmap == NULL) return;
         free_levels(mipmap);

@@ -26,7 +26,7 @@ static struct soft_backing *new_backing(const struct soft_device *device, uint64
 }
 
 /* Makes a handle for bytes, and takes over the bytes and their charge. */
-static CUresult enlist(struct soft_physical *physical) {
+static CUresult physical_enlist(struct soft_physical *physical) {
     physical->handles = 1;
     pthread_mutex_lock(&soft_lock);
     bool added = soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
@@ -34,7 +34,7 @@ static CUresult enlist(struct soft_physical *physical) {
     return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void discard(struct soft_physical *physical) {
+static void physical_discard(struct soft_physical *physical) {
     if (physical->charged > 0) soft_device_refund(physical->device, physical->charged);
     soft_backing_release(physical->backing);
     free(physical);
@@ -57,8 +57,8 @@ CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
         physical->charged = on_host ? 0 : bytes;
         physical->backing = new_backing(device, bytes, properties);
     }
-    if (physical->backing == NULL || enlist(physical) != CUDA_SUCCESS) {
-        discard(physical);
+    if (physical->backing == NULL || physical_enlist(physical) != CUDA_SUCCESS) {
+        physical_discard(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *result = physical;
@@ -81,8 +81,8 @@ CUresult soft_physical_import(int file, struct soft_physical **result) {
     physical->device = device;
     physical->bytes = backing->bytes;
     physical->backing = backing;
-    if (enlist(physical) != CUDA_SUCCESS) {
-        discard(physical);
+    if (physical_enlist(physical) != CUDA_SUCCESS) {
+        physical_discard(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *result = physical;
@@ -97,7 +97,7 @@ bool soft_physical_is(CUmemGenericAllocationHandle handle) {
 static void end_if_unheld(struct soft_physical *physical) {
     bool held = physical->handles > 0 || physical->mappings > 0;
     pthread_mutex_unlock(&soft_lock);
-    if (!held) discard(physical);
+    if (!held) physical_discard(physical);
 }
 
 void soft_physical_release(struct soft_physical *physical) {

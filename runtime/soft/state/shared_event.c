@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static uint64_t *counter(const struct soft_shared_event *event, unsigned offset) {
+static uint64_t *shared_event_counter(const struct soft_shared_event *event, unsigned offset) {
     return (uint64_t *)(void *)(event->backing->host + offset);
 }
 
@@ -71,13 +71,14 @@ struct soft_shared_name soft_shared_event_name(const struct soft_shared_event *e
 }
 
 uint64_t soft_shared_event_ask(struct soft_shared_event *event) {
-    return __atomic_add_fetch(counter(event, SOFT_EVENT_ASKED), 1, __ATOMIC_ACQ_REL);
+    return __atomic_add_fetch(shared_event_counter(event, SOFT_EVENT_ASKED), 1, __ATOMIC_ACQ_REL);
 }
 
 uint64_t soft_shared_event_latest(const struct soft_shared_event *event) {
-    return __atomic_load_n(counter(event, SOFT_EVENT_ASKED), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(shared_event_counter(event, SOFT_EVENT_ASKED), __ATOMIC_ACQUIRE);
 }
 
 bool soft_shared_event_has(const struct soft_shared_event *event, uint64_t recording) {
-    return __atomic_load_n(counter(event, SOFT_EVENT_DONE), __ATOMIC_ACQUIRE) >= recording;
+    return __atomic_load_n(shared_event_counter(event, SOFT_EVENT_DONE), __ATOMIC_ACQUIRE) >=
+           recording;
 }

@@ -5,7 +5,7 @@
 
 #include "mipmap.h"
 
-static enum soft_channel channel_of(CUarray_format format) {
+static enum soft_channel texture_object_channel_of(CUarray_format format) {
     switch (format) {
     case CU_AD_FORMAT_HALF:
     case CU_AD_FORMAT_FLOAT:
@@ -19,13 +19,14 @@ static enum soft_channel channel_of(CUarray_format format) {
     }
 }
 
-static CUresult set_format(struct soft_texels *texels, CUarray_format format, unsigned channels) {
+static CUresult texture_object_set_format(struct soft_texels *texels, CUarray_format format,
+                                          unsigned channels) {
     if (!soft_format_is(format)) return CUDA_ERROR_INVALID_VALUE;
     if (soft_format_bytes(format) == 0) return CUDA_ERROR_NOT_SUPPORTED;
     if (channels != 1 && channels != 2 && channels != 4) return CUDA_ERROR_INVALID_VALUE;
     texels->channels = (uint8_t)channels;
     texels->channel_bytes = (uint8_t)soft_format_bytes(format);
-    texels->channel = channel_of(format);
+    texels->channel = texture_object_channel_of(format);
     return CUDA_SUCCESS;
 }
 
@@ -44,7 +45,7 @@ static CUresult of_array(CUarray handle, struct soft_texels *texels, unsigned *f
                                    .cube = (shape->Flags & CUDA_ARRAY3D_CUBEMAP) != 0};
     bool is_flat = texels->layered || texels->cube || shape->Depth == 0;
     texels->dimensions = shape->Height == 0 ? 1 : is_flat ? 2 : 3;
-    return set_format(texels, shape->Format, shape->NumChannels);
+    return texture_object_set_format(texels, shape->Format, shape->NumChannels);
 }
 
 static CUresult of_mipmap(CUmipmappedArray handle, struct soft_texture *texture, unsigned *flags) {
@@ -69,9 +70,10 @@ static CUresult of_memory(const CUDA_RESOURCE_DESC *resource, struct soft_texels
                                    .layers = 1,
                                    .dimensions = flat ? 2 : 1,
                                    .in_memory = !flat};
-    CUresult result =
-        flat ? set_format(texels, resource->res.pitch2D.format, resource->res.pitch2D.numChannels)
-             : set_format(texels, resource->res.linear.format, resource->res.linear.numChannels);
+    CUresult result = flat ? texture_object_set_format(texels, resource->res.pitch2D.format,
+                                                       resource->res.pitch2D.numChannels)
+                           : texture_object_set_format(texels, resource->res.linear.format,
+                                                       resource->res.linear.numChannels);
     if (result != CUDA_SUCCESS) return result;
     unsigned bytes = soft_texel_bytes(texels);
     if (address == 0 || address % SOFT_TEXTURE_ALIGNMENT != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -118,7 +120,7 @@ static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_te
         return CUDA_ERROR_NOT_SUPPORTED;
     if (view->format != CU_RES_VIEW_FORMAT_NONE) {
         if (!view_format(view->format, &format, &channels)) return CUDA_ERROR_INVALID_VALUE;
-        CUresult result = set_format(texels, format, channels);
+        CUresult result = texture_object_set_format(texels, format, channels);
         if (result != CUDA_SUCCESS) return result;
         if (soft_texel_bytes(texels) != bytes) return CUDA_ERROR_INVALID_VALUE;
     }
@@ -150,7 +152,7 @@ static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_te
     return CUDA_SUCCESS;
 }
 
-static bool is_sound(const CUDA_TEXTURE_DESC *description, bool is_cube) {
+static bool texture_object_is_sound(const CUDA_TEXTURE_DESC *description, bool is_cube) {
     const unsigned known = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
                            CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP;
     for (int i = 0; i < 3; i++) {
@@ -191,7 +193,7 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
     }
     if (result != CUDA_SUCCESS) return result;
     const bool has_levels = resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-    if (!is_sound(description, texels->cube)) return CUDA_ERROR_INVALID_VALUE;
+    if (!texture_object_is_sound(description, texels->cube)) return CUDA_ERROR_INVALID_VALUE;
     /* As the manual demands of mipmapped arrays. */
     if (has_levels && (description->flags & CU_TRSF_NORMALIZED_COORDINATES) == 0) {
         return CUDA_ERROR_INVALID_VALUE;

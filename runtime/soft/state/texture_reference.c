@@ -10,14 +10,14 @@
 static struct soft_texture_reference *all; /* guarded by soft_lock */
 
 /* Whether the module's variable still exists. */
-static bool lives(const struct soft_texture_reference *reference) {
+static bool texture_reference_lives(const struct soft_texture_reference *reference) {
     struct soft_allocation found;
     return reference->variable == 0 ||
            (soft_space_find(reference->variable, &found) && found.serial == reference->serial);
 }
 
 /* The caller holds soft_lock. */
-static void take_out(struct soft_texture_reference **link) {
+static void texture_reference_take_out(struct soft_texture_reference **link) {
     struct soft_texture_reference *gone = *link;
     *link = gone->next;
     soft_handle_remove(SOFT_HANDLE_TEXTURE_REFERENCE, gone);
@@ -26,18 +26,19 @@ static void take_out(struct soft_texture_reference **link) {
 }
 
 /* Removes references of unloaded modules. The caller holds soft_lock. */
-static void clean(void) {
+static void texture_reference_clean(void) {
     for (struct soft_texture_reference **link = &all; *link != NULL;) {
-        if (lives(*link)) {
+        if (texture_reference_lives(*link)) {
             link = &(*link)->next;
         } else {
-            take_out(link);
+            texture_reference_take_out(link);
         }
     }
 }
 
 /* The caller holds soft_lock. */
-static struct soft_texture_reference *add(uint64_t variable, uint64_t serial, bool is_surface) {
+static struct soft_texture_reference *texture_reference_add(uint64_t variable, uint64_t serial,
+                                                            bool is_surface) {
     struct soft_texture_reference *reference = calloc(1, sizeof *reference);
     if (reference == NULL) return NULL;
     reference->is_surface = is_surface;
@@ -59,17 +60,17 @@ struct soft_texture_reference *soft_texture_reference_of(uint64_t variable, bool
     struct soft_allocation found;
     if (!soft_space_find(variable, &found)) return NULL;
     pthread_mutex_lock(&soft_lock);
-    clean();
+    texture_reference_clean();
     struct soft_texture_reference *reference = all;
     while (reference != NULL && reference->variable != variable) reference = reference->next;
-    if (reference == NULL) reference = add(variable, found.serial, is_surface);
+    if (reference == NULL) reference = texture_reference_add(variable, found.serial, is_surface);
     pthread_mutex_unlock(&soft_lock);
     return reference;
 }
 
 struct soft_texture_reference *soft_texture_reference_new(void) {
     pthread_mutex_lock(&soft_lock);
-    struct soft_texture_reference *reference = add(0, 0, false);
+    struct soft_texture_reference *reference = texture_reference_add(0, 0, false);
     pthread_mutex_unlock(&soft_lock);
     return reference;
 }
@@ -77,7 +78,7 @@ struct soft_texture_reference *soft_texture_reference_new(void) {
 struct soft_texture_reference *soft_texture_reference_find(const void *handle, bool is_surface) {
     struct soft_texture_reference *reference = NULL;
     pthread_mutex_lock(&soft_lock);
-    clean();
+    texture_reference_clean();
     if (soft_handle_is(SOFT_HANDLE_TEXTURE_REFERENCE, handle)) {
         reference = (struct soft_texture_reference *)(uintptr_t)handle;
     }
@@ -90,7 +91,7 @@ bool soft_texture_reference_free(struct soft_texture_reference *reference) {
     struct soft_texture_reference **link = &all;
     while (*link != NULL && *link != reference) link = &(*link)->next;
     bool own = *link != NULL && reference->variable == 0;
-    if (own) take_out(link);
+    if (own) texture_reference_take_out(link);
     pthread_mutex_unlock(&soft_lock);
     return own;
 }

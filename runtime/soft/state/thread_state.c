@@ -39,7 +39,7 @@ static void end_thread(void *argument) {
     free(thread);
 }
 
-static void make_key(void) {
+static void thread_state_make_key(void) {
     pthread_key_create(&key, end_thread);
 }
 
@@ -47,7 +47,7 @@ struct soft_thread *soft_thread(void) {
     if (mine != NULL) return mine;
     struct soft_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) return &shared;
-    pthread_once(&once, make_key);
+    pthread_once(&once, thread_state_make_key);
     pthread_setspecific(key, thread);
     pthread_mutex_lock(&lock);
     thread->next = all;

@@ -167,12 +167,12 @@ struct plan {
 };
 
 /* A run of elements begins with a space. */
-static void trim(char *said) {
+static void case_trim(char *said) {
     if (said[0] == ' ') memmove(said, said + 1, strlen(said));
 }
 
-static void be_child(const char *driver, char **lines, size_t count, struct plan *plan,
-                     char *results) {
+static void case_be_child(const char *driver, char **lines, size_t count, struct plan *plan,
+                          char *results) {
     static struct case_device device;
     static struct case_line line;
     alarm(CASE_SECONDS);
@@ -187,18 +187,18 @@ static void be_child(const char *driver, char **lines, size_t count, struct plan
         plan->cases[i].process = getpid();
         plan->cases[i].state = RUNNING;
         case_run(&device, &line, lines[i], results + i * CASE_SAID);
-        trim(results + i * CASE_SAID);
+        case_trim(results + i * CASE_SAID);
         plan->cases[i].state = DONE;
     }
     /* The driver cleans up the rest of the context. */
     _exit(4);
 }
 
-static pid_t start(const char *driver, char **lines, size_t count, struct plan *plan,
-                   char *results) {
+static pid_t case_start(const char *driver, char **lines, size_t count, struct plan *plan,
+                        char *results) {
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) be_child(driver, lines, count, plan, results);
+    if (child == 0) case_be_child(driver, lines, count, plan, results);
     return child;
 }
 
@@ -224,7 +224,7 @@ bool case_run_all(const char *driver, char **lines, size_t count, unsigned proce
     unsigned running = 0;
     if (seconds == 0) plan->next = count; /* before a process could begin with a case */
     while (running < processes && running < PROCESSES_MAX && running < count) {
-        if (start(driver, lines, count, plan, shared) < 0) break;
+        if (case_start(driver, lines, count, plan, shared) < 0) break;
         running++;
     }
     time_t begin = time(NULL);
@@ -240,7 +240,7 @@ bool case_run_all(const char *driver, char **lines, size_t count, unsigned proce
         running--;
         note_death(plan, count, child, status, shared);
         bool again = WIFSIGNALED(status) || WEXITSTATUS(status) == 4;
-        if (again && plan->next < count && start(driver, lines, count, plan, shared) > 0) {
+        if (again && plan->next < count && case_start(driver, lines, count, plan, shared) > 0) {
             running++;
         }
     }
@@ -262,7 +262,7 @@ struct lines {
     size_t count;
 };
 
-static void add(struct lines *lines, const char *text) {
+static void case_add(struct lines *lines, const char *text) {
     char **more = realloc(lines->line, (lines->count + 1) * sizeof *more);
     if (more == NULL) abort();
     lines->line = more;
@@ -270,10 +270,10 @@ static void add(struct lines *lines, const char *text) {
 }
 
 /* Expands the first {a|b} of a line, and the rest of each recursively. */
-static void expand(struct lines *lines, const char *text) {
+static void case_expand(struct lines *lines, const char *text) {
     const char *open = strchr(text, '{'), *close = open != NULL ? strchr(open, '}') : NULL;
     if (close == NULL) {
-        add(lines, text);
+        case_add(lines, text);
         return;
     }
     for (const char *at = open + 1; at <= close;) {
@@ -281,7 +281,7 @@ static void expand(struct lines *lines, const char *text) {
         size_t length = strcspn(at, "|}");
         snprintf(one, sizeof one, "%.*s%.*s%s", (int)(open - text), text, (int)length, at,
                  close + 1);
-        expand(lines, one);
+        case_expand(lines, one);
         at += length + 1;
     }
 }
@@ -295,7 +295,7 @@ char **case_read(const char *path, size_t *count) {
         text[strcspn(text, "\n")] = '\0';
         char *said = strstr(text, " : ");
         if (said != NULL) *said = '\0';
-        if (text[0] != '\0' && text[0] != '#') expand(&lines, text);
+        if (text[0] != '\0' && text[0] != '#') case_expand(&lines, text);
     }
     fclose(file);
     *count = lines.count;

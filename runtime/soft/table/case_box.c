@@ -47,13 +47,14 @@ static void numbers_of(const struct case_line *line, const char *key, long long 
     for (unsigned i = count; i < most; i++) to[i] = otherwise;
 }
 
-static long long number_of(const struct case_line *line, const char *key, long long otherwise) {
+static long long case_box_number_of(const struct case_line *line, const char *key,
+                                    long long otherwise) {
     long long found = otherwise;
     numbers_of(line, key, &found, 1, otherwise);
     return found;
 }
 
-static bool read_box(const struct case_line *line, struct box *box) {
+static bool case_box_read_box(const struct case_line *line, struct box *box) {
     long long size[RANK_MAX], stride[RANK_MAX], extent[RANK_MAX], step[RANK_MAX], at[RANK_MAX];
     long long offset[3], lower[3], upper[3];
     memset(box, 0, sizeof *box);
@@ -93,26 +94,27 @@ static bool read_box(const struct case_line *line, struct box *box) {
         box->lower[i] = (int)lower[i];
         box->upper[i] = (int)upper[i];
     }
-    box->channels = (cuuint32_t)number_of(line, "channels", 1);
-    box->pixels = (cuuint32_t)number_of(line, "pixels", 1);
+    box->channels = (cuuint32_t)case_box_number_of(line, "channels", 1);
+    box->pixels = (cuuint32_t)case_box_number_of(line, "pixels", 1);
     if (box->im2col) {
         elements = (uint64_t)box->channels * box->pixels;
         slices = box->pixels;
     }
-    box->swizzle = (int)number_of(line, "swizzle", 0);
-    box->interleave = (int)number_of(line, "interleave", 0);
-    box->fill = (int)number_of(line, "fill", 0);
+    box->swizzle = (int)case_box_number_of(line, "swizzle", 0);
+    box->interleave = (int)case_box_number_of(line, "interleave", 0);
+    box->fill = (int)case_box_number_of(line, "fill", 0);
     box->bytes = (unsigned)(elements * box->type->bytes);
     /* Enough for many slices, because their layout was unknown when the record was made. */
     unsigned guard = box->interleave != 0 ? 1 << 15 : GUARD;
-    box->shared = (unsigned)number_of(line, "shared", (box->bytes + 127) / 128 * 128 + guard);
+    box->shared =
+        (unsigned)case_box_number_of(line, "shared", (box->bytes + 127) / 128 * 128 + guard);
     unsigned all =
         box->interleave != 0 ? (unsigned)slices * 16 * (unsigned)box->interleave : box->bytes;
-    box->data.expected = (uint32_t)number_of(line, "expect", all);
+    box->data.expected = (uint32_t)case_box_number_of(line, "expect", all);
     return true;
 }
 
-static CUresult encode(struct case_device *device, struct box *box, CUdeviceptr tensor) {
+static CUresult case_box_encode(struct case_device *device, struct box *box, CUdeviceptr tensor) {
     void *address = (void *)(uintptr_t)tensor;
     CUtensorMap *map = &box->map;
     if (!box->im2col) {
@@ -127,7 +129,7 @@ static CUresult encode(struct case_device *device, struct box *box, CUdeviceptr 
 
 /* ---- the kernel ---- */
 
-static void put_place(struct table_text *text, const struct box *box) {
+static void case_box_put_place(struct table_text *text, const struct box *box) {
     table_put(text, "[%%map, {");
     for (unsigned i = 0; i < box->rank; i++) table_put(text, "%s%%c%u", i > 0 ? ", " : "", i);
     table_put(text, "}]");
@@ -145,7 +147,7 @@ static void put_copy(struct table_text *text, const struct box *box, const char 
     if (box->prefetches) {
         table_put(text, "@%%first cp.async.bulk.prefetch.tensor.%ud.L2.global.%s ", box->rank,
                   kind);
-        put_place(text, box);
+        case_box_put_place(text, box);
         put_offsets(text, box);
         table_put(text, ";\n");
         return;
@@ -162,7 +164,7 @@ static void put_copy(struct table_text *text, const struct box *box, const char 
             table_put(text, "@%%first cp.async.bulk.tensor.%ud.global.shared::cta.%s.bulk_group ",
                       box->rank, kind);
         }
-        put_place(text, box);
+        case_box_put_place(text, box);
         table_put(text, ", [%%box];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n");
         table_put(text, "mov.u32 %%got, 1;\n");
         return;
@@ -172,7 +174,7 @@ static void put_copy(struct table_text *text, const struct box *box, const char 
               "@%%first cp.async.bulk.tensor.%ud.shared::cluster.global.%s."
               "mbarrier::complete_tx::bytes [%%box], ",
               box->rank, kind);
-    put_place(text, box);
+    case_box_put_place(text, box);
     table_put(text, ", [%%bar]");
     put_offsets(text, box);
     /* The wait must end if another number of bytes arrives than expected. */
@@ -184,7 +186,7 @@ static void put_copy(struct table_text *text, const struct box *box, const char 
 }
 
 /* Shared memory is filled from memory, the copy is made, and shared memory is written to memory. */
-static char *write_kernel(const struct box *box, const char *operation) {
+static char *case_box_write_kernel(const struct box *box, const char *operation) {
     struct table_text text = {0};
     table_put(&text, ".version 8.6\n.target sm_90\n.address_size 64\n"
                      ".extern .shared .align 1024 .b8 all[];\n"
@@ -228,20 +230,21 @@ static char *write_kernel(const struct box *box, const char *operation) {
 
 /* ---- numbers that identify elements ---- */
 
-static unsigned passes_of(const struct case_type *type) {
+static unsigned case_box_passes_of(const struct case_type *type) {
     return type->bytes == 1 ? 3 : type->bytes == 2 ? 2 : 1;
 }
 
-static unsigned base_of(const struct case_type *type) {
+static unsigned case_box_base_of(const struct case_type *type) {
     return type->bytes == 1 ? 200 : type->bytes == 2 ? 20000 : 1u << 30;
 }
 
 /* Digit number pass of each element's number; none is 0, and none looks untouched. */
-static void number(const struct case_type *type, unsigned pass, uint8_t *bytes, size_t size) {
+static void case_box_number(const struct case_type *type, unsigned pass, uint8_t *bytes,
+                            size_t size) {
     for (size_t i = 0; i < size / type->bytes; i++) {
         uint64_t digit = i;
-        for (unsigned k = 0; k < pass; k++) digit /= base_of(type);
-        digit = digit % base_of(type) + 1;
+        for (unsigned k = 0; k < pass; k++) digit /= case_box_base_of(type);
+        digit = digit % case_box_base_of(type) + 1;
         memcpy(bytes + i * type->bytes, &digit, type->bytes);
     }
 }
@@ -254,19 +257,19 @@ enum { FROM_NOWHERE = -1, FROM_ZERO = -2, FROM_NAN = -3, FROM_ELSEWHERE = -4 };
 static int64_t origin_of(const struct case_type *type, uint8_t *const *results, size_t i) {
     int64_t number = 0, scale = 1;
     uint64_t first = 0;
-    for (unsigned pass = 0; pass < passes_of(type); pass++) {
+    for (unsigned pass = 0; pass < case_box_passes_of(type); pass++) {
         uint64_t digit = 0, untouched = 0;
         memcpy(&digit, results[pass] + i * type->bytes, type->bytes);
         memset(&untouched, UNTOUCHED, type->bytes);
         if (pass == 0) first = digit;
         if (digit == untouched) return FROM_NOWHERE;
         if (digit == 0) return FROM_ZERO;
-        if (digit > base_of(type)) {
+        if (digit > case_box_base_of(type)) {
             /* The fill is all ones but for the sign, or the format's own NaN. */
             return first == digit && type->kind == 'f' ? FROM_NAN : FROM_ELSEWHERE;
         }
         number += (int64_t)(digit - 1) * scale;
-        scale *= base_of(type);
+        scale *= case_box_base_of(type);
     }
     return number;
 }
@@ -303,8 +306,9 @@ static void say_origins(struct case_line *line, const struct box *box, uint8_t *
 }
 
 /* Which values there are, in runs of elements that differ from what was there. */
-static void say_values(struct case_line *line, const struct case_type *type, const uint8_t *bytes,
-                       const uint8_t *before, size_t size, int64_t base) {
+static void case_box_say_values(struct case_line *line, const struct case_type *type,
+                                const uint8_t *bytes, const uint8_t *before, size_t size,
+                                int64_t base) {
     bool running = false;
     for (size_t i = 0; i < size / type->bytes; i++) {
         uint64_t value = 0, old = 0;
@@ -326,8 +330,8 @@ struct buffers {
     uint8_t memory[MEMORY], before[MEMORY], shared[SHARED_MAX], result[3][MEMORY];
 };
 
-static bool run_pass(struct case_device *device, struct case_line *line, struct box *box,
-                     CUfunction function, struct buffers *buffers, uint8_t *result) {
+static bool case_box_run_pass(struct case_device *device, struct case_line *line, struct box *box,
+                              CUfunction function, struct buffers *buffers, uint8_t *result) {
     struct table_device *driver = &device->driver;
     CUdeviceptr from = device->memory + MEMORY, to = from + SHARED_MAX;
     box->data.from = from;
@@ -358,8 +362,8 @@ static bool run_pass(struct case_device *device, struct case_line *line, struct 
     return true;
 }
 
-static void run(struct case_device *device, struct case_line *line, struct box *box,
-                CUfunction function) {
+static void case_box_run(struct case_device *device, struct case_line *line, struct box *box,
+                         CUfunction function) {
     static struct buffers buffers;
     const char *set = case_value(line, "values");
     uint8_t *results[] = {buffers.result[0], buffers.result[1], buffers.result[2]};
@@ -373,20 +377,21 @@ static void run(struct case_device *device, struct case_line *line, struct box *
                    box->out ? MEMORY : SHARED_MAX);
         }
         memcpy(buffers.before, box->out ? buffers.memory : buffers.shared, result_bytes);
-        if (!run_pass(device, line, box, function, &buffers, results[0])) return;
-        say_values(line, box->type, results[0], buffers.before, result_bytes, box->out ? base : 0);
+        if (!case_box_run_pass(device, line, box, function, &buffers, results[0])) return;
+        case_box_say_values(line, box->type, results[0], buffers.before, result_bytes,
+                            box->out ? base : 0);
         if (line->length == 0) case_say(line, "nothing changed");
         return;
     }
-    for (unsigned pass = 0; pass < passes_of(box->type); pass++) {
+    for (unsigned pass = 0; pass < case_box_passes_of(box->type); pass++) {
         memset(buffers.memory, UNTOUCHED, MEMORY);
         memset(buffers.shared, UNTOUCHED, SHARED_MAX);
         if (box->out) {
-            number(box->type, pass, buffers.shared, SHARED_MAX);
+            case_box_number(box->type, pass, buffers.shared, SHARED_MAX);
         } else {
-            number(box->type, pass, buffers.memory, MEMORY);
+            case_box_number(box->type, pass, buffers.memory, MEMORY);
         }
-        if (!run_pass(device, line, box, function, &buffers, results[pass])) return;
+        if (!case_box_run_pass(device, line, box, function, &buffers, results[pass])) return;
     }
     if (box->prefetches) {
         case_say(line, "ok");
@@ -414,7 +419,7 @@ void case_box(struct case_device *device, struct case_line *line) {
     static struct box box;
     struct table_device *driver = &device->driver;
     CUresult code = CUDA_SUCCESS;
-    if (!read_box(line, &box) || box.shared > SHARED_MAX) {
+    if (!case_box_read_box(line, &box) || box.shared > SHARED_MAX) {
         case_say(line, "not a case");
         return;
     }
@@ -426,13 +431,13 @@ void case_box(struct case_device *device, struct case_line *line) {
         case_fail(line, "allocate", code);
         return;
     }
-    code = encode(device, &box, device->memory + BASE);
+    code = case_box_encode(device, &box, device->memory + BASE);
     if (code != CUDA_SUCCESS) {
         case_fail(line, "encode", code);
         return;
     }
-    char *text = write_kernel(&box, line->word[0]);
+    char *text = case_box_write_kernel(&box, line->word[0]);
     CUfunction function = case_load(device, line, text);
     free(text);
-    if (function != NULL) run(device, line, &box, function);
+    if (function != NULL) case_box_run(device, line, &box, function);
 }

@@ -24,7 +24,7 @@ static bool is_type(const char *word) {
     return false;
 }
 
-static void read_instruction(struct texture *t, const char *spelling) {
+static void case_place_read_instruction(struct texture *t, const char *spelling) {
     char copy[128], *rest = NULL;
     snprintf(copy, sizeof copy, "%s", spelling);
     char *word = strtok_r(copy, ".", &rest);
@@ -71,13 +71,14 @@ static bool read_array(struct texture *t, const char *format, const char *size) 
     return t->channels > 0 && row_bytes(t) * rows_of(t) <= ARRAY_MAX;
 }
 
-static uint64_t mixed(uint64_t x) {
+static uint64_t case_place_mixed(uint64_t x) {
     x = (x + 1) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
     return x ^ x >> 32;
 }
 
-static uint16_t half_of(float x) { /* exact, or cut off: which half does not matter here */
+static uint16_t
+case_place_half_of(float x) { /* exact, or cut off: which half does not matter here */
     uint32_t word;
     memcpy(&word, &x, sizeof word);
     int exponent = (int)(word >> 23 & 0xff) - 112;
@@ -88,7 +89,7 @@ static uint16_t half_of(float x) { /* exact, or cut off: which half does not mat
 static void put_channel(const struct texture *t, size_t i, float x, uint64_t bits, uint8_t *to) {
     uint32_t word = (uint32_t)bits;
     if (t->format->kind == 'f' && t->format->bytes == 4) memcpy(&word, &x, sizeof word);
-    if (t->format->kind == 'f' && t->format->bytes == 2) word = half_of(x);
+    if (t->format->kind == 'f' && t->format->bytes == 2) word = case_place_half_of(x);
     memcpy(to + i * t->format->bytes, &word, t->format->bytes);
 }
 
@@ -103,7 +104,7 @@ void case_texture_fill(const struct case_line *line, struct texture *t, unsigned
     if (single && set[3] == ',') case_numbers(set + 4, &one, 1);
     size_t channels = t->size[0] * rows_of(t) * t->channels;
     for (size_t i = 0; i < channels; i++) {
-        uint64_t bits = mixed(i + 7777u * level);
+        uint64_t bits = case_place_mixed(i + 7777u * level);
         size_t texel = i / t->channels;
         float x = (float)((double)(bits >> 40) / 0x1p21 - 4);
         if (ramp) x = (float)texel, bits = texel;
@@ -120,14 +121,14 @@ void case_texture_fill(const struct case_line *line, struct texture *t, unsigned
 
 /* ---- places ---- */
 
-static uint32_t bits_of(float x) {
+static uint32_t case_place_bits_of(float x) {
     uint32_t word;
     memcpy(&word, &x, sizeof word);
     return word;
 }
 
 /* Places along a dimension of n texels, in texels: before it, at and around texels, after it. */
-static float spot(unsigned i, size_t n) {
+static float case_place_spot(unsigned i, size_t n) {
     const float size = (float)n;
     const float spots[] = {
         0.5f,
@@ -182,7 +183,7 @@ static float spot(unsigned i, size_t n) {
     return spots[i % (sizeof spots / sizeof spots[0])];
 }
 
-static int step(unsigned i, size_t n) {
+static int case_place_step(unsigned i, size_t n) {
     const int size = (int)n;
     const int steps[] = {0, 1,  -1,        size - 1, size,    size + 1,
                          2, -2, size + 7,  -1000000, 1000000, size / 2,
@@ -222,8 +223,9 @@ static void choose_places(const struct case_line *line, struct texture *t) {
             size_t size = t->size[d] > 0 ? t->size[d] : 1;
             unsigned pick = (i + shifts[d]) * factors[d] + (d > 0 ? i / 48 * 5 : 0);
             if (integers) {
-                long long texel = i < INSIDE ? (long long)(i / (d + 1) % size)
-                                             : step((i - INSIDE) * factors[d] + i / 16 * d, size);
+                long long texel =
+                    i < INSIDE ? (long long)(i / (d + 1) % size)
+                               : case_place_step((i - INSIDE) * factors[d] + i / 16 * d, size);
                 if (is_at) texel = at[d];
                 if (is_fine && d == 0) texel = fine[0] + fine[1] * i;
                 /* Bytes; where several threads choose, accesses are aligned. */
@@ -232,24 +234,24 @@ static void choose_places(const struct case_line *line, struct texture *t) {
                 place[next++] = (uint32_t)texel;
                 continue;
             }
-            float x = is_at ? (float)at[d] / 4096 : spot(pick, size);
-            if (t->cube) x = (float)((double)(mixed(4 * i + d) >> 40) / 0x1p23 - 1);
+            float x = is_at ? (float)at[d] / 4096 : case_place_spot(pick, size);
+            if (t->cube) x = (float)((double)(case_place_mixed(4 * i + d) >> 40) / 0x1p23 - 1);
             if (is_fine) x = d == 0 ? (float)(fine[0] + fine[1] * i) / 4096 : (float)at[d] / 4096;
             if (normalized && !is_fine && !is_at && !t->cube) x /= (float)size;
-            place[next++] = bits_of(x);
+            place[next++] = case_place_bits_of(x);
         }
-        if (has_lod) place[next] = bits_of((float)(lod[0] + lod[1] * i) / 4096);
+        if (has_lod) place[next] = case_place_bits_of((float)(lod[0] + lod[1] * i) / 4096);
         for (unsigned r = 0; r < RESULTS; r++) {
-            uint64_t bits = mixed(1000 + RESULTS * i + r);
+            uint64_t bits = case_place_mixed(1000 + RESULTS * i + r);
             float x = (float)((double)(bits >> 40) / 0x1p14 - 512);
-            t->values[i][r] = t->type[0] == 'f' ? bits_of(x) : bits >> (i % 3 * 12);
+            t->values[i][r] = t->type[0] == 'f' ? case_place_bits_of(x) : bits >> (i % 3 * 12);
         }
     }
 }
 
 bool case_texture_read(const struct case_line *line, struct texture *t) {
     memset(t, 0, sizeof *t);
-    read_instruction(t, line->word[0]);
+    case_place_read_instruction(t, line->word[0]);
     if (!read_array(t, line->word[1], line->word[2])) return false;
     if (t->cube) t->size[2] = t->layered ? 12 : 6;
     t->layered |= case_has(line, "layered");

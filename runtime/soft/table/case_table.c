@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int usage(void) {
+static int case_table_usage(void) {
     fprintf(stderr, "usage: case-table [--driver PATH] [--out FILE] [--processes N] [--seconds N] "
                     "FILE...\n");
     return 2;
@@ -26,7 +26,7 @@ int main(int count, char **arguments) {
     unsigned processes = 8, seconds = 60;
     int at = 1;
     for (; at < count && strncmp(arguments[at], "--", 2) == 0; at += 2) {
-        if (at + 1 == count) return usage();
+        if (at + 1 == count) return case_table_usage();
         if (strcmp(arguments[at], "--driver") == 0) {
             driver = arguments[at + 1];
         } else if (strcmp(arguments[at], "--out") == 0) {
@@ -36,10 +36,10 @@ int main(int count, char **arguments) {
         } else if (strcmp(arguments[at], "--seconds") == 0) {
             seconds = (unsigned)strtoul(arguments[at + 1], NULL, 10);
         } else {
-            return usage();
+            return case_table_usage();
         }
     }
-    if (at == count || processes == 0) return usage();
+    if (at == count || processes == 0) return case_table_usage();
     FILE *out = record != NULL ? fopen(record, "w") : stdout;
     if (out == NULL) {
         fprintf(stderr, "case-table: cannot write %s\n", record);

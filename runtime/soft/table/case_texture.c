@@ -11,7 +11,7 @@
 
 /* ---- the kernel ---- */
 
-static void put_vector(struct table_text *text, const char *name, unsigned count) {
+static void case_texture_put_vector(struct table_text *text, const char *name, unsigned count) {
     if (count == 1) {
         table_put(text, "%%%s0", name);
         return;
@@ -22,7 +22,7 @@ static void put_vector(struct table_text *text, const char *name, unsigned count
 }
 
 /* {layer, x}, {x, y}, {x, y, z, z}, ... */
-static void put_place(struct table_text *text, const struct texture *t) {
+static void case_texture_put_place(struct table_text *text, const struct texture *t) {
     unsigned count = t->coordinates;
     table_put(text, "[%%object, ");
     if (count == 1) {
@@ -42,15 +42,15 @@ static bool is_wide(const struct texture *t) {
 }
 
 /* The registers hold what the type says; a byte is in one of 16 bits. */
-static const char *register_of(const struct texture *t) {
+static const char *case_texture_register_of(const struct texture *t) {
     return strcmp(t->type, "b8") == 0 || strcmp(t->type, "b16") == 0 ? "b16"
            : is_wide(t)                                              ? "b64"
                                                                      : "b32";
 }
 
-static char *write_kernel(const struct texture *t, const char *spelling) {
+static char *case_texture_write_kernel(const struct texture *t, const char *spelling) {
     struct table_text text = {0};
-    const char *kind = register_of(t);
+    const char *kind = case_texture_register_of(t);
     table_put(&text,
               ".version 8.6\n.target sm_90\n.address_size 64\n"
               ".visible .entry k(.param .u64 data)\n{\n"
@@ -71,15 +71,15 @@ static char *write_kernel(const struct texture *t, const char *spelling) {
     table_put(&text, "%s ", spelling);
     bool stores = strcmp(t->name, "sust") == 0 || strcmp(t->name, "sured") == 0;
     if (stores) {
-        put_place(&text, t);
+        case_texture_put_place(&text, t);
         table_put(&text, ", ");
-        put_vector(&text, "r", t->results);
+        case_texture_put_vector(&text, "r", t->results);
     } else if (t->name[strlen(t->name) - 1] == 'q') {
         table_put(&text, "%%r0, [%%object]");
     } else {
-        put_vector(&text, "r", t->results);
+        case_texture_put_vector(&text, "r", t->results);
         table_put(&text, ", ");
-        put_place(&text, t);
+        case_texture_put_place(&text, t);
         if (strstr(spelling, ".level.") != NULL) table_put(&text, ", %%c%u", t->coordinates);
     }
     table_put(&text, ";\n");
@@ -168,8 +168,9 @@ static bool make_array(struct case_device *device, struct case_line *line, struc
     return true;
 }
 
-static bool make_memory(struct case_device *device, struct case_line *line, struct texture *t,
-                        struct made *made, CUDA_RESOURCE_DESC *resource) {
+static bool case_texture_make_memory(struct case_device *device, struct case_line *line,
+                                     struct texture *t, struct made *made,
+                                     CUDA_RESOURCE_DESC *resource) {
     struct table_device *driver = &device->driver;
     CUresult code = driver->cuMemAlloc_v2(&made->memory, ARRAY_MAX);
     size_t pitch = t->pitched ? PITCH : row_bytes(t);
@@ -196,7 +197,7 @@ static bool make_memory(struct case_device *device, struct case_line *line, stru
     return true;
 }
 
-static int mode_of(const char *name, size_t length) {
+static int case_texture_mode_of(const char *name, size_t length) {
     static const char *const modes[] = {"wrap", "clamp", "mirror", "border"};
     for (int i = 0; i < 4; i++) {
         if (strlen(modes[i]) == length && strncmp(name, modes[i], length) == 0) return i;
@@ -204,8 +205,8 @@ static int mode_of(const char *name, size_t length) {
     return CU_TR_ADDRESS_MODE_CLAMP;
 }
 
-static bool make(struct case_device *device, struct case_line *line, struct texture *t,
-                 struct made *made) {
+static bool case_texture_make(struct case_device *device, struct case_line *line, struct texture *t,
+                              struct made *made) {
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC how;
     memset(&resource, 0, sizeof resource);
@@ -213,8 +214,9 @@ static bool make(struct case_device *device, struct case_line *line, struct text
     made->is_surface = strncmp(t->name, "su", 2) == 0;
     t->in_memory = case_has(line, "memory");
     t->pitched = case_has(line, "pitched");
-    bool ok = t->in_memory || t->pitched ? make_memory(device, line, t, made, &resource)
-                                         : make_array(device, line, t, made, &resource);
+    bool ok = t->in_memory || t->pitched
+                  ? case_texture_make_memory(device, line, t, made, &resource)
+                  : make_array(device, line, t, made, &resource);
     if (!ok) return false;
     CUsurfObject object = 0;
     CUresult code;
@@ -226,7 +228,8 @@ static bool make(struct case_device *device, struct case_line *line, struct text
     const char *modes = case_value(line, "mode");
     for (int i = 0; i < 3; i++) {
         size_t length = modes != NULL ? strcspn(modes, ",") : 0;
-        how.addressMode[i] = mode_of(modes != NULL ? modes : "clamp", modes != NULL ? length : 5);
+        how.addressMode[i] =
+            case_texture_mode_of(modes != NULL ? modes : "clamp", modes != NULL ? length : 5);
         if (modes != NULL && modes[length] == ',') modes += length + 1;
     }
     how.filterMode = case_has(line, "linear") ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
@@ -243,7 +246,7 @@ static bool make(struct case_device *device, struct case_line *line, struct text
     return code == CUDA_SUCCESS || case_fail(line, "texture", code);
 }
 
-static void unmake(struct case_device *device, const struct made *made) {
+static void case_texture_unmake(struct case_device *device, const struct made *made) {
     if (made->object != 0 && made->is_surface) device->cuSurfObjectDestroy(made->object);
     if (made->object != 0 && !made->is_surface) device->cuTexObjectDestroy(made->object);
     if (made->levels != NULL) device->cuMipmappedArrayDestroy(made->levels);
@@ -302,8 +305,8 @@ static void say_array(struct case_line *line, const struct texture *t) {
     if (line->length == 0) case_say(line, "nothing written");
 }
 
-static void run(struct case_device *device, struct case_line *line, struct texture *t,
-                const struct made *made, CUfunction function) {
+static void case_texture_run(struct case_device *device, struct case_line *line, struct texture *t,
+                             const struct made *made, CUfunction function) {
     static struct {
         uint64_t object;
         uint32_t count, first, unused[20];
@@ -364,11 +367,11 @@ void case_texture(struct case_device *device, struct case_line *line) {
         case_say(line, "not a case");
         return;
     }
-    char *text = write_kernel(&texture, line->word[0]);
+    char *text = case_texture_write_kernel(&texture, line->word[0]);
     CUfunction function = case_load(device, line, text);
     free(text);
-    if (function != NULL && make(device, line, &texture, &made)) {
-        run(device, line, &texture, &made, function);
+    if (function != NULL && case_texture_make(device, line, &texture, &made)) {
+        case_texture_run(device, line, &texture, &made, function);
     }
-    if (!line->lost) unmake(device, &made);
+    if (!line->lost) case_texture_unmake(device, &made);
 }

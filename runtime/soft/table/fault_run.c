@@ -15,7 +15,7 @@
 
 enum { DEADLINE_S = 60, TEXT_MAX = 1 << 16 };
 
-static bool read_text(const char *path, char *text, char *message, size_t bytes) {
+static bool fault_run_read_text(const char *path, char *text, char *message, size_t bytes) {
     FILE *file = fopen(path, "r");
     size_t length = file != NULL ? fread(text, 1, TEXT_MAX - 1, file) : 0;
     text[length] = '\0';
@@ -24,12 +24,13 @@ static bool read_text(const char *path, char *text, char *message, size_t bytes)
     return length > 0;
 }
 
-static void ended(struct fault_outcome *outcome, const char *call, CUresult code) {
+static void fault_run_ended(struct fault_outcome *outcome, const char *call, CUresult code) {
     outcome->code = code;
     snprintf(outcome->call, sizeof outcome->call, "%s", code == CUDA_SUCCESS ? "none" : call);
 }
 
-static void run(struct table_device *device, const char *ptx, struct fault_outcome *outcome) {
+static void fault_run_run(struct table_device *device, const char *ptx,
+                          struct fault_outcome *outcome) {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {outcome->log, (void *)(uintptr_t)(sizeof outcome->log - 1)};
     CUmodule module = NULL;
@@ -37,7 +38,7 @@ static void run(struct table_device *device, const char *ptx, struct fault_outco
     CUdeviceptr data = 0;
     void *parameters[] = {&data};
     CUresult code = device->cuModuleLoadDataEx(&module, ptx, 2, options, values);
-    ended(outcome, "load", code);
+    fault_run_ended(outcome, "load", code);
     if (code != CUDA_SUCCESS) return;
     code = device->cuModuleGetFunction(&function, module, "fault");
     if (code == CUDA_SUCCESS) code = device->cuMemAlloc_v2(&data, FAULT_BYTES);
@@ -46,11 +47,11 @@ static void run(struct table_device *device, const char *ptx, struct fault_outco
         code = device->cuLaunchKernel(function, 1, 1, 1, FAULT_THREADS, 1, 1, 0, NULL, parameters,
                                       NULL);
     }
-    ended(outcome, "launch", code);
-    if (code == CUDA_SUCCESS) ended(outcome, "synchronize", device->cuCtxSynchronize());
+    fault_run_ended(outcome, "launch", code);
+    if (code == CUDA_SUCCESS) fault_run_ended(outcome, "synchronize", device->cuCtxSynchronize());
 }
 
-static void be_child(const char *driver, const char *ptx, int out) {
+static void fault_run_be_child(const char *driver, const char *ptx, int out) {
     struct {
         struct fault_outcome outcome;
         char message[512];
@@ -58,7 +59,7 @@ static void be_child(const char *driver, const char *ptx, int out) {
     struct table_device device;
     alarm(DEADLINE_S);
     if (table_device_open(&device, driver)) {
-        run(&device, ptx, &told.outcome);
+        fault_run_run(&device, ptx, &told.outcome);
     } else {
         snprintf(told.message, sizeof told.message, "%s", device.message);
     }
@@ -74,13 +75,13 @@ bool fault_run(const char *driver, const char *path, struct fault_outcome *outco
     } told = {0};
     int ends[2], status = 0;
     char *ptx = malloc(TEXT_MAX);
-    if (ptx == NULL || !read_text(path, ptx, message, message_bytes) || pipe(ends) != 0) {
+    if (ptx == NULL || !fault_run_read_text(path, ptx, message, message_bytes) || pipe(ends) != 0) {
         free(ptx);
         return false;
     }
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) be_child(driver, ptx, ends[1]);
+    if (child == 0) fault_run_be_child(driver, ptx, ends[1]);
     free(ptx);
     close(ends[1]);
     bool whole = child > 0 && read(ends[0], &told, sizeof told) == (ssize_t)sizeof told;
@@ -99,7 +100,7 @@ bool fault_run(const char *driver, const char *path, struct fault_outcome *outco
     return false;
 }
 
-static int by_name(const void *one, const void *other) {
+static int fault_run_by_name(const void *one, const void *other) {
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
@@ -119,6 +120,6 @@ char **fault_names(const char *folder, size_t *count) {
         (*count)++;
     }
     closedir(directory);
-    if (names != NULL) qsort(names, *count, sizeof *names, by_name);
+    if (names != NULL) qsort(names, *count, sizeof *names, fault_run_by_name);
     return names;
 }

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static int usage(void) {
+static int fault_table_usage(void) {
     fprintf(stderr,
             "usage: fault-table [--driver PATH] [--faults FOLDER] [--out FILE] [NAME...]\n");
     return 2;
 }
 
-static const char *find_folder(char *path, size_t bytes) {
+static const char *fault_table_find_folder(char *path, size_t bytes) {
     static const char *const roots[] = {"", "../", "../../"};
     char own[3072];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -35,7 +35,7 @@ static const char *find_folder(char *path, size_t bytes) {
     return NULL;
 }
 
-static bool is_wanted(const char *name, char **wanted, int count) {
+static bool fault_table_is_wanted(const char *name, char **wanted, int count) {
     for (int i = 0; i < count; i++) {
         if (strcmp(name, wanted[i]) == 0) return true;
     }
@@ -60,7 +60,7 @@ int main(int count, char **arguments) {
     char near[4096];
     int at = 1;
     for (; at < count && strncmp(arguments[at], "--", 2) == 0; at += 2) {
-        if (at + 1 == count) return usage();
+        if (at + 1 == count) return fault_table_usage();
         if (strcmp(arguments[at], "--driver") == 0) {
             driver = arguments[at + 1];
         } else if (strcmp(arguments[at], "--faults") == 0) {
@@ -68,10 +68,10 @@ int main(int count, char **arguments) {
         } else if (strcmp(arguments[at], "--out") == 0) {
             record = arguments[at + 1];
         } else {
-            return usage();
+            return fault_table_usage();
         }
     }
-    if (folder == NULL) folder = find_folder(near, sizeof near);
+    if (folder == NULL) folder = fault_table_find_folder(near, sizeof near);
     size_t names = 0;
     char **name = folder != NULL ? fault_names(folder, &names) : NULL;
     FILE *out = record != NULL ? fopen(record, "w") : NULL;
@@ -82,7 +82,8 @@ int main(int count, char **arguments) {
         return 2;
     }
     for (size_t i = 0; i < names; i++) {
-        if (is_wanted(name[i], arguments + at, count - at)) run_one(driver, folder, name[i], out);
+        if (fault_table_is_wanted(name[i], arguments + at, count - at))
+            run_one(driver, folder, name[i], out);
         free(name[i]);
     }
     free(name);

@@ -25,7 +25,7 @@ enum { FLOAT32 = 7, BFLOAT16 = 9, SWIZZLE_NONE = 0, SWIZZLE_128B = 3 };
 
 enum { LOG = 512, TEXT_MAX = 1 << 20 };
 
-static int ended(const char *what, CUresult code) {
+static int gemm_table_ended(const char *what, CUresult code) {
     fprintf(stderr, "gemm-table: %s: %d\n", what, (int)code);
     return 2;
 }
@@ -44,7 +44,7 @@ static const char *find_ptx(char *path, size_t bytes) {
     return NULL;
 }
 
-static char *read_text(const char *path) {
+static char *gemm_table_read_text(const char *path) {
     static char text[TEXT_MAX];
     FILE *file = fopen(path, "r");
     size_t length = file != NULL ? fread(text, 1, TEXT_MAX - 1, file) : 0;
@@ -66,8 +66,9 @@ struct gemm {
     int k_tiles;
 };
 
-static CUresult map(struct table_device *device, CUtensorMap *made, int type, CUdeviceptr tensor,
-                    const unsigned size[2], unsigned box_columns, unsigned box_rows) {
+static CUresult gemm_table_map(struct table_device *device, CUtensorMap *made, int type,
+                               CUdeviceptr tensor, const unsigned size[2], unsigned box_columns,
+                               unsigned box_rows) {
     cuuint64_t sizes[2] = {size[0], size[1]};
     cuuint64_t strides[1] = {(cuuint64_t)size[0] * (type == FLOAT32 ? 4 : 2)};
     cuuint32_t box[2] = {box_columns, box_rows}, steps[2] = {1, 1};
@@ -76,7 +77,8 @@ static CUresult map(struct table_device *device, CUtensorMap *made, int type, CU
                                           box, steps, 0, swizzle, 0, 0);
 }
 
-static CUresult fill(struct table_device *device, CUdeviceptr *to, unsigned count, unsigned first) {
+static CUresult gemm_table_fill(struct table_device *device, CUdeviceptr *to, unsigned count,
+                                unsigned first) {
     static uint16_t numbers[M * K > N * K ? M * K : N * K];
     for (uint32_t i = 0; i < count; i++) numbers[i] = bf16_of(tma_gemm_input(i + first));
     CUresult code = device->cuMemAlloc_v2(to, 2ull * count);
@@ -84,8 +86,8 @@ static CUresult fill(struct table_device *device, CUdeviceptr *to, unsigned coun
 }
 
 /* blocks: of a cluster. */
-static CUresult run(struct table_device *device, CUmodule module, const char *name, unsigned blocks,
-                    float *product) {
+static CUresult gemm_table_run(struct table_device *device, CUmodule module, const char *name,
+                               unsigned blocks, float *product) {
     const unsigned a[2] = {K, M}, b[2] = {K, N}, c[2] = {N, M};
     struct gemm gemm = {.k_tiles = K_TILES};
     void *arguments[] = {&gemm.a_map, &gemm.b_map, &gemm.c_map, &gemm.k_tiles};
@@ -93,18 +95,20 @@ static CUresult run(struct table_device *device, CUmodule module, const char *na
     unsigned rows = (M + TMA_GEMM_TILE_M - 1) / TMA_GEMM_TILE_M;
     unsigned columns = (N + TMA_GEMM_TILE_N - 1) / TMA_GEMM_TILE_N;
     CUresult code = device->cuModuleGetFunction(&kernel, module, name);
-    if (code == CUDA_SUCCESS) code = fill(device, &gemm.a, M * K, 0);
-    if (code == CUDA_SUCCESS) code = fill(device, &gemm.b, N * K, 7777);
+    if (code == CUDA_SUCCESS) code = gemm_table_fill(device, &gemm.a, M * K, 0);
+    if (code == CUDA_SUCCESS) code = gemm_table_fill(device, &gemm.b, N * K, 7777);
     if (code == CUDA_SUCCESS) code = device->cuMemAlloc_v2(&gemm.c, sizeof(float) * M * N);
     if (code == CUDA_SUCCESS) {
-        code = map(device, &gemm.a_map, BFLOAT16, gemm.a, a, TMA_GEMM_TILE_K, TMA_GEMM_TILE_M);
+        code = gemm_table_map(device, &gemm.a_map, BFLOAT16, gemm.a, a, TMA_GEMM_TILE_K,
+                              TMA_GEMM_TILE_M);
     }
     if (code == CUDA_SUCCESS) {
-        code = map(device, &gemm.b_map, BFLOAT16, gemm.b, b, TMA_GEMM_TILE_K,
-                   TMA_GEMM_TILE_N / blocks);
+        code = gemm_table_map(device, &gemm.b_map, BFLOAT16, gemm.b, b, TMA_GEMM_TILE_K,
+                              TMA_GEMM_TILE_N / blocks);
     }
     if (code == CUDA_SUCCESS) {
-        code = map(device, &gemm.c_map, FLOAT32, gemm.c, c, TMA_GEMM_TILE_N, TMA_GEMM_ROWS);
+        code =
+            gemm_table_map(device, &gemm.c_map, FLOAT32, gemm.c, c, TMA_GEMM_TILE_N, TMA_GEMM_ROWS);
     }
     if (code == CUDA_SUCCESS) {
         code = device->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -125,7 +129,7 @@ static CUresult run(struct table_device *device, CUmodule module, const char *na
 }
 
 /* The number of elements that differ from the host's product. */
-static unsigned wrong(const float *product) {
+static unsigned gemm_table_wrong(const float *product) {
     static int a[M * K], b[N * K];
     unsigned count = 0;
     for (uint32_t i = 0; i < M * K; i++) a[i] = tma_gemm_input(i);
@@ -138,7 +142,7 @@ static unsigned wrong(const float *product) {
     return count;
 }
 
-static int compare(struct table_device *device, const char *text) {
+static int gemm_table_compare(struct table_device *device, const char *text) {
     static const struct {
         const char *name;
         unsigned blocks;
@@ -149,13 +153,13 @@ static int compare(struct table_device *device, const char *text) {
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
     CUmodule module = NULL;
     int verdict = 0;
-    if (device->cuTensorMapEncodeTiled == NULL) return ended("no tensor maps", 0);
+    if (device->cuTensorMapEncodeTiled == NULL) return gemm_table_ended("no tensor maps", 0);
     CUresult code = device->cuModuleLoadDataEx(&module, text, 2, options, values);
-    if (code != CUDA_SUCCESS) return ended(log, code);
+    if (code != CUDA_SUCCESS) return gemm_table_ended(log, code);
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-        code = run(device, module, kernels[i].name, kernels[i].blocks, product);
-        if (code != CUDA_SUCCESS) return ended(kernels[i].name, code);
-        unsigned count = wrong(product);
+        code = gemm_table_run(device, module, kernels[i].name, kernels[i].blocks, product);
+        if (code != CUDA_SUCCESS) return gemm_table_ended(kernels[i].name, code);
+        unsigned count = gemm_table_wrong(product);
         printf("%s %dx%dx%d on %s: %u of %d elements differ from the host's\n", kernels[i].name, M,
                N, K, device->name, count, M * N);
         if (count > 0) verdict = 1;
@@ -178,7 +182,7 @@ int main(int count, char **arguments) {
         return 2;
     }
     path = count > at ? arguments[at] : find_ptx(near, sizeof near);
-    const char *text = path != NULL ? read_text(path) : NULL;
+    const char *text = path != NULL ? gemm_table_read_text(path) : NULL;
     if (text == NULL) {
         fprintf(stderr, "gemm-table: %s cannot be read\n",
                 path != NULL ? path : "fixtures/ptx/corpus/tma_gemm_90.ptx");
@@ -186,7 +190,7 @@ int main(int count, char **arguments) {
     }
     int verdict = 2;
     if (table_device_open(&device, driver)) {
-        verdict = compare(&device, text);
+        verdict = gemm_table_compare(&device, text);
     } else {
         fprintf(stderr, "gemm-table: %s\n", device.message);
     }

@@ -27,14 +27,14 @@ struct options {
     bool show;
 };
 
-static int usage(void) {
+static int ptx_table_usage(void) {
     fprintf(stderr, "usage: ptx-table [--driver PATH] [--table FOLDER] [--row TEXT] [--part I/N]\n"
                     "                 [--out FILE] [--raw FILE] [--against FILE] [--show]\n"
                     "                 [--ptx FOLDER]\n");
     return 2;
 }
 
-static bool read_options(int count, char **arguments, struct options *options) {
+static bool ptx_table_read_options(int count, char **arguments, struct options *options) {
     const struct {
         const char *name;
         const char **value;
@@ -63,7 +63,7 @@ static bool read_options(int count, char **arguments, struct options *options) {
     return rest != step && *rest == '\0' && options->first < options->step;
 }
 
-static bool find_folder(char *path, size_t bytes) {
+static bool ptx_table_find_folder(char *path, size_t bytes) {
     static const char *const roots[] = {"", "../", "../../"};
     char own[3072];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -137,8 +137,8 @@ static bool find_raw(gzFile against, const char *row, uint32_t *tuples, uint32_t
     return false;
 }
 
-static bool compare(gzFile against, const struct table_row *row,
-                    const struct table_outcome *outcome) {
+static bool ptx_table_compare(gzFile against, const struct table_row *row,
+                              const struct table_outcome *outcome) {
     uint32_t tuples = 0, results = 0;
     uint64_t *values = NULL;
     if (!find_raw(against, row->text, &tuples, &results, &values)) {
@@ -162,7 +162,7 @@ static bool compare(gzFile against, const struct table_row *row,
     return differ == 0;
 }
 
-static int run(const struct table *table, const struct options *options) {
+static int ptx_table_run(const struct table *table, const struct options *options) {
     struct table_device device;
     if (!table_device_open(&device, options->driver)) {
         fprintf(stderr, "ptx-table: %s\n", device.message);
@@ -205,7 +205,7 @@ static int run(const struct table *table, const struct options *options) {
             print_tuple(row, &outcome, t, NULL);
         }
         if (against != NULL && outcome.code == CUDA_SUCCESS) {
-            differ += !compare(against, row, &outcome);
+            differ += !ptx_table_compare(against, row, &outcome);
         }
         table_outcome_free(&outcome);
     }
@@ -223,15 +223,18 @@ int main(int count, char **arguments) {
     struct options options = {.driver = "libcuda.so.1"};
     char folder[4096];
     struct table table = {0};
-    if (!read_options(count, arguments, &options)) return usage();
-    if (options.folder == NULL && find_folder(folder, sizeof folder)) options.folder = folder;
+    if (!ptx_table_read_options(count, arguments, &options)) return ptx_table_usage();
+    if (options.folder == NULL && ptx_table_find_folder(folder, sizeof folder))
+        options.folder = folder;
     if (options.folder == NULL || !table_read_folder(&table, options.folder)) {
         fprintf(stderr, "ptx-table: %s\n",
                 options.folder == NULL ? "no fixtures/ptx/instructions found nearby: use --table"
                                        : table.message);
         return 2;
     }
-    int code = options.ptx == NULL ? run(&table, &options) : write_ptx(&table, options.ptx) ? 0 : 2;
+    int code = options.ptx == NULL              ? ptx_table_run(&table, &options)
+               : write_ptx(&table, options.ptx) ? 0
+                                                : 2;
     table_free(&table);
     return code;
 }

@@ -33,7 +33,7 @@ struct function {
     struct part parts[3];
 };
 
-static double reciprocal(double x) {
+static double ptx_walk_reciprocal(double x) {
     return 1 / x;
 }
 static double reciprocal_root(double x) {
@@ -64,8 +64,8 @@ static double reciprocal_root(double x) {
     }
 
 static const struct function functions[] = {
-    {"rcp", "rcp.approx.f32", reciprocal, false, WHOLE_LINE(TABLE_ULP, 1)},
-    {"rcp.ftz", "rcp.approx.ftz.f32", reciprocal, true, WHOLE_LINE(TABLE_ULP, 1)},
+    {"rcp", "rcp.approx.f32", ptx_walk_reciprocal, false, WHOLE_LINE(TABLE_ULP, 1)},
+    {"rcp.ftz", "rcp.approx.ftz.f32", ptx_walk_reciprocal, true, WHOLE_LINE(TABLE_ULP, 1)},
     {"sqrt", "sqrt.approx.f32", sqrt, false, WHOLE_LINE(TABLE_RELATIVE, 0x1p-23)},
     {"sqrt.ftz", "sqrt.approx.ftz.f32", sqrt, true, WHOLE_LINE(TABLE_RELATIVE, 0x1p-23)},
     {"rsqrt", "rsqrt.approx.f32", reciprocal_root, false,
@@ -106,12 +106,12 @@ static float float_of(uint32_t bits) {
     return x;
 }
 
-static double flushed(double x) {
+static double ptx_walk_flushed(double x) {
     return fabs(x) < 0x1p-126 ? copysign(0, x) : x;
 }
 
-static void judge(const struct part *part, struct worst *worst, uint32_t at, double y,
-                  double value) {
+static void ptx_walk_judge(const struct part *part, struct worst *worst, uint32_t at, double y,
+                           double value) {
     double error = fabs(y - value), size = fabs(value);
     int exponent = size > 0x1p-126 ? ilogb(size) : -126;
     double ulp = error / ldexp(1, exponent - 23), relative = size > 0 ? error / size : error;
@@ -128,10 +128,10 @@ static void judge(const struct part *part, struct worst *worst, uint32_t at, dou
     if (!(measure <= part->size) && !subnormal) worst->broken++, worst->broken_at = at;
 }
 
-static void look(struct job *job, uint32_t at, uint32_t bits) {
+static void ptx_walk_look(struct job *job, uint32_t at, uint32_t bits) {
     const struct function *function = job->function;
     double x = (double)float_of(at), y = (double)float_of(bits);
-    if (function->flushes) x = flushed(x);
+    if (function->flushes) x = ptx_walk_flushed(x);
     double value = function->true_value(x), size = fabs(x);
     for (int i = 0; i < 3 && function->parts[i].name != NULL; i++) {
         const struct part *part = &function->parts[i];
@@ -142,19 +142,19 @@ static void look(struct job *job, uint32_t at, uint32_t bits) {
         if (isnan(value) ? bits == 0x7fffffff : isinf(value) && y == value) continue;
         if (fabs(value) > 0x1.fffffcp127 && isinf(y) && signbit(y) == signbit(value)) continue;
         if (function->flushes && fabs(value) < 0x1.00001p-126 && y == 0) continue;
-        judge(part, worst, at, y, value);
+        ptx_walk_judge(part, worst, at, y, value);
     }
 }
 
-static void *compare(void *context) {
+static void *ptx_walk_compare(void *context) {
     struct job *job = context;
     for (uint32_t i = job->begin; i < job->end; i++) {
-        look(job, job->first + i * job->step, job->results[i]);
+        ptx_walk_look(job, job->first + i * job->step, job->results[i]);
     }
     return NULL;
 }
 
-static void merge(struct worst *all, const struct worst *one) {
+static void ptx_walk_merge(struct worst *all, const struct worst *one) {
     all->count += one->count;
     all->broken += one->broken;
     if (one->broken > 0) all->broken_at = one->broken_at;
@@ -182,16 +182,16 @@ static void compare_chunk(const struct function *function, const uint32_t *resul
                                .begin = (uint32_t)((uint64_t)count * t / threads),
                                .end = (uint32_t)((uint64_t)count * (t + 1) / threads),
                                .step = step};
-        if (pthread_create(&thread[t], NULL, compare, &jobs[t]) != 0) abort();
+        if (pthread_create(&thread[t], NULL, ptx_walk_compare, &jobs[t]) != 0) abort();
     }
     for (uint32_t t = 0; t < threads; t++) {
         pthread_join(thread[t], NULL);
-        for (int i = 0; i < 3; i++) merge(&worst[i], &jobs[t].worst[i]);
+        for (int i = 0; i < 3; i++) ptx_walk_merge(&worst[i], &jobs[t].worst[i]);
     }
 }
 
-static CUresult load(struct table_device *device, const struct function *function, CUmodule *module,
-                     CUfunction *kernel) {
+static CUresult ptx_walk_load(struct table_device *device, const struct function *function,
+                              CUmodule *module, CUfunction *kernel) {
     char text[2048];
     snprintf(text, sizeof text,
              ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -209,12 +209,12 @@ static CUresult load(struct table_device *device, const struct function *functio
 }
 
 /* Runs a function over the line. false: the driver failed. */
-static bool walk(struct table_device *device, const struct function *function, uint32_t step,
-                 uint32_t *host, struct worst *worst) {
+static bool ptx_walk_walk(struct table_device *device, const struct function *function,
+                          uint32_t step, uint32_t *host, struct worst *worst) {
     CUmodule module = NULL;
     CUfunction kernel = NULL;
     CUdeviceptr results = 0;
-    if (load(device, function, &module, &kernel) != CUDA_SUCCESS ||
+    if (ptx_walk_load(device, function, &module, &kernel) != CUDA_SUCCESS ||
         device->cuMemAlloc_v2(&results, CHUNK * sizeof host[0]) != CUDA_SUCCESS) {
         return false;
     }
@@ -235,7 +235,7 @@ static bool walk(struct table_device *device, const struct function *function, u
     return ok;
 }
 
-static bool print(const struct function *function, const struct worst *worst) {
+static bool ptx_walk_print(const struct function *function, const struct worst *worst) {
     bool kept = true;
     for (int i = 0; i < 3 && function->parts[i].name != NULL; i++) {
         const struct part *part = &function->parts[i];
@@ -288,12 +288,12 @@ int main(int count, char **arguments) {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         struct worst worst[3] = {{0}};
         if (only != NULL && strcmp(functions[i].name, only) != 0) continue;
-        if (!walk(&device, &functions[i], step, host, worst)) {
+        if (!ptx_walk_walk(&device, &functions[i], step, host, worst)) {
             fprintf(stderr, "ptx-walk: %s: the driver failed\n", functions[i].spelling);
             free(host);
             return 2;
         }
-        kept &= print(&functions[i], worst);
+        kept &= ptx_walk_print(&functions[i], worst);
     }
     table_device_close(&device);
     free(host);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fail(struct table_device *device, const char *what, CUresult code) {
+static bool table_device_fail(struct table_device *device, const char *what, CUresult code) {
     snprintf(device->message, sizeof device->message, "%s failed with code %d", what, (int)code);
     return false;
 }
@@ -16,7 +16,7 @@ static bool fail(struct table_device *device, const char *what, CUresult code) {
 #define CALL(device, name, arguments)                                                              \
     do {                                                                                           \
         CUresult result = (device)->name arguments;                                                \
-        if (result != CUDA_SUCCESS) return fail((device), #name, result);                          \
+        if (result != CUDA_SUCCESS) return table_device_fail((device), #name, result);             \
     } while (0)
 
 bool table_device_open(struct table_device *device, const char *path) {
@@ -57,8 +57,8 @@ void table_device_close(struct table_device *device) {
     /* The library stays: a driver does not survive being unloaded. */
 }
 
-static CUresult load(struct table_device *device, const char *ptx, struct table_outcome *outcome,
-                     CUmodule *module) {
+static CUresult table_device_load(struct table_device *device, const char *ptx,
+                                  struct table_outcome *outcome, CUmodule *module) {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {outcome->log, (void *)(uintptr_t)(sizeof outcome->log - 1)};
     return device->cuModuleLoadDataEx(module, ptx, 2, options, values);
@@ -70,8 +70,8 @@ static unsigned block_threads(const struct table_row *row) {
     return row->group ? TABLE_GROUP : row->warp ? 64 : 63;
 }
 
-static bool launch(struct table_device *device, const struct table_row *row, CUfunction function,
-                   struct table_outcome *outcome) {
+static bool table_device_launch(struct table_device *device, const struct table_row *row,
+                                CUfunction function, struct table_outcome *outcome) {
     size_t source_bytes = (size_t)row->tuples * row->source_count * TABLE_BYTES;
     size_t result_bytes = (size_t)row->tuples * row->result_count * TABLE_BYTES;
     CUdeviceptr sources = 0, results = 0;
@@ -101,7 +101,7 @@ bool table_device_run(struct table_device *device, const struct table_row *row,
     outcome->results = calloc((size_t)row->tuples * row->result_count, TABLE_BYTES);
     if (ptx == NULL || outcome->sources == NULL || outcome->results == NULL) {
         free(ptx);
-        return fail(device, "malloc", CUDA_ERROR_OUT_OF_MEMORY);
+        return table_device_fail(device, "malloc", CUDA_ERROR_OUT_OF_MEMORY);
     }
     for (uint32_t tuple = 0; tuple < row->tuples; tuple++) {
         for (unsigned s = 0; s < row->source_count; s++) {
@@ -110,11 +110,11 @@ bool table_device_run(struct table_device *device, const struct table_row *row,
     }
     CUmodule module = NULL;
     CUfunction function = NULL;
-    outcome->code = load(device, ptx, outcome, &module);
+    outcome->code = table_device_load(device, ptx, outcome, &module);
     free(ptx);
     if (outcome->code != CUDA_SUCCESS) return true;
     CALL(device, cuModuleGetFunction, (&function, module, "row"));
-    bool ok = launch(device, row, function, outcome);
+    bool ok = table_device_launch(device, row, function, outcome);
     device->cuModuleUnload(module);
     return ok;
 }

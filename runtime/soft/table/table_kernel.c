@@ -14,7 +14,8 @@
 #include <string.h>
 
 /* The register of an operand: one of several has a number of its own. */
-static const char *name_of(const struct table_row *row, unsigned operand, unsigned index) {
+static const char *table_kernel_name_of(const struct table_row *row, unsigned operand,
+                                        unsigned index) {
     static char name[32];
     if (row->operands[operand].count > 0) {
         snprintf(name, sizeof name, "%%x%u_%u", operand, index);
@@ -33,10 +34,10 @@ static void put_registers(struct table_text *text, const struct table_row *row) 
         const struct table_operand *operand = &row->operands[i];
         for (unsigned k = 0; has_registers(operand) && k < table_width(operand); k++) {
             if (operand->type->kind == 'P') {
-                table_put(text, "    .reg .pred %s;\n", name_of(row, i, k));
+                table_put(text, "    .reg .pred %s;\n", table_kernel_name_of(row, i, k));
             } else {
                 table_put(text, "    .reg .b%u %s;\n", operand->type->store_bits,
-                          name_of(row, i, k));
+                          table_kernel_name_of(row, i, k));
             }
         }
     }
@@ -46,10 +47,10 @@ static void put_registers(struct table_text *text, const struct table_row *row) 
 static void put_default(struct table_text *text, const struct table_row *row, unsigned i,
                         unsigned k) {
     if (row->operands[i].type->kind == 'P') {
-        table_put(text, "    setp.ne.u32 %s, 0, 0;\n", name_of(row, i, k));
+        table_put(text, "    setp.ne.u32 %s, 0, 0;\n", table_kernel_name_of(row, i, k));
     } else {
         table_put(text, "    mov.b%u %s, 0;\n", row->operands[i].type->store_bits,
-                  name_of(row, i, k));
+                  table_kernel_name_of(row, i, k));
     }
 }
 
@@ -58,10 +59,10 @@ static void put_load(struct table_text *text, const struct table_row *row, unsig
     unsigned from = TABLE_BYTES * (operand->source + k);
     if (operand->type->kind == 'P') {
         table_put(text, "    ld.global.u32 %%t, [%%from+%u];\n    setp.ne.u32 %s, %%t, 0;\n", from,
-                  name_of(row, i, k));
+                  table_kernel_name_of(row, i, k));
     } else {
         table_put(text, "    ld.global.b%u %s, [%%from+%u];\n", operand->type->store_bits,
-                  name_of(row, i, k), from);
+                  table_kernel_name_of(row, i, k), from);
     }
 }
 
@@ -79,7 +80,7 @@ static void put_loads(struct table_text *text, const struct table_row *row) {
         if (operand->kind == TABLE_CELL) {
             table_put(text, "    st.%s.b%u [%%%s+%u], %s;\n", row->shared ? "shared" : "global",
                       operand->type->store_bits, row->shared ? "cell" : "to",
-                      TABLE_BYTES * operand->result, name_of(row, i, 0));
+                      TABLE_BYTES * operand->result, table_kernel_name_of(row, i, 0));
         }
     }
 }
@@ -106,9 +107,11 @@ static void put_tile(struct table_text *text, const struct table_row *row, unsig
     table_put(text, "    mad.wide.u32 %%own, %%lane, %u, %%tile%u;\n", bits / 8, i);
     for (unsigned k = 0; k < table_width(operand); k++) {
         if (store) {
-            table_put(text, "    st.b%u [%%own+%u], %s;\n", bits, 4 * bits * k, name_of(row, i, k));
+            table_put(text, "    st.b%u [%%own+%u], %s;\n", bits, 4 * bits * k,
+                      table_kernel_name_of(row, i, k));
         } else {
-            table_put(text, "    ld.b%u %s, [%%own+%u];\n", bits, name_of(row, i, k), 4 * bits * k);
+            table_put(text, "    ld.b%u %s, [%%own+%u];\n", bits, table_kernel_name_of(row, i, k),
+                      4 * bits * k);
         }
     }
 }
@@ -208,7 +211,7 @@ static void put_instruction(struct table_text *text, const struct table_row *row
             put_address(text, row, instruction, place);
         } else if (count > 0) {
             for (unsigned k = 0; k < count; k++) {
-                table_put(text, "%s%s", k == 0 ? "{" : ", ", name_of(row, named, k));
+                table_put(text, "%s%s", k == 0 ? "{" : ", ", table_kernel_name_of(row, named, k));
             }
             table_put(text, "}");
         } else {
@@ -216,7 +219,8 @@ static void put_instruction(struct table_text *text, const struct table_row *row
                       operand->negated ? "!"
                       : operand->minus ? "-"
                                        : "",
-                      name_of(row, named, 0), operand->part[0] != '\0' ? "." : "", operand->part);
+                      table_kernel_name_of(row, named, 0), operand->part[0] != '\0' ? "." : "",
+                      operand->part);
         }
         if (operand->after == '}') table_put(text, "}");
     }
@@ -231,7 +235,7 @@ static void put_stores(struct table_text *text, const struct table_row *row) {
         if (!result) continue;
         if (operand->kind == TABLE_CELL) {
             table_put(text, "    ld.shared.b%u %s, [%%cell+%u];\n", operand->type->store_bits,
-                      name_of(row, i, 0), TABLE_BYTES * operand->result);
+                      table_kernel_name_of(row, i, 0), TABLE_BYTES * operand->result);
         }
         if (operand->written) {
             table_put(text, "    bar.warp.sync 0xffffffff;\n");
@@ -241,10 +245,10 @@ static void put_stores(struct table_text *text, const struct table_row *row) {
             unsigned to = TABLE_BYTES * (operand->result + k);
             if (operand->type->kind == 'P') {
                 table_put(text, "    selp.u32 %%t, 1, 0, %s;\n    st.global.u32 [%%to+%u], %%t;\n",
-                          name_of(row, i, k), to);
+                          table_kernel_name_of(row, i, k), to);
             } else {
                 table_put(text, "    st.global.b%u [%%to+%u], %s;\n", operand->type->store_bits, to,
-                          name_of(row, i, k));
+                          table_kernel_name_of(row, i, k));
             }
         }
     }

@@ -19,7 +19,7 @@ enum kind {
 };
 
 /* The exponent's field of a normal number, near the middle or an end of its range. */
-static unsigned field_of(enum kind kind, unsigned top, uint64_t pick) {
+static unsigned table_matrix_field_of(enum kind kind, unsigned top, uint64_t pick) {
     unsigned bias = top / 2, spread = top > 100 ? 30 : top > 20 ? 12 : 5;
     switch (kind) {
     case SPREAD:
@@ -37,12 +37,12 @@ static unsigned field_of(enum kind kind, unsigned top, uint64_t pick) {
     }
 }
 
-static uint64_t element(enum kind kind, unsigned exponent_bits, unsigned fraction_bits,
-                        uint64_t *state) {
+static uint64_t table_matrix_element(enum kind kind, unsigned exponent_bits, unsigned fraction_bits,
+                                     uint64_t *state) {
     uint64_t bits = table_random(state), pick = table_random(state);
     uint64_t sign = bits >> 63 << (exponent_bits + fraction_bits);
     uint64_t ones = (1ull << fraction_bits) - 1, fraction = bits & ones;
-    unsigned top = (1u << exponent_bits) - 1, field = field_of(kind, top, pick >> 16);
+    unsigned top = (1u << exponent_bits) - 1, field = table_matrix_field_of(kind, top, pick >> 16);
     if (kind == CANCELLING) { /* near 1 and near 2, from both sides */
         fraction = (pick & 3) == 0 ? 0 : (pick & 3) == 1 ? 1 : (pick & 3) == 2 ? ones : fraction;
         field = top / 2 + (unsigned)(pick >> 2 & 1);
@@ -62,7 +62,7 @@ uint64_t table_matrix_value(const struct table_operand *operand, uint32_t tuple,
     if (type->kind != 'F') return table_random(state);
     uint64_t value = 0;
     for (unsigned i = 0; i < type->elements; i++) {
-        uint64_t one = element(kind, type->exponent_bits, type->fraction_bits, state);
+        uint64_t one = table_matrix_element(kind, type->exponent_bits, type->fraction_bits, state);
         /* tf32 is in the upper bits of a single; the lower bits must not matter. */
         unsigned below = width - 1u - type->exponent_bits - type->fraction_bits;
         one <<= below;

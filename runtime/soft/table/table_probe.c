@@ -127,7 +127,7 @@ uint32_t table_probe_count(void) {
 }
 
 /* A number's bits in a format; the probes' numbers fit, or are LARGEST or LEAST. */
-static uint64_t encoded(double x, unsigned exponent_bits, unsigned fraction_bits) {
+static uint64_t table_probe_encoded(double x, unsigned exponent_bits, unsigned fraction_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1, exponent = 0;
     uint64_t sign = signbit(x) ? 1ull << (exponent_bits + fraction_bits) : 0;
     bool finite_only = exponent_bits == 4; /* e4m3: all ones are its NaN, and it has no infinity */
@@ -168,7 +168,8 @@ uint64_t table_probe_value(const struct table_operand *operand, uint32_t tuple, 
         /* A has rows 8 further down in every second register; B and A go along k in the rest. */
         unsigned k = per * (lane % 4) + i + 4 * per * (which == 'a' ? index / 2 : index);
         double x = which == 'c' ? probe->c : factor_at(probe, which == 'a', k);
-        value |= encoded(x, type->exponent_bits, type->fraction_bits) << (below + i * width);
+        value |= table_probe_encoded(x, type->exponent_bits, type->fraction_bits)
+                 << (below + i * width);
     }
     return value;
 }

@@ -18,7 +18,7 @@
 
 enum { LINE_BYTES = 2048 };
 
-static bool fail(struct table *table, const char *format, ...) {
+static bool table_read_fail(struct table *table, const char *format, ...) {
     va_list list;
     va_start(list, format);
     vsnprintf(table->message, sizeof table->message, format, list);
@@ -36,13 +36,14 @@ bool table_has(const struct table_instruction *instruction, const char *word) {
 
 static bool read_spelling(struct table *table, struct table_instruction *instruction,
                           const char *text) {
-    if (strlen(text) >= sizeof instruction->spelling) return fail(table, "'%s' is too long", text);
+    if (strlen(text) >= sizeof instruction->spelling)
+        return table_read_fail(table, "'%s' is too long", text);
     strcpy(instruction->spelling, text);
     for (const char *at = text; at != NULL;) {
         const char *dot = strchr(at, '.');
         size_t length = dot != NULL ? (size_t)(dot - at) : strlen(at);
         if (instruction->word_count == TABLE_WORDS || length >= sizeof instruction->words[0]) {
-            return fail(table, "'%s' has too many words or too long ones", text);
+            return table_read_fail(table, "'%s' has too many words or too long ones", text);
         }
         char *word = instruction->words[instruction->word_count++];
         memcpy(word, at, length);
@@ -57,8 +58,8 @@ static bool read_spelling(struct table *table, struct table_instruction *instruc
 }
 
 /* "1" is the first type of the spelling, "w" the integer or bits of twice its width, or a name. */
-static const struct table_type *type_of(const struct table_instruction *instruction,
-                                        const char *name, size_t length) {
+static const struct table_type *table_read_type_of(const struct table_instruction *instruction,
+                                                   const char *name, size_t length) {
     if (length == 1 && name[0] >= '1' && name[0] <= '4') {
         return instruction->types[name[0] - '1'];
     }
@@ -81,19 +82,21 @@ static bool read_typed(struct table *table, const struct table_instruction *inst
                  (int)(type_length - (size_t)(dot - text)) - 1, dot + 1);
         type_length = (size_t)(dot - text);
     }
-    operand->type = type_of(instruction, text, type_length);
-    if (operand->type == NULL) return fail(table, "unknown type '%.*s'", (int)length, text);
+    operand->type = table_read_type_of(instruction, text, type_length);
+    if (operand->type == NULL)
+        return table_read_fail(table, "unknown type '%.*s'", (int)length, text);
     if (colon == NULL) return true;
     size_t set_length = length - (size_t)(colon - text) - 1;
-    if (set_length >= sizeof operand->set) return fail(table, "unknown value set '%s'", colon);
+    if (set_length >= sizeof operand->set)
+        return table_read_fail(table, "unknown value set '%s'", colon);
     memcpy(operand->set, colon + 1, set_length);
     bool floats = strncmp(operand->set, "probe_", 6) == 0 || strcmp(operand->set, "finite") == 0;
     return !floats || (operand->type->exponent_bits > 0 && operand->type->fraction_bits > 0) ||
-           fail(table, "'%s' is a set of floating-point values", operand->set);
+           table_read_fail(table, "'%s' is a set of floating-point values", operand->set);
 }
 
 /* The prefix of the type; its length. */
-static size_t read_kind(struct table_operand *operand, const char *text) {
+static size_t table_read_read_kind(struct table_operand *operand, const char *text) {
     operand->kind = text[0] == '>'   ? TABLE_RESULT
                     : text[0] == '~' ? TABLE_SPARE
                     : text[0] == '[' ? TABLE_CELL
@@ -114,11 +117,11 @@ static bool number_operand(struct table *table, struct table_row *row,
     operand->source = row->source_count;
     operand->result = row->result_count;
     for (unsigned i = 0; i < table_width(operand) && source; i++) {
-        if (row->source_count == TABLE_SOURCES) return fail(table, "too many sources");
+        if (row->source_count == TABLE_SOURCES) return table_read_fail(table, "too many sources");
         row->sources[row->source_count++] = row->operand_count;
     }
     for (unsigned i = 0; i < table_width(operand) && result; i++) {
-        if (row->result_count == TABLE_RESULTS) return fail(table, "too many results");
+        if (row->result_count == TABLE_RESULTS) return table_read_fail(table, "too many results");
         row->results[row->result_count++] = row->operand_count;
     }
     return true;
@@ -130,17 +133,18 @@ static bool read_operand(struct table *table, struct table_row *row,
                          size_t length, struct table_operand *operand) {
     if (text[0] == '#') {
         operand->kind = TABLE_NUMBER;
-        if (length > sizeof operand->text) return fail(table, "'%s' is too long", text);
+        if (length > sizeof operand->text) return table_read_fail(table, "'%s' is too long", text);
         memcpy(operand->text, text + 1, length - 1);
         return true;
     }
     if (text[0] == '$') {
         operand->kind = TABLE_AGAIN;
         operand->source = (uint8_t)strtoul(text + 1, NULL, 10);
-        return operand->source < row->operand_count || fail(table, "'%s' is not an operand", text);
+        return operand->source < row->operand_count ||
+               table_read_fail(table, "'%s' is not an operand", text);
     }
-    size_t skip = read_kind(operand, text);
-    if (skip > length) return fail(table, "'%s' has no type", text);
+    size_t skip = table_read_read_kind(operand, text);
+    if (skip > length) return table_read_fail(table, "'%s' has no type", text);
     if (operand->kind == TABLE_CELL && text[length - 1] == ']') length--;
     if (operand->read || operand->written) operand->kind = TABLE_TILE;
     const char *star = memchr(text, '*', length);
@@ -153,15 +157,16 @@ static bool read_operand(struct table *table, struct table_row *row,
 }
 
 /* A token of operands: one, a pair a|b, or a vector <a,b>. */
-static bool read_operands(struct table *table, struct table_row *row,
-                          struct table_instruction *instruction, const char *text) {
+static bool table_read_read_operands(struct table *table, struct table_row *row,
+                                     struct table_instruction *instruction, const char *text) {
     bool vector = text[0] == '<';
     char before = vector ? '{' : 0;
     size_t end = strlen(text) - (vector ? 1 : 0);
     for (size_t at = vector ? 1 : 0; at < end;) {
         size_t length = strcspn(text + at, vector ? ",>" : "|");
         if (vector && text[at] == '>') length = 1 + strcspn(text + at + 1, ",>");
-        if (row->operand_count == TABLE_OPERANDS) return fail(table, "too many operands");
+        if (row->operand_count == TABLE_OPERANDS)
+            return table_read_fail(table, "too many operands");
         struct table_operand operand = {.before = before};
         if (!read_operand(table, row, instruction, text + at, length, &operand)) return false;
         at += length + 1;
@@ -174,11 +179,11 @@ static bool read_operands(struct table *table, struct table_row *row,
 }
 
 /* "22.9", or "2^-22.9", of which the exponent is meant. */
-static bool read_number(struct table *table, const char *text, double *number) {
+static bool table_read_read_number(struct table *table, const char *text, double *number) {
     char *end = NULL;
     *number = strtod(strncmp(text, "2^-", 3) == 0 ? text + 3 : text, &end);
     return (end != text && *end == '\0' && *number >= 0 && *number < 1e6) ||
-           fail(table, "'%s' is not a number from 0 to a million", text);
+           table_read_fail(table, "'%s' is not a number from 0 to a million", text);
 }
 
 static bool read_attribute(struct table *table, struct table_row *row, const char *text) {
@@ -207,7 +212,7 @@ static bool read_attribute(struct table *table, struct table_row *row, const cha
         row->warp = true;
         return true;
     }
-    if (!read_number(table, value, &number)) return false;
+    if (!table_read_read_number(table, value, &number)) return false;
     for (int i = 1; i < 5; i++) {
         if (strncmp(text, bounds[i], strlen(bounds[i])) != 0) continue;
         row->bound = (enum table_bound_kind)i;
@@ -219,7 +224,7 @@ static bool read_attribute(struct table *table, struct table_row *row, const cha
     } else if (strncmp(text, "@target=", 8) == 0) {
         row->target = (uint32_t)number;
     } else {
-        return fail(table, "unknown attribute '%s'", text);
+        return table_read_fail(table, "unknown attribute '%s'", text);
     }
     return true;
 }
@@ -230,7 +235,7 @@ static bool is_of_name(const char *token) {
 }
 
 /* A line without alternatives. */
-static bool read_row(struct table *table, const char *line) {
+static bool table_read_read_row(struct table *table, const char *line) {
     struct table_row row = {.version = 78, .target = 90, .lanes = UINT32_MAX};
     char copy[LINE_BYTES], *rest = NULL;
     snprintf(copy, sizeof copy, "%s", line);
@@ -245,22 +250,22 @@ static bool read_row(struct table *table, const char *line) {
         int wrote =
             snprintf(row.text + used, sizeof row.text - used, "%s%s", used > 0 ? " " : "", token);
         used += (size_t)wrote;
-        if (used >= sizeof row.text) return fail(table, "the row is too long");
+        if (used >= sizeof row.text) return table_read_fail(table, "the row is too long");
         if (token[0] == '@') continue;
         if (strcmp(token, ";") == 0) {
             instruction = NULL;
         } else if (instruction == NULL) {
             if (row.instruction_count == TABLE_INSTRUCTIONS)
-                return fail(table, "too many instructions");
+                return table_read_fail(table, "too many instructions");
             instruction = &row.instructions[row.instruction_count++];
             instruction->first_operand = row.operand_count;
             if (!read_spelling(table, instruction, token)) return false;
-        } else if (!read_operands(table, &row, instruction, token)) {
+        } else if (!table_read_read_operands(table, &row, instruction, token)) {
             return false;
         }
     }
     row.seed = table_hash(TABLE_HASH_BEGIN, row.text, strlen(row.text));
-    if (row.result_count == 0) return fail(table, "the row has no result");
+    if (row.result_count == 0) return table_read_fail(table, "the row has no result");
     row.tuples = row.bound != TABLE_EXACT ? 256 : row.source_count < 2 ? 1024 : 2048;
     if (row.bound == TABLE_SUM) row.tuples = 1024;
     for (unsigned i = 0; i < row.operand_count; i++) {
@@ -271,7 +276,7 @@ static bool read_row(struct table *table, const char *line) {
     if (table->count == table->room) {
         size_t room = table->room * 2 + 64;
         struct table_row *rows = realloc(table->rows, room * sizeof rows[0]);
-        if (rows == NULL) return fail(table, "out of memory");
+        if (rows == NULL) return table_read_fail(table, "out of memory");
         table->rows = rows;
         table->room = room;
     }
@@ -293,11 +298,11 @@ static void put_choice(char *line, const char *name, size_t name_length, const c
 }
 
 /* Multiplies out the first alternatives of a line, and so on until there are none. */
-static bool expand(struct table *table, const char *line) {
+static bool table_read_expand(struct table *table, const char *line) {
     const char *open = strchr(line, '{');
-    if (open == NULL) return read_row(table, line);
+    if (open == NULL) return table_read_read_row(table, line);
     const char *close = strchr(open, '}');
-    if (close == NULL) return fail(table, "'{' is never closed");
+    if (close == NULL) return table_read_fail(table, "'{' is never closed");
     size_t name_length = strcspn(open + 1, "=|}");
     bool named = open[1 + name_length] == '=';
     for (const char *at = open + 1 + (named ? name_length + 1 : 0); at <= close;) {
@@ -306,14 +311,14 @@ static bool expand(struct table *table, const char *line) {
         snprintf(one, sizeof one, "%.*s%.*s%s", (int)(open - line), line, (int)length, at,
                  close + 1);
         if (named) put_choice(one, open + 1, name_length, at, length);
-        if (!expand(table, one)) return false;
+        if (!table_read_expand(table, one)) return false;
         at += length + 1;
     }
     return true;
 }
 
 /* A line, and the following ones while the last ends with a backslash. */
-static bool read_line(FILE *file, char *line, int *number) {
+static bool table_read_read_line(FILE *file, char *line, int *number) {
     size_t length = 0;
     for (;; ++*number) {
         if (fgets(line + length, LINE_BYTES - (int)length, file) == NULL) return length > 0;
@@ -327,23 +332,23 @@ static bool read_line(FILE *file, char *line, int *number) {
 
 bool table_read(struct table *table, const char *path) {
     FILE *file = fopen(path, "r");
-    if (file == NULL) return fail(table, "cannot open %s", path);
+    if (file == NULL) return table_read_fail(table, "cannot open %s", path);
     char line[LINE_BYTES];
     bool ok = true;
-    for (int number = 1; ok && read_line(file, line, &number); number++) {
+    for (int number = 1; ok && table_read_read_line(file, line, &number); number++) {
         char *begin = line + strspn(line, " ");
         if (begin[0] == '\0' || strncmp(begin, "//", 2) == 0) continue;
-        ok = expand(table, begin);
+        ok = table_read_expand(table, begin);
         if (ok) continue;
         char why[sizeof table->message];
         memcpy(why, table->message, sizeof why);
-        fail(table, "%.200s:%d: %.250s", path, number, why);
+        table_read_fail(table, "%.200s:%d: %.250s", path, number, why);
     }
     fclose(file);
     return ok;
 }
 
-static int by_name(const void *a, const void *b) {
+static int table_read_by_name(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
@@ -355,13 +360,13 @@ static int by_text(const void *a, const void *b) {
 /* A row's text is its name. */
 static bool check_unique(struct table *table) {
     const struct table_row **rows = calloc(table->count, sizeof(struct table_row *));
-    if (rows == NULL) return fail(table, "out of memory");
+    if (rows == NULL) return table_read_fail(table, "out of memory");
     for (size_t i = 0; i < table->count; i++) rows[i] = &table->rows[i];
     qsort(rows, table->count, sizeof(struct table_row *), by_text);
     bool unique = true;
     for (size_t i = 1; i < table->count && unique; i++) {
         unique = strcmp(rows[i - 1]->text, rows[i]->text) != 0 ||
-                 fail(table, "duplicate row '%s'", rows[i]->text);
+                 table_read_fail(table, "duplicate row '%s'", rows[i]->text);
     }
     free(rows);
     return unique;
@@ -371,7 +376,7 @@ bool table_read_folder(struct table *table, const char *folder) {
     enum { FILES = 64, NAME = 256 };
     static char names[FILES][NAME];
     DIR *directory = opendir(folder);
-    if (directory == NULL) return fail(table, "cannot open %s", folder);
+    if (directory == NULL) return table_read_fail(table, "cannot open %s", folder);
     size_t count = 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         const char *dot = strrchr(entry->d_name, '.');
@@ -379,12 +384,13 @@ bool table_read_folder(struct table *table, const char *folder) {
         snprintf(names[count++], NAME, "%s", entry->d_name);
     }
     closedir(directory);
-    if (count == 0) return fail(table, "%s contains no table", folder);
-    qsort(names, count, NAME, by_name);
+    if (count == 0) return table_read_fail(table, "%s contains no table", folder);
+    qsort(names, count, NAME, table_read_by_name);
     for (size_t i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        if (length >= (int)sizeof path) return fail(table, "the path %s is too long", folder);
+        if (length >= (int)sizeof path)
+            return table_read_fail(table, "the path %s is too long", folder);
         if (!table_read(table, path)) return false;
     }
     return check_unique(table);

@@ -39,7 +39,7 @@ void table_line_write(FILE *file, const struct table_row *row,
 }
 
 /* The field that ends at the next tab; the cursor moves past the tab. */
-static char *field(char **cursor) {
+static char *table_record_field(char **cursor) {
     char *begin = *cursor;
     if (begin == NULL) return NULL;
     char *tab = strchr(begin, '\t');
@@ -57,22 +57,22 @@ static bool read_values(struct table_line *line, char *text) {
     return true;
 }
 
-static bool read_line(struct table_line *line, char *text) {
-    char *cursor = text, *state = field(&cursor), *first = field(&cursor);
-    char *second = field(&cursor), *third = field(&cursor);
+static bool table_record_read_line(struct table_line *line, char *text) {
+    char *cursor = text, *state = table_record_field(&cursor), *first = table_record_field(&cursor);
+    char *second = table_record_field(&cursor), *third = table_record_field(&cursor);
     if (third == NULL) return false;
     if (strcmp(state, "refused") == 0) {
         line->code = (int)strtol(first, NULL, 10);
         line->row = strdup(third);
         return line->row != NULL;
     }
-    char *row = field(&cursor);
+    char *row = table_record_field(&cursor);
     if (strcmp(state, "ok") != 0 || row == NULL) return false;
     line->tuples = (uint32_t)strtoul(first, NULL, 10);
     line->sources = strtoull(second, NULL, 16);
     line->results = strtoull(third, NULL, 16);
     line->row = strdup(row);
-    char *values = field(&cursor);
+    char *values = table_record_field(&cursor);
     return line->row != NULL && (values == NULL || read_values(line, values));
 }
 
@@ -100,7 +100,7 @@ bool table_record_read(struct table_record *record, const char *path) {
             record->lines = lines;
         }
         record->lines[record->count] = (struct table_line){0};
-        ok = read_line(&record->lines[record->count++], text);
+        ok = table_record_read_line(&record->lines[record->count++], text);
         if (!ok)
             snprintf(record->message, sizeof record->message, "line %d is not a record", number);
     }

@@ -168,7 +168,7 @@ static bool is_range(const char *set) {
 }
 
 /* A single within the bounds of the set. */
-static uint64_t within(const char *set, uint64_t *state) {
+static uint64_t table_values_within(const char *set, uint64_t *state) {
     uint64_t bits = table_random(state);
     uint32_t fraction = (uint32_t)bits & 0x7fffff, sign = (uint32_t)(bits >> 40) & 0x80000000;
     uint32_t pick = (uint32_t)(bits >> 24) & 0xff;
@@ -242,7 +242,7 @@ static uint64_t random_float(unsigned exponent_bits, unsigned fraction_bits, uin
 static uint64_t random_value(const struct table_operand *operand, uint64_t *state) {
     const struct table_type *type = operand->type;
     struct values edges = values_of(operand);
-    if (is_range(operand->set)) return within(operand->set, state);
+    if (is_range(operand->set)) return table_values_within(operand->set, state);
     bool limited = operand->set[0] != '\0' && strcmp(operand->set, "selector") != 0 &&
                    strcmp(operand->set, "finite") != 0;
     if (limited) {
@@ -278,7 +278,8 @@ static uint64_t random_value(const struct table_operand *operand, uint64_t *stat
 }
 
 /* One of the edges; of a packed type two of them. */
-static uint64_t edge(const struct table_operand *operand, unsigned index, uint64_t *state) {
+static uint64_t table_values_edge(const struct table_operand *operand, unsigned index,
+                                  uint64_t *state) {
     struct values edges = values_of(operand);
     uint64_t value = edges.items[index % edges.count];
     if (operand->type->kind != 'F' || operand->type->elements == 1) return value;
@@ -288,13 +289,14 @@ static uint64_t edge(const struct table_operand *operand, unsigned index, uint64
     return (value & mask) | (other & mask) << width;
 }
 
-static uint64_t value_of(const struct table_row *row, uint32_t tuple, unsigned source) {
+static uint64_t table_values_value_of(const struct table_row *row, uint32_t tuple,
+                                      unsigned source) {
     const struct table_operand *operand = &row->operands[row->sources[source]];
     unsigned store = operand->type->store_bits;
     uint64_t mask = store == 64 ? UINT64_MAX : (1ull << store) - 1;
     uint64_t state = row->seed ^ (uint64_t)tuple << 8 ^ source;
     table_random(&state);
-    if (is_range(operand->set)) return within(operand->set, &state) & mask;
+    if (is_range(operand->set)) return table_values_within(operand->set, &state) & mask;
     if (strcmp(operand->set, "matrix") == 0) {
         return table_matrix_value(operand, tuple, &state) & mask;
     }
@@ -313,10 +315,13 @@ static uint64_t value_of(const struct table_row *row, uint32_t tuple, unsigned s
     /* A warp's lanes differ more when they are not in the order of the edges. */
     bool orderly = cross <= row->tuples && !row->warp;
     if (orderly && tuple < cross) {
-        return edge(operand, (unsigned)(tuple / divisor % values_of(operand).count), &state) & mask;
+        return table_values_edge(operand, (unsigned)(tuple / divisor % values_of(operand).count),
+                                 &state) &
+               mask;
     }
     uint64_t pick = table_random(&state);
-    if (!orderly && pick % 4 < 2) return edge(operand, (unsigned)(pick >> 16), &state) & mask;
+    if (!orderly && pick % 4 < 2)
+        return table_values_edge(operand, (unsigned)(pick >> 16), &state) & mask;
     return random_value(operand, &state) & mask;
 }
 
@@ -324,7 +329,7 @@ static uint64_t value_of(const struct table_row *row, uint32_t tuple, unsigned s
 uint64_t table_value(const struct table_row *row, uint32_t tuple, unsigned source) {
     const struct table_operand *operand = &row->operands[row->sources[source]];
     const struct table_type *type = operand->type;
-    uint64_t value = value_of(row, tuple, source);
+    uint64_t value = table_values_value_of(row, tuple, source);
     if (strcmp(operand->set, "finite") != 0) return value;
     uint64_t top = (1ull << type->exponent_bits) - 1;
     if ((value >> type->fraction_bits & top) != top) return value;

@@ -123,10 +123,7 @@ static void find_folder(const char *tree, const char *folder, char *path, size_t
     cr_assert_fail("the folder %s/%s is missing", tree, folder);
 }
 
-static char *read_text(const char *tree, const char *folder, const char *name) {
-    char path[4096], whole[4400];
-    find_folder(tree, folder, path, sizeof path);
-    snprintf(whole, sizeof whole, "%s/%s", path, name);
+static char *read_text(const char *whole) {
     FILE *file = fopen(whole, "rb");
     cr_assert(file != NULL, "%s is missing", whole);
     fseek(file, 0, SEEK_END);
@@ -138,13 +135,51 @@ static char *read_text(const char *tree, const char *folder, const char *name) {
     return text;
 }
 
+static bool ends_with(const char *name, const char *ending) {
+    const size_t length = strlen(name), end = strlen(ending);
+    return length > end && strcmp(name + length - end, ending) == 0;
+}
+
+/* Cuts the text of a file NAME.pair in two: NAME.ptx, which is returned, and NAME_right.ptx, which
+ * begins where the result points. */
+static char *cut_pair(char *text) {
+    static const char mark[] = "//---- right\n";
+    char *right = strstr(text, mark);
+    cr_assert(right != NULL, "a pair without the line %s", mark);
+    *right = '\0';
+    return right + sizeof mark - 1;
+}
+
 char *test_fixture(const char *folder, const char *name) {
-    return read_text(FIXTURES, folder, name);
+    char path[4096], whole[4400];
+    find_folder(FIXTURES, folder, path, sizeof path);
+    snprintf(whole, sizeof whole, "%s/%s", path, name);
+    if (access(whole, F_OK) == 0) return read_text(whole);
+    const bool is_right = ends_with(name, "_right.ptx");
+    const size_t end = is_right ? strlen("_right.ptx") : strlen(".ptx");
+    snprintf(whole, sizeof whole, "%s/%.*s.pair", path, (int)(strlen(name) - end), name);
+    char *text = read_text(whole), *right = cut_pair(text);
+    if (is_right) memmove(text, right, strlen(right) + 1);
+    return text;
 }
 
 static int is_ptx(const struct dirent *entry) {
-    size_t length = strlen(entry->d_name);
-    return length > 4 && strcmp(entry->d_name + length - 4, ".ptx") == 0;
+    return ends_with(entry->d_name, ".ptx") || ends_with(entry->d_name, ".pair");
+}
+
+/* Visits a file; of a pair both texts. Returns their number. */
+static size_t visit_file(const char *folder, const char *name,
+                         void (*visit)(const char *name, const char *text)) {
+    char one[300];
+    const int length = (int)(strrchr(name, '.') - name);
+    const bool is_pair = ends_with(name, ".pair");
+    for (int i = 0; i <= (int)is_pair; i++) {
+        snprintf(one, sizeof one, "%.*s%s.ptx", length, name, i == 1 ? "_right" : "");
+        char *text = test_fixture(folder, one);
+        visit(one, text);
+        free(text);
+    }
+    return is_pair ? 2 : 1;
 }
 
 size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text)) {
@@ -153,12 +188,11 @@ size_t test_each_fixture(const char *folder, void (*visit)(const char *name, con
     find_folder(FIXTURES, folder, path, sizeof path);
     int count = scandir(path, &entries, is_ptx, alphasort);
     cr_assert(count > 0, "%s is empty", path);
+    size_t visited = 0;
     for (int i = 0; i < count; i++) {
-        char *text = test_fixture(folder, entries[i]->d_name);
-        visit(entries[i]->d_name, text);
-        free(text);
+        visited += visit_file(folder, entries[i]->d_name, visit);
         free(entries[i]);
     }
     free(entries);
-    return (size_t)count;
+    return visited;
 }

@@ -8,8 +8,8 @@
 #include "sample.h"
 #include "texel.h"
 
-static const uint32_t *operands_of(const struct soft_warp *warp,
-                                   const struct soft_instruction *in) {
+static const uint32_t *fetch_operands_of(const struct soft_warp *warp,
+                                         const struct soft_instruction *in) {
     return warp->split->frame->code->operands + in->more;
 }
 
@@ -17,7 +17,7 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
                                               const struct soft_instruction *in, uint32_t lane) {
     enum soft_geometry geometry = soft_texture_geometry(in->mode);
     unsigned dimensions = soft_geometry_dimensions(geometry);
-    const uint32_t *next = operands_of(warp, in) + 1 + soft_texture_data(in->mode);
+    const uint32_t *next = fetch_operands_of(warp, in) + 1 + soft_texture_data(in->mode);
     struct soft_coordinates coordinates = {.is_integer = (in->mode & SOFT_TEXTURE_FLOAT) == 0};
     if (soft_geometry_is_layered(geometry)) {
         coordinates.layer = SLOT(int32_t, *next)[lane];
@@ -41,9 +41,9 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
     return coordinates;
 }
 
-static void give(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 const uint32_t texel[4]) {
-    const uint32_t *results = operands_of(warp, in) + 1;
+static void fetch_give(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       const uint32_t texel[4]) {
+    const uint32_t *results = fetch_operands_of(warp, in) + 1;
     uint32_t halves[4];
     bool half = (in->mode & (SOFT_TEXTURE_F16 | SOFT_TEXTURE_F16X2)) != 0;
     for (unsigned i = 0; i < 4 && half; i++)
@@ -63,12 +63,12 @@ static const struct soft_instruction *each_lane(struct soft_warp *warp,
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t texel[4];
         lookup.lane = (uint32_t)__builtin_ctz(left);
-        if (!soft_lookup_object(&lookup, operands_of(warp, in)[0])) return NULL;
+        if (!soft_lookup_object(&lookup, fetch_operands_of(warp, in)[0])) return NULL;
         struct soft_coordinates coordinates = coordinates_of(warp, in, lookup.lane);
         bool ok = gathers ? soft_gather(&lookup, &coordinates, channel, texel)
                           : soft_sample(&lookup, &coordinates, texel);
         if (!ok) return NULL;
-        give(warp, in, lookup.lane, texel);
+        fetch_give(warp, in, lookup.lane, texel);
     }
     return in + 1;
 }
@@ -96,8 +96,8 @@ static uint32_t data_type(const struct soft_texture *texture) {
 
 /* texels: of the queried level. The next size is the number of layers; the height of a row is 1 for
  * a texture and 0 for a surface, as on an H200. */
-static uint32_t answer(const struct soft_texture *texture, const struct soft_texels *texels,
-                       enum soft_texture_query query) {
+static uint32_t fetch_answer(const struct soft_texture *texture, const struct soft_texels *texels,
+                             enum soft_texture_query query) {
     switch (query) {
     case SOFT_QUERY_WIDTH:
         return texels->width;
@@ -124,7 +124,7 @@ static uint32_t answer(const struct soft_texture *texture, const struct soft_tex
 
 const struct soft_instruction *soft_texture_ask(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
-    const uint32_t *operands = operands_of(warp, in);
+    const uint32_t *operands = fetch_operands_of(warp, in);
     struct soft_lookup lookup = {.warp = warp, .in = in};
     enum soft_texture_query query =
         (enum soft_texture_query)((in->mode & SOFT_TEXTURE_QUERY) >> SOFT_TEXTURE_QUERY_SHIFT);
@@ -137,7 +137,7 @@ const struct soft_instruction *soft_texture_ask(struct soft_warp *warp,
         bool known = level >= 0 && level < lookup.texture->levels;
         struct soft_texels texels = soft_texture_level(lookup.texture, known ? (unsigned)level : 0);
         SLOT(uint32_t, operands[1])
-        [lookup.lane] = known ? answer(lookup.texture, &texels, query) : 0;
+        [lookup.lane] = known ? fetch_answer(lookup.texture, &texels, query) : 0;
     }
     return in + 1;
 }

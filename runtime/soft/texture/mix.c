@@ -7,13 +7,13 @@
 
 /* ---- weights ---- */
 
-static unsigned part_of(unsigned steps, unsigned weight, bool ties_up) {
+static unsigned mix_part_of(unsigned steps, unsigned weight, bool ties_up) {
     return (steps * weight + SOFT_STEPS / 2 - !ties_up) / SOFT_STEPS;
 }
 
-static void divide(unsigned steps[8], unsigned corner, unsigned dimension, unsigned weight,
-                   bool ties_up) {
-    unsigned high = part_of(steps[corner], weight, ties_up);
+static void mix_divide(unsigned steps[8], unsigned corner, unsigned dimension, unsigned weight,
+                       bool ties_up) {
+    unsigned high = mix_part_of(steps[corner], weight, ties_up);
     steps[corner | 1u << dimension] = high;
     steps[corner] -= high;
 }
@@ -23,12 +23,12 @@ void soft_mix_weigh(unsigned share, const unsigned weights[3], unsigned dimensio
     enum { X = 1, Y = 2, Z = 4 };
     memset(steps, 0, 8 * sizeof *steps);
     steps[0] = share;
-    if (dimensions > 2) divide(steps, 0, 2, weights[2], true);
+    if (dimensions > 2) mix_divide(steps, 0, 2, weights[2], true);
     for (unsigned z = 0; z <= (dimensions > 2 ? Z : 0); z += Z) {
-        divide(steps, z, 0, weights[0], true);
+        mix_divide(steps, z, 0, weights[0], true);
         if (dimensions < 2) continue;
-        divide(steps, z, 1, weights[1], false);
-        divide(steps, z | X, 1, weights[1], true);
+        mix_divide(steps, z, 1, weights[1], false);
+        mix_divide(steps, z | X, 1, weights[1], true);
     }
 }
 
@@ -42,7 +42,7 @@ void soft_mix_add(struct soft_mixture *mixture, unsigned steps, const uint32_t t
 }
 
 /* To a number of bits, ties away from zero. */
-static double rounded(double x, int bits) {
+static double mix_rounded(double x, int bits) {
     int exponent = 0;
     if (x == 0 || !isfinite(x)) return x;
     double size = frexp(fabs(x), &exponent);
@@ -79,8 +79,8 @@ static double exact_sum(const struct soft_mixture *mixture, unsigned channel) {
 }
 
 /* Channels that are integers in memory are summed as integers. */
-static double integer_sum(const struct soft_mixture *mixture, const struct soft_texels *texels,
-                          unsigned channel) {
+static double mix_integer_sum(const struct soft_mixture *mixture, const struct soft_texels *texels,
+                              unsigned channel) {
     bool is_signed = texels->channel == SOFT_CHANNEL_SIGNED, is_byte = texels->channel_bytes == 1;
     double most = (double)((1 << (8 * texels->channel_bytes - is_signed)) - 1);
     int64_t sum = 0;
@@ -102,13 +102,13 @@ void soft_mix_give(const struct soft_mixture *mixture, const struct soft_texture
     for (unsigned i = 0; i < 4; i++) {
         double sum;
         if (soft_texel_is_srgb(texture, i)) {
-            sum = rounded(aligned_sum(mixture, i, 7, 256.0 / 248), 11);
+            sum = mix_rounded(aligned_sum(mixture, i, 7, 256.0 / 248), 11);
         } else if (texture->promotes) {
-            sum = integer_sum(mixture, texels, i);
+            sum = mix_integer_sum(mixture, texels, i);
         } else if (texels->channel_bytes == 2) {
-            sum = rounded(aligned_sum(mixture, i, 15, 1), 11);
+            sum = mix_rounded(aligned_sum(mixture, i, 15, 1), 11);
         } else {
-            sum = rounded(exact_sum(mixture, i), 24);
+            sum = mix_rounded(exact_sum(mixture, i), 24);
         }
         texel[i] = soft_texel_bits((float)sum);
     }

@@ -6,18 +6,18 @@
 #include "machine/finding.h"
 #include "tollens/cuda_abi.h"
 
-static const char *what(const struct soft_texture *texture) {
+static const char *reach_what(const struct soft_texture *texture) {
     return texture->is_surface ? "surface" : "texture";
 }
 
-static bool fail(struct soft_lookup *lookup, uint64_t handle, const char *text) {
+static bool reach_fail(struct soft_lookup *lookup, uint64_t handle, const char *text) {
     soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane,
                      handle, "0x%llx %s", (unsigned long long)handle, text);
     return false;
 }
 
 /* The address of a reference means the object bound to it. */
-static bool follow(struct soft_lookup *lookup, uint64_t *handle) {
+static bool reach_follow(struct soft_lookup *lookup, uint64_t *handle) {
     struct soft_allocation variable;
     uint64_t address = *handle;
     if (soft_texture_find(address) != NULL || !soft_space_find(address, &variable) ||
@@ -58,32 +58,32 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
         return true;
     }
     lookup->handle = handle;
-    if (!follow(lookup, &handle)) return false;
+    if (!reach_follow(lookup, &handle)) return false;
     const struct soft_texture *texture = soft_texture_find(handle);
     uint32_t mode = lookup->in->mode;
     bool surface = (mode & SOFT_TEXTURE_SURFACE) != 0;
     if (texture == NULL) {
-        return fail(lookup, handle,
-                    soft_texture_was(handle) ? "is a texture or surface that was destroyed"
-                                             : "is not a texture or surface");
+        return reach_fail(lookup, handle,
+                          soft_texture_was(handle) ? "is a texture or surface that was destroyed"
+                                                   : "is not a texture or surface");
     }
     const struct soft_reach *reach = warp->cta->launch->reach;
     if ((atomic_load(&reach->contexts) >> texture->slot & 1) == 0) {
-        return fail(lookup, handle, "is a texture or surface of another context");
+        return reach_fail(lookup, handle, "is a texture or surface of another context");
     }
     if (texture->is_surface != surface) {
-        return fail(lookup, handle,
-                    surface ? "is a texture, and this instruction is for surfaces"
-                            : "is a surface, and this instruction is for textures");
+        return reach_fail(lookup, handle,
+                          surface ? "is a texture, and this instruction is for surfaces"
+                                  : "is a surface, and this instruction is for textures");
     }
     enum soft_geometry geometry = soft_texture_geometry(mode);
     if (lookup->in->op != SOFT_OP_txq && !has_geometry(texture, geometry)) {
         const struct soft_texels *texels = &texture->texels;
         soft_launch_fail(warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane, handle,
                          "a .%s access to %s 0x%llx, %s%s of %u dimension%s", geometries[geometry],
-                         what(texture), (unsigned long long)handle,
+                         reach_what(texture), (unsigned long long)handle,
                          texels->layered ? "a layered " : "a ",
-                         texels->cube ? "cubemap" : what(texture), texels->dimensions,
+                         texels->cube ? "cubemap" : reach_what(texture), texels->dimensions,
                          texels->dimensions == 1 ? "" : "s");
         return false;
     }
@@ -114,7 +114,7 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
         char nearest[240];
         soft_space_describe(address, launch->reach, kind, nearest, sizeof nearest);
         soft_launch_fail(warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane, address,
-                         "%s 0x%llx at layer %llu, row %llu, byte %llu: %s", what(texture),
+                         "%s 0x%llx at layer %llu, row %llu, byte %llu: %s", reach_what(texture),
                          (unsigned long long)lookup->handle, (unsigned long long)layer,
                          (unsigned long long)row, (unsigned long long)byte, nearest);
         return false;

@@ -25,19 +25,19 @@ static int64_t floor_of(double x) {
     return (int64_t)floor(x < -most ? -most : x > most ? most : x);
 }
 
-static int64_t modulo(int64_t x, int64_t n) {
+static int64_t sample_modulo(int64_t x, int64_t n) {
     int64_t rest = x % n;
     return rest < 0 ? rest + n : rest;
 }
 
 /* The texel of a number in one dimension; -1: the border. */
-static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
+static int64_t sample_address_of(int64_t index, uint32_t size, unsigned mode) {
     int64_t n = size;
     switch (mode) {
     case CU_TR_ADDRESS_MODE_WRAP:
-        return modulo(index, n);
+        return sample_modulo(index, n);
     case CU_TR_ADDRESS_MODE_MIRROR:
-        index = modulo(index, 2 * n);
+        index = sample_modulo(index, 2 * n);
         return index < n ? index : 2 * n - 1 - index;
     case CU_TR_ADDRESS_MODE_BORDER:
         return index >= 0 && index < n ? index : -1;
@@ -47,7 +47,7 @@ static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
 }
 
 /* The effective mode: unnormalised texels have only two, and cubes one. */
-static unsigned mode_of(const struct soft_texture *texture, unsigned dimension) {
+static unsigned sample_mode_of(const struct soft_texture *texture, unsigned dimension) {
     unsigned mode = texture->modes[dimension];
     if (texture->texels.cube) return CU_TR_ADDRESS_MODE_CLAMP;
     if (texture->is_normalised || mode == CU_TR_ADDRESS_MODE_BORDER) return mode;
@@ -61,7 +61,7 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;
     for (unsigned i = 0; i < spot->dimensions; i++) {
-        int64_t found = address_of(index[i], spot->size[i], mode_of(texture, i));
+        int64_t found = sample_address_of(index[i], spot->size[i], sample_mode_of(texture, i));
         if (found < 0) {
             soft_texel_border(texture, texel);
             return true;
@@ -87,8 +87,8 @@ static bool has_numbers(const struct soft_lookup *lookup,
 }
 
 /* Texels by number: outside there are zeros. */
-static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
-                  const struct spot *spot, uint32_t texel[4]) {
+static bool sample_fetch(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                         const struct spot *spot, uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
     if (!has_numbers(lookup, coordinates)) {
         soft_texel_zero(texture, texel);
@@ -115,7 +115,7 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
 
 /* A normalised coordinate in texels. It has 23 fraction bits, later ones are cut off; in modes that
  * repeat the texture, only the part within a period counts. For infinity that is NaN. */
-static double scaled(double at, uint32_t size, unsigned mode) {
+static double sample_scaled(double at, uint32_t size, unsigned mode) {
     double fixed = floor(at * 0x1p23) / 0x1p23;
     if (mode == CU_TR_ADDRESS_MODE_WRAP) fixed -= floor(fixed);
     if (mode == CU_TR_ADDRESS_MODE_MIRROR) fixed -= 2 * floor(fixed / 2);
@@ -143,7 +143,7 @@ static struct spot spot_of(const struct soft_lookup *lookup,
     }
     for (unsigned i = 0; i < spot.dimensions; i++) {
         const double most = 0x1p40;
-        double x = scales ? scaled(at[i], spot.size[i], mode_of(texture, i)) : at[i];
+        double x = scales ? sample_scaled(at[i], spot.size[i], sample_mode_of(texture, i)) : at[i];
         spot.at[i] = x != x ? 0 : fmax(-most, fmin(x, most));
     }
     return spot;
@@ -182,7 +182,7 @@ static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, cons
                        unsigned steps, bool is_high, struct soft_mixture *mixture) {
     unsigned row = (steps + is_high) / 2;
     uint32_t border[4];
-    if (mode_of(lookup->texture, 1) != CU_TR_ADDRESS_MODE_BORDER) row = steps;
+    if (sample_mode_of(lookup->texture, 1) != CU_TR_ADDRESS_MODE_BORDER) row = steps;
     soft_texel_border(lookup->texture, border);
     soft_mix_add(mixture, steps - row, border);
     return add_texel(lookup, spot, index, row, mixture);
@@ -220,7 +220,7 @@ static bool add_filtered(struct soft_lookup *lookup, const struct spot *spot, un
     int64_t low[3] = {0, 0, 0};
     for (unsigned i = 0; i < spot->dimensions; i++) {
         low[i] = low_side(spot->at[i], &weights[i]) + spot->coordinates->offset[i];
-        if (mode_of(texture, i) == CU_TR_ADDRESS_MODE_CLAMP && !seamless) {
+        if (sample_mode_of(texture, i) == CU_TR_ADDRESS_MODE_CLAMP && !seamless) {
             low[i] = held_inside(low[i], spot->size[i], &weights[i]);
         }
     }
@@ -246,7 +246,7 @@ static bool point_of(struct soft_lookup *lookup, const struct spot *spot, uint32
     const struct soft_coordinates *coordinates = spot->coordinates;
     int64_t index[3] = {0, 0, 0};
     if (coordinates->is_integer || lookup->texture->texels.in_memory) {
-        return fetch(lookup, coordinates, spot, texel);
+        return sample_fetch(lookup, coordinates, spot, texel);
     }
     for (unsigned i = 0; i < spot->dimensions; i++) {
         index[i] = floor_of(spot->at[i]) + coordinates->offset[i];
@@ -290,8 +290,8 @@ static double reach_of(const struct soft_texture *texture, const double at[3],
 }
 
 /* The level of a sample, limited to existing levels. */
-static double level_of(const struct soft_texture *texture,
-                       const struct soft_coordinates *coordinates) {
+static double sample_level_of(const struct soft_texture *texture,
+                              const struct soft_coordinates *coordinates) {
     double level = coordinates->level, most = texture->levels - 1;
     if (coordinates->has_gradients) {
         double across = reach_of(texture, coordinates->at, coordinates->gradients[0]);
@@ -309,7 +309,7 @@ bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coor
                  uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
     struct soft_mixture mixture = {0};
-    double level = texture->levels > 1 ? level_of(texture, coordinates) : 0;
+    double level = texture->levels > 1 ? sample_level_of(texture, coordinates) : 0;
     bool mixes = texture->levels > 1 && texture->mixes_levels;
     if (coordinates->is_integer || texture->texels.in_memory ||
         !soft_texture_gives_floats(texture) || (!texture->filters && !mixes)) {

@@ -17,12 +17,12 @@
 
 #include <string.h>
 
-static const uint32_t *operands_of(const struct soft_warp *warp,
-                                   const struct soft_instruction *in) {
+static const uint32_t *surface_operands_of(const struct soft_warp *warp,
+                                           const struct soft_instruction *in) {
     return warp->split->frame->code->operands + in->more;
 }
 
-static bool trap(struct soft_lookup *lookup, const char *name, int64_t at, uint64_t size) {
+static bool surface_trap(struct soft_lookup *lookup, const char *name, int64_t at, uint64_t size) {
     soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane,
                      lookup->handle, "%s %lld is outside surface 0x%llx, which has %llu", name,
                      (long long)at, (unsigned long long)lookup->handle, (unsigned long long)size);
@@ -30,30 +30,30 @@ static bool trap(struct soft_lookup *lookup, const char *name, int64_t at, uint6
 }
 
 /* Clamps a coordinate. false: it is outside; *fails says whether that ends the launch. */
-static bool place_in(struct soft_lookup *lookup, const char *name, int64_t *at, uint64_t size,
-                     uint64_t bytes, bool *fails) {
+static bool surface_place_in(struct soft_lookup *lookup, const char *name, int64_t *at,
+                             uint64_t size, uint64_t bytes, bool *fails) {
     uint32_t mode = lookup->in->mode;
     if (*at >= 0 && (uint64_t)*at < size && bytes <= size - (uint64_t)*at) return true;
     if (mode & SOFT_TEXTURE_CLAMP) { /* to a multiple of the access */
         *at = *at < 0 || bytes > size ? 0 : (int64_t)((size - bytes) / bytes * bytes);
         return bytes <= size;
     }
-    if ((mode & SOFT_TEXTURE_ZERO) == 0) *fails = !trap(lookup, name, *at, size);
+    if ((mode & SOFT_TEXTURE_ZERO) == 0) *fails = !surface_trap(lookup, name, *at, size);
     return false;
 }
 
 /* Finds the bytes of a lane's access. false: they are outside, or the launch has failed
  * (*fails). */
-static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_kind kind,
-                 struct soft_place *place, bool *fails) {
+static bool surface_find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_kind kind,
+                         struct soft_place *place, bool *fails) {
     struct soft_warp *warp = lookup->warp;
     const struct soft_instruction *in = lookup->in;
     enum soft_geometry geometry = soft_texture_geometry(in->mode);
-    const uint32_t *next = operands_of(warp, in) + 1 + soft_texture_data(in->mode);
+    const uint32_t *next = surface_operands_of(warp, in) + 1 + soft_texture_data(in->mode);
     unsigned dimensions = soft_geometry_dimensions(geometry);
     int64_t layer = 0, at[3] = {0, 0, 0};
     *fails = true;
-    if (!soft_lookup_object(lookup, operands_of(warp, in)[0])) return false;
+    if (!soft_lookup_object(lookup, surface_operands_of(warp, in)[0])) return false;
     const struct soft_texels *texels = &lookup->texture->texels;
     if (soft_geometry_is_layered(geometry)) layer = SLOT(int32_t, *next++)[lookup->lane];
     for (unsigned i = 0; i < dimensions; i++) at[i] = SLOT(int32_t, *next++)[lookup->lane];
@@ -78,9 +78,10 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
     } else if (layer < 0 && (in->mode & SOFT_TEXTURE_CLAMP) != 0) {
         layer = (int64_t)texels->layers - 1; /* it has no sign there */
     }
-    return place_in(lookup, formatted ? "texel" : "byte", &at[0], row_units, bytes / unit, fails) &&
-           place_in(lookup, "row", &at[1], texels->height, 1, fails) &&
-           place_in(lookup, "layer", &layer, texels->layers, 1, fails) &&
+    return surface_place_in(lookup, formatted ? "texel" : "byte", &at[0], row_units, bytes / unit,
+                            fails) &&
+           surface_place_in(lookup, "row", &at[1], texels->height, 1, fails) &&
+           surface_place_in(lookup, "layer", &layer, texels->layers, 1, fails) &&
            !(*fails = !soft_lookup_place(lookup, (uint64_t)layer, (uint64_t)at[1],
                                          (uint64_t)at[0] * unit, bytes, kind, place));
 }
@@ -88,13 +89,13 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
 const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
                                                  const struct soft_instruction *in) {
     unsigned bytes = soft_texture_bytes(in->mode), count = soft_texture_data(in->mode);
-    const uint32_t *results = operands_of(warp, in) + 1;
+    const uint32_t *results = surface_operands_of(warp, in) + 1;
     struct soft_lookup lookup = {.warp = warp, .in = in};
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         struct soft_place place;
         bool fails = false;
         lookup.lane = (uint32_t)__builtin_ctz(left);
-        bool inside = find(&lookup, bytes * count, SOFT_ACCESS_READ, &place, &fails);
+        bool inside = surface_find(&lookup, bytes * count, SOFT_ACCESS_READ, &place, &fails);
         if (fails) return NULL;
         for (unsigned i = 0; i < count; i++) {
             uint64_t value = 0;
@@ -117,7 +118,7 @@ static uint32_t cut_half(float number) {
 }
 
 /* The value of a channel after a store. */
-static uint32_t channel_of(const struct soft_texels *texels, uint32_t value) {
+static uint32_t surface_channel_of(const struct soft_texels *texels, uint32_t value) {
     unsigned bits = 8u * texels->channel_bytes;
     if (texels->channel == SOFT_CHANNEL_FLOAT) {
         return bits == 32 ? value : cut_half(soft_texel_float(value));
@@ -136,7 +137,7 @@ static void put_texel(struct soft_lookup *lookup, const struct soft_place *place
                       const uint32_t *values, unsigned count) {
     const struct soft_texels *texels = &lookup->texture->texels;
     for (unsigned i = 0; i < texels->channels; i++) {
-        uint32_t held = i < count ? channel_of(texels, values[i]) : 0;
+        uint32_t held = i < count ? surface_channel_of(texels, values[i]) : 0;
         memcpy(place->host + i * texels->channel_bytes, &held, texels->channel_bytes);
     }
     unsigned given = count < texels->channels ? count : texels->channels;
@@ -147,13 +148,13 @@ static void put_texel(struct soft_lookup *lookup, const struct soft_place *place
 const struct soft_instruction *soft_surface_store(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
     unsigned bytes = soft_texture_bytes(in->mode), count = soft_texture_data(in->mode);
-    const uint32_t *data = operands_of(warp, in) + 1;
+    const uint32_t *data = surface_operands_of(warp, in) + 1;
     struct soft_lookup lookup = {.warp = warp, .in = in};
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         struct soft_place place;
         bool fails = false;
         lookup.lane = (uint32_t)__builtin_ctz(left);
-        bool inside = find(&lookup, bytes * count, SOFT_ACCESS_WRITE, &place, &fails);
+        bool inside = surface_find(&lookup, bytes * count, SOFT_ACCESS_WRITE, &place, &fails);
         if (fails) return NULL;
         if (!inside) continue;
         if ((in->mode & SOFT_TEXTURE_FORMATTED) != 0) {
@@ -173,7 +174,7 @@ const struct soft_instruction *soft_surface_store(struct soft_warp *warp,
 }
 
 /* What a cell holds after an operation. */
-static uint64_t reduced(uint32_t mode, uint64_t old, uint64_t value) {
+static uint64_t surface_reduced(uint32_t mode, uint64_t old, uint64_t value) {
     bool wide = soft_texture_bytes(mode) == 8, is_signed = (mode & SOFT_TEXTURE_SIGNED) != 0;
     int64_t a = wide ? (int64_t)old : (int32_t)(uint32_t)old;
     int64_t b = wide ? (int64_t)value : (int32_t)(uint32_t)value;
@@ -193,17 +194,17 @@ static uint64_t reduced(uint32_t mode, uint64_t old, uint64_t value) {
 }
 
 /* Blocks run in parallel, so the cell is updated by compare-and-swap. */
-static void reduce(uint8_t *host, uint32_t mode, uint64_t value) {
+static void surface_reduce(uint8_t *host, uint32_t mode, uint64_t value) {
     if (soft_texture_bytes(mode) == 8) {
         uint64_t *cell = (uint64_t *)(void *)host, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(cell, &old, reduced(mode, old, value), true,
+        while (!__atomic_compare_exchange_n(cell, &old, surface_reduced(mode, old, value), true,
                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         }
         return;
     }
     uint32_t *cell = (uint32_t *)(void *)host, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)reduced(mode, old, value), true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)surface_reduced(mode, old, value),
+                                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 
@@ -231,25 +232,25 @@ static bool find_mode(struct soft_lookup *lookup, unsigned bytes, uint32_t *mode
 const struct soft_instruction *soft_surface_reduce(struct soft_warp *warp,
                                                    const struct soft_instruction *in) {
     unsigned bytes = soft_texture_bytes(in->mode);
-    const uint32_t *data = operands_of(warp, in) + 1;
+    const uint32_t *data = surface_operands_of(warp, in) + 1;
     struct soft_lookup lookup = {.warp = warp, .in = in};
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         struct soft_place place;
         bool fails = false;
         lookup.lane = (uint32_t)__builtin_ctz(left);
         uint32_t mode = 0;
-        if (!soft_lookup_object(&lookup, operands_of(warp, in)[0]) ||
+        if (!soft_lookup_object(&lookup, surface_operands_of(warp, in)[0]) ||
             !find_mode(&lookup, bytes, &mode)) {
             return NULL;
         }
-        bool inside = find(&lookup, bytes, SOFT_ACCESS_WRITE, &place, &fails);
+        bool inside = surface_find(&lookup, bytes, SOFT_ACCESS_WRITE, &place, &fails);
         if (fails) return NULL;
         if (!inside) continue;
         soft_access_check_read(warp, in, lookup.lane, lookup.address, bytes, &place);
         if (place.shadow != NULL) soft_shadow_mark(place.shadow, place.offset, bytes);
-        reduce(place.host, mode,
-               bytes == 8 ? SLOT(uint64_t, data[0])[lookup.lane]
-                          : SLOT(uint32_t, data[0])[lookup.lane]);
+        surface_reduce(place.host, mode,
+                       bytes == 8 ? SLOT(uint64_t, data[0])[lookup.lane]
+                                  : SLOT(uint32_t, data[0])[lookup.lane]);
     }
     return in + 1;
 }

@@ -55,7 +55,7 @@ static float from_srgb(uint32_t coded) {
 }
 
 /* A channel of 8 or 16 bits as a number from 0 or -1 to 1. */
-static float promote(const struct soft_texels *texels, uint32_t bits) {
+static float texel_promote(const struct soft_texels *texels, uint32_t bits) {
     unsigned width = 8u * texels->channel_bytes;
     if (texels->channel == SOFT_CHANNEL_UNSIGNED) {
         return (float)((double)bits / (double)((1u << width) - 1));
@@ -76,7 +76,7 @@ static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *
     }
     if (texture->promotes) {
         bool is_srgb = soft_texel_is_srgb(texture, channel);
-        return soft_texel_bits(is_srgb ? from_srgb(bits) : promote(texels, bits));
+        return soft_texel_bits(is_srgb ? from_srgb(bits) : texel_promote(texels, bits));
     }
     if (texels->channel == SOFT_CHANNEL_SIGNED && width < 32) {
         return (uint32_t)((int32_t)(bits << (32 - width)) >> (32 - width));

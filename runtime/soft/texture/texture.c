@@ -52,7 +52,8 @@ static uint32_t take_place(void) {
 }
 
 /* All but the handle, which tells others whether the rest is there. */
-static void put(struct texture_place *place, const struct soft_texture *texture, uint64_t handle) {
+static void texture_put(struct texture_place *place, const struct soft_texture *texture,
+                        uint64_t handle) {
     atomic_store(&place->texture.handle, 0);
     struct soft_texture copy = *texture;
     atomic_init(&copy.handle, 0);
@@ -61,7 +62,7 @@ static void put(struct texture_place *place, const struct soft_texture *texture,
     atomic_store_explicit(&place->texture.handle, handle, memory_order_release);
 }
 
-static uint32_t half(uint32_t size, unsigned level) {
+static uint32_t texture_half(uint32_t size, unsigned level) {
     return size >> level > 0 ? size >> level : 1;
 }
 
@@ -69,9 +70,9 @@ struct soft_texels soft_texture_level(const struct soft_texture *texture, unsign
     struct soft_texels texels = texture->texels;
     if (level == 0) return texels;
     texels.address = texture->level_addresses[level];
-    texels.width = half(texels.width, level);
-    if (texels.dimensions > 1) texels.height = half(texels.height, level);
-    if (texels.dimensions > 2) texels.layers = half(texels.layers, level);
+    texels.width = texture_half(texels.width, level);
+    if (texels.dimensions > 1) texels.height = texture_half(texels.height, level);
+    if (texels.dimensions > 2) texels.layers = texture_half(texels.layers, level);
     texels.pitch = (uint64_t)texels.width * soft_texel_bytes(&texels);
     texels.slice = texels.pitch * texels.height;
     return texels;
@@ -84,13 +85,13 @@ uint64_t soft_texture_add(const struct soft_texture *texture) {
     if (index != 0) {
         struct texture_place *place = place_at(index);
         handle = ((place->handle >> INDEX_BITS) + (place->handle != 0)) << INDEX_BITS | index;
-        put(place, texture, handle);
+        texture_put(place, texture, handle);
     }
     pthread_mutex_unlock(&table.lock);
     return handle;
 }
 
-static struct texture_place *live(uint64_t handle) {
+static struct texture_place *texture_live(uint64_t handle) {
     struct texture_place *place = place_at((uint32_t)handle & (PLACES - 1));
     if (place == NULL || handle == 0) return NULL;
     return atomic_load_explicit(&place->texture.handle, memory_order_acquire) == handle ? place
@@ -99,15 +100,15 @@ static struct texture_place *live(uint64_t handle) {
 
 bool soft_texture_change(uint64_t handle, const struct soft_texture *texture) {
     pthread_mutex_lock(&table.lock);
-    struct texture_place *place = live(handle);
-    if (place != NULL) put(place, texture, handle);
+    struct texture_place *place = texture_live(handle);
+    if (place != NULL) texture_put(place, texture, handle);
     pthread_mutex_unlock(&table.lock);
     return place != NULL;
 }
 
 bool soft_texture_copy(uint64_t handle, struct soft_texture *texture) {
     pthread_mutex_lock(&table.lock);
-    const struct texture_place *place = live(handle);
+    const struct texture_place *place = texture_live(handle);
     if (place != NULL) *texture = place->texture;
     pthread_mutex_unlock(&table.lock);
     return place != NULL;
@@ -128,7 +129,7 @@ static void remove_place(struct texture_place *place) {
 
 bool soft_texture_remove(uint64_t handle) {
     pthread_mutex_lock(&table.lock);
-    struct texture_place *place = live(handle);
+    struct texture_place *place = texture_live(handle);
     if (place != NULL) remove_place(place);
     pthread_mutex_unlock(&table.lock);
     return place != NULL;
@@ -146,7 +147,7 @@ void soft_texture_remove_all(unsigned slot) {
 }
 
 const struct soft_texture *soft_texture_find(uint64_t handle) {
-    struct texture_place *place = live(handle);
+    struct texture_place *place = texture_live(handle);
     return place != NULL ? &place->texture : NULL;
 }
 

@@ -23,7 +23,7 @@ static struct {
 #include "base/functions.def"
 } driver;
 
-static void load(const char *path) {
+static void probe_driver_load(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         fprintf(stderr, "probe-driver: %s\n", dlerror());
@@ -37,7 +37,7 @@ static void load(const char *path) {
 }
 
 /* Prints a call and its code. The text is the one in this file. */
-static CUresult say(const char *call, CUresult code) {
+static CUresult probe_driver_say(const char *call, CUresult code) {
     const char *name = NULL;
     if (driver.cuGetErrorName(code, &name) != CUDA_SUCCESS || name == NULL) name = "?";
     printf("    %s: %d %s\n", call, (int)code, name);
@@ -47,7 +47,7 @@ static CUresult say(const char *call, CUresult code) {
 #define ASK(function, ...)                                                                         \
     (driver.function == NULL                                                                       \
          ? (printf("    %s: not there\n", #function), (CUresult)CUDA_ERROR_NOT_FOUND)              \
-         : say(#function "(" #__VA_ARGS__ ")", driver.function(__VA_ARGS__)))
+         : probe_driver_say(#function "(" #__VA_ARGS__ ")", driver.function(__VA_ARGS__)))
 
 static CUcontext context;
 static CUdevice device;
@@ -57,7 +57,7 @@ static const char *const ptx =
     ".visible .entry put(.param .u64 p) { .reg .u64 %a; ld.param.u64 %a, [p];\n"
     "st.global.u32 [%a], 1; ret; }\n";
 
-static void uninitialised(void) {
+static void probe_driver_uninitialised(void) {
     int count = 0;
     size_t bytes = 0;
     const char *text = NULL;
@@ -72,7 +72,7 @@ static void uninitialised(void) {
     ASK(cuInit, 1);
 }
 
-static void devices(void) {
+static void probe_driver_devices(void) {
     char text[8] = "";
     int value = 0;
     CUdevice found = 0;
@@ -90,7 +90,7 @@ static void devices(void) {
     ASK(cuDeviceGetLuid, text, (unsigned *)&value, device);
 }
 
-static void contexts(void) {
+static void probe_driver_contexts(void) {
     CUcontext other = NULL;
     unsigned flags = 0;
     ASK(cuCtxDestroy_v2, NULL);
@@ -113,7 +113,7 @@ static void contexts(void) {
     ASK(cuDevicePrimaryCtxReset_v2, device);
 }
 
-static void memory(void) {
+static void probe_driver_memory(void) {
     CUdeviceptr address = 0;
     size_t bytes = 0, pitch = 0;
     void *host = NULL;
@@ -152,7 +152,7 @@ static void memory(void) {
     ASK(cuMemFreeHost, NULL);
 }
 
-static void pointers(void) {
+static void probe_driver_pointers(void) {
     CUdeviceptr address = 0;
     unsigned long long value[2] = {0}; /* the tokens of attribute 5 take both */
     int local = 0;
@@ -168,7 +168,7 @@ static void pointers(void) {
     ASK(cuPointerGetAttribute, NULL, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
 }
 
-static void streams(void) {
+static void probe_driver_streams(void) {
     CUstream stream = NULL;
     CUevent event = NULL, other = NULL;
     float ms = 0;
@@ -209,7 +209,7 @@ static void streams(void) {
     ASK(cuStreamDestroy_v2, stream);
 }
 
-static void modules(void) {
+static void probe_driver_modules(void) {
     CUmodule module = NULL;
     CUfunction function = NULL;
     CUdeviceptr address = 0;
@@ -236,7 +236,7 @@ static void modules(void) {
     ASK(cuModuleUnload, module);
 }
 
-static void launches(void) {
+static void probe_driver_launches(void) {
     CUmodule module = NULL;
     CUfunction f = NULL;
     CUdeviceptr p = 0;
@@ -258,7 +258,7 @@ static void launches(void) {
     ASK(cuCtxSynchronize_v2, NULL);
 }
 
-static void graphs(void) {
+static void probe_driver_graphs(void) {
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;
     CUgraphNode one = NULL, other = NULL;
@@ -278,7 +278,7 @@ static void graphs(void) {
     ASK(cuGraphDestroy, NULL);
 }
 
-static void pools(void) {
+static void probe_driver_pools(void) {
     CUmemoryPool pool = NULL;
     CUdeviceptr address = 0;
     unsigned long long value = 0;
@@ -295,7 +295,7 @@ static void pools(void) {
     ASK(cuMemPoolSetAttribute, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value);
 }
 
-static void mappings(void) {
+static void probe_driver_mappings(void) {
     const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                           .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     const size_t bytes = (size_t)2 << 20;
@@ -325,14 +325,14 @@ static void mappings(void) {
 }
 
 /* Runs a question in a separate process; only uninitialised without a context. */
-static void ask(const char *name, void (*question)(void), const char *path) {
+static void probe_driver_ask(const char *name, void (*question)(void), const char *path) {
     int status = 0;
     printf("%s\n", name);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        load(path);
-        if (question != uninitialised) {
+        probe_driver_load(path);
+        if (question != probe_driver_uninitialised) {
             bool ready = driver.cuInit(0) == CUDA_SUCCESS &&
                          driver.cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
                          driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
@@ -357,17 +357,17 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*question)(void);
-    } questions[] = {{"uninitialised", uninitialised},
-                     {"devices", devices},
-                     {"contexts", contexts},
-                     {"memory", memory},
-                     {"pointers", pointers},
-                     {"streams", streams},
-                     {"modules", modules},
-                     {"launches", launches},
-                     {"graphs", graphs},
-                     {"pools", pools},
-                     {"mappings", mappings}};
+    } questions[] = {{"uninitialised", probe_driver_uninitialised},
+                     {"devices", probe_driver_devices},
+                     {"contexts", probe_driver_contexts},
+                     {"memory", probe_driver_memory},
+                     {"pointers", probe_driver_pointers},
+                     {"streams", probe_driver_streams},
+                     {"modules", probe_driver_modules},
+                     {"launches", probe_driver_launches},
+                     {"graphs", probe_driver_graphs},
+                     {"pools", probe_driver_pools},
+                     {"mappings", probe_driver_mappings}};
     /* What a driver prints on top is not part of the answers. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -377,7 +377,7 @@ int main(int count, char **arguments) {
     }
     dlclose(library);
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
-        ask(questions[i].name, questions[i].question, path);
+        probe_driver_ask(questions[i].name, questions[i].question, path);
     }
     return 0;
 }

@@ -28,8 +28,8 @@ static CUresult read_front(const struct soft_graph *graph, const CUgraphNode *no
     return CUDA_SUCCESS;
 }
 
-static CUresult begin(CUstream handle, struct soft_graph *graph, const CUgraphNode *nodes,
-                      const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode) {
+static CUresult capture_begin(CUstream handle, struct soft_graph *graph, const CUgraphNode *nodes,
+                              const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     struct soft_front front = {0};
@@ -51,18 +51,18 @@ static CUresult begin(CUstream handle, struct soft_graph *graph, const CUgraphNo
 }
 
 EXPORT(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
-    return begin(stream, NULL, NULL, NULL, 0, mode);
+    return capture_begin(stream, NULL, NULL, NULL, 0, mode);
 }
 
 EXPORT(cuStreamBeginCapture, (CUstream stream)) {
-    return begin(stream, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    return capture_begin(stream, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 EXPORT(cuStreamBeginCaptureToGraph,
        (CUstream stream, CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
         size_t count, CUstreamCaptureMode mode)) {
     if (graph == NULL) return CUDA_ERROR_INVALID_VALUE;
-    return begin(stream, (struct soft_graph *)graph, nodes, data, count, mode);
+    return capture_begin(stream, (struct soft_graph *)graph, nodes, data, count, mode);
 }
 
 EXPORT(cuStreamEndCapture, (CUstream handle, CUgraph *result_graph)) {
@@ -138,7 +138,7 @@ static bool list_front(struct soft_stream *stream) {
     return true;
 }
 
-static bool is_plain(const struct soft_front *front) {
+static bool capture_is_plain(const struct soft_front *front) {
     static const CUgraphEdgeData plain = {0};
     for (unsigned i = 0; i < front->count; i++) {
         if (memcmp(&front->edges[i].data, &plain, sizeof plain) != 0) return false;
@@ -157,7 +157,7 @@ EXPORT(cuStreamGetCaptureInfo_v3,
     pthread_mutex_lock(&soft_lock);
     if (is_implied(stream)) {
         result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-    } else if (nodes != NULL && data == NULL && !is_plain(&stream->front)) {
+    } else if (nodes != NULL && data == NULL && !capture_is_plain(&stream->front)) {
         result = CUDA_ERROR_LOSSY_QUERY;
     } else if (stream->capture != NULL && !list_front(stream)) {
         result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -84,8 +84,8 @@ struct listing {
     bool lossy; /* an edge has data, but the caller passed no array for it */
 };
 
-static void list(struct listing *listing, const struct soft_node *node,
-                 const struct soft_node *other, const CUgraphEdgeData *data) {
+static void graph_list(struct listing *listing, const struct soft_node *node,
+                       const struct soft_node *other, const CUgraphEdgeData *data) {
     static const CUgraphEdgeData plain = {0};
     size_t i = listing->found++;
     if (listing->data == NULL && data != NULL && memcmp(data, &plain, sizeof plain) != 0) {
@@ -98,7 +98,7 @@ static void list(struct listing *listing, const struct soft_node *node,
 }
 
 /* Ends a listing: unused entries are set to NULL. */
-static CUresult finish(struct listing *listing, size_t *count) {
+static CUresult graph_finish(struct listing *listing, size_t *count) {
     for (size_t i = listing->found; listing->nodes != NULL && i < listing->room; i++) {
         listing->nodes[i] = NULL;
         if (listing->others != NULL) listing->others[i] = NULL;
@@ -116,9 +116,9 @@ static CUresult list_nodes(CUgraph handle, CUgraphNode *nodes, size_t *count, bo
     if (result != CUDA_SUCCESS) return result;
     struct listing listing = {.nodes = nodes, .room = *count};
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next) {
-        if (!roots_only || n->edge_count == 0) list(&listing, n, NULL, NULL);
+        if (!roots_only || n->edge_count == 0) graph_list(&listing, n, NULL, NULL);
     }
-    return finish(&listing, count);
+    return graph_finish(&listing, count);
 }
 
 EXPORT(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) {
@@ -138,10 +138,10 @@ EXPORT(cuGraphGetEdges_v2,
     struct listing listing = {.nodes = from, .others = to, .data = data, .room = *count};
     for (const struct soft_node *n = graph->first; n != NULL; n = n->next) {
         for (unsigned i = 0; i < n->edge_count; i++) {
-            list(&listing, n->edges[i].from, n, &n->edges[i].data);
+            graph_list(&listing, n->edges[i].from, n, &n->edges[i].data);
         }
     }
-    return finish(&listing, count);
+    return graph_finish(&listing, count);
 }
 
 EXPORT(cuGraphGetEdges, (CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)) {
@@ -156,9 +156,9 @@ EXPORT(cuGraphNodeGetDependencies_v2,
     if (result != CUDA_SUCCESS) return result;
     struct listing listing = {.nodes = nodes, .data = data, .room = *count};
     for (unsigned i = 0; i < node->edge_count; i++) {
-        list(&listing, node->edges[i].from, NULL, &node->edges[i].data);
+        graph_list(&listing, node->edges[i].from, NULL, &node->edges[i].data);
     }
-    return finish(&listing, count);
+    return graph_finish(&listing, count);
 }
 
 EXPORT(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *nodes, size_t *count)) {
@@ -174,10 +174,10 @@ EXPORT(cuGraphNodeGetDependentNodes_v2,
     struct listing listing = {.nodes = nodes, .data = data, .room = *count};
     for (const struct soft_node *n = node->graph->first; n != NULL; n = n->next) {
         for (unsigned i = 0; i < n->edge_count; i++) {
-            if (n->edges[i].from == node) list(&listing, n, NULL, &n->edges[i].data);
+            if (n->edges[i].from == node) graph_list(&listing, n, NULL, &n->edges[i].data);
         }
     }
-    return finish(&listing, count);
+    return graph_finish(&listing, count);
 }
 
 EXPORT(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *nodes, size_t *count)) {

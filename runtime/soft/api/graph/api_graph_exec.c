@@ -7,22 +7,23 @@
 #include "state/handle_set.h"
 #include "state/memory_pool.h"
 
-static bool are_flags(unsigned long long flags) {
+static bool graph_exec_are_flags(unsigned long long flags) {
     const unsigned long long known =
         CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
         CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     return (flags & ~known) == 0;
 }
 
-static CUresult instantiate(CUgraphExec *result_exec, CUgraph handle, unsigned long long flags,
-                            struct soft_node **culprit, CUgraphInstantiateResult *why) {
+static CUresult graph_exec_instantiate(CUgraphExec *result_exec, CUgraph handle,
+                                       unsigned long long flags, struct soft_node **culprit,
+                                       CUgraphInstantiateResult *why) {
     struct soft_graph *graph = NULL;
     struct soft_exec *exec = NULL;
     *culprit = NULL;
     *why = CUDA_GRAPH_INSTANTIATE_ERROR;
     CUresult result = soft_graph_enter(handle, &graph);
     if (result != CUDA_SUCCESS) return result;
-    if (result_exec == NULL || !are_flags(flags)) {
+    if (result_exec == NULL || !graph_exec_are_flags(flags)) {
         result = CUDA_ERROR_INVALID_VALUE;
     } else if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
         result = CUDA_ERROR_NOT_SUPPORTED; /* kernels cannot launch */
@@ -37,7 +38,7 @@ static CUresult instantiate(CUgraphExec *result_exec, CUgraph handle, unsigned l
 EXPORT(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) {
     struct soft_node *culprit = NULL;
     CUgraphInstantiateResult why = 0;
-    return instantiate(exec, graph, flags, &culprit, &why);
+    return graph_exec_instantiate(exec, graph, flags, &culprit, &why);
 }
 
 /* The log of this older form remains empty, as since CUDA 12. */
@@ -45,7 +46,7 @@ EXPORT(cuGraphInstantiate_v2,
        (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_bytes)) {
     struct soft_node *culprit = NULL;
     CUgraphInstantiateResult why = 0;
-    CUresult result = instantiate(exec, graph, 0, &culprit, &why);
+    CUresult result = graph_exec_instantiate(exec, graph, 0, &culprit, &why);
     if (error_node != NULL) *error_node = (CUgraphNode)culprit;
     if (log != NULL && log_bytes > 0) log[0] = '\0';
     return result;
@@ -68,7 +69,7 @@ EXPORT(cuGraphInstantiateWithParams,
     }
     params->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
     if (result == CUDA_SUCCESS) {
-        result = instantiate(exec, graph, params->flags, &culprit, &params->result_out);
+        result = graph_exec_instantiate(exec, graph, params->flags, &culprit, &params->result_out);
     }
     params->hErrNode_out = (CUgraphNode)culprit;
     return result;

@@ -68,8 +68,8 @@ static CUresult set_cluster(struct soft_kernel *kernel, const CUkernelNodeAttrVa
     return CUDA_SUCCESS;
 }
 
-static CUresult set(struct soft_node *node, CUkernelNodeAttrID id,
-                    const CUkernelNodeAttrValue *value) {
+static CUresult graph_hint_set(struct soft_node *node, CUkernelNodeAttrID id,
+                               const CUkernelNodeAttrValue *value) {
     struct soft_node_hints *hints = &node->content.hints;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -112,7 +112,7 @@ EXPORT(cuGraphKernelNodeSetAttribute,
     if (value == NULL) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = soft_node_enter_type(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
     if (result != CUDA_SUCCESS) return result;
-    result = set(node, id, value);
+    result = graph_hint_set(node, id, value);
     soft_graph_leave();
     return result;
 }

@@ -31,8 +31,8 @@ EXPORT(cuGraphExecNodeSetParams, (CUgraphExec exec, CUgraphNode node, CUgraphNod
 }
 
 /* A node's parameters, if it is of a type. */
-static CUresult get(CUgraphNode handle, CUgraphNodeType type, const void *answer,
-                    CUgraphNodeParams *params) {
+static CUresult graph_node_get(CUgraphNode handle, CUgraphNodeType type, const void *answer,
+                               CUgraphNodeParams *params) {
     struct soft_node *node = NULL;
     CUresult result = soft_node_enter_type(handle, type, &node);
     if (result != CUDA_SUCCESS) return result;
@@ -43,7 +43,7 @@ static CUresult get(CUgraphNode handle, CUgraphNodeType type, const void *answer
 
 /* ---- kernels ---- */
 
-static CUgraphNodeParams of_kernel(const CUDA_KERNEL_NODE_PARAMS *kernel) {
+static CUgraphNodeParams graph_node_of_kernel(const CUDA_KERNEL_NODE_PARAMS *kernel) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
     params.kernel = *kernel;
     return params;
@@ -52,33 +52,33 @@ static CUgraphNodeParams of_kernel(const CUDA_KERNEL_NODE_PARAMS *kernel) {
 EXPORT(cuGraphAddKernelNode_v2, (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes,
                                  size_t count, const CUDA_KERNEL_NODE_PARAMS *kernel)) {
     if (kernel == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_kernel(kernel);
+    CUgraphNodeParams params = graph_node_of_kernel(kernel);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *kernel)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel, &params);
     if (result == CUDA_SUCCESS) *kernel = params.kernel;
     return result;
 }
 
 EXPORT(cuGraphKernelNodeSetParams_v2, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)) {
     if (kernel == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_kernel(kernel);
+    CUgraphNodeParams params = graph_node_of_kernel(kernel);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecKernelNodeSetParams_v2,
        (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)) {
     if (kernel == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_kernel(kernel);
+    CUgraphNodeParams params = graph_node_of_kernel(kernel);
     return soft_exec_set_params(exec, node, &params);
 }
 
 /* ---- copies ---- */
 
-static CUgraphNodeParams of_copy(const CUDA_MEMCPY3D *copy, CUcontext context) {
+static CUgraphNodeParams graph_node_of_copy(const CUDA_MEMCPY3D *copy, CUcontext context) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
     params.memcpy.copyParams = *copy;
     params.memcpy.copyCtx = context;
@@ -88,13 +88,13 @@ static CUgraphNodeParams of_copy(const CUDA_MEMCPY3D *copy, CUcontext context) {
 EXPORT(cuGraphAddMemcpyNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes,
                               size_t count, const CUDA_MEMCPY3D *copy, CUcontext context)) {
     if (copy == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_copy(copy, context);
+    CUgraphNodeParams params = graph_node_of_copy(copy, context);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D *copy)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEMCPY, copy, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEMCPY, copy, &params);
     if (result == CUDA_SUCCESS) *copy = params.memcpy.copyParams;
     return result;
 }
@@ -102,22 +102,23 @@ EXPORT(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D *copy)) {
 EXPORT(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D *copy)) {
     CUgraphNodeParams old;
     if (copy == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEMCPY, &old, &old);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEMCPY, &old, &old);
     if (result != CUDA_SUCCESS) return result;
-    CUgraphNodeParams params = of_copy(copy, old.memcpy.copyCtx);
+    CUgraphNodeParams params = graph_node_of_copy(copy, old.memcpy.copyCtx);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecMemcpyNodeSetParams,
        (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context)) {
     if (copy == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_copy(copy, context);
+    CUgraphNodeParams params = graph_node_of_copy(copy, context);
     return soft_exec_set_params(exec, node, &params);
 }
 
 /* ---- fills ---- */
 
-static CUgraphNodeParams of_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context) {
+static CUgraphNodeParams graph_node_of_fill(const CUDA_MEMSET_NODE_PARAMS *fill,
+                                            CUcontext context) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
     memcpy(&params.memset, fill, sizeof *fill);
     params.memset.ctx = context;
@@ -128,13 +129,13 @@ EXPORT(cuGraphAddMemsetNode,
        (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes, size_t count,
         const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)) {
     if (fill == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_fill(fill, context);
+    CUgraphNodeParams params = graph_node_of_fill(fill, context);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *fill)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEMSET, fill, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEMSET, fill, &params);
     if (result == CUDA_SUCCESS) memcpy(fill, &params.memset, sizeof *fill);
     return result;
 }
@@ -142,22 +143,22 @@ EXPORT(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *f
 EXPORT(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill)) {
     CUgraphNodeParams old;
     if (fill == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEMSET, &old, &old);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEMSET, &old, &old);
     if (result != CUDA_SUCCESS) return result;
-    CUgraphNodeParams params = of_fill(fill, old.memset.ctx);
+    CUgraphNodeParams params = graph_node_of_fill(fill, old.memset.ctx);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecMemsetNodeSetParams, (CUgraphExec exec, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)) {
     if (fill == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_fill(fill, context);
+    CUgraphNodeParams params = graph_node_of_fill(fill, context);
     return soft_exec_set_params(exec, node, &params);
 }
 
 /* ---- host functions ---- */
 
-static CUgraphNodeParams of_host(const CUDA_HOST_NODE_PARAMS *host) {
+static CUgraphNodeParams graph_node_of_host(const CUDA_HOST_NODE_PARAMS *host) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
     params.host = *host;
     return params;
@@ -166,33 +167,33 @@ static CUgraphNodeParams of_host(const CUDA_HOST_NODE_PARAMS *host) {
 EXPORT(cuGraphAddHostNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes,
                             size_t count, const CUDA_HOST_NODE_PARAMS *host)) {
     if (host == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_host(host);
+    CUgraphNodeParams params = graph_node_of_host(host);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphHostNodeGetParams, (CUgraphNode node, CUDA_HOST_NODE_PARAMS *host)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_HOST, host, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_HOST, host, &params);
     if (result == CUDA_SUCCESS) *host = params.host;
     return result;
 }
 
 EXPORT(cuGraphHostNodeSetParams, (CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)) {
     if (host == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_host(host);
+    CUgraphNodeParams params = graph_node_of_host(host);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecHostNodeSetParams,
        (CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)) {
     if (host == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_host(host);
+    CUgraphNodeParams params = graph_node_of_host(host);
     return soft_exec_set_params(exec, node, &params);
 }
 
 /* ---- operations on values ---- */
 
-static CUgraphNodeParams of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch) {
+static CUgraphNodeParams graph_node_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
     params.memOp = *batch;
     return params;
@@ -201,13 +202,13 @@ static CUgraphNodeParams of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch) {
 EXPORT(cuGraphAddBatchMemOpNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes,
                                   size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)) {
     if (batch == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_batch(batch);
+    CUgraphNodeParams params = graph_node_of_batch(batch);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphBatchMemOpNodeGetParams, (CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, batch, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, batch, &params);
     if (result == CUDA_SUCCESS) *batch = params.memOp;
     return result;
 }
@@ -215,20 +216,20 @@ EXPORT(cuGraphBatchMemOpNodeGetParams, (CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
 EXPORT(cuGraphBatchMemOpNodeSetParams,
        (CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)) {
     if (batch == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_batch(batch);
+    CUgraphNodeParams params = graph_node_of_batch(batch);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecBatchMemOpNodeSetParams,
        (CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch)) {
     if (batch == NULL) return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams params = of_batch(batch);
+    CUgraphNodeParams params = graph_node_of_batch(batch);
     return soft_exec_set_params(exec, node, &params);
 }
 
 /* ---- children, and nothing ---- */
 
-static CUgraphNodeParams of_child(CUgraph child) {
+static CUgraphNodeParams graph_node_of_child(CUgraph child) {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
     params.graph.graph = child;
     params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
@@ -237,13 +238,13 @@ static CUgraphNodeParams of_child(CUgraph child) {
 
 EXPORT(cuGraphAddChildGraphNode,
        (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes, size_t count, CUgraph child)) {
-    CUgraphNodeParams params = of_child(child);
+    CUgraphNodeParams params = graph_node_of_child(child);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
 EXPORT(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *child)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_GRAPH, child, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_GRAPH, child, &params);
     if (result == CUDA_SUCCESS) *child = params.graph.graph;
     return result;
 }
@@ -256,7 +257,7 @@ EXPORT(cuGraphAddEmptyNode,
 
 /* ---- events ---- */
 
-static CUgraphNodeParams of_event(CUgraphNodeType type, CUevent event) {
+static CUgraphNodeParams graph_node_of_event(CUgraphNodeType type, CUevent event) {
     CUgraphNodeParams params = {.type = type};
     params.eventWait.event = event;
     return params;
@@ -264,14 +265,14 @@ static CUgraphNodeParams of_event(CUgraphNodeType type, CUevent event) {
 
 static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *event) {
     CUgraphNodeParams params;
-    CUresult result = get(node, type, event, &params);
+    CUresult result = graph_node_get(node, type, event, &params);
     if (result == CUDA_SUCCESS) *event = params.eventWait.event;
     return result;
 }
 
 EXPORT(cuGraphAddEventRecordNode,
        (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes, size_t count, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
@@ -280,18 +281,18 @@ EXPORT(cuGraphEventRecordNodeGetEvent, (CUgraphNode node, CUevent *event)) {
 }
 
 EXPORT(cuGraphEventRecordNodeSetEvent, (CUgraphNode node, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecEventRecordNodeSetEvent, (CUgraphExec exec, CUgraphNode node, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
     return soft_exec_set_params(exec, node, &params);
 }
 
 EXPORT(cuGraphAddEventWaitNode,
        (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes, size_t count, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
     return soft_graph_add_params(node, graph, nodes, NULL, count, &params);
 }
 
@@ -300,12 +301,12 @@ EXPORT(cuGraphEventWaitNodeGetEvent, (CUgraphNode node, CUevent *event)) {
 }
 
 EXPORT(cuGraphEventWaitNodeSetEvent, (CUgraphNode node, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
     return soft_node_set_params(node, &params);
 }
 
 EXPORT(cuGraphExecEventWaitNodeSetEvent, (CUgraphExec exec, CUgraphNode node, CUevent event)) {
-    CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    CUgraphNodeParams params = graph_node_of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
     return soft_exec_set_params(exec, node, &params);
 }
 
@@ -323,7 +324,7 @@ EXPORT(cuGraphAddMemAllocNode, (CUgraphNode * node, CUgraph graph, const CUgraph
 
 EXPORT(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *alloc)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, alloc, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, alloc, &params);
     if (result == CUDA_SUCCESS) *alloc = params.alloc;
     return result;
 }
@@ -337,7 +338,7 @@ EXPORT(cuGraphAddMemFreeNode, (CUgraphNode * node, CUgraph graph, const CUgraphN
 
 EXPORT(cuGraphMemFreeNodeGetParams, (CUgraphNode node, CUdeviceptr *dptr)) {
     CUgraphNodeParams params;
-    CUresult result = get(node, CU_GRAPH_NODE_TYPE_MEM_FREE, dptr, &params);
+    CUresult result = graph_node_get(node, CU_GRAPH_NODE_TYPE_MEM_FREE, dptr, &params);
     if (result == CUDA_SUCCESS) *dptr = params.free.dptr;
     return result;
 }

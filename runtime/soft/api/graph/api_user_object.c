@@ -32,7 +32,8 @@ EXPORT(cuUserObjectCreate, (CUuserObject * result_object, void *data, CUhostFn d
 }
 
 /* Locks, if a handle is an object and the count is valid. */
-static CUresult enter(CUuserObject handle, unsigned count, struct soft_user_object **object) {
+static CUresult user_object_enter(CUuserObject handle, unsigned count,
+                                  struct soft_user_object **object) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (count == 0 || count > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;
@@ -45,7 +46,7 @@ static CUresult enter(CUuserObject handle, unsigned count, struct soft_user_obje
 
 EXPORT(cuUserObjectRetain, (CUuserObject handle, unsigned int count)) {
     struct soft_user_object *object = NULL;
-    CUresult result = enter(handle, count, &object);
+    CUresult result = user_object_enter(handle, count, &object);
     if (result != CUDA_SUCCESS) return result;
     object->references += count;
     pthread_mutex_unlock(&soft_lock);
@@ -54,7 +55,7 @@ EXPORT(cuUserObjectRetain, (CUuserObject handle, unsigned int count)) {
 
 EXPORT(cuUserObjectRelease, (CUuserObject handle, unsigned int count)) {
     struct soft_user_object *object = NULL;
-    CUresult result = enter(handle, count, &object);
+    CUresult result = user_object_enter(handle, count, &object);
     if (result != CUDA_SUCCESS) return result;
     if (count > object->references) {
         result = CUDA_ERROR_INVALID_VALUE;
@@ -69,7 +70,7 @@ EXPORT(cuUserObjectRelease, (CUuserObject handle, unsigned int count)) {
 EXPORT(cuGraphRetainUserObject,
        (CUgraph graph, CUuserObject handle, unsigned int count, unsigned int flags)) {
     struct soft_user_object *object = NULL;
-    CUresult result = enter(handle, count, &object);
+    CUresult result = user_object_enter(handle, count, &object);
     if (result != CUDA_SUCCESS) return result;
     if (!soft_handle_is(SOFT_HANDLE_GRAPH, graph) || flags > CU_GRAPH_USER_OBJECT_MOVE) {
         result = CUDA_ERROR_INVALID_VALUE;
@@ -83,7 +84,7 @@ EXPORT(cuGraphRetainUserObject,
 
 EXPORT(cuGraphReleaseUserObject, (CUgraph graph, CUuserObject handle, unsigned int count)) {
     struct soft_user_object *object = NULL;
-    CUresult result = enter(handle, count, &object);
+    CUresult result = user_object_enter(handle, count, &object);
     if (result != CUDA_SUCCESS) return result;
     result = soft_handle_is(SOFT_HANDLE_GRAPH, graph)
                  ? soft_object_let_go(&((struct soft_graph *)graph)->objects, object, count)

@@ -8,7 +8,7 @@
 #include "state/array.h"
 #include "state/contexts.h"
 
-static CUresult create(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape) {
+static CUresult array_create(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape) {
     struct soft_context *context = NULL;
     struct soft_array *array = NULL;
     CUresult result = soft_context_current(&context);
@@ -20,7 +20,7 @@ static CUresult create(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape) {
 }
 
 /* The array of a handle; the errors of the context come before its own. */
-static CUresult find(CUarray handle, struct soft_array *array) {
+static CUresult array_find(CUarray handle, struct soft_array *array) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -28,21 +28,21 @@ static CUresult find(CUarray handle, struct soft_array *array) {
 }
 
 EXPORT(cuArrayCreate_v2, (CUarray * handle, const CUDA_ARRAY_DESCRIPTOR *description)) {
-    if (description == NULL) return create(handle, NULL);
+    if (description == NULL) return array_create(handle, NULL);
     const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = description->Width,
                                            .Height = description->Height,
                                            .Format = description->Format,
                                            .NumChannels = description->NumChannels};
-    return create(handle, &shape);
+    return array_create(handle, &shape);
 }
 
 EXPORT(cuArray3DCreate_v2, (CUarray * handle, const CUDA_ARRAY3D_DESCRIPTOR *description)) {
-    return create(handle, description);
+    return array_create(handle, description);
 }
 
 EXPORT(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR * description, CUarray handle)) {
     struct soft_array array;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
     if (description == NULL) return CUDA_ERROR_INVALID_VALUE;
     *description = (CUDA_ARRAY_DESCRIPTOR){.Width = array.shape.Width,
@@ -54,7 +54,7 @@ EXPORT(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR * description, CUarray ha
 
 EXPORT(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * description, CUarray handle)) {
     struct soft_array array;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
     if (description == NULL) return CUDA_ERROR_INVALID_VALUE;
     *description = array.shape;
@@ -66,7 +66,7 @@ EXPORT(cuArrayGetMemoryRequirements,
        (CUDA_ARRAY_MEMORY_REQUIREMENTS * requirements, CUarray handle, CUdevice device)) {
     struct soft_array array;
     (void)requirements;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
     return soft_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
 }
@@ -75,7 +75,7 @@ EXPORT(cuArrayGetMemoryRequirements,
 EXPORT(cuArrayGetSparseProperties, (CUDA_ARRAY_SPARSE_PROPERTIES * properties, CUarray handle)) {
     struct soft_array array;
     (void)properties;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -83,14 +83,14 @@ EXPORT(cuArrayGetPlane, (CUarray * plane, CUarray handle, unsigned int index)) {
     struct soft_array array;
     (void)plane;
     (void)index;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORT(cuArrayDestroy, (CUarray handle)) {
     struct soft_context *context = NULL;
     struct soft_array array;
-    CUresult result = find(handle, &array);
+    CUresult result = array_find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
     if (array.is_level) return CUDA_ERROR_INVALID_VALUE;
     /* As with cuMemFree: waits for all work that may use it. */

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* The errors of the context come before those of the arguments. */
-static CUresult submit(CUstream stream, bool sound, const struct soft_copy *copy, bool wait) {
+static CUresult copy_rows_submit(CUstream stream, bool sound, const struct soft_copy *copy,
+                                 bool wait) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -19,13 +20,13 @@ static CUresult submit(CUstream stream, bool sound, const struct soft_copy *copy
 static CUresult submit_2d(CUstream stream, const CUDA_MEMCPY2D *call, bool wait) {
     struct soft_copy copy = {0};
     bool sound = call != NULL && soft_copy_of_2d(call, &copy);
-    return submit(stream, sound, &copy, wait);
+    return copy_rows_submit(stream, sound, &copy, wait);
 }
 
 static CUresult submit_3d(CUstream stream, const CUDA_MEMCPY3D *call, bool wait) {
     struct soft_copy copy = {0};
     bool sound = call != NULL && soft_copy_of_3d(call, &copy);
-    return submit(stream, sound, &copy, wait);
+    return copy_rows_submit(stream, sound, &copy, wait);
 }
 
 /* CUDA_MEMCPY3D_PEER has contexts where CUDA_MEMCPY3D has nothing. */

@@ -5,8 +5,8 @@
 #include "api/export.h"
 #include "memory/space.h"
 
-static CUresult submit(CUstream stream, CUdeviceptr address, size_t pitch, uint32_t value,
-                       unsigned element_bytes, size_t width, size_t height) {
+static CUresult fill_submit(CUstream stream, CUdeviceptr address, size_t pitch, uint32_t value,
+                            unsigned element_bytes, size_t width, size_t height) {
     const struct soft_fill_rows fill = {.address = address,
                                         .pitch = height > 1 ? pitch : 0,
                                         .value = value,
@@ -16,7 +16,7 @@ static CUresult submit(CUstream stream, CUdeviceptr address, size_t pitch, uint3
     return soft_fill_submit(stream, &fill);
 }
 
-static bool is_of_host(CUdeviceptr address) {
+static bool fill_is_of_host(CUdeviceptr address) {
     struct soft_allocation allocation;
     return soft_space_find(address, &allocation) &&
            (allocation.kind == SOFT_KIND_PINNED || allocation.kind == SOFT_KIND_REGISTERED ||
@@ -27,8 +27,8 @@ static bool is_of_host(CUdeviceptr address) {
  * behavior" of the CUDA Driver API. */
 static CUresult fill(CUdeviceptr address, size_t pitch, uint32_t value, unsigned element_bytes,
                      size_t width, size_t height) {
-    CUresult result = submit(NULL, address, pitch, value, element_bytes, width, height);
-    if (result != CUDA_SUCCESS || !is_of_host(address)) return result;
+    CUresult result = fill_submit(NULL, address, pitch, value, element_bytes, width, height);
+    if (result != CUDA_SUCCESS || !fill_is_of_host(address)) return result;
     return soft_cuStreamSynchronize(NULL);
 }
 
@@ -60,28 +60,28 @@ EXPORT(cuMemsetD2D32_v2,
 }
 
 EXPORT(cuMemsetD8Async, (CUdeviceptr dst, unsigned char value, size_t count, CUstream stream)) {
-    return submit(stream, dst, 0, value, 1, count, 1);
+    return fill_submit(stream, dst, 0, value, 1, count, 1);
 }
 
 EXPORT(cuMemsetD16Async, (CUdeviceptr dst, unsigned short value, size_t count, CUstream stream)) {
-    return submit(stream, dst, 0, value, 2, count, 1);
+    return fill_submit(stream, dst, 0, value, 2, count, 1);
 }
 
 EXPORT(cuMemsetD32Async, (CUdeviceptr dst, unsigned int value, size_t count, CUstream stream)) {
-    return submit(stream, dst, 0, value, 4, count, 1);
+    return fill_submit(stream, dst, 0, value, 4, count, 1);
 }
 
 EXPORT(cuMemsetD2D8Async, (CUdeviceptr dst, size_t pitch, unsigned char value, size_t width,
                            size_t height, CUstream stream)) {
-    return submit(stream, dst, pitch, value, 1, width, height);
+    return fill_submit(stream, dst, pitch, value, 1, width, height);
 }
 
 EXPORT(cuMemsetD2D16Async, (CUdeviceptr dst, size_t pitch, unsigned short value, size_t width,
                             size_t height, CUstream stream)) {
-    return submit(stream, dst, pitch, value, 2, width, height);
+    return fill_submit(stream, dst, pitch, value, 2, width, height);
 }
 
 EXPORT(cuMemsetD2D32Async, (CUdeviceptr dst, size_t pitch, unsigned int value, size_t width,
                             size_t height, CUstream stream)) {
-    return submit(stream, dst, pitch, value, 4, width, height);
+    return fill_submit(stream, dst, pitch, value, 4, width, height);
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static CUresult alloc(void **pp, size_t bytesize, unsigned flags) {
+static CUresult host_alloc(void **pp, size_t bytesize, unsigned flags) {
     struct soft_context *context = NULL;
     void *host = NULL;
     CUresult result = soft_context_current(&context);
@@ -28,15 +28,15 @@ static CUresult alloc(void **pp, size_t bytesize, unsigned flags) {
 }
 
 EXPORT(cuMemHostAlloc, (void **pp, size_t bytesize, unsigned int flags)) {
-    return alloc(pp, bytesize, flags);
+    return host_alloc(pp, bytesize, flags);
 }
 
 EXPORT(cuMemAllocHost_v2, (void **pp, size_t bytesize)) {
-    return alloc(pp, bytesize, 0);
+    return host_alloc(pp, bytesize, 0);
 }
 
 /* Frees host memory of a kind that begins at p, once no work can use it. */
-static CUresult end(void *p, enum soft_kind kind, CUresult otherwise) {
+static CUresult host_end(void *p, enum soft_kind kind, CUresult otherwise) {
     struct soft_context *context = NULL;
     struct soft_allocation was;
     uint64_t address = (uint64_t)(uintptr_t)p;
@@ -54,16 +54,16 @@ static CUresult end(void *p, enum soft_kind kind, CUresult otherwise) {
 EXPORT(cuMemFreeHost, (void *p)) {
     struct soft_context *context = NULL;
     if (p == NULL) return soft_context_current(&context);
-    return end(p, SOFT_KIND_PINNED, CUDA_ERROR_INVALID_VALUE);
+    return host_end(p, SOFT_KIND_PINNED, CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Whether all pages of a range are mapped, by mincore. */
 static bool is_mapped(uint64_t address, size_t bytes) {
     enum { PAGES = 1024 };
     unsigned char present[PAGES];
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = address + bytes;
-    for (uint64_t at = address / page * page; at < end; at += PAGES * page) {
-        size_t some = (size_t)(end - at < PAGES * page ? end - at : PAGES * page);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), host_end = address + bytes;
+    for (uint64_t at = address / page * page; at < host_end; at += PAGES * page) {
+        size_t some = (size_t)(host_end - at < PAGES * page ? host_end - at : PAGES * page);
         if (mincore((void *)(uintptr_t)at, some, present) != 0) return false;
     }
     return true;
@@ -93,11 +93,11 @@ EXPORT(cuMemHostRegister, (void *p, size_t bytesize, unsigned int flags)) {
 }
 
 EXPORT(cuMemHostUnregister, (void *p)) {
-    return end(p, SOFT_KIND_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    return host_end(p, SOFT_KIND_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 /* The host memory around a pointer. */
-static CUresult find(const void *p, struct soft_allocation *found) {
+static CUresult host_find(const void *p, struct soft_allocation *found) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -108,7 +108,7 @@ static CUresult find(const void *p, struct soft_allocation *found) {
 
 EXPORT(cuMemHostGetDevicePointer_v2, (CUdeviceptr * dptr, void *p, unsigned int flags)) {
     struct soft_allocation found;
-    CUresult result = find(p, &found);
+    CUresult result = host_find(p, &found);
     if (result != CUDA_SUCCESS) return result;
     if (dptr == NULL || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     *dptr = (CUdeviceptr)(uintptr_t)p;
@@ -117,7 +117,7 @@ EXPORT(cuMemHostGetDevicePointer_v2, (CUdeviceptr * dptr, void *p, unsigned int 
 
 EXPORT(cuMemHostGetFlags, (unsigned int *flags, void *p)) {
     struct soft_allocation found;
-    CUresult result = find(p, &found);
+    CUresult result = host_find(p, &found);
     if (result != CUDA_SUCCESS) return result;
     if (flags == NULL || found.kind != SOFT_KIND_PINNED) return CUDA_ERROR_INVALID_VALUE;
     /* Under unified addressing every allocation is mapped. */

@@ -32,7 +32,8 @@ EXPORT(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     return CUDA_SUCCESS;
 }
 
-static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *handle, unsigned flags) {
+static CUresult ipc_open_memory(CUdeviceptr *pointer, const CUipcMemHandle *handle,
+                                unsigned flags) {
     enum { LAZY_ENABLE_PEER_ACCESS = 1 };
     struct soft_context *context = NULL;
     struct soft_shared_name name;
@@ -46,7 +47,7 @@ static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *handle, 
 }
 
 EXPORT(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned int flags)) {
-    return open_memory(pointer, &handle, flags);
+    return ipc_open_memory(pointer, &handle, flags);
 }
 
 EXPORT(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {

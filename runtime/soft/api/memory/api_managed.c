@@ -18,8 +18,8 @@ EXPORT(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int fla
     return soft_managed_alloc(context, bytesize, flags, dptr);
 }
 
-static CUresult advise(CUdeviceptr address, size_t count, CUmem_advise advice,
-                       const CUmemLocation *location) {
+static CUresult api_managed_advise(CUdeviceptr address, size_t count, CUmem_advise advice,
+                                   const CUmemLocation *location) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -40,17 +40,17 @@ static CUresult advise(CUdeviceptr address, size_t count, CUmem_advise advice,
 EXPORT(cuMemAdvise, (CUdeviceptr pointer, size_t count, CUmem_advise advice, CUdevice device)) {
     CUmemLocation location;
     (void)soft_managed_place(device, &location);
-    return advise(pointer, count, advice, &location);
+    return api_managed_advise(pointer, count, advice, &location);
 }
 
 EXPORT(cuMemAdvise_v2,
        (CUdeviceptr pointer, size_t count, CUmem_advise advice, CUmemLocation location)) {
-    return advise(pointer, count, advice, &location);
+    return api_managed_advise(pointer, count, advice, &location);
 }
 
 /* The bytes do not move: only query results change, at once. */
-static CUresult prefetch(CUdeviceptr address, size_t count, const CUmemLocation *location,
-                         CUstream handle) {
+static CUresult managed_prefetch(CUdeviceptr address, size_t count, const CUmemLocation *location,
+                                 CUstream handle) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     CUresult result = soft_stream_find(handle, &context, &stream);
@@ -65,13 +65,13 @@ static CUresult prefetch(CUdeviceptr address, size_t count, const CUmemLocation 
 EXPORT(cuMemPrefetchAsync, (CUdeviceptr pointer, size_t count, CUdevice device, CUstream stream)) {
     CUmemLocation location;
     (void)soft_managed_place(device, &location);
-    return prefetch(pointer, count, &location, stream);
+    return managed_prefetch(pointer, count, &location, stream);
 }
 
 EXPORT(cuMemPrefetchAsync_v2, (CUdeviceptr pointer, size_t count, CUmemLocation location,
                                unsigned int flags, CUstream stream)) {
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return prefetch(pointer, count, &location, stream);
+    return managed_prefetch(pointer, count, &location, stream);
 }
 
 EXPORT(cuMemRangeGetAttribute, (void *data, size_t bytes, CUmem_range_attribute attribute,

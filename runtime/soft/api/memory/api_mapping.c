@@ -66,7 +66,7 @@ EXPORT(cuMemCreate, (CUmemGenericAllocationHandle * handle, size_t size,
 }
 
 /* CUDA_ERROR_INVALID_VALUE: it is no handle of physical memory. */
-static CUresult find(CUmemGenericAllocationHandle handle, struct soft_physical **physical) {
+static CUresult mapping_find(CUmemGenericAllocationHandle handle, struct soft_physical **physical) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -78,7 +78,7 @@ static CUresult find(CUmemGenericAllocationHandle handle, struct soft_physical *
 
 EXPORT(cuMemRelease, (CUmemGenericAllocationHandle handle)) {
     struct soft_physical *physical = NULL;
-    CUresult result = find(handle, &physical);
+    CUresult result = mapping_find(handle, &physical);
     if (result == CUDA_SUCCESS) soft_physical_release(physical);
     return result;
 }
@@ -105,7 +105,7 @@ EXPORT(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void
 EXPORT(cuMemGetAllocationPropertiesFromHandle,
        (CUmemAllocationProp * properties, CUmemGenericAllocationHandle handle)) {
     struct soft_physical *physical = NULL;
-    CUresult result = find(handle, &physical);
+    CUresult result = mapping_find(handle, &physical);
     if (result != CUDA_SUCCESS) return result;
     if (properties == NULL) return CUDA_ERROR_INVALID_VALUE;
     *properties = physical->properties;
@@ -116,7 +116,7 @@ EXPORT(cuMemGetAllocationPropertiesFromHandle,
 EXPORT(cuMemExportToShareableHandle, (void *shareable, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags)) {
     struct soft_physical *physical = NULL;
-    CUresult result = find(handle, &physical);
+    CUresult result = mapping_find(handle, &physical);
     if (result != CUDA_SUCCESS) return result;
     if (shareable == NULL || flags != 0 || type == CU_MEM_HANDLE_TYPE_NONE) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -177,7 +177,7 @@ static bool is_reserved(CUdeviceptr address, size_t size) {
 EXPORT(cuMemMap, (CUdeviceptr address, size_t size, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags)) {
     struct soft_physical *physical = NULL;
-    CUresult result = find(handle, &physical);
+    CUresult result = mapping_find(handle, &physical);
     if (result != CUDA_SUCCESS) return result;
     /* No offset but 0 is supported yet; an H200 refuses what lies beyond the handle alike. */
     if (offset != 0 || size > physical->bytes) return CUDA_ERROR_NOT_SUPPORTED;
@@ -230,14 +230,14 @@ EXPORT(cuMemUnmap, (CUdeviceptr address, size_t size)) {
 }
 
 /* The bit of a device or of the host; 0: it is neither. */
-static uint32_t bit_of(const CUmemLocation *location) {
+static uint32_t mapping_bit_of(const CUmemLocation *location) {
     if (!soft_managed_is_place(location)) return 0;
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 1u << location->id : SOFT_HOST_BIT;
 }
 
 /* One description of who may do what. */
-static CUresult check_access(const CUmemAccessDesc *access) {
-    if (bit_of(&access->location) == 0) {
+static CUresult mapping_check_access(const CUmemAccessDesc *access) {
+    if (mapping_bit_of(&access->location) == 0) {
         bool device = access->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
         return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     }
@@ -248,13 +248,13 @@ static CUresult check_access(const CUmemAccessDesc *access) {
 }
 
 /* Whether the host may access the memory of a mapping: only host memory. */
-static bool suits(const CUmemAccessDesc *access, const struct soft_allocation *mapping) {
+static bool mapping_suits(const CUmemAccessDesc *access, const struct soft_allocation *mapping) {
     const struct soft_physical *physical = mapping->source;
-    return bit_of(&access->location) != SOFT_HOST_BIT || soft_physical_on_host(physical);
+    return mapping_bit_of(&access->location) != SOFT_HOST_BIT || soft_physical_on_host(physical);
 }
 
 static void apply_access(const CUmemAccessDesc *access, uint32_t *readers, uint32_t *writers) {
-    uint32_t bit = bit_of(&access->location);
+    uint32_t bit = mapping_bit_of(&access->location);
     *readers &= ~bit;
     *writers &= ~bit;
     if ((access->flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) *readers |= bit;
@@ -270,12 +270,12 @@ EXPORT(cuMemSetAccess,
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = check_access(&accesses[i]);
+        result = mapping_check_access(&accesses[i]);
     if (result != CUDA_SUCCESS) return result;
     for (uint64_t at = address; at < address + size; at += found.bytes) {
         if (!soft_space_find(at, &found)) return CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; i < count; i++) {
-            if (!suits(&accesses[i], &found)) return CUDA_ERROR_INVALID_VALUE;
+            if (!mapping_suits(&accesses[i], &found)) return CUDA_ERROR_INVALID_VALUE;
         }
     }
     for (uint64_t at = address; at < address + size; at += found.bytes) {
@@ -299,9 +299,9 @@ EXPORT(cuMemGetAccess,
     if (result != CUDA_SUCCESS) return result;
     if (flags == NULL || location == NULL) return CUDA_ERROR_INVALID_VALUE;
     const CUmemAccessDesc who = {.location = *location};
-    result = check_access(&who);
+    result = mapping_check_access(&who);
     if (result != CUDA_SUCCESS) return result;
-    uint32_t bit = bit_of(location);
+    uint32_t bit = mapping_bit_of(location);
     if (!soft_space_find(address, &found) || found.kind != SOFT_KIND_MAPPED) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -6,7 +6,7 @@
 #include "state/contexts.h"
 #include "state/mipmap.h"
 
-static CUresult find(CUmipmappedArray handle, struct soft_mipmap *mipmap) {
+static CUresult mipmap_find(CUmipmappedArray handle, struct soft_mipmap *mipmap) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
@@ -27,7 +27,7 @@ EXPORT(cuMipmappedArrayCreate,
 
 EXPORT(cuMipmappedArrayGetLevel, (CUarray * array, CUmipmappedArray handle, unsigned int level)) {
     struct soft_mipmap mipmap;
-    CUresult result = find(handle, &mipmap);
+    CUresult result = mipmap_find(handle, &mipmap);
     if (result != CUDA_SUCCESS) return result;
     if (array == NULL || level >= mipmap.levels) return CUDA_ERROR_INVALID_VALUE;
     *array = (CUarray)(void *)mipmap.arrays[level];
@@ -39,7 +39,7 @@ EXPORT(cuMipmappedArrayGetMemoryRequirements,
        (CUDA_ARRAY_MEMORY_REQUIREMENTS * requirements, CUmipmappedArray handle, CUdevice device)) {
     struct soft_mipmap mipmap;
     (void)requirements;
-    CUresult result = find(handle, &mipmap);
+    CUresult result = mipmap_find(handle, &mipmap);
     if (result != CUDA_SUCCESS) return result;
     return soft_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
 }
@@ -48,14 +48,14 @@ EXPORT(cuMipmappedArrayGetSparseProperties,
        (CUDA_ARRAY_SPARSE_PROPERTIES * properties, CUmipmappedArray handle)) {
     struct soft_mipmap mipmap;
     (void)properties;
-    CUresult result = find(handle, &mipmap);
+    CUresult result = mipmap_find(handle, &mipmap);
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORT(cuMipmappedArrayDestroy, (CUmipmappedArray handle)) {
     struct soft_context *context = NULL;
     struct soft_mipmap mipmap;
-    CUresult result = find(handle, &mipmap);
+    CUresult result = mipmap_find(handle, &mipmap);
     if (result != CUDA_SUCCESS) return result;
     /* As with cuMemFree: waits for all work that may use it. */
     soft_queue_wait_device(mipmap.context->device->ordinal);

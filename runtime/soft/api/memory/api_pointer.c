@@ -24,12 +24,12 @@ union answer {
     bool truth;
 };
 
-static bool is_of_host(const struct soft_allocation *allocation) {
+static bool pointer_is_of_host(const struct soft_allocation *allocation) {
     return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
 }
 
 static bool is_reached_by_host(const struct soft_allocation *allocation) {
-    return is_of_host(allocation) || allocation->kind == SOFT_KIND_MANAGED;
+    return pointer_is_of_host(allocation) || allocation->kind == SOFT_KIND_MANAGED;
 }
 
 static struct soft_context *owner_of(const struct soft_allocation *allocation) {
@@ -41,7 +41,7 @@ static struct soft_context *owner_of(const struct soft_allocation *allocation) {
     return owner;
 }
 
-static int access_of(const struct question *question) {
+static int pointer_access_of(const struct question *question) {
     const struct soft_reach *reach = &question->context->reach;
     if (soft_space_may(&question->found, reach, SOFT_ACCESS_WRITE)) {
         return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
@@ -62,12 +62,12 @@ static CUresult answer_known(const struct question *question, CUpointer_attribut
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *bytes = sizeof answer->flag;
-        answer->flag = is_of_host(found) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        answer->flag = pointer_is_of_host(found) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         if (question->context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
         answer->number = question->pointer;
-        return access_of(question) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return pointer_access_of(question) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         answer->number = is_reached_by_host(found) ? question->pointer : 0;
         return is_reached_by_host(found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -108,7 +108,7 @@ static CUresult answer_known(const struct question *question, CUpointer_attribut
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         if (question->context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
         *bytes = sizeof answer->integer;
-        answer->integer = access_of(question);
+        answer->integer = pointer_access_of(question);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         answer->pointer = found->kind == SOFT_KIND_POOL ? found->source : NULL;
@@ -150,7 +150,7 @@ static CUresult answer_one(const struct question *question, CUpointer_attribute 
 }
 
 /* A thread without a context may call this too: it may need the memory's context. */
-static CUresult ask(CUdeviceptr pointer, struct question *question) {
+static CUresult pointer_ask(CUdeviceptr pointer, struct question *question) {
     CUresult result = soft_context_current(&question->context);
     if (result == CUDA_ERROR_INVALID_CONTEXT) {
         question->context = NULL;
@@ -165,7 +165,7 @@ EXPORT(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdevi
     struct question question = {0};
     union answer answer;
     size_t bytes = 0;
-    CUresult result = ask(pointer, &question);
+    CUresult result = pointer_ask(pointer, &question);
     if (result != CUDA_SUCCESS) return result;
     if (data == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = answer_one(&question, attribute, &answer, &bytes);
@@ -189,7 +189,7 @@ static size_t answer_bytes(CUpointer_attribute attribute) {
 EXPORT(cuPointerGetAttributes,
        (unsigned int count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)) {
     struct question question = {0};
-    CUresult result = ask(pointer, &question);
+    CUresult result = pointer_ask(pointer, &question);
     if (result != CUDA_SUCCESS) return result;
     if (count == 0 || attributes == NULL || data == NULL) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ EXPORT(cuPointerGetAttributes,
 EXPORT(cuPointerSetAttribute,
        (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
     struct question question = {0};
-    CUresult result = ask(pointer, &question);
+    CUresult result = pointer_ask(pointer, &question);
     if (result != CUDA_SUCCESS) return result;
     bool sound = value != NULL && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && question.known;
     return sound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

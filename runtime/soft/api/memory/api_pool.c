@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static CUresult find(CUmemoryPool handle, struct soft_pool **pool) {
+static CUresult pool_find(CUmemoryPool handle, struct soft_pool **pool) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -23,7 +23,7 @@ static CUresult find(CUmemoryPool handle, struct soft_pool **pool) {
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult find_device(CUdevice dev, const void *answer, struct soft_device **device) {
+static CUresult pool_find_device(CUdevice dev, const void *answer, struct soft_device **device) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (answer == NULL) return CUDA_ERROR_INVALID_VALUE;
@@ -35,14 +35,14 @@ static CUresult find_device(CUdevice dev, const void *answer, struct soft_device
 
 EXPORT(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice dev)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, pool, &device);
+    CUresult result = pool_find_device(dev, pool, &device);
     if (result == CUDA_SUCCESS) *pool = (CUmemoryPool)device->usual_pool;
     return result;
 }
 
 EXPORT(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice dev)) {
     struct soft_device *device = NULL;
-    CUresult result = find_device(dev, pool, &device);
+    CUresult result = pool_find_device(dev, pool, &device);
     if (result == CUDA_SUCCESS) *pool = (CUmemoryPool)device->pool;
     return result;
 }
@@ -50,8 +50,8 @@ EXPORT(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice dev)) {
 EXPORT(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool handle)) {
     struct soft_device *device = NULL;
     struct soft_pool *pool = NULL;
-    CUresult result = find_device(dev, &device, &device);
-    if (result == CUDA_SUCCESS) result = find(handle, &pool);
+    CUresult result = pool_find_device(dev, &device, &device);
+    if (result == CUDA_SUCCESS) result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     if (pool->device != device || pool->on_host || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     device->pool = pool;
@@ -115,7 +115,7 @@ EXPORT(cuMemPoolCreate, (CUmemoryPool * handle, const CUmemPoolProps *properties
 
 EXPORT(cuMemPoolDestroy, (CUmemoryPool handle)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     if (pool == pool->device->usual_pool) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -125,7 +125,7 @@ EXPORT(cuMemPoolDestroy, (CUmemoryPool handle)) {
 }
 
 /* The number of an attribute of 64 bits, or NULL. */
-static uint64_t *number_of(struct soft_pool *pool, CUmemPool_attribute attribute) {
+static uint64_t *pool_number_of(struct soft_pool *pool, CUmemPool_attribute attribute) {
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         return &pool->threshold;
@@ -151,9 +151,9 @@ static int *reuse_of(struct soft_pool *pool, CUmemPool_attribute attribute) {
 
 EXPORT(cuMemPoolGetAttribute, (CUmemoryPool handle, CUmemPool_attribute attribute, void *value)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
-    const uint64_t *number = number_of(pool, attribute);
+    const uint64_t *number = pool_number_of(pool, attribute);
     const int *reuse = reuse_of(pool, attribute);
     if (value == NULL || (number == NULL && reuse == NULL)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -166,9 +166,9 @@ EXPORT(cuMemPoolGetAttribute, (CUmemoryPool handle, CUmemPool_attribute attribut
 EXPORT(cuMemPoolSetAttribute, (CUmemoryPool handle, CUmemPool_attribute attribute, void *value)) {
     struct soft_pool *pool = NULL;
     uint64_t wanted = 0;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
-    uint64_t *number = number_of(pool, attribute);
+    uint64_t *number = pool_number_of(pool, attribute);
     int *reuse = reuse_of(pool, attribute);
     if (value == NULL || (number == NULL && reuse == NULL)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -200,7 +200,7 @@ EXPORT(cuMemPoolSetAttribute, (CUmemoryPool handle, CUmemPool_attribute attribut
 
 EXPORT(cuMemPoolTrimTo, (CUmemoryPool handle, size_t bytes)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
     soft_pool_trim(pool, bytes);
@@ -209,7 +209,7 @@ EXPORT(cuMemPoolTrimTo, (CUmemoryPool handle, size_t bytes)) {
 }
 
 /* A pool's own device can always use it. */
-static CUresult check_access(const struct soft_pool *pool, const CUmemAccessDesc *access) {
+static CUresult pool_check_access(const struct soft_pool *pool, const CUmemAccessDesc *access) {
     if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (soft_device_of(access->location.id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
     bool own = !pool->on_host && access->location.id == pool->device->ordinal;
@@ -221,11 +221,11 @@ static CUresult check_access(const struct soft_pool *pool, const CUmemAccessDesc
 
 EXPORT(cuMemPoolSetAccess, (CUmemoryPool handle, const CUmemAccessDesc *accesses, size_t count)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     if (accesses == NULL || count == 0) return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = check_access(pool, &accesses[i]);
+        result = pool_check_access(pool, &accesses[i]);
     }
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -244,7 +244,7 @@ EXPORT(cuMemPoolSetAccess, (CUmemoryPool handle, const CUmemAccessDesc *accesses
 EXPORT(cuMemPoolGetAccess,
        (CUmemAccess_flags * flags, CUmemoryPool handle, CUmemLocation *location)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     if (flags == NULL || location == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (pool->on_host && location->type != CU_MEM_LOCATION_TYPE_DEVICE &&
@@ -264,7 +264,7 @@ EXPORT(cuMemPoolGetAccess,
 /* ---- allocations ---- */
 
 /* A stream has its own context: only a default stream needs the calling thread's. */
-static CUresult find_stream(CUstream handle, struct soft_stream **stream) {
+static CUresult pool_find_stream(CUstream handle, struct soft_stream **stream) {
     struct soft_context *context = NULL;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
@@ -315,8 +315,8 @@ static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *poo
     return result;
 }
 
-static CUresult alloc(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
-                      CUdeviceptr *dptr) {
+static CUresult pool_alloc(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
+                           CUdeviceptr *dptr) {
     bool capturing = false;
     if (dptr == NULL) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&soft_lock);
@@ -335,17 +335,17 @@ EXPORT(cuMemAllocFromPoolAsync,
        (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool handle, CUstream stream_handle)) {
     struct soft_stream *stream = NULL;
     struct soft_pool *pool = NULL;
-    CUresult result = find_stream(stream_handle, &stream);
-    if (result == CUDA_SUCCESS) result = find(handle, &pool);
+    CUresult result = pool_find_stream(stream_handle, &stream);
+    if (result == CUDA_SUCCESS) result = pool_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
-    return pool->imported ? CUDA_ERROR_INVALID_VALUE : alloc(stream, pool, bytesize, dptr);
+    return pool->imported ? CUDA_ERROR_INVALID_VALUE : pool_alloc(stream, pool, bytesize, dptr);
 }
 
 EXPORT(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream stream_handle)) {
     struct soft_stream *stream = NULL;
-    CUresult result = find_stream(stream_handle, &stream);
+    CUresult result = pool_find_stream(stream_handle, &stream);
     if (result != CUDA_SUCCESS) return result;
-    return alloc(stream, stream->context->device->pool, bytesize, dptr);
+    return pool_alloc(stream, stream->context->device->pool, bytesize, dptr);
 }
 
 /* A graph's memory is freed by a node in a capture, and outside one if a launch has allocated it.
@@ -369,7 +369,7 @@ EXPORT(cuMemFreeAsync, (CUdeviceptr dptr, CUstream stream_handle)) {
     struct soft_stream *stream = NULL;
     struct soft_allocation found;
     bool is_graphs = false;
-    CUresult result = find_stream(stream_handle, &stream);
+    CUresult result = pool_find_stream(stream_handle, &stream);
     if (result == CUDA_SUCCESS && dptr == 0) return CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) result = free_of_graph(stream, dptr, &is_graphs);
     if (result != CUDA_SUCCESS) return result;

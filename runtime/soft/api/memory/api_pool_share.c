@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static CUresult find(CUmemoryPool handle, struct soft_pool **pool) {
+static CUresult pool_share_find(CUmemoryPool handle, struct soft_pool **pool) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -32,7 +32,7 @@ EXPORT(cuMemPoolExportToShareableHandle,
        (void *shareable, CUmemoryPool handle, CUmemAllocationHandleType type,
         unsigned long long flags)) {
     struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_share_find(handle, &pool);
     if (result == CUDA_SUCCESS) result = check_type(type, flags);
     if (result != CUDA_SUCCESS) return result;
     if (shareable == NULL || pool->imported || pool->properties.handleTypes != type) {
@@ -96,7 +96,7 @@ EXPORT(cuMemPoolImportPointer,
     struct soft_shared_name name;
     struct soft_shared_note note;
     bool is_own = false;
-    CUresult result = find(handle, &pool);
+    CUresult result = pool_share_find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
     if (pointer == NULL || data == NULL || !pool->imported) return CUDA_ERROR_INVALID_VALUE;
     memcpy(&name, data, sizeof name);

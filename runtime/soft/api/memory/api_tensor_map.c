@@ -20,9 +20,9 @@ static bool is_floating(int type) {
 }
 
 /* Writes the reason to the driver's log. */
-static CUresult refuse(CUresult result, const char *format, ...)
+static CUresult tensor_map_refuse(CUresult result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static CUresult refuse(CUresult result, const char *format, ...) {
+static CUresult tensor_map_refuse(CUresult result, const char *format, ...) {
     char reason[160], line[200];
     va_list arguments;
     va_start(arguments, format);
@@ -32,7 +32,7 @@ static CUresult refuse(CUresult result, const char *format, ...) {
     soft_log_add(line);
     return result;
 }
-#define REFUSE(...) return refuse(CUDA_ERROR_INVALID_VALUE, __VA_ARGS__)
+#define REFUSE(...) return tensor_map_refuse(CUDA_ERROR_INVALID_VALUE, __VA_ARGS__)
 
 static CUresult check_address(const void *map, const void *address) {
     if (map == NULL) REFUSE("the map is NULL");
@@ -120,7 +120,7 @@ static CUresult make_map(const struct arguments *arguments, struct soft_tensor_m
     return result;
 }
 
-static CUresult hand_out(const struct soft_tensor_map *map, CUtensorMap *to) {
+static CUresult tensor_map_hand_out(const struct soft_tensor_map *map, CUtensorMap *to) {
     char why[160];
     if (!soft_tensor_map_is_valid(map, why, sizeof why)) REFUSE("%s", why);
     memcpy(to, map, sizeof *map);
@@ -147,12 +147,13 @@ EXPORT(cuTensorMapEncodeTiled,
         map.box[i] = (uint16_t)boxDim[i];
     }
     if (interleave != 0 && boxDim[tensorRank - 2] * map.element_bytes > map.interleave) {
-        return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                      "a box of %u channels of an interleaved tensor, of which a slice has %u; "
-                      "several slices are not modelled",
-                      boxDim[tensorRank - 2], map.interleave / map.element_bytes);
+        return tensor_map_refuse(
+            CUDA_ERROR_NOT_SUPPORTED,
+            "a box of %u channels of an interleaved tensor, of which a slice has %u; "
+            "several slices are not modelled",
+            boxDim[tensorRank - 2], map.interleave / map.element_bytes);
     }
-    return hand_out(&map, tensorMap);
+    return tensor_map_hand_out(&map, tensorMap);
 }
 
 /* The corners are in the order of the dimensions: width, height, depth. */
@@ -189,7 +190,7 @@ EXPORT(cuTensorMapEncodeIm2col,
                 pixelBoxLowerCorner[i], pixelBoxUpperCorner[i], i + 1);
         }
     }
-    return hand_out(&map, tensorMap);
+    return tensor_map_hand_out(&map, tensorMap);
 }
 
 EXPORT(cuTensorMapReplaceAddress, (CUtensorMap * tensorMap, void *globalAddress)) {

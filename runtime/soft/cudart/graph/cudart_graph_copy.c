@@ -17,8 +17,8 @@ struct target {
 };
 
 /* error: of describing the copy. */
-static cudaError_t apply(const struct target *target, cudaError_t error,
-                         const CUDA_MEMCPY3D *copy) {
+static cudaError_t graph_copy_apply(const struct target *target, cudaError_t error,
+                                    const CUDA_MEMCPY3D *copy) {
     CUcontext context = NULL;
     if (error == cudaSuccess) error = CU_CALL(cuCtxGetCurrent, (&context));
     if (error != cudaSuccess) return error;
@@ -35,16 +35,17 @@ static cudaError_t apply(const struct target *target, cudaError_t error,
 
 static cudaError_t apply_3d(const struct target *target, const cudaMemcpy3DParms *parameters) {
     CUDA_MEMCPY3D copy = {.Depth = 0};
-    return apply(target, cudart_copy_3d(parameters, &copy), &copy);
+    return graph_copy_apply(target, cudart_copy_3d(parameters, &copy), &copy);
 }
 
 static cudaError_t apply_1d(const struct target *target, void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind) {
     CUDA_MEMCPY3D copy = {.Depth = 0};
-    return apply(target, cudart_copy_1d(to, from, bytes, kind, &copy), &copy);
+    return graph_copy_apply(target, cudart_copy_1d(to, from, bytes, kind, &copy), &copy);
 }
 
-static cudaError_t find_symbol(const void *symbol, size_t offset, size_t bytes, void **address) {
+static cudaError_t graph_copy_find_symbol(const void *symbol, size_t offset, size_t bytes,
+                                          void **address) {
     cudaError_t error = cudart_context();
     return error != cudaSuccess ? error : cudart_copy_symbol(symbol, offset, bytes, address);
 }
@@ -52,14 +53,14 @@ static cudaError_t find_symbol(const void *symbol, size_t offset, size_t bytes, 
 static cudaError_t apply_to(const struct target *target, const void *symbol, const void *from,
                             size_t bytes, size_t offset, cudaMemcpyKind kind) {
     void *to = NULL;
-    cudaError_t error = find_symbol(symbol, offset, bytes, &to);
+    cudaError_t error = graph_copy_find_symbol(symbol, offset, bytes, &to);
     return error != cudaSuccess ? error : apply_1d(target, to, from, bytes, kind);
 }
 
 static cudaError_t apply_from(const struct target *target, void *to, const void *symbol,
                               size_t bytes, size_t offset, cudaMemcpyKind kind) {
     void *from = NULL;
-    cudaError_t error = find_symbol(symbol, offset, bytes, &from);
+    cudaError_t error = graph_copy_find_symbol(symbol, offset, bytes, &from);
     return error != cudaSuccess ? error : apply_1d(target, to, from, bytes, kind);
 }
 

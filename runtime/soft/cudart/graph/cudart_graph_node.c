@@ -141,8 +141,8 @@ RT(cudaGraphMemFreeNodeGetParams, (cudaGraphNode_t node, void *address)) {
 /* ---- nodes of any type ---- */
 
 /* The driver's output: the address of memory that a node allocates. */
-static cudaError_t give_address(cudaError_t error, const CUgraphNodeParams *from,
-                                cudaGraphNodeParams *to) {
+static cudaError_t graph_node_give_address(cudaError_t error, const CUgraphNodeParams *from,
+                                           cudaGraphNodeParams *to) {
     if (error == cudaSuccess && from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
         to->alloc.dptr = from->alloc.dptr;
     }
@@ -155,8 +155,9 @@ RT(cudaGraphAddNode,
     CUgraphNodeParams own;
     cudaError_t error = cudart_node_any(parameters, &own);
     if (error != cudaSuccess) return error;
-    return give_address((cudaError_t)CU(cuGraphAddNode_v2)(node, graph, after, edges, count, &own),
-                        &own, parameters);
+    return graph_node_give_address(
+        (cudaError_t)CU(cuGraphAddNode_v2)(node, graph, after, edges, count, &own), &own,
+        parameters);
 }
 
 RT(cudaGraphAddNode_12, (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after,
@@ -164,8 +165,8 @@ RT(cudaGraphAddNode_12, (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGr
     CUgraphNodeParams own;
     cudaError_t error = cudart_node_any(parameters, &own);
     if (error != cudaSuccess) return error;
-    return give_address((cudaError_t)CU(cuGraphAddNode)(node, graph, after, count, &own), &own,
-                        parameters);
+    return graph_node_give_address((cudaError_t)CU(cuGraphAddNode)(node, graph, after, count, &own),
+                                   &own, parameters);
 }
 
 RT(cudaGraphNodeSetParams, (cudaGraphNode_t node, cudaGraphNodeParams *parameters)) {

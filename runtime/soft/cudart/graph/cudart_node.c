@@ -37,7 +37,7 @@ void cudart_node_kernel_runtime(const CUDA_KERNEL_NODE_PARAMS *from, cudaKernelN
                                  .extra = from->extra};
 }
 
-static cudaError_t find_current(CUcontext *context) {
+static cudaError_t node_find_current(CUcontext *context) {
     cudaError_t error = cudart_context();
     return error != cudaSuccess ? error : (cudaError_t)CU(cuCtxGetCurrent)(context);
 }
@@ -45,7 +45,7 @@ static cudaError_t find_current(CUcontext *context) {
 cudaError_t cudart_node_any(const cudaGraphNodeParams *from, CUgraphNodeParams *to) {
     CUcontext context = NULL;
     if (from == NULL) return cudaErrorInvalidValue;
-    cudaError_t error = find_current(&context);
+    cudaError_t error = node_find_current(&context);
     if (error != cudaSuccess) return error;
     *to = (CUgraphNodeParams){.type = from->type};
     switch (from->type) {

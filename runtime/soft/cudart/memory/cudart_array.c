@@ -6,7 +6,7 @@
 
 #include "cudart/cudart_export.h"
 
-static CUarray handle(cudaArray_const_t array) {
+static CUarray array_handle(cudaArray_const_t array) {
     return (CUarray)(uintptr_t)array;
 }
 
@@ -15,7 +15,7 @@ cudaError_t cudart_array_element(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTO
     CUDA_ARRAY3D_DESCRIPTOR found;
     cudaChannelFormatDesc desc = {.f = cudaChannelFormatKindNone};
     if (array == NULL) return cudaErrorInvalidResourceHandle;
-    cudaError_t error = CU_CALL(cuArray3DGetDescriptor_v2, (&found, handle(array)));
+    cudaError_t error = CU_CALL(cuArray3DGetDescriptor_v2, (&found, array_handle(array)));
     if (error == cudaSuccess) error = cudart_channel_of(found.Format, found.NumChannels, &desc);
     if (error != cudaSuccess) return error;
     if (shape != NULL) *shape = found;
@@ -23,8 +23,8 @@ cudaError_t cudart_array_element(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTO
     return cudaSuccess;
 }
 
-static cudaError_t make(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                        unsigned flags) {
+static cudaError_t array_make(cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                              cudaExtent extent, unsigned flags) {
     CUDA_ARRAY3D_DESCRIPTOR shape = {extent.width, extent.height, extent.depth, .Flags = flags};
     if (array == NULL || desc == NULL) return cudaErrorInvalidValue;
     cudaError_t error = cudart_channel_format(desc, &shape.Format, &shape.NumChannels);
@@ -36,12 +36,12 @@ RT(cudaMallocArray, (cudaArray_t * array, const cudaChannelFormatDesc *desc, siz
     /* Those that need three dimensions. */
     const unsigned others = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP;
     if ((flags & others) != 0) return cudaErrorInvalidValue;
-    return make(array, desc, (cudaExtent){width, height, 0}, flags);
+    return array_make(array, desc, (cudaExtent){width, height, 0}, flags);
 }
 
 RT(cudaMalloc3DArray,
    (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags)) {
-    return make(array, desc, extent, flags);
+    return array_make(array, desc, extent, flags);
 }
 
 RT(cudaFreeArray, (cudaArray_t array)) {
@@ -64,7 +64,7 @@ RT(cudaArrayGetInfo,
 
 RT(cudaGetChannelDesc, (cudaChannelFormatDesc * desc, cudaArray_const_t array)) {
     if (desc == NULL) return cudaErrorInvalidValue;
-    return cudart_cudaArrayGetInfo(desc, NULL, NULL, handle(array));
+    return cudart_cudaArrayGetInfo(desc, NULL, NULL, array_handle(array));
 }
 
 RT(cudaArrayGetMemoryRequirements,

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 /* Both null streams are refused, as the manual says. */
-static cudaError_t check(cudaStream_t stream) {
+static cudaError_t batch_check(cudaStream_t stream) {
     return stream == NULL || stream == CU_STREAM_LEGACY ? cudaErrorInvalidValue : cudart_context();
 }
 
 RT(cudaMemcpyBatchAsync_12,
    (void **to, void **from, size_t *bytes, size_t count, cudaMemcpyAttributes *attributes,
     size_t *first, size_t attribute_count, size_t *failed, cudaStream_t stream)) {
-    cudaError_t error = check(stream);
+    cudaError_t error = batch_check(stream);
     if (failed != NULL) *failed = SIZE_MAX;
     if (error != cudaSuccess) return error;
     if (to == NULL || from == NULL || bytes == NULL || count == 0 || attributes == NULL ||
@@ -41,7 +41,7 @@ RT(cudaMemcpyBatchAsync,
 enum { OPERAND_POINTER = 1 };
 
 /* A row length or a layer height of 0 means the extent's. */
-static cudaPitchedPtr operand(const cudaMemcpy3DOperand *from, cudaExtent extent) {
+static cudaPitchedPtr batch_operand(const cudaMemcpy3DOperand *from, cudaExtent extent) {
     const size_t row = from->op.ptr.rowLength != 0 ? from->op.ptr.rowLength : extent.width;
     const size_t rows = from->op.ptr.layerHeight != 0 ? from->op.ptr.layerHeight : extent.height;
     return (cudaPitchedPtr){from->op.ptr.ptr, row, row, rows};
@@ -49,14 +49,14 @@ static cudaPitchedPtr operand(const cudaMemcpy3DOperand *from, cudaExtent extent
 
 RT(cudaMemcpy3DBatchAsync_12, (size_t count, cudaMemcpy3DBatchOp *list, size_t *failed,
                                unsigned long long flags, cudaStream_t stream)) {
-    cudaError_t error = check(stream);
+    cudaError_t error = batch_check(stream);
     if (failed != NULL) *failed = SIZE_MAX;
     if (error != cudaSuccess) return error;
     if (count == 0 || list == NULL || flags != 0) return cudaErrorInvalidValue;
     for (size_t i = 0; i < count && error == cudaSuccess; i++) {
         const cudaMemcpy3DBatchOp *one = &list[i];
-        const cudaMemcpy3DParms parameters = {.srcPtr = operand(&one->src, one->extent),
-                                              .dstPtr = operand(&one->dst, one->extent),
+        const cudaMemcpy3DParms parameters = {.srcPtr = batch_operand(&one->src, one->extent),
+                                              .dstPtr = batch_operand(&one->dst, one->extent),
                                               .extent = one->extent,
                                               .kind = cudaMemcpyDefault};
         const bool plain = one->src.type == OPERAND_POINTER && one->dst.type == OPERAND_POINTER;

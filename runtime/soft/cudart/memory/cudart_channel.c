@@ -76,7 +76,8 @@ cudaError_t cudart_channel_format(const cudaChannelFormatDesc *desc, CUarray_for
     return cudaErrorInvalidChannelDescriptor;
 }
 
-static cudaChannelFormatDesc describe(int bits, unsigned channels, cudaChannelFormatKind kind) {
+static cudaChannelFormatDesc channel_describe(int bits, unsigned channels,
+                                              cudaChannelFormatKind kind) {
     return (cudaChannelFormatDesc){bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0,
                                    channels > 2 ? bits : 0, kind};
 }
@@ -85,13 +86,13 @@ cudaError_t cudart_channel_of(CUarray_format format, unsigned channels,
                               cudaChannelFormatDesc *desc) {
     const int which = format - CU_AD_FORMAT_UNORM_INT8X1;
     if (which >= 0 && which < NORMALISED) {
-        *desc = describe(normalised_bits(which), normalised_channels(which),
-                         cudaChannelFormatKindUnsignedNormalized8X1 + which);
+        *desc = channel_describe(normalised_bits(which), normalised_channels(which),
+                                 cudaChannelFormatKindUnsignedNormalized8X1 + which);
         return cudaSuccess;
     }
     for (int i = 0; i < PLAIN; i++) {
         if (plain[i].format != format) continue;
-        *desc = describe(plain[i].bits, channels, plain[i].kind);
+        *desc = channel_describe(plain[i].bits, channels, plain[i].kind);
         return cudaSuccess;
     }
     return cudaErrorNotSupported;

@@ -14,7 +14,7 @@ static const struct cudart_sides sides_of[] = {
     [cudaMemcpyDefault] = {CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED},
 };
 
-static CUdeviceptr at(const void *address) {
+static CUdeviceptr copy_rows_at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;
 }
 
@@ -33,18 +33,19 @@ bool cudart_copy_sides(cudaMemcpyKind kind, bool to_array, bool from_array,
 
 /* ---- two dimensions ---- */
 
-static cudaError_t describe(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                            size_t width, size_t height, cudaMemcpyKind kind, CUDA_MEMCPY2D *copy) {
+static cudaError_t copy_rows_describe(void *to, size_t to_pitch, const void *from,
+                                      size_t from_pitch, size_t width, size_t height,
+                                      cudaMemcpyKind kind, CUDA_MEMCPY2D *copy) {
     struct cudart_sides sides;
     if (!cudart_copy_sides(kind, false, false, &sides)) return cudaErrorInvalidMemcpyDirection;
     if (width > to_pitch || width > from_pitch) return cudaErrorInvalidPitchValue;
     *copy = (CUDA_MEMCPY2D){.srcMemoryType = sides.from,
                             .srcHost = from,
-                            .srcDevice = at(from),
+                            .srcDevice = copy_rows_at(from),
                             .srcPitch = from_pitch,
                             .dstMemoryType = sides.to,
                             .dstHost = to,
-                            .dstDevice = at(to),
+                            .dstDevice = copy_rows_at(to),
                             .dstPitch = to_pitch,
                             .WidthInBytes = width,
                             .Height = height};
@@ -54,7 +55,8 @@ static cudaError_t describe(void *to, size_t to_pitch, const void *from, size_t 
 RT(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                   size_t height, cudaMemcpyKind kind)) {
     CUDA_MEMCPY2D copy;
-    cudaError_t error = describe(to, to_pitch, from, from_pitch, width, height, kind, &copy);
+    cudaError_t error =
+        copy_rows_describe(to, to_pitch, from, from_pitch, width, height, kind, &copy);
     if (error != cudaSuccess || width == 0 || height == 0) return error;
     return (cudaError_t)CU(cuMemcpy2DUnaligned_v2)(&copy);
 }
@@ -62,7 +64,8 @@ RT(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch
 RT(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                        size_t height, cudaMemcpyKind kind, cudaStream_t stream)) {
     CUDA_MEMCPY2D copy;
-    cudaError_t error = describe(to, to_pitch, from, from_pitch, width, height, kind, &copy);
+    cudaError_t error =
+        copy_rows_describe(to, to_pitch, from, from_pitch, width, height, kind, &copy);
     if (error != cudaSuccess || width == 0 || height == 0) return error;
     return (cudaError_t)CU(cuMemcpy2DAsync_v2)(&copy, stream);
 }
@@ -116,7 +119,7 @@ cudaError_t cudart_copy_3d(const cudaMemcpy3DParms *from, CUDA_MEMCPY3D *to) {
         .srcZ = from->srcPos.z,
         .srcMemoryType = sides.from,
         .srcHost = from->srcPtr.ptr,
-        .srcDevice = at(from->srcPtr.ptr),
+        .srcDevice = copy_rows_at(from->srcPtr.ptr),
         .srcArray = from->srcArray,
         .srcPitch = from->srcPtr.pitch,
         .srcHeight = from->srcPtr.ysize,
@@ -125,7 +128,7 @@ cudaError_t cudart_copy_3d(const cudaMemcpy3DParms *from, CUDA_MEMCPY3D *to) {
         .dstZ = from->dstPos.z,
         .dstMemoryType = sides.to,
         .dstHost = from->dstPtr.ptr,
-        .dstDevice = at(from->dstPtr.ptr),
+        .dstDevice = copy_rows_at(from->dstPtr.ptr),
         .dstArray = from->dstArray,
         .dstPitch = from->dstPtr.pitch,
         .dstHeight = from->dstPtr.ysize,
@@ -180,7 +183,7 @@ cudaError_t cudart_copy_runtime(const CUDA_MEMCPY3D *from, cudaMemcpy3DParms *to
     return cudaSuccess;
 }
 
-static bool is_empty(cudaExtent extent) {
+static bool copy_rows_is_empty(cudaExtent extent) {
     return extent.width == 0 || extent.height == 0 || extent.depth == 0;
 }
 
@@ -188,7 +191,7 @@ RT(cudaMemcpy3D, (const cudaMemcpy3DParms *parameters)) {
     CUDA_MEMCPY3D copy;
     cudaError_t error = cudart_copy_3d(parameters, &copy);
     if (error == cudaSuccess) error = cudart_context();
-    if (error != cudaSuccess || is_empty(parameters->extent)) return error;
+    if (error != cudaSuccess || copy_rows_is_empty(parameters->extent)) return error;
     return (cudaError_t)CU(cuMemcpy3D_v2)(&copy);
 }
 
@@ -196,7 +199,7 @@ RT(cudaMemcpy3DAsync, (const cudaMemcpy3DParms *parameters, cudaStream_t stream)
     CUDA_MEMCPY3D copy;
     cudaError_t error = cudart_copy_3d(parameters, &copy);
     if (error == cudaSuccess) error = cudart_context();
-    if (error != cudaSuccess || is_empty(parameters->extent)) return error;
+    if (error != cudaSuccess || copy_rows_is_empty(parameters->extent)) return error;
     return (cudaError_t)CU(cuMemcpy3DAsync_v2)(&copy, stream);
 }
 

@@ -4,26 +4,26 @@
  */
 #include "cudart/cudart_export.h"
 
-static CUdeviceptr at(const void *address) {
+static CUdeviceptr fill_at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;
 }
 
 RT(cudaMemset, (void *address, int value, size_t bytes)) {
-    return CU_CALL(cuMemsetD8_v2, (at(address), (unsigned char)value, bytes));
+    return CU_CALL(cuMemsetD8_v2, (fill_at(address), (unsigned char)value, bytes));
 }
 
 RT(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream)) {
-    return CU_CALL(cuMemsetD8Async, (at(address), (unsigned char)value, bytes, stream));
+    return CU_CALL(cuMemsetD8Async, (fill_at(address), (unsigned char)value, bytes, stream));
 }
 
 RT(cudaMemset2D, (void *address, size_t pitch, int value, size_t width, size_t height)) {
-    return CU_CALL(cuMemsetD2D8_v2, (at(address), pitch, (unsigned char)value, width, height));
+    return CU_CALL(cuMemsetD2D8_v2, (fill_at(address), pitch, (unsigned char)value, width, height));
 }
 
 RT(cudaMemset2DAsync,
    (void *address, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)) {
     return CU_CALL(cuMemsetD2D8Async,
-                   (at(address), pitch, (unsigned char)value, width, height, stream));
+                   (fill_at(address), pitch, (unsigned char)value, width, height, stream));
 }
 
 /* One slice at a time: rows outside the extent may lie between two slices. */
@@ -31,7 +31,7 @@ RT(cudaMemset3DAsync, (cudaPitchedPtr pitched, int value, cudaExtent extent, cud
     const size_t slice = pitched.pitch * pitched.ysize;
     cudaError_t error = cudart_context();
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++) {
-        error = (cudaError_t)CU(cuMemsetD2D8Async)(at(pitched.ptr) + z * slice, pitched.pitch,
+        error = (cudaError_t)CU(cuMemsetD2D8Async)(fill_at(pitched.ptr) + z * slice, pitched.pitch,
                                                    (unsigned char)value, extent.width,
                                                    extent.height, stream);
     }
@@ -42,7 +42,7 @@ RT(cudaMemset3D, (cudaPitchedPtr pitched, int value, cudaExtent extent)) {
     const size_t slice = pitched.pitch * pitched.ysize;
     cudaError_t error = cudart_context();
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++) {
-        error = (cudaError_t)CU(cuMemsetD2D8_v2)(at(pitched.ptr) + z * slice, pitched.pitch,
+        error = (cudaError_t)CU(cuMemsetD2D8_v2)(fill_at(pitched.ptr) + z * slice, pitched.pitch,
                                                  (unsigned char)value, extent.width, extent.height);
     }
     return error;

@@ -4,35 +4,36 @@
  */
 #include "cudart/cudart_export.h"
 
-static CUdeviceptr at(const void *address) {
+static CUdeviceptr managed_at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;
 }
 
 RT(cudaMemAdvise,
    (const void *address, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location)) {
-    return CU_CALL(cuMemAdvise_v2, (at(address), bytes, advice, location));
+    return CU_CALL(cuMemAdvise_v2, (managed_at(address), bytes, advice, location));
 }
 
 RT(cudaMemAdvise_12, (const void *address, size_t bytes, cudaMemoryAdvise advice, int device)) {
-    return CU_CALL(cuMemAdvise, (at(address), bytes, advice, device));
+    return CU_CALL(cuMemAdvise, (managed_at(address), bytes, advice, device));
 }
 
 RT(cudaMemPrefetchAsync, (const void *address, size_t bytes, cudaMemLocation location,
                           unsigned int flags, cudaStream_t stream)) {
-    return CU_CALL(cuMemPrefetchAsync_v2, (at(address), bytes, location, flags, stream));
+    return CU_CALL(cuMemPrefetchAsync_v2, (managed_at(address), bytes, location, flags, stream));
 }
 
 RT(cudaMemPrefetchAsync_12, (const void *address, size_t bytes, int device, cudaStream_t stream)) {
-    return CU_CALL(cuMemPrefetchAsync, (at(address), bytes, device, stream));
+    return CU_CALL(cuMemPrefetchAsync, (managed_at(address), bytes, device, stream));
 }
 
 RT(cudaMemRangeGetAttribute, (void *data, size_t data_bytes, cudaMemRangeAttribute attribute,
                               const void *address, size_t bytes)) {
-    return CU_CALL(cuMemRangeGetAttribute, (data, data_bytes, attribute, at(address), bytes));
+    return CU_CALL(cuMemRangeGetAttribute,
+                   (data, data_bytes, attribute, managed_at(address), bytes));
 }
 
 RT(cudaMemRangeGetAttributes, (void **data, size_t *data_bytes, cudaMemRangeAttribute *attributes,
                                size_t count, const void *address, size_t bytes)) {
     return CU_CALL(cuMemRangeGetAttributes,
-                   (data, data_bytes, attributes, count, at(address), bytes));
+                   (data, data_bytes, attributes, count, managed_at(address), bytes));
 }

@@ -7,7 +7,7 @@
 #include "cudart/cudart_export.h"
 
 /* from is read after the call with the error. */
-static cudaError_t give(cudaError_t error, const CUdeviceptr *from, void **to) {
+static cudaError_t memory_give(cudaError_t error, const CUdeviceptr *from, void **to) {
     if (error == cudaSuccess) *to = (void *)(uintptr_t)*from;
     return error;
 }
@@ -21,7 +21,7 @@ RT(cudaMalloc, (void **address, size_t bytes)) {
     CUdeviceptr made = 0;
     if (address == NULL) return cudaErrorInvalidValue;
     if (bytes == 0) return give_nothing(address);
-    return give(CU_CALL(cuMemAlloc_v2, (&made, bytes)), &made, address);
+    return memory_give(CU_CALL(cuMemAlloc_v2, (&made, bytes)), &made, address);
 }
 
 RT(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height)) {
@@ -32,8 +32,8 @@ RT(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height)
         *pitch = 0;
         return give_nothing(address);
     }
-    return give(CU_CALL(cuMemAllocPitch_v2, (&made, pitch, width, height, ELEMENT_BYTES)), &made,
-                address);
+    return memory_give(CU_CALL(cuMemAllocPitch_v2, (&made, pitch, width, height, ELEMENT_BYTES)),
+                       &made, address);
 }
 
 RT(cudaMalloc3D, (cudaPitchedPtr * pitched, cudaExtent extent)) {
@@ -49,7 +49,7 @@ RT(cudaMalloc3D, (cudaPitchedPtr * pitched, cudaExtent extent)) {
 RT(cudaMallocManaged, (void **address, size_t bytes, unsigned int flags)) {
     CUdeviceptr made = 0;
     if (address == NULL) return cudaErrorInvalidValue;
-    return give(CU_CALL(cuMemAllocManaged, (&made, bytes, flags)), &made, address);
+    return memory_give(CU_CALL(cuMemAllocManaged, (&made, bytes, flags)), &made, address);
 }
 
 RT(cudaFree, (void *address)) {
@@ -91,7 +91,8 @@ RT(cudaHostUnregister, (void *address)) {
 RT(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags)) {
     CUdeviceptr found = 0;
     if (device == NULL) return cudaErrorInvalidValue;
-    return give(CU_CALL(cuMemHostGetDevicePointer_v2, (&found, host, flags)), &found, device);
+    return memory_give(CU_CALL(cuMemHostGetDevicePointer_v2, (&found, host, flags)), &found,
+                       device);
 }
 
 RT(cudaHostGetFlags, (unsigned int *flags, void *host)) {
@@ -104,7 +105,7 @@ RT(cudaMallocAsync, (void **address, size_t bytes, cudaStream_t stream)) {
     CUdeviceptr made = 0;
     if (address == NULL) return cudaErrorInvalidValue;
     if (bytes == 0) return give_nothing(address);
-    return give(CU_CALL(cuMemAllocAsync, (&made, bytes, stream)), &made, address);
+    return memory_give(CU_CALL(cuMemAllocAsync, (&made, bytes, stream)), &made, address);
 }
 
 RT(cudaMallocFromPoolAsync,
@@ -112,7 +113,8 @@ RT(cudaMallocFromPoolAsync,
     CUdeviceptr made = 0;
     if (address == NULL) return cudaErrorInvalidValue;
     if (bytes == 0) return give_nothing(address);
-    return give(CU_CALL(cuMemAllocFromPoolAsync, (&made, bytes, pool, stream)), &made, address);
+    return memory_give(CU_CALL(cuMemAllocFromPoolAsync, (&made, bytes, pool, stream)), &made,
+                       address);
 }
 
 RT(cudaFreeAsync, (void *address, cudaStream_t stream)) {
@@ -157,7 +159,7 @@ RT(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *address)) {
 RT(cudaIpcOpenMemHandle, (void **address, cudaIpcMemHandle_t handle, unsigned int flags)) {
     CUdeviceptr found = 0;
     if (address == NULL) return cudaErrorInvalidValue;
-    return give(CU_CALL(cuIpcOpenMemHandle_v2, (&found, handle, flags)), &found, address);
+    return memory_give(CU_CALL(cuIpcOpenMemHandle_v2, (&found, handle, flags)), &found, address);
 }
 
 RT(cudaIpcCloseMemHandle, (void *address)) {

@@ -71,8 +71,8 @@ bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned 
 
 /* Whether an element is within the row's bound of a value, with the format's overflow and
  * underflow. */
-static bool is_near(const struct table_row *row, const struct table_type *type, uint64_t bits,
-                    double value, double sum_size) {
+static bool oracle_is_near(const struct table_row *row, const struct table_type *type,
+                           uint64_t bits, double value, double sum_size) {
     struct oracle_format format = oracle_format_of(type);
     double got = oracle_number_to_double(oracle_decode(format, bits));
     if (isnan(value)) return isnan(got);
@@ -116,7 +116,7 @@ bool oracle_agrees(const struct table_row *row, unsigned result, const struct or
         for (unsigned i = 0; i < type->elements; i++) {
             unsigned width = type->bits / type->elements;
             uint64_t part = width == 64 ? bits : bits >> (i * width) & ((1ull << width) - 1);
-            if (!is_near(row, type, part, answer->value[i], answer->size[i])) return false;
+            if (!oracle_is_near(row, type, part, answer->value[i], answer->size[i])) return false;
         }
         return true;
     }

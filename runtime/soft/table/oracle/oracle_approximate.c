@@ -8,14 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-static double element(const struct table_type *type, uint64_t bits, bool ftz) {
+static double approximate_element(const struct table_type *type, uint64_t bits, bool ftz) {
     struct oracle_number a = oracle_decode(oracle_format_of(type), bits);
     double x = oracle_number_to_double(a);
     double least = ldexp(1, 2 - (1 << (type->exponent_bits - 1)));
     return ftz && fabs(x) < least ? copysign(0, x) : x;
 }
 
-static bool evaluate(const struct oracle_call *call, double x, double y, double *result) {
+static bool approximate_evaluate(const struct oracle_call *call, double x, double y,
+                                 double *result) {
     if (oracle_is(call, "div")) {
         *result = x / y;
     } else if (oracle_is(call, "rcp")) {
@@ -52,9 +53,9 @@ bool oracle_approximate(const struct oracle_call *call) {
     uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
     double least = ldexp(1, 2 - (1 << (type->exponent_bits - 1)));
     for (unsigned e = 0; e < type->elements; e++) {
-        double x = element(type, call->source[0] >> (e * width) & mask, ftz), y = 1;
-        if (call->row->source_count > 1) y = element(type, call->source[1], ftz);
-        if (!evaluate(call, x, y, &answer.value[e])) return false;
+        double x = approximate_element(type, call->source[0] >> (e * width) & mask, ftz), y = 1;
+        if (call->row->source_count > 1) y = approximate_element(type, call->source[1], ftz);
+        if (!approximate_evaluate(call, x, y, &answer.value[e])) return false;
         /* Results that are flushed, and those so near the boundary that they may be. */
         if (ftz && answer.value[e] != 0 && fabs(answer.value[e]) < least) {
             if (fabs(answer.value[e]) > least * (1 - 0x1p-18)) {

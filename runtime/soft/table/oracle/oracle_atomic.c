@@ -4,12 +4,12 @@
  */
 #include "oracle_number.h"
 
-static bool is_nan(struct oracle_number a) {
+static bool atomic_is_nan(struct oracle_number a) {
     return a.kind == ORACLE_NOT_A_NUMBER;
 }
 
 /* A subnormal has no leading one. */
-static struct oracle_number element(struct oracle_format format, uint64_t bits, bool ftz) {
+static struct oracle_number atomic_element(struct oracle_format format, uint64_t bits, bool ftz) {
     struct oracle_number x = oracle_decode(format, bits);
     bool tiny = x.kind == ORACLE_FINITE && x.significand >> format.fraction_bits == 0;
     if (ftz && tiny) x.kind = ORACLE_ZERO;
@@ -17,11 +17,11 @@ static struct oracle_number element(struct oracle_format format, uint64_t bits, 
 }
 
 /* The smaller or the larger; -0 is less than +0, and a NaN loses. */
-static uint64_t chosen(const struct oracle_call *call, struct oracle_format format, uint64_t a,
-                       uint64_t b) {
+static uint64_t atomic_chosen(const struct oracle_call *call, struct oracle_format format,
+                              uint64_t a, uint64_t b) {
     struct oracle_number x = oracle_decode(format, a), y = oracle_decode(format, b);
-    if (is_nan(x) && is_nan(y)) return oracle_encode(format, x, ORACLE_NEAREST);
-    if (is_nan(x) || is_nan(y)) return is_nan(x) ? b : a;
+    if (atomic_is_nan(x) && atomic_is_nan(y)) return oracle_encode(format, x, ORACLE_NEAREST);
+    if (atomic_is_nan(x) || atomic_is_nan(y)) return atomic_is_nan(x) ? b : a;
     int order = oracle_order(x, y);
     if (order == 0) order = (int)y.negative - (int)x.negative;
     return (oracle_has(call, "min") ? order <= 0 : order >= 0) ? a : b;
@@ -37,10 +37,11 @@ static uint64_t float_after(const struct oracle_call *call, const struct table_t
     for (unsigned e = 0; e < type->elements; e++) {
         uint64_t one = a >> (e * width) & mask, other = b >> (e * width) & mask;
         if (!oracle_has(call, "add")) {
-            all |= chosen(call, format, one, other) << (e * width);
+            all |= atomic_chosen(call, format, one, other) << (e * width);
             continue;
         }
-        struct oracle_number x = element(format, one, ftz), y = element(format, other, ftz);
+        struct oracle_number x = atomic_element(format, one, ftz),
+                             y = atomic_element(format, other, ftz);
         uint64_t sum = oracle_encode(format, oracle_add(x, y, ORACLE_NEAREST), ORACLE_NEAREST);
         if (ftz && (sum & (mask >> 1)) >> format.fraction_bits == 0) sum &= (mask >> 1) + 1;
         all |= sum << (e * width);
@@ -48,7 +49,7 @@ static uint64_t float_after(const struct oracle_call *call, const struct table_t
     return all;
 }
 
-static uint64_t after(const struct oracle_call *call, uint64_t old, uint64_t b, uint64_t c) {
+static uint64_t atomic_after(const struct oracle_call *call, uint64_t old, uint64_t b, uint64_t c) {
     const struct table_type *type = call->type[0];
     bool less = oracle_value(type, old) < oracle_value(type, b);
     if (type->kind == 'F') return float_after(call, type, old, b);
@@ -65,7 +66,7 @@ static uint64_t after(const struct oracle_call *call, uint64_t old, uint64_t b, 
 }
 
 /* A vector: two components, each in a register of its own, and side by side in the cell. */
-static bool vector(const struct oracle_call *call, bool reduces) {
+static bool atomic_vector(const struct oracle_call *call, bool reduces) {
     const struct table_row *row = call->row;
     unsigned cell = reduces ? 0 : 2, width = call->type[0]->bits;
     for (unsigned i = 0; i < row->operand_count; i++) {
@@ -84,11 +85,11 @@ bool oracle_atomic(const struct oracle_call *call) {
     bool reduces = oracle_is(call, "red");
     const struct table_row *row = call->row;
     if ((!reduces && !oracle_is(call, "atom")) || call->type[0] == NULL) return false;
-    if (oracle_has(call, "v2")) return vector(call, reduces);
+    if (oracle_has(call, "v2")) return atomic_vector(call, reduces);
     uint64_t c = row->source_count > 2 ? call->source[2] : 0;
     unsigned cell = reduces ? 0 : 1;
     const struct table_type *type = call->type[0];
-    uint64_t sum = after(call, call->source[0], call->source[1], c);
+    uint64_t sum = atomic_after(call, call->source[0], call->source[1], c);
     if (!reduces) oracle_give(call, 0, call->source[0]);
     oracle_give(call, cell, sum);
     struct oracle_format format = oracle_format_of(type);

@@ -10,7 +10,7 @@ static const char *const comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge
                                           "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 /* -1, 0, 1, or 2 if one is NaN. */
-static int order(const struct table_type *type, uint64_t a, uint64_t b, bool ftz) {
+static int compare_order(const struct table_type *type, uint64_t a, uint64_t b, bool ftz) {
     if (type->kind != 'F') {
         oracle_wide x = oracle_value(type, a), y = oracle_value(type, b);
         return x < y ? -1 : x > y;
@@ -25,9 +25,9 @@ static int order(const struct table_type *type, uint64_t a, uint64_t b, bool ftz
     return oracle_order(x[0], x[1]);
 }
 
-static bool holds(const struct oracle_call *call, const struct table_type *type, uint64_t a,
-                  uint64_t b) {
-    int is = order(type, a, b, oracle_has(call, "ftz"));
+static bool compare_holds(const struct oracle_call *call, const struct table_type *type, uint64_t a,
+                          uint64_t b) {
+    int is = compare_order(type, a, b, oracle_has(call, "ftz"));
     const char *word = "";
     for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++) {
         if (oracle_has(call, comparisons[i])) word = comparisons[i];
@@ -44,28 +44,28 @@ static bool holds(const struct oracle_call *call, const struct table_type *type,
     return is >= 0;
 }
 
-static bool combined(const struct oracle_call *call, bool result, bool with) {
+static bool compare_combined(const struct oracle_call *call, bool result, bool with) {
     if (oracle_has(call, "and")) return result && with;
     if (oracle_has(call, "or")) return result || with;
     return oracle_has(call, "xor") ? result != with : result;
 }
 
-static bool third(const struct oracle_call *call) {
+static bool compare_third(const struct oracle_call *call) {
     const struct table_row *row = call->row;
     if (row->source_count < 3) return false;
     return (call->source[2] & 1) != row->operands[row->sources[2]].negated;
 }
 
-static bool set(const struct oracle_call *call) {
+static bool compare_set(const struct oracle_call *call) {
     const struct table_type *to = call->type[0], *type = call->type[1];
     unsigned width = type->bits / type->elements;
     uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1, all = 0;
     for (unsigned e = 0; e < type->elements; e++) {
         struct table_type one = *type;
         one.bits = (uint8_t)width;
-        bool result = holds(call, &one, call->source[0] >> (e * width) & mask,
-                            call->source[1] >> (e * width) & mask);
-        result = combined(call, result, third(call));
+        bool result = compare_holds(call, &one, call->source[0] >> (e * width) & mask,
+                                    call->source[1] >> (e * width) & mask);
+        result = compare_combined(call, result, compare_third(call));
         unsigned to_width = to->bits / to->elements;
         uint64_t yes = to_width == 64 ? UINT64_MAX : (1ull << to_width) - 1;
         if (to->elements == 1 && type->elements == 2) yes = mask; /* a mask for each half */
@@ -79,7 +79,7 @@ static bool set(const struct oracle_call *call) {
     return true;
 }
 
-static bool setp(const struct oracle_call *call) {
+static bool compare_setp(const struct oracle_call *call) {
     const struct table_type *type = call->type[0];
     unsigned width = type->bits / type->elements;
     uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
@@ -87,19 +87,20 @@ static bool setp(const struct oracle_call *call) {
     one.bits = (uint8_t)width;
     if (type->elements == 2) { /* a predicate for each half */
         for (unsigned e = 0; e < 2; e++) {
-            bool result = holds(call, &one, call->source[0] >> (e * width) & mask,
-                                call->source[1] >> (e * width) & mask);
-            oracle_give(call, e, combined(call, result, third(call)));
+            bool result = compare_holds(call, &one, call->source[0] >> (e * width) & mask,
+                                        call->source[1] >> (e * width) & mask);
+            oracle_give(call, e, compare_combined(call, result, compare_third(call)));
         }
         return true;
     }
-    bool result = holds(call, type, call->source[0], call->source[1]);
-    oracle_give(call, 0, combined(call, result, third(call)));
-    if (call->row->result_count > 1) oracle_give(call, 1, combined(call, !result, third(call)));
+    bool result = compare_holds(call, type, call->source[0], call->source[1]);
+    oracle_give(call, 0, compare_combined(call, result, compare_third(call)));
+    if (call->row->result_count > 1)
+        oracle_give(call, 1, compare_combined(call, !result, compare_third(call)));
     return true;
 }
 
-static bool testp(const struct oracle_call *call) {
+static bool compare_testp(const struct oracle_call *call) {
     struct oracle_format format = oracle_format_of(call->type[0]);
     struct oracle_number x = oracle_decode(format, call->source[0]);
     /* Zero counts as normal. */
@@ -117,7 +118,7 @@ static bool testp(const struct oracle_call *call) {
 }
 
 /* mov between one register and several: the first is the low part. */
-static bool move(const struct oracle_call *call) {
+static bool compare_move(const struct oracle_call *call) {
     const struct table_row *row = call->row;
     uint64_t all = 0;
     unsigned at = 0;
@@ -136,18 +137,18 @@ static bool move(const struct oracle_call *call) {
 }
 
 bool oracle_compare(const struct oracle_call *call) {
-    if (oracle_is(call, "setp")) return setp(call);
-    if (oracle_is(call, "set")) return set(call);
-    if (oracle_is(call, "testp")) return testp(call);
-    if (oracle_is(call, "mov")) return move(call);
+    if (oracle_is(call, "setp")) return compare_setp(call);
+    if (oracle_is(call, "set")) return compare_set(call);
+    if (oracle_is(call, "testp")) return compare_testp(call);
+    if (oracle_is(call, "mov")) return compare_move(call);
     if (oracle_is(call, "selp")) {
-        oracle_give(call, 0, call->source[third(call) ? 0 : 1]);
+        oracle_give(call, 0, call->source[compare_third(call) ? 0 : 1]);
         return true;
     }
     if (oracle_is(call, "slct")) {
         /* -0 counts as zero, a NaN as negative. */
         uint64_t c = call->source[2];
-        int is = order(call->type[1], c, 0, oracle_has(call, "ftz"));
+        int is = compare_order(call->type[1], c, 0, oracle_has(call, "ftz"));
         oracle_give(call, 0, call->source[is == 0 || is == 1 ? 0 : 1]);
         return true;
     }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static oracle_wide least(const struct table_type *type) {
+static oracle_wide convert_least(const struct table_type *type) {
     return type->kind == 'S' ? -((oracle_wide)1 << (type->bits - 1)) : 0;
 }
 
-static oracle_wide most(const struct table_type *type) {
+static oracle_wide convert_most(const struct table_type *type) {
     return ((oracle_wide)1 << (type->bits - (type->kind == 'S' ? 1 : 0))) - 1;
 }
 
@@ -20,12 +20,14 @@ static void give_integer(const struct oracle_call *call, const struct table_type
     oracle_wide modulus = (oracle_wide)1 << to->bits;
     value %= modulus;
     if (value < 0) value += modulus;
-    if (to->kind == 'S' && value > most(to)) value -= modulus;
+    if (to->kind == 'S' && value > convert_most(to)) value -= modulus;
     oracle_give(call, 0, (uint64_t)value);
 }
 
-static oracle_wide clamped(const struct table_type *to, oracle_wide value) {
-    return value < least(to) ? least(to) : value > most(to) ? most(to) : value;
+static oracle_wide convert_clamped(const struct table_type *to, oracle_wide value) {
+    return value < convert_least(to)  ? convert_least(to)
+           : value > convert_most(to) ? convert_most(to)
+                                      : value;
 }
 
 static struct oracle_number source_number(const struct oracle_call *call,
@@ -39,8 +41,8 @@ static struct oracle_number source_number(const struct oracle_call *call,
     return x;
 }
 
-static void float_to_integer(const struct oracle_call *call, const struct table_type *to,
-                             const struct table_type *from) {
+static void convert_float_to_integer(const struct oracle_call *call, const struct table_type *to,
+                                     const struct table_type *from) {
     struct oracle_number x = source_number(call, from, call->source[0]);
     if (x.kind == ORACLE_NOT_A_NUMBER) {
         /* Zero, but for doubles and for 64-bit results the value with the top bit alone. */
@@ -56,7 +58,7 @@ static void float_to_integer(const struct oracle_call *call, const struct table_
         value = (oracle_wide)(x.significand << x.exponent);
     }
     if (x.negative) value = -value;
-    give_integer(call, to, clamped(to, value));
+    give_integer(call, to, convert_clamped(to, value));
 }
 
 /* What comes out as a floating point number, from any number. */
@@ -87,8 +89,8 @@ static bool is_packed(const struct table_type *type) {
 }
 
 /* Two sources into the halves of one result, the first into the upper one; or a packed source. */
-static void packed(const struct oracle_call *call, const struct table_type *to,
-                   const struct table_type *from) {
+static void convert_packed(const struct oracle_call *call, const struct table_type *to,
+                           const struct table_type *from) {
     unsigned width = to->bits / 2u;
     uint64_t all = 0;
     for (unsigned e = 0; e < 2; e++) {
@@ -101,14 +103,14 @@ static void packed(const struct oracle_call *call, const struct table_type *to,
 }
 
 /* Clamped numbers side by side, the last source lowest. */
-static void pack(const struct oracle_call *call) {
+static void convert_pack(const struct oracle_call *call) {
     const char *name = call->instruction->words[3]; /* cvt.pack.sat.u4 */
     int bits = (int)strtol(name + 1, NULL, 10);
     struct table_type to = {.bits = (uint8_t)bits, .kind = name[0] == 's' ? 'S' : 'U'};
     const struct table_type *from = table_type_find("s32", 3);
     uint64_t all = call->row->source_count > 2 ? call->source[2] : 0, size = 1ull << bits;
     for (int i = 0; i < 2; i++) {
-        oracle_wide value = clamped(&to, oracle_value(from, call->source[i]));
+        oracle_wide value = convert_clamped(&to, oracle_value(from, call->source[i]));
         all = all * size + ((uint64_t)value & (size - 1));
     }
     oracle_give(call, 0, all);
@@ -118,12 +120,12 @@ bool oracle_convert(const struct oracle_call *call) {
     const struct table_type *to = call->type[0], *from = call->type[1];
     if (!oracle_is(call, "cvt")) return false;
     if (oracle_has(call, "pack")) {
-        pack(call);
+        convert_pack(call);
         return true;
     }
     if (from == NULL) return false;
     if (is_packed(to)) {
-        packed(call, to, from);
+        convert_packed(call, to, from);
         return true;
     }
     if (from->kind != 'F') {
@@ -131,12 +133,12 @@ bool oracle_convert(const struct oracle_call *call) {
         if (to->kind == 'F') {
             oracle_give(call, 0, to_float(call, to, oracle_from_integer(value)));
         } else {
-            give_integer(call, to, oracle_has(call, "sat") ? clamped(to, value) : value);
+            give_integer(call, to, oracle_has(call, "sat") ? convert_clamped(to, value) : value);
         }
         return true;
     }
     if (to->kind != 'F') {
-        float_to_integer(call, to, from);
+        convert_float_to_integer(call, to, from);
         return true;
     }
     struct oracle_number x = source_number(call, from, call->source[0]);

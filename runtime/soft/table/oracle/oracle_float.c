@@ -21,7 +21,7 @@ enum oracle_rounding oracle_rounding_of(const struct oracle_call *call) {
 }
 
 /* A subnormal, as a zero of its sign. */
-static struct oracle_number flushed(struct oracle_format format, uint64_t bits) {
+static struct oracle_number float_flushed(struct oracle_format format, uint64_t bits) {
     struct oracle_number a = oracle_decode(format, bits);
     uint64_t exponent = bits >> format.fraction_bits & ((1ull << format.exponent_bits) - 1);
     if (a.kind == ORACLE_FINITE && exponent == 0) a.kind = ORACLE_ZERO;
@@ -33,8 +33,8 @@ static uint64_t sign_bit(struct oracle_format format) {
 }
 
 /* The sum, product, ... as a number that is not yet rounded. */
-static bool compute(const struct oracle_call *call, const struct oracle_number *x,
-                    enum oracle_rounding rounding, struct oracle_number *result) {
+static bool float_compute(const struct oracle_call *call, const struct oracle_number *x,
+                          enum oracle_rounding rounding, struct oracle_number *result) {
     static const struct oracle_number one = {.kind = ORACLE_FINITE, .significand = 1};
     struct oracle_number minus = x[1];
     minus.negative = !minus.negative;
@@ -59,8 +59,8 @@ static bool compute(const struct oracle_call *call, const struct oracle_number *
 }
 
 /* Rounds, and does what the modifiers ask for afterwards. */
-static uint64_t finish(const struct oracle_call *call, struct oracle_format format,
-                       struct oracle_number number, enum oracle_rounding rounding) {
+static uint64_t float_finish(const struct oracle_call *call, struct oracle_format format,
+                             struct oracle_number number, enum oracle_rounding rounding) {
     uint64_t bits = oracle_encode(format, number, rounding);
     /* What is flushed is small when rounded to the format's digits, whatever its exponent: among
      * subnormals, which have fewer, rounding may have made it normal. */
@@ -79,27 +79,28 @@ static uint64_t finish(const struct oracle_call *call, struct oracle_format form
     return bits;
 }
 
-static bool is_nan(struct oracle_number a) {
+static bool float_is_nan(struct oracle_number a) {
     return a.kind == ORACLE_NOT_A_NUMBER;
 }
 
 /* min and max: -0 is less than +0. */
-static uint64_t choose(const struct oracle_call *call, struct oracle_format format,
-                       const uint64_t *bits) {
+static uint64_t float_choose(const struct oracle_call *call, struct oracle_format format,
+                             const uint64_t *bits) {
     uint64_t sign = sign_bit(format), all_ones = sign - 1, own[2];
     struct oracle_number x[2];
     bool by_size = oracle_has(call, "abs");
     for (int i = 0; i < 2; i++) {
         own[i] = bits[i];
-        x[i] = oracle_has(call, "ftz") ? flushed(format, own[i]) : oracle_decode(format, own[i]);
+        x[i] =
+            oracle_has(call, "ftz") ? float_flushed(format, own[i]) : oracle_decode(format, own[i]);
         if (x[i].kind == ORACLE_ZERO) own[i] &= sign;
         if (by_size) own[i] &= ~sign, x[i].negative = false;
     }
-    if (is_nan(x[0]) && is_nan(x[1])) return all_ones;
-    if (oracle_has(call, "NaN") && (is_nan(x[0]) || is_nan(x[1]))) return all_ones;
+    if (float_is_nan(x[0]) && float_is_nan(x[1])) return all_ones;
+    if (oracle_has(call, "NaN") && (float_is_nan(x[0]) || float_is_nan(x[1]))) return all_ones;
     uint64_t product_sign = oracle_has(call, "xorsign") ? (bits[0] ^ bits[1]) & sign : 0;
-    if (is_nan(x[0])) return own[1] | product_sign;
-    if (is_nan(x[1])) return own[0] | product_sign;
+    if (float_is_nan(x[0])) return own[1] | product_sign;
+    if (float_is_nan(x[1])) return own[0] | product_sign;
     int order = oracle_order(x[0], x[1]);
     if (order == 0) order = (int)x[1].negative - (int)x[0].negative;
     bool first = oracle_is(call, "min") ? order <= 0 : order >= 0;
@@ -107,51 +108,52 @@ static uint64_t choose(const struct oracle_call *call, struct oracle_format form
 }
 
 /* One element: the sources' bits are given. */
-static bool element(const struct oracle_call *call, struct oracle_format format,
-                    const uint64_t *bits, unsigned count, uint64_t *result) {
+static bool float_element(const struct oracle_call *call, struct oracle_format format,
+                          const uint64_t *bits, unsigned count, uint64_t *result) {
     struct oracle_number x[3] = {{.kind = ORACLE_ZERO}}, number;
     bool ftz = oracle_has(call, "ftz");
     uint64_t sign = sign_bit(format);
     for (unsigned i = 0; i < count && i < 3; i++) {
-        x[i] = ftz ? flushed(format, bits[i]) : oracle_decode(format, bits[i]);
+        x[i] = ftz ? float_flushed(format, bits[i]) : oracle_decode(format, bits[i]);
     }
     if (oracle_is(call, "min") || oracle_is(call, "max")) {
-        *result = choose(call, format, bits);
+        *result = float_choose(call, format, bits);
         if (oracle_has(call, "relu") && (*result & sign) != 0) *result = 0;
         return true;
     }
     if (oracle_is(call, "abs") || oracle_is(call, "neg")) {
         uint64_t own = x[0].kind == ORACLE_ZERO ? bits[0] & sign : bits[0];
         *result = oracle_is(call, "abs") ? own & ~sign : own ^ sign;
-        if (is_nan(x[0])) *result = sign - 1;
+        if (float_is_nan(x[0])) *result = sign - 1;
         return true;
     }
     enum oracle_rounding rounding = oracle_rounding_of(call);
-    if (!compute(call, x, rounding, &number)) return false;
-    *result = finish(call, format, number, rounding);
+    if (!float_compute(call, x, rounding, &number)) return false;
+    *result = float_finish(call, format, number, rounding);
     return true;
 }
 
 /* A NaN of a double keeps what the machine makes of it; all others are the canonical one. */
-static void give(const struct oracle_call *call, const struct table_type *type, uint64_t bits) {
+static void float_give(const struct oracle_call *call, const struct table_type *type,
+                       uint64_t bits) {
     oracle_give(call, 0, bits);
-    if (type->bits == 64 && is_nan(oracle_decode(oracle_format_of(type), bits))) {
+    if (type->bits == 64 && float_is_nan(oracle_decode(oracle_format_of(type), bits))) {
         call->answer[0].kind = ORACLE_NAN;
     }
 }
 
 /* mul; add: rounded twice. */
-static bool twice(const struct oracle_call *call, struct oracle_format format) {
+static bool float_twice(const struct oracle_call *call, struct oracle_format format) {
     struct oracle_number x[3];
     for (int i = 0; i < 3; i++) x[i] = oracle_decode(format, call->source[i]);
     uint64_t product = oracle_encode(format, oracle_multiply(x[0], x[1]), ORACLE_NEAREST);
     struct oracle_number sum = oracle_add(oracle_decode(format, product), x[2], ORACLE_NEAREST);
     oracle_give(call, 0, product);
-    if (call->type[0]->bits == 64 && is_nan(oracle_decode(format, product))) {
+    if (call->type[0]->bits == 64 && float_is_nan(oracle_decode(format, product))) {
         call->answer[0].kind = ORACLE_NAN;
     }
     oracle_give(call, 1, oracle_encode(format, sum, ORACLE_NEAREST));
-    if (call->type[0]->bits == 64 && is_nan(sum)) call->answer[1].kind = ORACLE_NAN;
+    if (call->type[0]->bits == 64 && float_is_nan(sum)) call->answer[1].kind = ORACLE_NAN;
     return true;
 }
 
@@ -163,7 +165,7 @@ bool oracle_float(const struct oracle_call *call) {
         return false;
     }
     struct oracle_format format = oracle_format_of(type);
-    if (call->row->instruction_count == 2) return twice(call, format);
+    if (call->row->instruction_count == 2) return float_twice(call, format);
     if (oracle_is(call, "copysign")) {
         uint64_t sign = sign_bit(format);
         oracle_give(call, 0, (call->source[1] & (sign - 1)) | (call->source[0] & sign));
@@ -176,9 +178,9 @@ bool oracle_float(const struct oracle_call *call) {
         for (unsigned i = 0; i < call->row->source_count && i < 3; i++) {
             bits[i] = call->source[i] >> (e * width) & mask;
         }
-        if (!element(call, format, bits, call->row->source_count, &result)) return false;
+        if (!float_element(call, format, bits, call->row->source_count, &result)) return false;
         all |= result << (e * width);
     }
-    give(call, type, all);
+    float_give(call, type, all);
     return true;
 }

@@ -37,7 +37,7 @@ struct oracle_number oracle_from_integer(oracle_wide value) {
 }
 
 /* Moves the leading one to bit 120. */
-static struct oracle_number normal(struct oracle_number a) {
+static struct oracle_number number_normal(struct oracle_number a) {
     if (a.kind != ORACLE_FINITE) return a;
     while (a.significand >> 120 == 0) a.significand *= 2, a.exponent--;
     while (a.significand >> 121 != 0) {
@@ -58,7 +58,7 @@ int oracle_order(struct oracle_number a, struct oracle_number b) {
     int sign = a.negative ? -1 : 1;
     if (a.kind != b.kind) return a.kind == ORACLE_INFINITE ? sign : -sign;
     if (a.kind == ORACLE_INFINITE) return 0;
-    a = normal(a), b = normal(b);
+    a = number_normal(a), b = number_normal(b);
     if (a.exponent != b.exponent) return a.exponent > b.exponent ? sign : -sign;
     if (a.significand != b.significand) return a.significand > b.significand ? sign : -sign;
     return 0;
@@ -80,7 +80,7 @@ struct oracle_number oracle_add(struct oracle_number a, struct oracle_number b,
     }
     if (a.kind == ORACLE_ZERO) return b;
     if (b.kind == ORACLE_ZERO) return a;
-    a = normal(a), b = normal(b);
+    a = number_normal(a), b = number_normal(b);
     struct oracle_number big = a, small = b;
     if (a.exponent < b.exponent || (a.exponent == b.exponent && a.significand < b.significand)) {
         big = b, small = a;
@@ -132,7 +132,7 @@ struct oracle_number oracle_divide(struct oracle_number a, struct oracle_number 
     if (a.kind == ORACLE_ZERO || b.kind == ORACLE_INFINITE) {
         return (struct oracle_number){.kind = ORACLE_ZERO, .negative = negative};
     }
-    a = normal(a);
+    a = number_normal(a);
     while ((b.significand & 1) == 0) b.significand /= 2, b.exponent++;
     return (struct oracle_number){.kind = ORACLE_FINITE,
                                   .negative = negative,
@@ -145,7 +145,7 @@ struct oracle_number oracle_root(struct oracle_number a) {
     if (a.kind == ORACLE_ZERO || a.kind == ORACLE_NOT_A_NUMBER) return a;
     if (a.negative) return not_a_number;
     if (a.kind == ORACLE_INFINITE) return a;
-    a = normal(a);
+    a = number_normal(a);
     if (a.exponent % 2 != 0) a.significand *= 2, a.exponent--;
     /* Bit by bit, from the top. */
     oracle_uwide root = 0;
@@ -160,7 +160,8 @@ struct oracle_number oracle_root(struct oracle_number a) {
 }
 
 /* Drops the low bits of a significand; what is left is rounded. */
-static oracle_uwide rounded(struct oracle_number a, int drop, enum oracle_rounding rounding) {
+static oracle_uwide number_rounded(struct oracle_number a, int drop,
+                                   enum oracle_rounding rounding) {
     if (drop <= 0) return a.significand << -drop;
     oracle_uwide kept = drop > 127 ? 0 : a.significand >> drop;
     oracle_uwide rest = drop > 127 ? a.significand : a.significand - (kept << drop);
@@ -182,7 +183,7 @@ static oracle_uwide rounded(struct oracle_number a, int drop, enum oracle_roundi
 
 struct oracle_number oracle_whole(struct oracle_number a, enum oracle_rounding rounding) {
     if (a.kind != ORACLE_FINITE || a.exponent >= 0) return a;
-    a.significand = rounded(a, -a.exponent, rounding);
+    a.significand = number_rounded(a, -a.exponent, rounding);
     a.exponent = 0;
     a.inexact = false;
     if (a.significand == 0) a.kind = ORACLE_ZERO;
@@ -201,14 +202,14 @@ uint64_t oracle_encode(struct oracle_format format, struct oracle_number a,
     if (a.kind == ORACLE_NOT_A_NUMBER) return (1ull << width) - 1;
     if (a.kind == ORACLE_ZERO) return sign;
     if (a.kind == ORACLE_INFINITE) return sign | infinity;
-    a = normal(a);
+    a = number_normal(a);
     int bias = (1 << (format.exponent_bits - 1)) - 1;
     int least = 1 - bias - (int)format.fraction_bits; /* exponent of the last place */
     int drop = 120 - (int)format.fraction_bits;
     if (a.exponent + drop < least) drop = least - a.exponent;
     int exponent = a.exponent + drop - least; /* 0 for subnormal and for the least normal */
     if (exponent <= 2 * bias + 1) {
-        uint64_t kept = (uint64_t)rounded(a, drop, rounding);
+        uint64_t kept = (uint64_t)number_rounded(a, drop, rounding);
         uint64_t bits = kept + ((uint64_t)exponent << format.fraction_bits);
         if (bits < infinity) return sign | bits;
     }

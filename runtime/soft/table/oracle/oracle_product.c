@@ -22,18 +22,18 @@ static const struct oracle_element {
     {"s32", 'S', 32, {0, 0, false}},
 };
 
-static const struct oracle_element *find(const char *type) {
+static const struct oracle_element *product_find(const char *type) {
     size_t i = 0;
     while (strcmp(elements[i].name, type) != 0) i++;
     return &elements[i];
 }
 
 void oracle_product_begin(struct oracle_product *product) {
-    for (int i = 0; i < 4; i++) product->element[i] = find(product->type[i]);
+    for (int i = 0; i < 4; i++) product->element[i] = product_find(product->type[i]);
 }
 
 unsigned oracle_element_bits(const char *type) {
-    return find(type)->bits;
+    return product_find(type)->bits;
 }
 
 static int64_t integer_of(const struct oracle_element *element, uint64_t bits) {
@@ -42,7 +42,7 @@ static int64_t integer_of(const struct oracle_element *element, uint64_t bits) {
 }
 
 /* tf32 is the upper part of a single. */
-static struct oracle_number number_of(const struct oracle_element *element, uint64_t bits) {
+static struct oracle_number product_number_of(const struct oracle_element *element, uint64_t bits) {
     unsigned used = 1 + element->format.exponent_bits + element->format.fraction_bits;
     return oracle_decode(element->format, bits >> (element->bits - used));
 }
@@ -87,12 +87,12 @@ static double factor_size(const struct oracle_element *element, struct oracle_nu
  * or nearly, and never overflow. */
 static struct oracle_answer float_sum(const struct oracle_product *p, unsigned row,
                                       unsigned column) {
-    struct oracle_number c = number_of(p->element[3], p->c[row * p->n + column]);
+    struct oracle_number c = product_number_of(p->element[3], p->c[row * p->n + column]);
     double sum = oracle_number_to_double(c);
     double size = c.kind == ORACLE_FINITE ? factor_size(p->element[3], c) : 0;
     for (unsigned k = 0; k < p->k; k++) {
-        struct oracle_number x = number_of(p->element[1], p->a[row * p->k + k]);
-        struct oracle_number y = number_of(p->element[2], p->b[k * p->n + column]);
+        struct oracle_number x = product_number_of(p->element[1], p->a[row * p->k + k]);
+        struct oracle_number y = product_number_of(p->element[2], p->b[k * p->n + column]);
         sum += oracle_number_to_double(x) * oracle_number_to_double(y);
         if (x.kind != ORACLE_FINITE || y.kind != ORACLE_FINITE) continue;
         size += factor_size(p->element[1], x) * factor_size(p->element[2], y);

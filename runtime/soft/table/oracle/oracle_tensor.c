@@ -73,7 +73,7 @@ static struct seat quad_seat(char operand, unsigned q, bool by_columns, bool sin
 
 /* ---- what an instruction says ---- */
 
-static const struct table_instruction *product_of(const struct table_row *row) {
+static const struct table_instruction *tensor_product_of(const struct table_row *row) {
     for (unsigned i = 0; i < row->instruction_count; i++) {
         const struct table_instruction *in = &row->instructions[i];
         bool is_mma = strcmp(in->words[0], "mma") == 0 || table_has(in, "mma_async");
@@ -129,7 +129,7 @@ static struct oracle_product *new_product(const struct table_instruction *in) {
 
 /* ---- mma ---- */
 
-static uint64_t cut(uint64_t bits, unsigned at, unsigned width) {
+static uint64_t tensor_cut(uint64_t bits, unsigned at, unsigned width) {
     return width == 64 ? bits : bits >> at & ((1ull << width) - 1);
 }
 
@@ -138,11 +138,11 @@ static uint64_t element_at(const struct warp *warp, const struct table_operand *
                            struct seat seat, unsigned bits) {
     unsigned per = bits >= 32 ? 1 : 32 / bits;
     uint64_t word = source_at(warp, seat.lane, operand->source + seat.index / per);
-    return cut(word, seat.index % per * bits, bits);
+    return tensor_cut(word, seat.index % per * bits, bits);
 }
 
-static void give(const struct warp *warp, struct seat seat, unsigned bits,
-                 struct oracle_answer one) {
+static void tensor_give(const struct warp *warp, struct seat seat, unsigned bits,
+                        struct oracle_answer one) {
     unsigned per = bits >= 32 ? 1 : 32 / bits, place = seat.index % per;
     struct oracle_answer *all = answer_at(warp, seat.lane, seat.index / per);
     if (place == 0) *all = one;
@@ -183,7 +183,7 @@ static void answer_mma(const struct warp *warp, const struct table_instruction *
             unsigned row = i / p->n, column = i % p->n;
             struct seat seat = quads ? quad_seat('c', q, false, d_single, row, column)
                                      : seat_of('c', p->m, per, row, column);
-            give(warp, seat, bits[0], oracle_product_at(p, row, column));
+            tensor_give(warp, seat, bits[0], oracle_product_at(p, row, column));
         }
     }
     free(p);
@@ -268,7 +268,7 @@ static void answer_turned(const struct warp *warp) {
         for (unsigned h = 0; h < 2; h++) {
             unsigned row = lane % 4 * 2 + h, column = lane / 4; /* of the matrix that was there */
             uint64_t from = source_at(warp, row * 4 + column / 2, 0);
-            word |= cut(from, 16 * (column % 2), 16) << (16 * h);
+            word |= tensor_cut(from, 16 * (column % 2), 16) << (16 * h);
         }
         *answer_at(warp, lane, 0) = (struct oracle_answer){.kind = ORACLE_BITS, .bits = word};
     }
@@ -283,8 +283,9 @@ struct layout {
     unsigned stride;
 };
 
-static struct layout layout_of(const struct table_row *row, const struct table_instruction *in,
-                               unsigned rows, unsigned columns) {
+static struct layout tensor_layout_of(const struct table_row *row,
+                                      const struct table_instruction *in, unsigned rows,
+                                      unsigned columns) {
     struct layout layout = {.by_columns = table_has(in, "col")};
     layout.stride = layout.by_columns ? rows : columns;
     for (unsigned i = 0; i < in->operand_count; i++) {
@@ -297,7 +298,8 @@ static struct layout layout_of(const struct table_row *row, const struct table_i
     return layout;
 }
 
-static size_t bit_of(const struct layout *layout, unsigned row, unsigned column, unsigned bits) {
+static size_t tensor_bit_of(const struct layout *layout, unsigned row, unsigned column,
+                            unsigned bits) {
     size_t element = layout->by_columns ? (size_t)column * layout->stride + row
                                         : (size_t)row * layout->stride + column;
     return element * bits;
@@ -306,10 +308,10 @@ static size_t bit_of(const struct layout *layout, unsigned row, unsigned column,
 static void load_matrix(const struct warp *warp, const struct table_instruction *in, unsigned rows,
                         unsigned columns, unsigned bits, uint64_t *elements) {
     static uint8_t bytes[TILE_BYTES];
-    struct layout layout = layout_of(warp->row, in, rows, columns);
+    struct layout layout = tensor_layout_of(warp->row, in, rows, columns);
     read_tile(warp, layout.tile, bytes);
     for (unsigned i = 0; i < rows * columns; i++) {
-        size_t bit = bit_of(&layout, i / columns, i % columns, bits);
+        size_t bit = tensor_bit_of(&layout, i / columns, i % columns, bits);
         elements[i] = 0;
         for (unsigned b = 0; b < bits; b++, bit++) {
             elements[i] |= (uint64_t)(bytes[bit / 8] >> (bit % 8) & 1) << b;
@@ -319,7 +321,7 @@ static void load_matrix(const struct warp *warp, const struct table_instruction 
 
 static void answer_wmma(const struct warp *warp) {
     const struct table_row *row = warp->row;
-    struct oracle_product *p = new_product(product_of(row));
+    struct oracle_product *p = new_product(tensor_product_of(row));
     for (unsigned i = 0; i < row->instruction_count; i++) {
         const struct table_instruction *in = &row->instructions[i];
         if (!table_has(in, "load")) continue;
@@ -332,13 +334,13 @@ static void answer_wmma(const struct warp *warp) {
                                 : p->c);
     }
     const struct table_instruction *store = &row->instructions[row->instruction_count - 1];
-    struct layout layout = layout_of(row, store, p->m, p->n);
+    struct layout layout = tensor_layout_of(row, store, p->m, p->n);
     unsigned bits = oracle_element_bits(p->type[0]), store_bits = layout.tile->type->store_bits;
     static uint8_t bytes[TILE_BYTES];
     read_tile(warp, layout.tile, bytes);
     answer_tile(warp, layout.tile, bytes); /* what lies between the lines stays */
     for (unsigned i = 0; i < p->m * p->n; i++) {
-        size_t bit = bit_of(&layout, i / p->n, i % p->n, bits), word = bit / store_bits;
+        size_t bit = tensor_bit_of(&layout, i / p->n, i % p->n, bits), word = bit / store_bits;
         unsigned per = store_bits / bits;
         struct seat seat = {(unsigned)(word % 32), (unsigned)(word / 32 * per + bit / bits % per)};
         seat.index += layout.tile->result * per;
@@ -397,7 +399,7 @@ static void read_factor(const struct warp *first, const struct table_operand *ti
 /* Each warp has sixteen rows, of which its threads have what they have of an mma of that size. */
 bool oracle_group(const struct table_row *row, const uint64_t *sources,
                   struct oracle_answer *answers) {
-    const struct table_instruction *in = product_of(row);
+    const struct table_instruction *in = tensor_product_of(row);
     const struct warp first = {row, sources, answers};
     if (in == NULL || !table_has(in, "mma_async")) return false;
     struct oracle_product *p = new_product(in);
@@ -417,7 +419,7 @@ bool oracle_group(const struct table_row *row, const uint64_t *sources,
             unsigned r = i / p->n, column = i % p->n;
             struct seat seat = seat_of('c', p->m, 1, r, column % 8);
             seat.index += column / 8 * 4;
-            give(&warp, seat, d_bits, oracle_product_at(p, r, column));
+            tensor_give(&warp, seat, d_bits, oracle_product_at(p, r, column));
         }
     }
     free(p);

@@ -66,7 +66,7 @@ bool bench_open(void) {
 }
 
 /* Launches and waits, after each launch or once at the end. Returns the time per launch. */
-static bool launch_many(CUfunction function, bool each, double *us) {
+static bool bench_calls_launch_many(CUfunction function, bool each, double *us) {
     CUresult result = CUDA_SUCCESS;
     for (int batch = 0; batch < BATCHES && result == CUDA_SUCCESS; batch++) {
         double begin = bench_now();
@@ -91,11 +91,11 @@ bool bench_launches(struct bench_figures *figures) {
     if (result == CUDA_SUCCESS) result = cuModuleGetFunction(&function, module, "empty");
     if (result != CUDA_SUCCESS)
         return bench_failed("the empty kernel cannot be loaded", (int)result);
-    return launch_many(function, true, &figures->launch_us) &&
-           launch_many(function, false, &figures->enqueue_us);
+    return bench_calls_launch_many(function, true, &figures->launch_us) &&
+           bench_calls_launch_many(function, false, &figures->enqueue_us);
 }
 
-static bool load(const char *path, struct bench_figures *figures) {
+static bool bench_calls_load(const char *path, struct bench_figures *figures) {
     char *text = bench_read(path);
     double best = 0;
     if (text == NULL) return false;
@@ -131,7 +131,8 @@ bool bench_loads(struct bench_figures *figures) {
         glob_t found = {0};
         snprintf(pattern, sizeof pattern, "fixtures/ptx/%s/*.ptx", folders[f]);
         if (glob(pattern, 0, NULL, &found) == 0) {
-            for (size_t i = 0; i < found.gl_pathc && ok; i++) ok = load(found.gl_pathv[i], figures);
+            for (size_t i = 0; i < found.gl_pathc && ok; i++)
+                ok = bench_calls_load(found.gl_pathv[i], figures);
         }
         globfree(&found);
     }

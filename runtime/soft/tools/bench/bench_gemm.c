@@ -21,7 +21,7 @@ struct matrices {
     float c[N * N];
 };
 
-static void fill(uint16_t *to, uint32_t seed) {
+static void bench_gemm_fill(uint16_t *to, uint32_t seed) {
     for (uint32_t i = 0; i < N * N; i++) {
         seed = seed * 1664525 + 1013904223;
         to[i] = (uint16_t)bf16_of_float((float)(seed >> 8) * 0x1p-24f - 0.5f);
@@ -49,7 +49,8 @@ static CUresult put_map(CUtensorMap *map, int type, CUdeviceptr tensor, unsigned
                                   steps, 0, swizzle, 0, 0);
 }
 
-static CUresult repeat(CUfunction kernel, void **arguments, struct bench_figure *figure) {
+static CUresult bench_gemm_repeat(CUfunction kernel, void **arguments,
+                                  struct bench_figure *figure) {
     CUresult result = CUDA_SUCCESS;
     double all = 0;
     for (int i = 0; (i < REPEAT_LEAST || all < REPEAT_SECONDS) && result == CUDA_SUCCESS; i++) {
@@ -69,8 +70,8 @@ static CUresult repeat(CUfunction kernel, void **arguments, struct bench_figure 
 }
 
 /* a: space for all three matrices. */
-static CUresult measure(CUmodule module, CUdeviceptr a, struct matrices *m,
-                        struct bench_figure *figure) {
+static CUresult bench_gemm_measure(CUmodule module, CUdeviceptr a, struct matrices *m,
+                                   struct bench_figure *figure) {
     CUdeviceptr b = a + sizeof m->a, c = b + sizeof m->b;
     CUtensorMap maps[3];
     CUfunction kernel = NULL;
@@ -91,7 +92,7 @@ static CUresult measure(CUmodule module, CUdeviceptr a, struct matrices *m,
     if (result == CUDA_SUCCESS) {
         result = put_map(&maps[2], FLOAT32, c, TMA_GEMM_TILE_N, TMA_GEMM_ROWS, 0);
     }
-    if (result == CUDA_SUCCESS) result = repeat(kernel, arguments, figure);
+    if (result == CUDA_SUCCESS) result = bench_gemm_repeat(kernel, arguments, figure);
     if (result == CUDA_SUCCESS) result = cuMemcpyDtoH_v2(m->c, c, sizeof m->c);
     return result;
 }
@@ -106,12 +107,12 @@ bool bench_gemm(struct bench_figure *figure) {
         free(m);
         return false;
     }
-    fill(m->a, 1);
-    fill(m->b, 2);
+    bench_gemm_fill(m->a, 1);
+    bench_gemm_fill(m->b, 2);
     CUresult result = cuModuleLoadDataEx(&module, text, 0, NULL, NULL);
     free(text);
     if (result == CUDA_SUCCESS) result = cuMemAlloc_v2(&room, sizeof *m);
-    if (result == CUDA_SUCCESS) result = measure(module, room, m, figure);
+    if (result == CUDA_SUCCESS) result = bench_gemm_measure(module, room, m, figure);
     bool ok = result == CUDA_SUCCESS ? is_right(m) : bench_failed("tma_gemm", (int)result);
     if (result == CUDA_SUCCESS && !ok)
         fprintf(stderr, "bench-soft: tma_gemm gives wrong results\n");

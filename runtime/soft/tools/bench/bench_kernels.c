@@ -29,7 +29,7 @@ struct data {
     void *a, *b, *c;
 };
 
-static bool is_product(const struct data *data) {
+static bool bench_kernels_is_product(const struct data *data) {
     const float *a = data->a, *b = data->b, *c = data->c;
     bool ok = true;
     for (uint32_t i = 0; i < N * N; i += 1021) {
@@ -40,7 +40,7 @@ static bool is_product(const struct data *data) {
     return ok;
 }
 
-static bool is_sum(const struct data *data) {
+static bool bench_kernels_is_sum(const struct data *data) {
     const float *a = data->a, *b = data->b, *c = data->c;
     bool ok = true;
     for (uint32_t i = 0; i < COUNT; i += 1021) ok &= fabsf(a[i] + b[i] - c[i]) <= 0;
@@ -84,9 +84,33 @@ static const struct kernel {
     uint32_t number;                  /* the last argument */
     bool (*is_right)(const struct data *data);
 } kernels[] = {
-    {"gemm_naive", {16, 16}, {32, 32}, N *N *FLOAT, N *N *FLOAT, N *N *FLOAT, true, N, is_product},
-    {"gemm_tiled", {16, 16}, {32, 32}, N *N *FLOAT, N *N *FLOAT, N *N *FLOAT, true, N, is_product},
-    {"gemm_blocked", {8, 8}, {16, 16}, N *N *FLOAT, N *N *FLOAT, N *N *FLOAT, true, N, is_product},
+    {"gemm_naive",
+     {16, 16},
+     {32, 32},
+     N *N *FLOAT,
+     N *N *FLOAT,
+     N *N *FLOAT,
+     true,
+     N,
+     bench_kernels_is_product},
+    {"gemm_tiled",
+     {16, 16},
+     {32, 32},
+     N *N *FLOAT,
+     N *N *FLOAT,
+     N *N *FLOAT,
+     true,
+     N,
+     bench_kernels_is_product},
+    {"gemm_blocked",
+     {8, 8},
+     {16, 16},
+     N *N *FLOAT,
+     N *N *FLOAT,
+     N *N *FLOAT,
+     true,
+     N,
+     bench_kernels_is_product},
     {"add_vectors",
      {COUNT / 256, 1},
      {256, 1},
@@ -95,7 +119,7 @@ static const struct kernel {
      COUNT *FLOAT,
      true,
      COUNT,
-     is_sum},
+     bench_kernels_is_sum},
     {"softmax_rows",
      {COUNT / WIDTH, 1},
      {256, 1},
@@ -149,8 +173,8 @@ static void *make_input(const struct kernel *kernel, size_t bytes, uint32_t seed
 }
 
 /* One launch and the wait for it. */
-static bool run_once(const struct kernel *kernel, CUfunction function, void **arguments,
-                     double *seconds, double *cpu_seconds) {
+static bool bench_kernels_run_once(const struct kernel *kernel, CUfunction function,
+                                   void **arguments, double *seconds, double *cpu_seconds) {
     double begin = bench_now(), cpu_begin = bench_cpu();
     CUresult result =
         cuLaunchKernel(function, kernel->grid[0], kernel->grid[1], 1, kernel->block[0],
@@ -161,13 +185,14 @@ static bool run_once(const struct kernel *kernel, CUfunction function, void **ar
     return result == CUDA_SUCCESS || bench_failed(kernel->name, (int)result);
 }
 
-static bool repeat(const struct kernel *kernel, CUfunction function, void **arguments,
-                   struct bench_figure *figure) {
+static bool bench_kernels_repeat(const struct kernel *kernel, CUfunction function, void **arguments,
+                                 struct bench_figure *figure) {
     double all = 0;
     for (int i = 0; i < REPEAT_LEAST || all < REPEAT_SECONDS; i++) {
         uint64_t before = soft_launch_executed();
         double seconds = 0, cpu_seconds = 0;
-        if (!run_once(kernel, function, arguments, &seconds, &cpu_seconds)) return false;
+        if (!bench_kernels_run_once(kernel, function, arguments, &seconds, &cpu_seconds))
+            return false;
         all += seconds;
         figure->instructions = soft_launch_executed() - before;
         if (i == 0 || seconds * 1e3 < figure->ms) figure->ms = seconds * 1e3;
@@ -176,8 +201,8 @@ static bool repeat(const struct kernel *kernel, CUfunction function, void **argu
     return true;
 }
 
-static bool measure(const struct kernel *kernel, CUfunction function, struct data *data,
-                    struct bench_figure *figure) {
+static bool bench_kernels_measure(const struct kernel *kernel, CUfunction function,
+                                  struct data *data, struct bench_figure *figure) {
     CUdeviceptr a = 0, b = 0, c = 0;
     uint32_t number = kernel->number;
     void *three[] = {&a, &b, &c, &number}, *two[] = {&a, &c, &number};
@@ -190,13 +215,13 @@ static bool measure(const struct kernel *kernel, CUfunction function, struct dat
         ok = cuMemAlloc_v2(&b, kernel->b_bytes) == CUDA_SUCCESS &&
              cuMemcpyHtoD_v2(b, data->b, kernel->b_bytes) == CUDA_SUCCESS;
     }
-    ok = ok && run_once(kernel, function, arguments, &seconds, &cpu_seconds) &&
+    ok = ok && bench_kernels_run_once(kernel, function, arguments, &seconds, &cpu_seconds) &&
          cuMemcpyDtoH_v2(data->c, c, kernel->c_bytes) == CUDA_SUCCESS;
     if (ok && !kernel->is_right(data)) {
         fprintf(stderr, "bench-soft: %s gives wrong results\n", kernel->name);
         ok = false;
     }
-    ok = ok && repeat(kernel, function, arguments, figure);
+    ok = ok && bench_kernels_repeat(kernel, function, arguments, figure);
     if (a != 0) cuMemFree_v2(a);
     if (b != 0) cuMemFree_v2(b);
     if (c != 0) cuMemFree_v2(c);
@@ -220,7 +245,7 @@ bool bench_kernels(const char *only, struct bench_figures *figures) {
                             .b = make_input(kernel, kernel->b_bytes, 2),
                             .c = malloc(kernel->c_bytes)};
         ok = result == CUDA_SUCCESS && data.a != NULL && data.b != NULL && data.c != NULL &&
-             measure(kernel, function, &data, &figures->kernels[k]);
+             bench_kernels_measure(kernel, function, &data, &figures->kernels[k]);
         free(data.a);
         free(data.b);
         free(data.c);

@@ -57,7 +57,8 @@ static void measure_here(int level, int workers, bool with_calls, struct bench_f
                   (!with_calls || (bench_launches(figures) && bench_loads(figures)));
 }
 
-static bool measure(int level, int workers, bool with_calls, struct bench_figures *figures) {
+static bool bench_soft_measure(int level, int workers, bool with_calls,
+                               struct bench_figures *figures) {
     int ends[2];
     *figures = (struct bench_figures){0};
     if (pipe(ends) != 0) return false;
@@ -121,7 +122,7 @@ static bool measure_all(void) {
             for (int w = 0; w < WORKERS && bench.has[l]; w++) {
                 struct bench_figures now;
                 bool last = l == LEVELS - 1 || !bench.has[l + 1];
-                if (!measure(levels[l], w + 1, last && w == 1, &now)) return false;
+                if (!bench_soft_measure(levels[l], w + 1, last && w == 1, &now)) return false;
                 keep_best(&bench.best[l][w], &now);
             }
         }
@@ -131,13 +132,13 @@ static bool measure_all(void) {
 
 /* Lane instructions a second of a processor's time, in units of 10^9: time that others had the
  * processor does not count. */
-static double rate(const struct bench_figure *figure) {
+static double bench_soft_rate(const struct bench_figure *figure) {
     if (figure->cpu_ms <= 0) return 0;
     return (double)figure->instructions * LANES / (figure->cpu_ms * 1e-3) * 1e-9;
 }
 
 /* The figures of calls are those of the best level with two workers. */
-static const struct bench_figures *calls(void) {
+static const struct bench_figures *bench_soft_calls(void) {
     const struct bench_figures *found = &bench.best[0][1];
     for (int l = 0; l < LEVELS; l++) {
         if (bench.best[l][1].modules > 0) found = &bench.best[l][1];
@@ -151,21 +152,23 @@ struct goal {
     bool at_least;
 };
 
-static unsigned kernel_of(const char *name) {
+static unsigned bench_soft_kernel_of(const char *name) {
     unsigned k = 0;
     while (strcmp(bench_kernel_name(k), name) != 0) k++;
     return k;
 }
 
 static unsigned find_goals(struct goal goals[8]) {
-    unsigned count = 0, tiled = kernel_of("gemm_tiled"), products = kernel_of("tma_gemm");
+    unsigned count = 0, tiled = bench_soft_kernel_of("gemm_tiled"),
+             products = bench_soft_kernel_of("tma_gemm");
     static const double wanted[LEVELS] = {0, 5, 8};
     for (int l = 0; l < LEVELS; l++) {
         const struct bench_figure *one = &bench.best[l][0].kernels[tiled],
                                   *two = &bench.best[l][1].kernels[tiled];
         if (one->ms <= 0 || two->ms <= 0) continue;
         if (wanted[l] > 0) {
-            goals[count] = (struct goal){.wanted = wanted[l], .got = rate(one), .at_least = true};
+            goals[count] =
+                (struct goal){.wanted = wanted[l], .got = bench_soft_rate(one), .at_least = true};
             snprintf(goals[count].what, sizeof goals[count].what,
                      "gemm_tiled, level %d, one worker", levels[l]);
             snprintf(goals[count++].unit, sizeof goals[0].unit, "G lane-instr/s");
@@ -182,10 +185,11 @@ static unsigned find_goals(struct goal goals[8]) {
         goals[count++] = (struct goal){"tma_gemm, level 4, one worker", "G multiply-adds/s", 3,
                                        product->products / product->cpu_ms * 1e-6, true};
     }
-    if (calls()->modules == 0) return count;
+    if (bench_soft_calls()->modules == 0) return count;
+    goals[count++] = (struct goal){"an empty launch and the wait for it", "us", 2,
+                                   bench_soft_calls()->launch_us, false};
     goals[count++] =
-        (struct goal){"an empty launch and the wait for it", "us", 2, calls()->launch_us, false};
-    goals[count++] = (struct goal){"loading the project's PTX", "ms", 100, calls()->load_ms, false};
+        (struct goal){"loading the project's PTX", "ms", 100, bench_soft_calls()->load_ms, false};
     return count;
 }
 
@@ -205,18 +209,19 @@ static void print_table(void) {
                                           *figure = &bench.best[l][w].kernels[k];
                 if (figure->ms <= 0) continue;
                 printf("%-14s %5d %7d %10.2f %10.2f %22.2f %10.2f\n", bench_kernel_name(k),
-                       levels[l], w + 1, figure->ms, figure->cpu_ms, rate(figure),
+                       levels[l], w + 1, figure->ms, figure->cpu_ms, bench_soft_rate(figure),
                        one->ms / figure->ms);
             }
         }
     }
-    if (calls()->modules > 0) {
+    if (bench_soft_calls()->modules > 0) {
         printf("\nan empty launch and the wait for it: %.2f us; a launch among many: %.2f us\n",
-               calls()->launch_us, calls()->enqueue_us);
+               bench_soft_calls()->launch_us, bench_soft_calls()->enqueue_us);
         printf("loading %llu modules, %llu KiB of PTX: %.1f ms; the slowest, %s: %.1f ms\n",
-               (unsigned long long)calls()->modules,
-               (unsigned long long)calls()->module_bytes / 1024, calls()->load_ms, calls()->slowest,
-               calls()->slowest_ms);
+               (unsigned long long)bench_soft_calls()->modules,
+               (unsigned long long)bench_soft_calls()->module_bytes / 1024,
+               bench_soft_calls()->load_ms, bench_soft_calls()->slowest,
+               bench_soft_calls()->slowest_ms);
     }
     struct goal goals[8];
     unsigned count = find_goals(goals);
@@ -228,7 +233,7 @@ static void print_table(void) {
     }
 }
 
-static void print_json(void) {
+static void bench_soft_print_json(void) {
     printf("{\"machine\": \"%s\", \"processors\": %ld, \"check_init\": %s, \"rounds\": %d,\n",
            bench.machine, bench.processors, soft_options()->check_init ? "true" : "false",
            bench.rounds);
@@ -247,8 +252,8 @@ static void print_json(void) {
     }
     printf(
         "],\n \"launch_us\": %.4f, \"enqueue_us\": %.4f, \"load_ms\": %.3f, \"modules\": %llu,\n",
-        calls()->launch_us, calls()->enqueue_us, calls()->load_ms,
-        (unsigned long long)calls()->modules);
+        bench_soft_calls()->launch_us, bench_soft_calls()->enqueue_us, bench_soft_calls()->load_ms,
+        (unsigned long long)bench_soft_calls()->modules);
     printf(" \"goals\": [");
     struct goal goals[8];
     unsigned count = find_goals(goals);
@@ -261,7 +266,7 @@ static void print_json(void) {
     printf("]}\n");
 }
 
-static int usage(void) {
+static int bench_soft_usage(void) {
     fprintf(stderr, "bench-soft [--json] [--rounds N] [--kernel NAME] [--core 1|3|4]\n");
     return 2;
 }
@@ -273,7 +278,7 @@ int main(int argc, char **argv) {
             bench.json = true;
             continue;
         }
-        if (value == NULL) return usage();
+        if (value == NULL) return bench_soft_usage();
         if (strcmp(argv[i], "--rounds") == 0) {
             bench.rounds = (int)strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--core") == 0) {
@@ -281,16 +286,16 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--kernel") == 0) {
             bench.kernel = value;
         } else {
-            return usage();
+            return bench_soft_usage();
         }
         i++;
     }
-    if (bench.rounds < 1) return usage();
+    if (bench.rounds < 1) return bench_soft_usage();
     find_machine();
     find_levels();
     if (!measure_all()) return 1;
     if (bench.json) {
-        print_json();
+        bench_soft_print_json();
     } else {
         print_table();
     }

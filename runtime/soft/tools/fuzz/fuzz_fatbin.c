@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(bool holds, const char *what, int result, const char *log) {
+static void fatbin_check(bool holds, const char *what, int result, const char *log) {
     if (!holds) fuzz_fail(what, result, log);
 }
 
 static void check_sentence(const char *says) {
     const size_t length = strnlen(says, SOFT_FATBIN_SAYS);
-    check(length > 10 && length < SOFT_FATBIN_SAYS, "refused without a sentence", 0, "");
+    fatbin_check(length > 10 && length < SOFT_FATBIN_SAYS, "refused without a sentence", 0, "");
     for (size_t i = 0; i + 1 < length; i++) {
-        check(says[i] >= ' ' && says[i] <= '~', "a sentence with another byte", says[i], says);
+        fatbin_check(says[i] >= ' ' && says[i] <= '~', "a sentence with another byte", says[i],
+                     says);
     }
 }
 
@@ -40,13 +41,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         memset(says, 0, sizeof says);
         char *text = soft_fatbin_ptx(image, size, capabilities[i], &length, &result, says);
         if (text == NULL) {
-            check(result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE ||
-                      result == CUDA_ERROR_OUT_OF_MEMORY,
-                  "another result", result, says);
+            fatbin_check(result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+                             result == CUDA_ERROR_INVALID_IMAGE ||
+                             result == CUDA_ERROR_OUT_OF_MEMORY,
+                         "another result", result, says);
             check_sentence(says);
             continue;
         }
-        check(strlen(text) == length, "text of another length", (int)length, "");
+        fatbin_check(strlen(text) == length, "text of another length", (int)length, "");
         free(text);
     }
 out:

@@ -19,12 +19,12 @@ static const char *const variables[] = {
 };
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 
-static void check(bool holds, const char *what) {
+static void options_check(bool holds, const char *what) {
     if (!holds) fuzz_fail(what, 0, "");
 }
 
 /* Digits and at most one of K, M and G, without an overflow: what such a text is worth. */
-static bool value_of(const char *text, uint64_t *value) {
+static bool options_value_of(const char *text, uint64_t *value) {
     static const char units[] = "KMG";
     *value = 0;
     if (*text < '0' || *text > '9') return false;
@@ -39,29 +39,29 @@ static bool value_of(const char *text, uint64_t *value) {
 }
 
 /* An option that is not the default must be what its variable says. */
-static void check_number(const char *name, uint64_t option, uint64_t otherwise) {
+static void options_check_number(const char *name, uint64_t option, uint64_t otherwise) {
     const char *text = getenv(name);
     uint64_t value = 0;
     if (option == otherwise || text == NULL) return;
-    check(value_of(text, &value) && value == option, name);
+    options_check(options_value_of(text, &value) && value == option, name);
 }
 
 static void check_all(const struct soft_options *o, const struct soft_options *defaults) {
-    check(o->devices >= 1 && o->devices <= 8, "devices");
-    check(o->memory_bytes >= 1 << 20 && o->memory_bytes <= 1ull << 42, "memory");
-    check(o->granularity >= 4096 && o->granularity <= 2 << 20, "granularity");
-    check((o->granularity & (o->granularity - 1)) == 0, "granularity is a power of two");
-    check(o->workers >= 1 && o->workers <= 256, "workers");
-    check(o->compute_capability >= 70 && o->compute_capability <= 90, "compute capability");
-    check(o->driver_version >= 11000 && o->driver_version <= 13000, "driver version");
-    check(o->core == 0 || o->core == 1 || o->core == 3 || o->core == 4, "core");
-    check_number("TOLLENS_SOFT_DEVICES", (uint64_t)o->devices, (uint64_t)defaults->devices);
-    check_number("TOLLENS_SOFT_MEMORY", o->memory_bytes, defaults->memory_bytes);
-    check_number("TOLLENS_SOFT_GRANULARITY", o->granularity, defaults->granularity);
-    check_number("TOLLENS_SOFT_WORKERS", (uint64_t)o->workers, (uint64_t)defaults->workers);
-    check_number("TOLLENS_SOFT_BUDGET", o->budget, defaults->budget);
-    check_number("TOLLENS_SOFT_SEED", o->seed, defaults->seed);
-    check_number("TOLLENS_SOFT_CORE", (uint64_t)o->core, (uint64_t)defaults->core);
+    options_check(o->devices >= 1 && o->devices <= 8, "devices");
+    options_check(o->memory_bytes >= 1 << 20 && o->memory_bytes <= 1ull << 42, "memory");
+    options_check(o->granularity >= 4096 && o->granularity <= 2 << 20, "granularity");
+    options_check((o->granularity & (o->granularity - 1)) == 0, "granularity is a power of two");
+    options_check(o->workers >= 1 && o->workers <= 256, "workers");
+    options_check(o->compute_capability >= 70 && o->compute_capability <= 90, "compute capability");
+    options_check(o->driver_version >= 11000 && o->driver_version <= 13000, "driver version");
+    options_check(o->core == 0 || o->core == 1 || o->core == 3 || o->core == 4, "core");
+    options_check_number("TOLLENS_SOFT_DEVICES", (uint64_t)o->devices, (uint64_t)defaults->devices);
+    options_check_number("TOLLENS_SOFT_MEMORY", o->memory_bytes, defaults->memory_bytes);
+    options_check_number("TOLLENS_SOFT_GRANULARITY", o->granularity, defaults->granularity);
+    options_check_number("TOLLENS_SOFT_WORKERS", (uint64_t)o->workers, (uint64_t)defaults->workers);
+    options_check_number("TOLLENS_SOFT_BUDGET", o->budget, defaults->budget);
+    options_check_number("TOLLENS_SOFT_SEED", o->seed, defaults->seed);
+    options_check_number("TOLLENS_SOFT_CORE", (uint64_t)o->core, (uint64_t)defaults->core);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -12,24 +12,25 @@ enum { FUNCTIONS_MAX = 16, LOG = 512 };
 
 static const char divider[] = "\n//====\n";
 
-static void expect(CUresult result, const char *what) {
+static void expect_ptx(CUresult result, const char *what) {
     if (result != CUDA_SUCCESS) fuzz_fail(what, (int)result, "");
 }
 
 /* Queries every attribute of a function. */
-static void ask(CUmodule module, CUfunction function) {
+static void ptx_ask(CUmodule module, CUfunction function) {
     CUfunction again = NULL;
     const char *name = NULL;
     int value = 0;
     size_t offset = 0, bytes = 0;
-    expect(cuFuncGetName(&name, function), "no name");
-    expect(cuModuleGetFunction(&again, module, name), "not found by its name");
+    expect_ptx(cuFuncGetName(&name, function), "no name");
+    expect_ptx(cuModuleGetFunction(&again, module, name), "not found by its name");
     if (again != function) fuzz_fail("another function has its name", 0, name);
     for (int i = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; i <= CU_FUNC_ATTRIBUTE_BINARY_VERSION;
          i++) {
-        expect(cuFuncGetAttribute(&value, (CUfunction_attribute)i, function), "no attribute");
+        expect_ptx(cuFuncGetAttribute(&value, (CUfunction_attribute)i, function), "no attribute");
     }
-    expect(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 32, 0), "no occupancy");
+    expect_ptx(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 32, 0),
+               "no occupancy");
     size_t end = 0;
     for (size_t i = 0; cuFuncGetParamInfo(function, i, &offset, &bytes) == CUDA_SUCCESS; i++) {
         if (offset < end) fuzz_fail("a parameter overlaps the one before it", (int)i, name);
@@ -41,14 +42,14 @@ static void ask(CUmodule module, CUfunction function) {
 static unsigned ask_all(CUmodule module) {
     CUfunction functions[FUNCTIONS_MAX];
     unsigned count = 0;
-    expect(cuModuleGetFunctionCount(&count, module), "no count of functions");
+    expect_ptx(cuModuleGetFunctionCount(&count, module), "no count of functions");
     unsigned some = count < FUNCTIONS_MAX ? count : FUNCTIONS_MAX;
-    if (some > 0) expect(cuModuleEnumerateFunctions(functions, some, module), "no functions");
-    for (unsigned i = 0; i < some; i++) ask(module, functions[i]);
+    if (some > 0) expect_ptx(cuModuleEnumerateFunctions(functions, some, module), "no functions");
+    for (unsigned i = 0; i < some; i++) ptx_ask(module, functions[i]);
     return count;
 }
 
-static CUresult add(CUlinkState state, char *text) {
+static CUresult ptx_add(CUlinkState state, char *text) {
     return cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "text", 0, NULL, NULL);
 }
 
@@ -61,31 +62,31 @@ static CUmodule link_texts(char *text, char *second, char log[LOG]) {
     void *image = NULL;
     size_t bytes = 0;
     log[0] = '\0';
-    expect(cuLinkCreate_v2(2, options, values, &state), "no linker");
-    if (add(state, text) == CUDA_SUCCESS &&
-        (second == NULL || add(state, second) == CUDA_SUCCESS) &&
+    expect_ptx(cuLinkCreate_v2(2, options, values, &state), "no linker");
+    if (ptx_add(state, text) == CUDA_SUCCESS &&
+        (second == NULL || ptx_add(state, second) == CUDA_SUCCESS) &&
         cuLinkComplete(state, &image, &bytes) == CUDA_SUCCESS) {
         CUresult result = cuModuleLoadData(&module, image);
-        if (result != CUDA_ERROR_OUT_OF_MEMORY) expect(result, "what was linked is not loaded");
+        if (result != CUDA_ERROR_OUT_OF_MEMORY) expect_ptx(result, "what was linked is not loaded");
     }
-    expect(cuLinkDestroy(state), "the linker stays");
+    expect_ptx(cuLinkDestroy(state), "the linker stays");
     return module;
 }
 
 /* Its memory may be all there is, so the first copy is gone before the second is made. A variable
  * that is declared with its size, and defined nowhere, is taken for defined by the loader alone.
  * The linker misses it. */
-static void load(const uint8_t *data, size_t size, char *text) {
+static void ptx_load(const uint8_t *data, size_t size, char *text) {
     char log[LOG];
     CUmodule module = fuzz_load(data, size);
     if (module == NULL) return;
     unsigned count = ask_all(module);
-    expect(cuModuleUnload(module), "no unloading");
+    expect_ptx(cuModuleUnload(module), "no unloading");
     module = link_texts(text, NULL, log);
     if (module == NULL && strstr(log, "declared but not defined") != NULL) return;
     if (module == NULL) fuzz_fail("it is loaded, and cannot be linked", 0, log);
     if (ask_all(module) != count) fuzz_fail("linking changes the number of functions", 0, "");
-    expect(cuModuleUnload(module), "no unloading");
+    expect_ptx(cuModuleUnload(module), "no unloading");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -93,13 +94,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size);
     char *second = strstr(text, divider);
     if (second == NULL) {
-        load(data, size, text);
+        ptx_load(data, size, text);
     } else {
         second[0] = '\0';
         char log[LOG];
         CUmodule module = link_texts(text, second + strlen(divider), log);
         if (module != NULL) ask_all(module);
-        if (module != NULL) expect(cuModuleUnload(module), "no unloading");
+        if (module != NULL) expect_ptx(cuModuleUnload(module), "no unloading");
     }
     free(text);
     return 0;

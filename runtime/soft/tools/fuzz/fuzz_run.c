@@ -12,7 +12,7 @@
 enum { BUFFER_BYTES = 4096, PARAMETERS_MAX = 64, PARAMETER_BYTES = 4352, BLOCKS = 2, THREADS = 40 };
 
 /* Pointers where they fit, and numbers else. */
-static void fill(uint8_t *values, size_t bytes, CUdeviceptr buffer) {
+static void run_fill(uint8_t *values, size_t bytes, CUdeviceptr buffer) {
     uint64_t pointer = buffer;
     uint32_t number = 7;
     if (bytes % sizeof pointer == 0) {
@@ -26,7 +26,7 @@ static void fill(uint8_t *values, size_t bytes, CUdeviceptr buffer) {
 }
 
 /* false: the context is not to be used any more. */
-static bool launch(const struct soft_function *function, CUdeviceptr buffer) {
+static bool run_launch(const struct soft_function *function, CUdeviceptr buffer) {
     static uint8_t values[PARAMETERS_MAX][PARAMETER_BYTES];
     void *parameters[PARAMETERS_MAX] = {NULL};
     uint32_t count = function->ptx->parameter_count;
@@ -34,7 +34,7 @@ static bool launch(const struct soft_function *function, CUdeviceptr buffer) {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes = function->ptx->parameters[i]->bytes;
         if (bytes > PARAMETER_BYTES) return true;
-        fill(values[i], (size_t)bytes, buffer);
+        run_fill(values[i], (size_t)bytes, buffer);
         parameters[i] = values[i];
     }
     CUfunction handle = (CUfunction)(uintptr_t)function;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct soft_module *loaded = (const struct soft_module *)(uintptr_t)module;
     bool usable = true;
     for (const struct soft_function *f = loaded->functions; f != NULL && usable; f = f->next) {
-        usable = launch(f, buffer);
+        usable = run_launch(f, buffer);
     }
     if (!usable) {
         fuzz_reopen(); /* takes module and buffer along */

@@ -48,7 +48,7 @@ static CUmodule module;
 static CUdeviceptr device;
 static struct buffer before, after, expected;
 
-static uint64_t number(struct input *input) {
+static uint64_t tensor_number(struct input *input) {
     enum { LONG = 240 };
     if (input->at >= input->size) return 0;
     uint64_t value = input->data[input->at++];
@@ -63,7 +63,7 @@ static uint64_t number(struct input *input) {
 
 /* Small ones around 0. */
 static int signed_number(struct input *input) {
-    uint64_t value = number(input);
+    uint64_t value = tensor_number(input);
     return value < 240 ? (int)value - 24 : (int)(uint32_t)value;
 }
 
@@ -73,7 +73,7 @@ static int signed_number(struct input *input) {
     "FILL: ld.global.u32 %%r7, [%%rd4]; st.shared.u32 [%%r5], %%r7; add.u32 %%r5, %%r5, 128;\n"    \
     "add.u64 %%rd4, %%rd4, 128; setp.lt.u32 %%p2, %%r5, %%r13; @%%p2 bra FILL;\n"
 
-static size_t add_kernel(char *text, unsigned rank, bool im2col, bool stores) {
+static size_t tensor_add_kernel(char *text, unsigned rank, bool im2col, bool stores) {
     static const char *const places[] = {"%r20", "%r20, %r21", "%r20, %r21, %r22",
                                          "%r20, %r21, %r22, %r23", "%r20, %r21, %r22, %r23, %r24"};
     static const char *const offsets[] = {"", "", ", {%h1}", ", {%h1, %h2}", ", {%h1, %h2, %h3}"};
@@ -114,7 +114,7 @@ static size_t add_kernel(char *text, unsigned rank, bool im2col, bool stores) {
                             rank, mode, places[rank - 1], im2col ? offsets[rank - 1] : "");
 }
 
-static void load(void) {
+static void tensor_load(void) {
     static char text[ROOM + 16 * 2048];
     size_t length = (size_t)snprintf(
         text, sizeof text,
@@ -122,7 +122,7 @@ static void load(void) {
         ".shared .align 8 .b64 m;\n");
     for (unsigned rank = 1; rank <= TENSOR_RANK_MAX; rank++) {
         for (unsigned kind = 0; kind < (rank < 3 ? 2u : 4u); kind++) {
-            length += add_kernel(text + length, rank, kind >= 2, kind % 2 == 1);
+            length += tensor_add_kernel(text + length, rank, kind >= 2, kind % 2 == 1);
         }
     }
     module = fuzz_load((const uint8_t *)text, length);
@@ -138,37 +138,37 @@ struct arguments {
     struct box_model model;
 };
 
-static void read_arguments(struct input *input, struct arguments *a) {
+static void tensor_read_arguments(struct input *input, struct arguments *a) {
     struct box_model *model = &a->model;
     memset(a, 0, sizeof *a);
-    a->flags = (unsigned)number(input);
+    a->flags = (unsigned)tensor_number(input);
     model->im2col = (a->flags & IM2COL) != 0;
-    model->type = (unsigned)number(input);
-    model->rank = (unsigned)number(input);
-    a->interleave = (unsigned)number(input);
-    model->swizzle = (unsigned)number(input);
-    a->promotion = (unsigned)number(input);
-    model->fill = (unsigned)number(input);
-    model->first = number(input);
-    a->first_step = (unsigned)number(input);
-    model->pixels = (unsigned)number(input);
+    model->type = (unsigned)tensor_number(input);
+    model->rank = (unsigned)tensor_number(input);
+    a->interleave = (unsigned)tensor_number(input);
+    model->swizzle = (unsigned)tensor_number(input);
+    a->promotion = (unsigned)tensor_number(input);
+    model->fill = (unsigned)tensor_number(input);
+    model->first = tensor_number(input);
+    a->first_step = (unsigned)tensor_number(input);
+    model->pixels = (unsigned)tensor_number(input);
     for (unsigned i = 0; i < TENSOR_RANK_MAX; i++) {
-        model->size[i] = number(input);
-        model->stride[i] = number(input);
-        model->box[i] = (unsigned)number(input);
-        model->step[i] = (unsigned)number(input);
+        model->size[i] = tensor_number(input);
+        model->stride[i] = tensor_number(input);
+        model->box[i] = (unsigned)tensor_number(input);
+        model->step[i] = (unsigned)tensor_number(input);
         before.begin[i] = signed_number(input);
     }
     for (unsigned i = 0; i < 3; i++) {
         model->lower[i] = signed_number(input);
         model->upper[i] = signed_number(input);
-        before.offsets[i] = (uint16_t)number(input);
+        before.offsets[i] = (uint16_t)tensor_number(input);
     }
     a->address = model->first < MEMORY ? device + offsetof(struct buffer, memory) + model->first
                                        : model->first;
 }
 
-static CUresult encode(const struct arguments *a, CUtensorMap *map) {
+static CUresult tensor_encode(const struct arguments *a, CUtensorMap *map) {
     const struct box_model *model = &a->model;
     cuuint64_t sizes[TENSOR_RANK_MAX], strides[TENSOR_RANK_MAX];
     cuuint32_t steps[TENSOR_RANK_MAX], box[TENSOR_RANK_MAX];
@@ -214,7 +214,7 @@ struct outcome {
     bool stores, beyond;
 };
 
-static void visit(void *user, unsigned at, int64_t from) {
+static void tensor_visit(void *user, unsigned at, int64_t from) {
     struct outcome *outcome = user;
     const struct box_model *model = outcome->model;
     unsigned to = box_model_swizzled(model->swizzle, at);
@@ -244,18 +244,18 @@ static bool is_defined(const struct box_model *model) {
 }
 
 /* 0: it must succeed; else what it must fail with. */
-static CUresult foresee(const struct box_model *model, bool stores) {
+static CUresult tensor_foresee(const struct box_model *model, bool stores) {
     uint64_t span = 16ull << model->swizzle, bytes = box_model_extent(model);
     struct outcome outcome = {.model = model, .stores = stores};
     memcpy(&expected, &before, sizeof before);
     if (box_model_refuses(model, before.begin)) return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     if ((bytes + span - 1) / span * span > SHARED) return CUDA_ERROR_ILLEGAL_ADDRESS;
     static const uint16_t none[4];
-    box_model_each(model, before.begin, stores ? none : before.offsets, visit, &outcome);
+    box_model_each(model, before.begin, stores ? none : before.offsets, tensor_visit, &outcome);
     return outcome.beyond ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
-static CUresult copy(const struct box_model *model, bool stores) {
+static CUresult tensor_copy(const struct box_model *model, bool stores) {
     char name[8];
     CUfunction function = NULL;
     void *arguments[] = {&device};
@@ -276,13 +276,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct input input = {.data = data, .size = size};
     struct arguments arguments;
     fuzz_open();
-    if (module == NULL) load();
+    if (module == NULL) tensor_load();
     memset(&before.map, MAP_BYTE, sizeof before.map);
     for (size_t i = 0; i < SHARED; i++) before.shared[i] = (uint8_t)(i * 7 + 1);
     for (size_t i = 0; i < MEMORY; i++) before.memory[i] = (uint8_t)(i * 5 + i / 256);
-    read_arguments(&input, &arguments);
+    tensor_read_arguments(&input, &arguments);
     uint32_t log_before = soft_log_end();
-    CUresult result = encode(&arguments, &before.map);
+    CUresult result = tensor_encode(&arguments, &before.map);
     if (result != CUDA_SUCCESS) {
         check_refusal(result, log_before);
         return 0;
@@ -294,13 +294,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     model->stores = stores;
     before.bytes = (uint32_t)box_model_bytes(model);
     for (int i = 0; spoils && i < 4; i++) {
-        size_t at = (size_t)number(&input) % sizeof before.map;
-        ((uint8_t *)&before.map)[at] = (uint8_t)number(&input);
+        size_t at = (size_t)tensor_number(&input) % sizeof before.map;
+        ((uint8_t *)&before.map)[at] = (uint8_t)tensor_number(&input);
     }
     /* The model knows no slices; the record of the cases does. */
     bool defined = !spoils && arguments.interleave == 0 && is_defined(model);
-    CUresult wanted = defined ? foresee(model, stores) : CUDA_SUCCESS;
-    result = copy(model, stores);
+    CUresult wanted = defined ? tensor_foresee(model, stores) : CUDA_SUCCESS;
+    result = tensor_copy(model, stores);
     if (defined && result != wanted) fuzz_fail("not what the model says", (int)result, "");
     if (defined && result == CUDA_SUCCESS && memcmp(&after, &expected, sizeof after) != 0) {
         fuzz_fail("other bytes than the model's", 0, "");

@@ -44,23 +44,23 @@ static void name_input(void) {
     }
 }
 
-static void end(int signal_number) {
+static void replay_end(int signal_number) {
     name_input();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
 
 /* The sanitizers have handlers of their own, which say where it was. */
-static void prepare(void) {
-    signal(SIGABRT, end);
-    signal(SIGALRM, end);
+static void replay_prepare(void) {
+    signal(SIGABRT, replay_end);
+    signal(SIGALRM, replay_end);
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_set_death_callback(name_input);
 #else
-    signal(SIGSEGV, end);
-    signal(SIGBUS, end);
-    signal(SIGFPE, end);
-    signal(SIGILL, end);
+    signal(SIGSEGV, replay_end);
+    signal(SIGBUS, replay_end);
+    signal(SIGFPE, replay_end);
+    signal(SIGILL, replay_end);
 #endif
 }
 
@@ -126,7 +126,7 @@ static int replay_path(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    prepare();
+    replay_prepare();
     int result = argc < 2 ? replay(stdin) : 0;
     for (int i = 1; i < argc && result == 0; i++) result = replay_path(argv[i]);
     if (result == 0) printf("replay: %lu inputs\n", inputs);
