@@ -5,6 +5,7 @@
 """
 
 import argparse
+import json
 import pathlib
 import re
 import sys
@@ -19,6 +20,15 @@ from .style import ALONE
 PUBLISHED = published_index.PUBLISHED
 
 
+def check_block() -> str:
+    """How long the newest published ci/check took."""
+    took = json.loads((PUBLISHED / "check.json").read_text(encoding="utf-8"))
+    words = f"`ci/check {took['options']}`".replace(" `", "`")
+    return (f"On {took['day']}, {words} took {took['seconds']} s on {took['cores']} cores "
+            f"({took['cpu_seconds']} CPU s)\nin a fresh clone: {took['passed']} steps passed, "
+            f"{took['failed']} failed.")
+
+
 def with_block(text: str, name: str, block: str, path: pathlib.Path) -> str:
     begin, end = f"<!-- {name}: written by reports/written.py -->", f"<!-- end of {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1:
@@ -31,7 +41,9 @@ def all_written() -> dict[pathlib.Path, str]:
     """Each file and the text it must have."""
     runs = results_page.read_published()
     index = ROOT / "hypotheses/README.md"
+    readme = ROOT / "README.md"
     files = {
+        readme: with_block(readme.read_text(encoding="utf-8"), "check", check_block(), readme),
         ROOT / "reports/RESULTS.md": results_page.page(runs),
         ROOT / "kernels/PERFORMANCE.md": performance_page.page(),
         PUBLISHED / "INDEX.md": published_index.page(),
