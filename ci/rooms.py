@@ -34,29 +34,29 @@ ROOMS = (
             ("core", "statuses and messages, the table of driver functions, the interposer, "
                      "devices, contexts, deadlines, histograms"),
             ("health ptx trace guard",
-             "leaks and what NVML reports; kernels written at run time; a timeline of calls and "
-             "device work; worker processes, one per device"),
-            ("watch", "what happens to each block, with rules and alarms"),
+             "leaks and what NVML reports; PTX that is generated at run time; a timeline of calls "
+             "and device work; worker processes, one per device"),
+            ("watch", "what driver calls do to each block of memory, with rules and alarms"),
             ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                         "launches, asynchronous copies, host functions"),
             ("pool graph", "the memory pool; graphs and batches"),
             ("transfer", "pageable copies, batches, rows, copies between devices"),
-            ("vram torch", "`vram_malloc` and its relatives: plain calls and codes; PyTorch's "
-                           "allocator"),
+            ("vram torch", "`vram_malloc` and the other `vram_` functions, which return plain "
+                           "codes; PyTorch's allocator"),
         ),
         above=("bench", "test", "refused")),
     Room(
         root="runtime/soft", readme="runtime/soft/README.md", below=ABI,
         floors=(
-            ("base", "options, the arena, JSON, files, reports, the ABI's types and the lists of "
+            ("base", "options, the arena, JSON, files, findings, the ABI's types and the lists of "
                      "functions"),
             ("memory", "the address space: allocated and freed ranges, their bytes and their "
                        "shadow"),
             ("ptx", "text to tree: tokens, symbols, opcodes, declarations, functions"),
             ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
             ("machine", "warps, frames, one thread's accesses, barriers, the device heap, printf"),
-            ("async", "what runs beside a warp: asynchronous copies, `mbarrier`, tensor maps, "
-                      "wgmma"),
+            ("async", "what runs concurrently with a warp: asynchronous copies, `mbarrier`, tensor "
+                      "maps, wgmma"),
             ("grid", "CTAs, clusters, grids, and their distribution over host threads"),
             ("texture", "textures and surfaces: objects, texels, addressing and filtering"),
             ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
@@ -119,10 +119,10 @@ ROOMS = (
         floors=(
             ("include/harness", "public headers"),
             ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
-            ("claim", "what a claim is; the session: which device, how hard, where the evidence "
+            ("claim", "what a claim is; the session: which device, which mode, where the evidence "
                       "goes"),
             ("measure", "the sampler, intervals, effects, the machine and its conditions"),
-            ("record", "what one attack found, as the evidence has it; the timeline"),
+            ("record", "what one attack found, in the form of the evidence; the timeline"),
             ("attack", "how an attack runs: injected faults, the ledger, walks, load"),
             ("plugin", "plugins: claims of other libraries"),
             ("judge", "verdicts, results, the gate"),

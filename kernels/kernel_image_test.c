@@ -1,5 +1,5 @@
 /*
- * Images: which one a device gets, and what becomes of those that cannot be loaded.
+ * Images: which of them runs on a device, and how those that cannot be loaded are refused.
  */
 #include "kernel_image.h"
 

@@ -11,7 +11,7 @@ HEADINGS = ("", "claim", "survives if", "attacks", "saboteurs")
 def attack_files(name: str, plugin: str, folder: pathlib.Path = FOLDER) -> list[pathlib.Path]:
     """The files that attack a claim: h05_*.c or h05/*.c, beyond/worker/w1_*.c."""
     if plugin:
-        patterns = [f"{plugin}/{name.lower()}_*.c", f"beyond/{plugin}/{name.lower()}_*.c"]
+        patterns = [f"beyond/{plugin}/{name.lower()}_*.c"]
     else:
         patterns = [f"h{int(name[1:]):02}_*.c", f"h{int(name[1:]):02}/*.c"]
     return [path for pattern in patterns for path in sorted(folder.glob(pattern))

@@ -37,7 +37,7 @@ TEXTS = (
     ("transfer.txt", "Copies of pageable memory", "build/bench-transfer"),
     ("seal.txt", "Sealed memory", "build/bench-seal"),
     ("watch.txt", "A watch over blocks", "build/bench-watch"),
-    ("torch.txt", "PyTorch on the pool", "runtime/torch/on_gpu.sh"),
+    ("torch.txt", "PyTorch on the pool", "runtime/driver/torch/on_gpu.sh"),
 )
 HEADINGS = ("shape", "device", "kernel", "us", "rate", "ratio to the peer (95 % interval)",
             "commit", "date")

@@ -42,8 +42,9 @@ TICKED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.*-]+)+/?|[\w-]+\.(?:c|h|cu|cuh|def|py|md|toml)")
 # What is not there until something makes it, or is elsewhere.
 MADE = re.compile(r"^(?:\.|OUT|build|evidence|out|lib|bin|include|usr|etc|proc|dev|tmp|shared|"
-                  r"fleet|histograms|attacks|plots|seed\d|H\d+|SUM)/|^(?:merge|summary|report|compare|"
-                  r"machine|cuda)\.|^[a-z](?:_test)?\.[ch]$|NAME")
+                  r"fleet|histograms|attacks|plots|seed\d|H\d+|SUM)/"
+                  r"|^(?:merge|summary|report|compare|machine|cuda)\."
+                  r"|^[a-z](?:_test)?\.[ch]$|NAME")
 
 
 def plain_text(path: pathlib.PurePath, text: str) -> Iterator[tuple[int, str]]:
@@ -63,8 +64,9 @@ def idioms(path: pathlib.PurePath, text: str) -> Iterator[str]:
     if str(path) in EXEMPT:
         return
     for number, line in plain_text(path, text):
+        prose = TICKED.sub("", line)
         for pattern, plain in PATTERNS:
-            found = pattern.search(line)
+            found = pattern.search(prose)
             if found:
                 yield f'{path}:{number}: "{found.group()}": write {plain}'
 

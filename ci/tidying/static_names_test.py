@@ -13,7 +13,8 @@ FIND = "static struct tol_span *find(struct tol_spans *spans,\n                 
 
 class StaticNames(unittest.TestCase):
     def test_a_name_of_two_files_is_found_once(self) -> None:
-        for text in (FIND, "TOL_COLD static bool find(void) {\n", "static inline int find(int a) {"):
+        for text in (FIND, "TOL_COLD static bool find(void) {\n",
+                     "static inline int find(int a) {\n"):
             found = list(static_names.check({"a/one.c": FIND, "a/two.c": text}))
             self.assertEqual(found, ["a/two.c: a/one.c has a static function find too: add the "
                                      "file's noun"])

@@ -447,7 +447,7 @@ HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
 HYP_ATTACK(h05, large_products_are_within_their_bounds) {
     static const size_t sizes[][3] = {
         {4096, 4096, 4096}, {8192, 1024, 4096}, {1, 32000, 4096}, {4097, 4095, 1031},
-        {16, 16, 65536},    {16, 16, 65536}}; /* the last in shares of the steps */
+        {16, 16, 65536},    {16, 16, 65536}}; /* the last by split-K */
     const bool is_small = !attack->session.full || attack->kind == HYP_DEVICE_SOFT;
     const size_t count = is_small ? 1 : sizeof sizes / sizeof sizes[0];
     struct hyp_accuracy accuracy;

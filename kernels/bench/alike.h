@@ -9,7 +9,7 @@
 #include "kernel_bench.h"
 
 /* Both time launches as kn_bench_measure does, and fill in row->us. The caller sets the row's
- * operation, shape, variant and bytes. Launches go round `sets` buffers of `bytes` bytes. */
+ * operation, shape, variant and bytes. Launches use `sets` buffers of `bytes` bytes in turn. */
 
 /* A kernel that reads `bytes`, a multiple of 16, and writes a word for each 32 KiB. */
 tol_status kn_bench_reading(struct kn_bench *bench, struct kn_bench_row *row,

@@ -20,7 +20,7 @@ enum kn_bench_rate {
     KN_RATES
 };
 
-/* A batch of launches, which go round buffers in turns. */
+/* A batch of launches, which use sets of buffers in turn. */
 struct kn_bench_work {
     enum kn_bench_rate rate;
     double operations; /* of a launch; 0: none are known */

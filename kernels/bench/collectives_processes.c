@@ -182,7 +182,7 @@ static tol_status collectives_processes_begin(struct rank *r, const char *path,
     return collectives_processes_fill(r, whole.address, bits, bytes / sizeof bits);
 }
 
-/* What all ranks are told. */
+/* The arguments of all ranks. */
 struct task {
     const char *library, *path;
     size_t count;

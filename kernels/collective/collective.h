@@ -74,8 +74,8 @@ TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, uns
  * own. Linux only.
  *
  * Rank 0 makes a socket at `path`, a file name that no other collective uses and that all ranks are
- * given, and the others come to it; the order in which they start does not matter. All ranks have
- * the same ranks, bytes and way. Each has `bytes` bytes of device memory that all others use
+ * given, and the others connect to it; the order in which they start does not matter. All ranks
+ * have the same ranks, bytes and way. Each has `bytes` bytes of device memory that all others use
  * (kn_collective_memory). Inputs and outputs must be in it, at the same offset on all ranks; only
  * in of an all-gather and out of a reduce-scatter may be elsewhere, since no other rank uses them.
  * Every rank names in of a broadcast.
@@ -83,7 +83,7 @@ TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, uns
  * The calls are those below, with one part, this rank's; all ranks make the same calls in the same
  * order, and results are those of the form above, to the bit. Calls return without waiting for
  * other processes. kn_collective_wait notices a process that ends within 50 ms (TOL_POISONED; by
- * flags 600 ms), one that does not come by the deadline (TOL_TIMEOUT), that another rank
+ * flags 600 ms), one that misses the deadline (TOL_TIMEOUT), that another rank
  * gave up (TOL_POISONED), and that ranks made different calls (TOL_MISMATCH); the message names the
  * rank. After any of them the collective is broken on all ranks, and streams go on, with results
  * that are undefined. Without a wait, a stream waits for ever for a rank that does not come.

@@ -1,7 +1,7 @@
 /*
  * Fuzz target: a plugin is judged before its code runs. An input that begins with ELF's four bytes
- * is a file of a plugin; any other is a declaration, a field a line. Either is accepted or refused
- * with a sentence, and what is accepted keeps the rules of plugin.h. Nothing is loaded.
+ * is a file of a plugin; any other is a declaration with one field per line. Either is accepted or
+ * refused with a sentence, and what is accepted keeps the rules of plugin.h. Nothing is loaded.
  */
 #include "fuzz_input.h"
 

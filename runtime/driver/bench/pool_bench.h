@@ -11,7 +11,7 @@
 #define MIB ((size_t)1 << 20)
 enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
 
-/* "no caches" is the default profile without blocks that stay with their thread. */
+/* "no caches" is the default profile without per-thread caches of blocks. */
 enum kind { DEFAULT, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
 
 struct allocator {

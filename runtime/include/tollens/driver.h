@@ -83,7 +83,7 @@ struct tol_driver_options {
  * library can be loaded (TOL_NO_LIBRARY) or the driver sees no device (TOL_NO_DEVICE), if no path
  * and no TOLLENS_LIBCUDA names a library, and if that is allowed: by allow_soft or by the
  * environment variable TOLLENS_FALLBACK=soft, which is for programs that use tol_driver_open. The
- * first time in a process a line on stderr says so, with the reason. tol_driver_is_soft and the
+ * first time in each process, a line on stderr says so, with the reason. tol_driver_is_soft and the
  * field soft of struct tol_device tell which one was opened.
  *
  * TOL_NO_LIBRARY, TOL_NO_SYMBOL or TOL_DRIVER_TOO_OLD of the soft device: it cannot be opened

@@ -91,7 +91,7 @@ struct tol_pool_options {
      * age. 0: only when memory is out. Needs stitch_above. */
     double wait_above;
 
-    size_t keep_bytes;       /* most bytes of freed large blocks that stay mapped for reuse; 0: no
+    size_t keep_bytes;       /* most bytes of freed large blocks to keep mapped for reuse; 0: no
                               * limit other than trimming; ignored by chunked pools */
     size_t limit_bytes;      /* most bytes to take from the driver; 0: no limit */
     size_t soft_limit_bytes; /* above this the pool first reuses or returns all the memory it can

@@ -47,7 +47,7 @@ struct loaded_pieces {
     uint64_t before, all; /* of all devices: copied before these, and in all */
 };
 
-/* What of a model a device computes (share.h). Of a device alone: all of it. */
+/* The part of a model that one device computes (share.h); a single device computes all of it. */
 struct loaded_share {
     unsigned rank, ranks;
     size_t heads, kv_heads, first_kv_head;

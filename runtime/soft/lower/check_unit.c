@@ -14,7 +14,7 @@ struct checking {
     struct soft_share *shares, scratch[SOFT_CREW_MAX]; /* one of each a thread */
     struct ptx_function **functions;
     size_t count;
-    struct soft_diagnostic diagnostics[SOFT_CREW_MAX]; /* one a thread */
+    struct soft_diagnostic diagnostics[SOFT_CREW_MAX]; /* one per thread */
     atomic_bool failed;
 };
 

@@ -4,9 +4,11 @@
 #include "test_soft.h"
 
 #include <dirent.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static CUcontext context;
@@ -135,6 +137,22 @@ static char *read_text(const char *whole) {
     return text;
 }
 
+/* The same of a file that is kept as an .xz stream. */
+static char *read_packed(const char *whole) {
+    enum { UNPACKED_MAX = 8 << 20 };
+    struct stat info;
+    uint64_t memory = UINT64_MAX;
+    size_t read = 0, written = 0;
+    cr_assert(stat(whole, &info) == 0, "%s is missing", whole);
+    char *packed = read_text(whole), *text = calloc(1, UNPACKED_MAX + 1);
+    cr_assert(text != NULL && lzma_stream_buffer_decode(&memory, 0, NULL, (uint8_t *)packed, &read,
+                                                        (size_t)info.st_size, (uint8_t *)text,
+                                                        &written, UNPACKED_MAX) == LZMA_OK,
+              "%s cannot be unpacked", whole);
+    free(packed);
+    return text;
+}
+
 static bool ends_with(const char *name, const char *ending) {
     const size_t length = strlen(name), end = strlen(ending);
     return length > end && strcmp(name + length - end, ending) == 0;
@@ -155,6 +173,8 @@ char *test_fixture(const char *folder, const char *name) {
     find_folder(FIXTURES, folder, path, sizeof path);
     snprintf(whole, sizeof whole, "%s/%s", path, name);
     if (access(whole, F_OK) == 0) return read_text(whole);
+    snprintf(whole, sizeof whole, "%s/%s.xz", path, name);
+    if (access(whole, F_OK) == 0) return read_packed(whole);
     const bool is_right = ends_with(name, "_right.ptx");
     const size_t end = is_right ? strlen("_right.ptx") : strlen(".ptx");
     snprintf(whole, sizeof whole, "%s/%.*s.pair", path, (int)(strlen(name) - end), name);
@@ -164,15 +184,16 @@ char *test_fixture(const char *folder, const char *name) {
 }
 
 static int is_ptx(const struct dirent *entry) {
-    return ends_with(entry->d_name, ".ptx") || ends_with(entry->d_name, ".pair");
+    return ends_with(entry->d_name, ".ptx") || ends_with(entry->d_name, ".ptx.xz") ||
+           ends_with(entry->d_name, ".pair");
 }
 
 /* Visits a file; of a pair both texts. Returns their number. */
 static size_t visit_file(const char *folder, const char *name,
                          void (*visit)(const char *name, const char *text)) {
     char one[300];
-    const int length = (int)(strrchr(name, '.') - name);
     const bool is_pair = ends_with(name, ".pair");
+    const int length = (int)(strstr(name, is_pair ? ".pair" : ".ptx") - name);
     for (int i = 0; i <= (int)is_pair; i++) {
         snprintf(one, sizeof one, "%.*s%s.ptx", length, name, i == 1 ? "_right" : "");
         char *text = test_fixture(folder, one);
