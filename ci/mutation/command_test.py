@@ -8,8 +8,8 @@ import tempfile
 import unittest
 
 from mutation.cuda_bench import Kernels, changed_entries
-from mutation.cuda_operators import cuda_mutants
 from mutation.judge import drawn
+from mutation.operators import cuda_mutants
 from mutation.results import Log, Survivors, Verdict
 from mutation.running import MutateError, run
 
@@ -71,7 +71,7 @@ class TheCommand(unittest.TestCase):
             for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
                 path.write_text(text)
                 with self.assertRaisesRegex(MutateError, str(path)):
-                    Survivors(path.parent)
+                    Survivors(path)
 
     def test_a_limit_is_of_cpu_seconds(self) -> None:
         for words, kind in (("while :; do :; done", "timeout"), ("sleep 1.5", "passed"),

@@ -14,11 +14,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from mutation.cuda_operators import cuda_mutants
 from mutation.judge import Killer, Made
-from mutation.operators import Mutant
-from mutation.running import (PATIENCE, PATIENCE_S, SUITE, Finding, MutateError, Suites, build,
-                               digest, locked, run, say)
+from mutation.operators import Mutant, cuda_mutants
+from mutation.running import (SUITE, MutateError, Suites, build, criterion, digest, locked, run,
+                              say)
 
 SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
 WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
@@ -101,7 +100,6 @@ class CudaBench:
         self.environment = {**environment, **WATCHED}
         self.kernels = Kernels(root)
         self.known: dict[str, list[Mutant]] = {}
-        self.alone: dict[str, float | None] = {}  # of a case; None: it fails without a mutant
         self.commands: dict[str, list[str]] = {}  # that link each program
 
     def files(self) -> list[str]:
@@ -112,7 +110,7 @@ class CudaBench:
             self.known[file] = cuda_mutants(file, (self.root / file).read_text(encoding="utf-8"))
         return self.known[file]
 
-    def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
+    def prepare(self) -> None:
         self.lock = locked(self.folder)
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if shutil.which(self.nvcc) is None:
@@ -120,7 +118,8 @@ class CudaBench:
         needed = [f"build/{name}" for name in (SWEEP, TESTS, DEVICE)]
         build(self.root, needed)
         self.tests_stamp = digest(b"".join((self.root / file).read_bytes() for file in needed))
-        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment)
+        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment,
+                             self._words, self.tests_stamp)
         self.release = subprocess.run([self.nvcc, "--version"], stdout=subprocess.PIPE, text=True,
                                       check=True).stdout
         self.copy = self.folder / "copy"
@@ -213,7 +212,8 @@ class CudaBench:
         if rows:
             self.link(SWEEP, image)
         for case, _, _ in sorted(rows, key=lambda row: row[2]):
-            yield Killer(f"{SWEEP}, {case}", lambda case=case: self._ask(case))
+            yield Killer(f"{SWEEP}, {case}", lambda case=case: self.suites.ask(
+                str(self.folder), f"{SWEEP} {case}"))
         suites = [suite for suites in self.kernels.suites(name) for suite in suites]
         if suites:
             self.link(TESTS, image)
@@ -221,27 +221,18 @@ class CudaBench:
             yield Killer(f"{TESTS} {suite}", lambda suite=suite: self.suites.ask(
                 str(self.folder), f"{TESTS} {suite}"))
 
-    def _ask(self, case: str) -> Finding | None:
-        if case not in self.alone:
-            found, _ = self._sweep("build", GROUP_S, "--filter", case)
-            self.alone[case] = found.seconds if found.kind == "passed" else None
-            if found.kind != "passed":
-                say(f"  {case} is left out: without a mutant, {found.what}")
-        alone_s = self.alone[case]
-        return None if alone_s is None else self._sweep(
-            str(self.folder), PATIENCE_S + PATIENCE * alone_s, "--filter", case)[0]
-
-    def _sweep(self, folder: str, limit_s: float, *words: str) -> tuple[Finding, str]:
-        return run(self.root, [f"{folder}/{SWEEP}", "--library",
-                               str(self.root / "build" / DEVICE), *words],
-                   self.environment, limit_s)
+    def _words(self, program: str, what: str) -> list[str]:
+        """What runs a suite of test-kernels, or a case of kernel-sweep."""
+        return criterion(program, what) if not program.endswith(SWEEP) else [
+            program, "--library", str(self.root / "build" / DEVICE), "--filter", what]
 
     def _cases(self, group: str) -> list[tuple[str, list[str], float]]:
         """The cases of a group, the entries that each launches, and its CPU seconds. They stay in
         the folder while the programs are the same."""
         kept = self.folder / f"{group}-{self.tests_stamp}.cases"
         if not kept.exists():
-            found, output = self._sweep("build", GROUP_S, "--group", group, "--cases")
+            words = [*self._words(f"build/{SWEEP}", "")[:-2], "--group", group, "--cases"]
+            found, output = run(self.root, words, self.environment, GROUP_S)
             if found.kind != "passed":
                 say(f"  group {group} fails without a mutant: {found.what}")
             kept.write_text(output)

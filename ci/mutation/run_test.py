@@ -130,7 +130,7 @@ class ASmallTree(unittest.TestCase):
                 (14, "arithmetic", "survived"), (18, "arithmetic", "survived")):
             self.assertEqual(self.verdict(said, line, operator), verdict, f"{line} {operator}")
         self.assertEqual(self.source.read_text(), PROGRAM)
-        survivors = Survivors(self.out)
+        survivors = Survivors(self.out / "survivors.toml")
         self.assertEqual({entry["line"] for entry in survivors.entries.values()}, {6, 7, 14, 18})
 
         # Argued entries are kept, with their line, and no longer counted against the tests.
@@ -140,7 +140,7 @@ class ASmallTree(unittest.TestCase):
         self.source.write_text("\n" + PROGRAM)
         code, said = self.run_all()
         self.assertEqual(code, 0, said)
-        kept = Survivors(self.out).entries.values()
+        kept = Survivors(self.out / "survivors.toml").entries.values()
         self.assertEqual({entry["line"] for entry in kept}, {7, 8, 15, 19})
         self.assertEqual({entry["equivalent"] for entry in kept}, {'said "so"'})
 
@@ -161,11 +161,11 @@ class ASmallTree(unittest.TestCase):
         code, said = self.run_all(sample=3, time=1e-9)
         self.assertEqual(code, 0, said)
         self.assertIn("0 survived, 3 not tried", said)
-        self.assertEqual(Survivors(self.out).runs[0]["untried"], 3)
+        self.assertEqual(Survivors(self.out / "survivors.toml").runs[0]["untried"], 3)
         bench = self.bench()
-        bench.prepare([])
+        bench.prepare()
         with self.assertRaisesRegex(MutateError, "another ci/mutate is at work"):
-            self.bench().prepare([])
+            self.bench().prepare()
         mutant = bench.mutants("room/sum.c")[0]
         copied = self.root / "build/mutate/tree/room/sum.c"
         made = bench.make(mutant)
@@ -173,7 +173,7 @@ class ASmallTree(unittest.TestCase):
         self.assertEqual(copied.read_text(), mutant.apply(PROGRAM))
         bench.close()
         again = self.bench()
-        again.prepare([])
+        again.prepare()
         self.assertEqual(copied.read_text(), PROGRAM)
         again.close()
         self.run_all(sample=3)
