@@ -7,6 +7,8 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
+from typing import Any
 
 import target
 from target import output
@@ -28,6 +30,29 @@ PROGRAM = 0o755
 
 class Unmade(Exception):
     """A package cannot be made: why."""
+
+
+def attempt(*words: str | pathlib.Path, why: str, **more: Any) -> str:
+    """What a command prints. Unmade: it failed, with why and the end of what it printed."""
+    done = subprocess.run(list(map(str, words)), check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **more)
+    if done.returncode != 0:
+        raise Unmade(f"{why}:\n{done.stdout[-1500:]}")
+    return done.stdout
+
+
+def python_with(folder: pathlib.Path, *packages: str) -> pathlib.Path:
+    """The interpreter of a virtual environment with these packages of PyPI, which is made once.
+    Unmade: there is no network, or worse."""
+    python = folder / "bin/python3"
+    if not (folder / "whole").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        why = f"{packages[0]} could not be installed"
+        attempt(sys.executable, "-m", "venv", folder, why=why)
+        attempt(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                "--retries", "1", *packages, why=why)
+        (folder / "whole").touch()
+    return python
 
 
 def version() -> str:
