@@ -184,7 +184,8 @@ def check(bench: Bench, survivors: Survivors) -> int:
             say(f"{survivors.path}: {file}:{entry['line']}: what is argued to be equivalent is "
                 f"not there any more: {entry['before']}")
     if not wrong:
-        say(f"mutate: {len(argued)} arguments in {survivors.path.name}, all about lines that are there")
+        say(f"mutate: {len(argued)} arguments in {survivors.path.name}, all about lines that are "
+            "there")
     return 1 if wrong else 0
 
 

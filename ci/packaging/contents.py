@@ -41,14 +41,14 @@ def attempt(*words: str | pathlib.Path, why: str, **more: Any) -> str:
     return done.stdout
 
 
-def python_with(folder: pathlib.Path, *packages: str) -> pathlib.Path:
+def python_with(folder: pathlib.Path, *packages: str, base: str = sys.executable) -> pathlib.Path:
     """The interpreter of a virtual environment with these packages of PyPI, which is made once.
     Unmade: there is no network, or worse."""
     python = folder / "bin/python3"
     if not (folder / "whole").exists():
         shutil.rmtree(folder, ignore_errors=True)
         why = f"{packages[0]} could not be installed"
-        attempt(sys.executable, "-m", "venv", folder, why=why)
+        attempt(base, "-m", "venv", folder, why=why)
         attempt(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                 "--retries", "1", *packages, why=why)
         (folder / "whole").touch()

@@ -17,7 +17,8 @@ import sys
 import tempfile
 import zipfile
 
-from contents import BUILD, PACKAGES, QUIET_NINJA, ROOT, Unmade, commit_time, tracked
+from contents import (
+    BUILD, PACKAGES, QUIET_NINJA, ROOT, Unmade, attempt, commit_time, tracked)
 from fresh_system import DEBIAN, SYSTEMS
 
 # By processor: the name that compilers have for it, and Debian's.
@@ -64,12 +65,9 @@ def root_of(machine: str, folder: pathlib.Path) -> pathlib.Path:
         return root
     shutil.rmtree(partial, ignore_errors=True)
     suite, _ = SYSTEMS["debian-12"]
-    done = subprocess.run(
-        ["mmdebstrap", "--quiet", f"--architectures={OTHERS[machine][1]}", "--variant=extract",
-         f"--include={','.join(LIBRARIES)}", suite, str(partial), DEBIAN.format(suite=suite)],
-        text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        raise Unmade(f"the libraries for {machine} could not be installed:\n{done.stdout[-1500:]}")
+    attempt("mmdebstrap", "--quiet", f"--architectures={OTHERS[machine][1]}", "--variant=extract",
+            f"--include={','.join(LIBRARIES)}", suite, partial, DEBIAN.format(suite=suite),
+            why=f"the libraries for {machine} could not be installed")
     partial.rename(root)
     return root
 
@@ -101,14 +99,10 @@ def build(machine: str, tree: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
 
 def run(machine: str, root: pathlib.Path, words: list[str]) -> str:
     """What a program for the other processor printed. Unmade: it failed."""
-    done = subprocess.run(
-        ["sh", "-c", f'ulimit -v {ADDRESSES_KB}; exec "$@"', "sh", "unshare", "--user",
-         "--map-root-user", "--mount", "sh", "-c", ENTER, "enter", MAGIC + MACHINES[machine], MASK,
-         str(qemu_of(machine)), str(root), *words], text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        raise Unmade(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout[-1500:]}")
-    return done.stdout
+    return attempt(
+        "sh", "-c", f'ulimit -v {ADDRESSES_KB}; exec "$@"', "sh", "unshare", "--user",
+        "--map-root-user", "--mount", "sh", "-c", ENTER, "enter", MAGIC + MACHINES[machine], MASK,
+        str(qemu_of(machine)), root, *words, why=f"{' '.join(words)} failed")
 
 
 def attempt(machine: str, root: pathlib.Path, wheel: pathlib.Path) -> str:
