@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
+import ptx_sources
 from mutation.judge import Killer, Made
 from mutation.operators import Mutant, cuda_mutants
 from mutation.running import (SUITE, MutateError, Suites, build, criterion, digest, locked, run,
@@ -22,10 +23,7 @@ from mutation.running import (SUITE, MutateError, Suites, build, criterion, dige
 SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
 WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
            "TOLLENS_SOFT_REPORT": "{temporary}/report"}
-TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.M)
-VERSION = {"compute_75": "6.4", "compute_80": "7.0"}  # of the text, as in ci/ptx; else 8.0
 ENTRY = re.compile(r"^\.(?:visible|weak) \.entry (\w+)\(", re.M)
-INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 IMAGE = re.compile(r"^IMAGE\((\w+), (\w+)\)", re.M)
 CASE = re.compile(r"^case ([\d.]+) (\S+) (.*)$", re.M)
 LEFT_OUT = re.compile(r"planted|defects|read_words")  # wrong on purpose; only measures
@@ -56,23 +54,12 @@ class Kernels:
         self.source = {path.stem: str(path.relative_to(root))
                        for path in sorted((root / "kernels").rglob("*.cu"))
                        if not LEFT_OUT.search(path.stem)}
-        self.parts = {name: self._parts(file) for name, file in self.source.items()}
+        self.parts = {name: [str(part.relative_to(root))
+                             for part in ptx_sources.sources_of(root / file)]
+                      for name, file in self.source.items()}
         self.files = sorted({file for name, parts in self.parts.items()
                              if name in self.group or self.suites(name)[0]
                              for file in parts if file.endswith((".cu", ".cuh"))})
-
-    def _parts(self, file: str) -> list[str]:
-        found: list[str] = []
-        fresh = [file]
-        while fresh:
-            file = fresh.pop()
-            if file not in found:
-                found.append(file)
-                folder = pathlib.Path(file).parent
-                text = (self.root / file).read_text(encoding="utf-8")
-                fresh += [path for name in INCLUDE.findall(text)
-                          if (self.root / (path := os.path.normpath(folder / name))).exists()]
-        return found
 
     def with_file(self, file: str) -> list[str]:
         return [name for name, parts in self.parts.items() if file in parts]
@@ -159,15 +146,13 @@ class CudaBench:
 
     def _compile(self, name: str) -> str | None:
         """A kernel's PTX, from the copy as it is; None where nvcc refuses it."""
-        source = self.copy / self.kernels.source[name]
-        target = TARGET.search(source.read_text(encoding="utf-8"))
-        kind = target[1] if target else "compute_75"
+        made = ptx_sources.kernel(self.copy / self.kernels.source[name])
         out = self.folder / f"{name}.ptx"
-        done = subprocess.run([self.nvcc, "-ptx", f"-arch={kind}", "-o", str(out), str(source)],
+        done = subprocess.run([self.nvcc, "-ptx", made.options, "-o", str(out), str(made.source)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             return None
-        text = re.sub(r"^\.version [0-9.]+$", f".version {VERSION.get(kind, '8.0')}",
+        text = re.sub(r"^\.version [0-9.]+$", f".version {made.version}",
                       out.read_text(encoding="utf-8"), flags=re.M)
         return re.sub(r'^\t\.pragma "used_bytes_mask .*\n', "", text, flags=re.M)
 
@@ -184,8 +169,8 @@ class CudaBench:
 
     def pack(self, name: str, ptx: str) -> pathlib.Path:
         """The object of a kernel's image, which takes its name from the file."""
-        text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx", ".o"))
-        source.write_text(ptx)
+        text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx.xz", ".o"))
+        ptx_sources.keep(source, ptx.encode())
         subprocess.run(["ci/kernel_image.py", str(text), self.kernels.source[name], str(source)],
                        cwd=self.root, check=True)
         subprocess.run(["cc", "-c", str(text), "-o", str(image)], check=True)
