@@ -101,7 +101,7 @@ class Gpu(trial.Trial):
 
     def furnish(self) -> None:
         (self.folder / "tar").unlink(missing_ok=True)
-        for name in ("gpu", "lane"):
+        for name in ("gpu", "help", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
         self.write("tollens", TOLLENS)
         self.write("guard_trial", "#!/bin/sh\n")
