@@ -44,14 +44,14 @@ def attempt(*words: str | pathlib.Path, why: str, **more: Any) -> str:
 def python_with(folder: pathlib.Path, *packages: str, base: str = sys.executable) -> pathlib.Path:
     """The interpreter of a virtual environment with these packages of PyPI, which is made once.
     Unmade: there is no network, or worse."""
-    python = folder / "bin/python3"
-    if not (folder / "whole").exists():
+    python, made, wanted = folder / "bin/python3", folder / "packages.txt", "\n".join(packages)
+    if not (made.exists() and made.read_text() == wanted):
         shutil.rmtree(folder, ignore_errors=True)
         why = f"{packages[0]} could not be installed"
         attempt(base, "-m", "venv", folder, why=why)
         attempt(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                 "--retries", "1", *packages, why=why)
-        (folder / "whole").touch()
+        made.write_text(wanted)
     return python
 
 
