@@ -69,6 +69,22 @@ def commit_time() -> int:
     return int(given or output("git", "-C", ROOT, "log", "-1", "--format=%ct").strip())
 
 
+def compiler_of(source: pathlib.Path, compiler: str) -> str:
+    """The same bytes wherever the source lies: compilers write paths into what they make, and the
+    linker's build id depends on them."""
+    cached = "ccache " if shutil.which("ccache") else ""
+    return f"{cached}{compiler} -ffile-prefix-map={source}=."
+
+
+def copy_tree(target: pathlib.Path, names: list[str]) -> None:
+    """Files of this repository, those that changed, so that what was built of the others stays."""
+    for name in names:
+        source, copy = ROOT / name, target / name
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+
+
 def tracked(folder: str) -> list[str]:
     """The files of a folder that git knows, or all of them in a copy without git."""
     if (ROOT / ".git").exists():

@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 
 from contents import (
-    BUILD, PACKAGES, QUIET_NINJA, ROOT, Unmade, attempt, commit_time, tracked)
+    BUILD, PACKAGES, QUIET_NINJA, Unmade, attempt, commit_time, compiler_of, copy_tree, tracked)
 from fresh_system import DEBIAN, SYSTEMS
 
 # By processor: the name that compilers have for it, and Debian's.
@@ -72,21 +72,9 @@ def root_of(machine: str, folder: pathlib.Path) -> pathlib.Path:
     return root
 
 
-def copy_sources(tree: pathlib.Path) -> None:
-    """Those that changed, so that what was built of the others stays."""
-    names = [name for name in tracked(".") if not name.startswith("reports/published/")]
-    for name in names:
-        source, target = ROOT / name, tree / name
-        if not target.exists() or target.read_bytes() != source.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-
-
 def build(machine: str, tree: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
     """The wheel, as the tree's own ci/packaging/wheel.py makes it."""
-    compiler = f"{OTHERS[machine][0]}-gcc --sysroot={root} -ffile-prefix-map={tree}=."
-    if shutil.which("ccache"):
-        compiler = f"ccache {compiler}"
+    compiler = compiler_of(tree, f"{OTHERS[machine][0]}-gcc --sysroot={root}")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(commit_time()), "NVCC": "/nonexistent",
                    "CUDA_HOME": "/nonexistent"}
     (tree / "build").mkdir(exist_ok=True)
@@ -133,7 +121,8 @@ def make(machine: str) -> tuple[pathlib.Path, str]:
     folder = BUILD / "cross" / machine
     folder.mkdir(parents=True, exist_ok=True)
     root = root_of(machine, folder)
-    copy_sources(folder / "tollens")
+    copy_tree(folder / "tollens", [name for name in tracked(".")
+                                   if not name.startswith("reports/published/")])
     made = build(machine, folder / "tollens", root)
     verdict = attempt(machine, root, made)
     (PACKAGES / "dist").mkdir(parents=True, exist_ok=True)
