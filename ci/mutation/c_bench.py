@@ -21,7 +21,7 @@ BUILT = "build/mutate"  # the folder of the build, in the copy
 
 
 class CBench:
-    record, even, all_verdicts = "survivors.toml", False, False
+    record, even = "survivors.toml", False
 
     def __init__(self, root: pathlib.Path, rooms: list[str], programs: list[str],
                  environment: dict[str, str]) -> None:

@@ -79,7 +79,7 @@ class Kernels:
 
 
 class CudaBench:
-    record, even, all_verdicts = "kernels.toml", True, True
+    record, even = "kernels.toml", True
 
     def __init__(self, root: pathlib.Path, environment: dict[str, str],
                  folder: str = "build/mutate-kernels") -> None:

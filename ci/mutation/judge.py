@@ -142,7 +142,7 @@ class Judge:
             f"  {verdict.seconds:.1f} s")
         if verdict.kind == "untried":
             return
-        self.survivors.note(mutant, verdict, self.bench.all_verdicts)
+        self.survivors.note(mutant, verdict)
         is_argued = bool(self.survivors.argument(mutant.key))
         if verdict.kind == "survived":
             say(f"         - {mutant.before}\n         + {mutant.after}")

@@ -63,7 +63,6 @@ class Survivors:
         self.path = path
         self.runs: list[dict[str, Any]] = []
         self.entries: dict[str, dict[str, Any]] = {}
-        self.judged: dict[str, dict[str, Any]] = {}  # all verdicts, if the run notes them
         if not self.path.exists():
             return
         try:
@@ -72,28 +71,23 @@ class Survivors:
             for entry in read.get("survivors", []):
                 if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
                     raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
-            self.entries, self.judged = ({
-                "\t".join(str(entry.get(key, 0)) for key in IDENTITY): entry
-                for entry in read.get(table, [])} for table in ("survivors", "judged"))
+                self.entries["\t".join(str(entry.get(key, 0)) for key in IDENTITY)] = entry
         except (ValueError, KeyError, OSError) as error:
             raise MutateError(f"{self.path}: {error!r}") from error
 
     def argument(self, key: str) -> str:
         return str(self.entries.get(key, {}).get("equivalent", "")).strip()
 
-    def note(self, mutant: Mutant, verdict: Verdict, is_judged: bool) -> None:
+    def note(self, mutant: Mutant, verdict: Verdict) -> None:
         """Takes up a survivor, with the argument that is there; drops one that was killed, unless
-        it is argued: then its argument is wrong, and the run says so. is_judged: keeps what came
-        of the mutant, whatever it was."""
+        it is argued: then its argument is wrong, and the run says so."""
         argument = self.argument(mutant.key)
-        row = {key: getattr(mutant, key) for key in ("file", "line", *IDENTITY[1:])
-               if key != "nth" or mutant.nth}
         if verdict.kind == "survived":
+            row = {key: getattr(mutant, key) for key in ("file", "line", *IDENTITY[1:])
+                   if key != "nth" or mutant.nth}
             self.entries[mutant.key] = {**row, "tests": verdict.by, "equivalent": argument}
         elif not argument:
             self.entries.pop(mutant.key, None)
-        if is_judged:
-            self.judged[mutant.key] = {**row, "verdict": verdict.kind, "by": verdict.by}
 
     def forget(self, file: str, keys: set[str]) -> None:
         """Of a file that was read again: what is no mutant of it any more and was not argued."""
@@ -111,8 +105,6 @@ class Survivors:
         entries = sorted(self.entries.values(), key=lambda entry: (
             entry["file"], entry["line"], entry["operator"], entry["after"]))
         text = HEAD + _lines("runs", self.runs) + "\n" + _lines("survivors", entries)
-        if self.judged:
-            text += "\n" + _lines("judged", list(self.judged.values()))
         new = self.path.with_suffix(".new")
         new.write_text(text, encoding="utf-8")
         new.rename(self.path)
