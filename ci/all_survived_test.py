@@ -41,7 +41,8 @@ REFUSED: tuple[tuple[Any, list[tuple[str, dict[str, Any]]]], ...] = (
     (("H3", "H4"), [("saboteurs noticed", noticed(1, 2)), ("saboteurs noticed", noticed(1, 1)),
                     ("no severity", {"severity": None}), ("tested nothing", {"samples": 0}),
                     ("borderline", {"borderline": {"right": 1, "of": 2}})]),
-    (("H3",), [("undecided", noticed(1, 2, 1))]), (("H4",), [("noticed nothing", noticed(0, 2, 2))]))
+    (("H3",), [("undecided", noticed(1, 2, 1))]),
+    (("H4",), [("noticed nothing", noticed(0, 2, 2))]))
 
 
 class Verdicts(unittest.TestCase):
