@@ -22,57 +22,53 @@ def run(**changed: dict[str, Any]) -> list[dict[str, Any]]:
     return claims
 
 
+def noticed(caught: int, of: int, untold: int = 0) -> dict[str, Any]:
+    return {"severity": {"caught": caught, "of": of, "untold": untold}}
+
+
+SURVIVE = [name for name in NAMES if name not in all_survived.NEEDS_GPU]
+# Claims, and how each fault is refused.
+REFUSED: tuple[tuple[Any, list[tuple[str, dict[str, Any]]]], ...] = (
+    (SURVIVE, [("must survive", {**IDLE, "code": code}) for code in (
+        "needs_gpu", "not_implemented", "no_pools")]),
+    (SURVIVE, [("must survive", {"verdict": "falsified"}),
+               ("must survive", {"verdict": "inconclusive", "code": "part_not_tested"})]),
+    ([name for name in NAMES if name != "H4"], [("must", UNDECIDED)]),
+    (all_survived.NEEDS_GPU, [
+        *(("must say that it needs a GPU", changed) for changed in (
+            {"verdict": "survived", "code": None}, {"code": "not_implemented"},
+            {"verdict": "falsified", "code": None})), ("tested nothing", {"samples": 0})]),
+    (("H3", "H4"), [("saboteurs noticed", noticed(1, 2)), ("saboteurs noticed", noticed(1, 1)),
+                    ("no severity", {"severity": None}), ("tested nothing", {"samples": 0}),
+                    ("borderline", {"borderline": {"right": 1, "of": 2}})]),
+    (("H3",), [("undecided", noticed(1, 2, 1))]),
+    (("H4",), [("noticed nothing", noticed(0, 2, 2))]))
+
+
 class Verdicts(unittest.TestCase):
     def refuses(self, words: str, claims: list[dict[str, Any]], exit_code: int = 0) -> None:
         with self.assertRaisesRegex(AssertionError, words):
             all_survived.check_claims(claims, exit_code, NAMES)
 
+    def passes(self, said: str, exit_code: int, **changed: dict[str, Any]) -> None:
+        self.assertIn(said, all_survived.check_claims(run(**changed), exit_code, NAMES))
+
     def test_a_good_run_passes(self) -> None:
-        self.assertIn("H1, H2, H3, H4, H5, H6, H7, H8, H9, H12, H13 survived",
-                      all_survived.check_claims(run(), 0, NAMES))
+        self.passes("H1, H2, H3, H4, H5, H6, H7, H8, H9, H12, H13 survived", 0)
         self.refuses("exit code 3", run(), 3)
         self.refuses("exit code 1", run(), 1)
 
-    def test_what_the_soft_device_can_test_must_survive(self) -> None:
-        for name in NAMES:
-            if name in all_survived.NEEDS_GPU:
-                continue
-            for code in ("needs_gpu", "not_implemented", "no_pools"):
-                self.refuses(f"^{name} must survive", run(**{name: {**IDLE, "code": code}}))
-            for verdict, code in (("falsified", None), ("inconclusive", "part_not_tested")):
-                self.refuses(f"^{name} must survive",
-                             run(**{name: {"verdict": verdict, "code": code}}), 3)
+    def test_each_fault_of_a_claim_is_refused(self) -> None:
+        for names, faults in REFUSED:
+            for name in names:
+                for words, changed in faults:
+                    exit_code = 3 if changed.get("verdict") == "inconclusive" else 0
+                    self.refuses(f"^{name}.*{words}", run(**{name: changed}), exit_code)
 
     def test_a_claim_about_time_alone_may_be_undecided(self) -> None:
-        for name in NAMES:
-            if name == "H4":
-                self.assertIn("H4 unfit_spread",
-                              all_survived.check_claims(run(H4=UNDECIDED), 3, NAMES))
-            else:
-                self.refuses(f"^{name} must", run(**{name: UNDECIDED}), 3)
-
-    def test_what_needs_a_gpu_says_so_after_its_mechanics_ran(self) -> None:
-        for name in all_survived.NEEDS_GPU:
-            for changed in ({"verdict": "survived", "code": None}, {"code": "not_implemented"},
-                            {"verdict": "falsified", "code": None}):
-                self.refuses(f"^{name} must say that it needs a GPU", run(**{name: changed}))
-            self.refuses(f"^{name} tested nothing", run(**{name: {"samples": 0}}))
-
-    def test_saboteurs_are_noticed(self) -> None:
-        missed = {"severity": {"caught": 1, "of": 2, "untold": 0}}
-        undecided = {"severity": {"caught": 1, "of": 2, "untold": 1}}
-        blind = {"severity": {"caught": 0, "of": 2, "untold": 2}}
-        for name in ("H3", "H4"):
-            self.refuses("saboteurs noticed", run(**{name: missed}))
-            self.refuses("no severity", run(**{name: {"severity": None}}))
-            self.refuses("tested nothing", run(**{name: {"samples": 0}}))
-            self.refuses("saboteurs noticed",
-                         run(**{name: {"severity": {"caught": 1, "of": 1, "untold": 0}}}))
-            self.refuses("borderline", run(**{name: {"borderline": {"right": 1, "of": 2}}}))
-        self.refuses("undecided", run(H3=undecided), 3)
-        self.assertTrue(all_survived.check_claims(run(H4=undecided), 3, NAMES))
-        self.refuses("noticed nothing", run(H4=blind), 3)
-        self.assertTrue(all_survived.check_claims(run(H4={**UNDECIDED, **blind}), 3, NAMES))
+        self.passes("H4 unfit_spread", 3, H4=UNDECIDED)
+        self.passes("H4", 3, H4=noticed(1, 2, 1))
+        self.passes("H4", 3, H4={**UNDECIDED, **noticed(0, 2, 2)})
 
     def test_each_claim_is_there_once(self) -> None:
         self.refuses("the claims are", run()[1:])

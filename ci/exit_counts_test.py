@@ -3,10 +3,12 @@
 opens."""
 
 import pathlib
+import re
 import subprocess
 import sys
-import tempfile
 import unittest
+
+import trial
 
 HEADER = pathlib.Path(__file__).with_name("exit_counts.h")
 LIBRARY = """\
@@ -33,35 +35,27 @@ int main(void) {
 """
 
 
-class Counts(unittest.TestCase):
-    def executed(self, *more: str) -> tuple[str, str]:
+class Counts(trial.Trial):
+    def executed(self, *more: str) -> list[str]:
         """Of a build with these flags: how often the line before _exit ran, and the library's."""
-        with tempfile.TemporaryDirectory() as folder:
-            at = pathlib.Path(folder)
-            (at / "library.c").write_text(LIBRARY)
-            (at / "program.c").write_text(PROGRAM)
-            flags = ["-O0", "-g", "--coverage", "-fPIC", "-fvisibility=default", *more]
-            for words in (["gcc", *flags, "-c", "library.c"], ["gcc", *flags, "-c", "program.c"],
-                          ["gcc", "--coverage", "-shared", "library.o", "-o", "libcounted.so"],
-                          ["gcc", "--coverage", "-Wl,--export-dynamic-symbol=tol_counts_all",
-                           "program.o", "-o", "program",
-                           "-ldl"]):
-                subprocess.run(words, cwd=at, check=True)
-            done = subprocess.run(["./program"], cwd=at, check=False)
-            self.assertEqual(done.returncode, 3)
-            found = []
-            for source, line in (("program.c", 9), ("library.c", 2)):
-                subprocess.run(["gcov", source], cwd=at, stdout=subprocess.DEVNULL, check=False,
-                               stderr=subprocess.DEVNULL)
-                text = at / f"{source}.gcov"
-                lines = text.read_text().split("\n") if text.exists() else []
-                counts = [each.split(":")[0].strip() for each in lines
-                          if f"{line:5}:" in each[9:16]]
-                found.append(counts[0] if counts else "none")
-            return found[0], found[1]
+        self.write("library.c", LIBRARY)
+        self.write("program.c", PROGRAM)
+        gcc = ["gcc", "-O0", "-g", "--coverage", "-fPIC", "-fvisibility=default"]
+        self.expect(0, "", *gcc, *more, "-c", "library.c", "program.c")
+        self.expect(0, "", *gcc, "-shared", "library.o", "-o", "libcounted.so")
+        self.expect(0, "", *gcc, "-Wl,--export-dynamic-symbol=tol_counts_all", "program.o", "-o",
+                    "program", "-ldl")
+        self.expect(3, "", "./program")
+        return [self.count(source, line) for source, line in (("program.c", 9), ("library.c", 2))]
+
+    def count(self, source: str, line: int) -> str:
+        said = subprocess.run(["gcov", "--stdout", source], cwd=self.folder, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        found = re.search(rf"^ *(\S+): *{line}:", said, re.MULTILINE)
+        return found[1] if found else "none"
 
     def test_what_runs_before_exit_counts(self) -> None:
-        self.assertEqual(self.executed("-include", str(HEADER)), ("1", "1"))
+        self.assertEqual(self.executed("-include", str(HEADER)), ["1", "1"])
 
     def test_without_the_header_it_does_not(self) -> None:
         self.assertNotIn("1", self.executed())

@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 import unittest
+
+import trial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -89,36 +90,34 @@ OUTCOMES = (
     *(("tollens", TOLLENS, (), {name: "soon"}, 2, f"{name} must be a whole number") for name in (
         "TOLLENS_SUITE_SECONDS", "TOLLENS_SABOTEUR_SECONDS", "TOLLENS_TEST_SUITES_ONE_IN")))
 
+FULL_PARTS = "guard, tables, benches"
 WAY = "xz" if shutil.which("xz") else "gz"  # how evidence is packed here
-# Without what ci/check has for tests, which chooses the calls that are refused.
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("TOLLENS_TEST_")}
 
 
-class Gpu(unittest.TestCase):
+class Gpu(trial.Trial):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.furnish()
 
     def furnish(self) -> None:
         (self.folder / "tar").unlink(missing_ok=True)
-        for name in ("gpu", "lane"):
+        for name in ("gpu", "help", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
         self.write("tollens", TOLLENS)
         self.write("guard_trial", "#!/bin/sh\n")
         for name in ("test-runtime", "test-kernels", "test-worker"):
             self.write(name, GOOD)
 
-    def write(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(text, encoding="utf-8")
-        (self.folder / name).chmod(0o755)
+    def gpu(self, expected: int, *words: str, **more: str) -> str:
+        """What ci/gpu prints, without what ci/check has for tests, which chooses the calls that are
+        refused."""
+        unset = [f"-u{name}" for name in os.environ if name.startswith("TOLLENS_TEST_")]
+        return self.expect(expected, "", "env", *unset, "TOLLENS_DEVICE=soft", *(
+            f"{name}={value}" for name, value in more.items()), "./gpu", self.folder / "out",
+            *words)
 
-    def run_it(self, *words: str, **more: str) -> tuple[int, str]:
-        done = subprocess.run([self.folder / "gpu", self.folder / "out", *words],
-                              env={**ENVIRONMENT, "TOLLENS_DEVICE": "soft", **more}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        return done.returncode, done.stdout
+    def log(self, name: str) -> str:
+        return (self.folder / "out" / name).read_text(encoding="utf-8")
 
     def test_each_outcome_is_reported(self) -> None:
         path = f"{self.folder}:{os.environ['PATH']}"  # which has the stand-in for tar
@@ -127,13 +126,10 @@ class Gpu(unittest.TestCase):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
                 self.furnish()
                 self.write(program, text)
-                code, said = self.run_it(*words, PATH=path, **more)
-                self.assertEqual(code, expected, said)
-                self.assertRegex(said, pattern)
+                self.assertRegex(self.gpu(expected, *words, PATH=path, **more), pattern)
 
     def test_the_slowest_ten_are_told_and_the_evidence_is_packed(self) -> None:
-        code, text = self.run_it()
-        self.assertEqual(code, 0, text)
+        text = self.gpu(0)
         self.assertIn("of all its tests 69 s: Tested: 11", text)
         numbers = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
         self.assertEqual(numbers, 3 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
@@ -149,8 +145,8 @@ class Gpu(unittest.TestCase):
 
     def test_quick_passes_few_words_on(self) -> None:
         self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
-        self.run_it("--quick")
-        self.run_it("--quick", TOLLENS_GPU_PARTS="peers", TOLLENS_SABOTEUR_SECONDS="7")
+        self.gpu(0, "--quick")
+        self.gpu(2, "--quick", TOLLENS_GPU_PARTS="peers", TOLLENS_SABOTEUR_SECONDS="7")
         words = (self.folder / "tollens.words").read_text(encoding="utf-8")
         self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n"
                          "run P1 P2 --quick --seeds 1 --sabotage --saboteur-deadline 7 "
@@ -159,18 +155,15 @@ class Gpu(unittest.TestCase):
     def test_peers_are_tried_where_they_are_named(self) -> None:
         for name in ("bench-peers", "test-runtime", "bench-collectives", "test-kernels"):
             self.write(name, f"#!/bin/sh\necho $* for {name}\n")
-        code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
-        out = self.folder / "out/peers"
+        text = self.gpu(2, TOLLENS_GPU_PARTS="peers")
         self.assertRegex(text, r"(?m)^gpu: peers: done after \d+ s; left: nothing$")
         self.assertTrue((self.folder / f"out/peers.tar.{WAY}").is_file(), text)
         for name, words in (("bench-peers", "bench-peers.json"), ("bus", "bus/*"),
                             ("test-collectives", "collective*/*"),
                             ("bench-collectives", "--processes")):
-            self.assertIn(words, (out / f"{name}.txt").read_text(encoding="utf-8"))
+            self.assertIn(words, self.log(f"peers/{name}.txt"))
         self.write("bench-peers", "#!/bin/sh\nexit 1\n")
-        code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
-        self.assertIn("gpu: bench-peers ended with 1", text)
-        self.assertNotEqual(code, 0)
+        self.assertIn("gpu: bench-peers ended with 1", self.gpu(2, TOLLENS_GPU_PARTS="peers"))
 
     def test_tables_and_every_life_are_of_a_full_run(self) -> None:
         self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_SCENARIOS_ONE_IN"\n' +
@@ -178,14 +171,11 @@ class Gpu(unittest.TestCase):
         day = int(time.time()) // 86400
         for words, more, lives in (((), {}, "23"), (("--full",), {}, "1"),
                                    ((), {"TOLLENS_TEST_SCENARIOS_ONE_IN": "3"}, "3")):
-            code, text = self.run_it(*words, **more)
-            self.assertEqual(code, 0, text)
-            log = (self.folder / "out/test-runtime.txt").read_text(encoding="utf-8")
-            self.assertTrue(log.startswith(f"one in {lives}\n"), log)
+            text = self.gpu(0, *words, **more)
+            self.assertRegex(self.log("test-runtime.txt"), rf"\Aone in {lives}\n")
             self.assertEqual(f"one in {lives} driver-call failures" in text, lives != "1")
-            left = re.search(r"gpu: tests: done after \d+ s; left: (.*)", text)
-            self.assertEqual(left is not None and left[1].startswith("guard, tables, benches"),
-                             "--full" in words, text)
+            left = re.search(rf"gpu: tests: done after \d+ s; left: {FULL_PARTS}", text)
+            self.assertEqual(left is not None, "--full" in words, text)
             if lives == "23":
                 self.assertRegex(text, f"TOLLENS_TEST_SEED=({day}|{day + 1})\n")
 
@@ -193,8 +183,7 @@ class Gpu(unittest.TestCase):
         for name, other in (("test-runtime", "test-worker"), ("test-worker", "test-runtime")):
             self.write(name, f"#!/bin/sh\ntouch $0.runs\nuntil [ -e {self.folder}/{other}.runs ]\n"
                              "do sleep 0.01; done\n" + GOOD.split("\n", 1)[1])
-        code, text = self.run_it()
-        self.assertEqual(code, 0, text)
+        self.gpu(0)
         self.write("test-runtime", "#!/bin/sh\necho $$ >$0.process\nexec sleep 600\n")
         process = self.folder / "test-runtime.process"
         with subprocess.Popen([self.folder / "gpu", self.folder / "out"], text=True,
@@ -213,8 +202,7 @@ class Gpu(unittest.TestCase):
 
     def test_criterions_words_are_understood(self) -> None:
         self.write("test-runtime", f'#!/bin/sh\nexec "{ROOT}/build/test-runtime" "$@"\n')
-        code, text = self.run_it(CRITERION_TEST_PATTERN="status/*")
-        self.assertEqual(code, 0, text)
+        text = self.gpu(0, CRITERION_TEST_PATTERN="status/*")
         self.assertRegex(text, r"(?m)^ +\d+\.\d\d s  status::what_does_not_fit_a_message_is_cut$")
         self.assertIn("Tested: 8", text)
 
@@ -228,22 +216,20 @@ class Gpu(unittest.TestCase):
                 *(((), {"TOLLENS_TEST_SEED": day}, pattern) for day, pattern in days.items()),
                 (("--full",), {}, "all\n"), ((), {"TOLLENS_TEST_SUITES_ONE_IN": "1"}, "all\n"),
                 ((), {"CRITERION_TEST_PATTERN": "s*"}, "all\n")):
-            code, text = self.run_it(*words, TOLLENS_GPU_PARTS="tests", **more)
-            self.assertEqual(code, 0, text)
+            self.gpu(0, *words, TOLLENS_GPU_PARTS="tests", **more)
             kept = (self.folder / "test-worker.pattern").read_text(encoding="utf-8")
             self.assertEqual(kept, pattern, more)
 
     def test_the_cost_of_memory_is_measured_where_it_is_named(self) -> None:
         for name in ("pool", "transfer", "seal", "watch"):
             self.write(f"bench-{name}", f"#!/bin/sh\necho {name} $*\n")
-        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool")[0], 0)
-        out = self.folder / "out/pool"
-        self.assertEqual((out / "seal.txt").read_text(encoding="utf-8"),
-                         f"seal --json {out}/seal.json\n")
+        self.gpu(0, TOLLENS_GPU_PARTS="pool")
+        self.assertEqual(self.log("pool/seal.txt"),
+                         f"seal --json {self.folder}/out/pool/seal.json\n")
         self.assertTrue((self.folder / f"out/pool.tar.{WAY}").is_file())
         self.write("bench-transfer", "#!/bin/sh\nexit 3\n")
-        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="pool")[0], 1)
-        self.assertEqual((out / "watch.txt").read_text(encoding="utf-8"), "watch\n")
+        self.gpu(1, TOLLENS_GPU_PARTS="pool")
+        self.assertEqual(self.log("pool/watch.txt"), "watch\n")
 
 
 if __name__ == "__main__":

@@ -2,35 +2,26 @@
 """Tests of ptx_sources.py: each way in which PTX can be stale is found."""
 
 import pathlib
-import tempfile
 import unittest
 
 import ptx_sources
+import trial
 
 
-class PtxSources(unittest.TestCase):
+class PtxSources(trial.Trial):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
-        self.put("kernels/basics/fill.cu", '// Fills.\n#include "../tile.cuh"\nint a = 1;\n')
-        self.put("kernels/tile.cuh", "int tile = 2;\n")
-        self.put_packed("fixtures/ptx/kernels/fill.ptx.xz", ".version 6.4\n")
-        self.put("runtime/soft/corpus/sorting.cu", "int b;\n")
+        super().setUp()
+        self.root = self.folder
+        self.write("kernels/basics/fill.cu", '// Fills.\n#include "../tile.cuh"\nint a = 1;\n')
+        self.write("kernels/tile.cuh", "int tile = 2;\n")
+        ptx_sources.keep(self.write("fixtures/ptx/kernels/fill.ptx.xz", ""), b".version 6.4\n")
+        self.write("runtime/soft/corpus/sorting.cu", "int b;\n")
         for name in ("75", "80", "90", "90_lines"):
-            self.put(f"fixtures/ptx/corpus/sorting_{name}.ptx", ".version 9.0\n")
+            self.write(f"fixtures/ptx/corpus/sorting_{name}.ptx", ".version 9.0\n")
         self.assertIn("fixtures/ptx/kernels/fill.ptx.xz: is not recorded: ci/ptx --write",
                       self.findings())
         ptx_sources.write(self.root, [])
         self.assertEqual(self.findings(), [])
-
-    def put(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text, encoding="utf-8")
-
-    def put_packed(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        ptx_sources.keep(self.root / path, text.encode())
 
     def findings(self) -> list[str]:
         return [f"{path}: {what}" for path, what in ptx_sources.findings(self.root).items()]
@@ -40,7 +31,7 @@ class PtxSources(unittest.TestCase):
                 for path in ptx_sources.plan(self.root, action, [], day)]
 
     def test_a_comment_and_white_space_change_nothing(self) -> None:
-        self.put("kernels/basics/fill.cu",
+        self.write("kernels/basics/fill.cu",
                  '/* Fills\n memory. */\n#include "../tile.cuh"\nint a  = 1; // one\n')
         self.assertEqual(self.findings(), [])
 
@@ -68,8 +59,8 @@ class PtxSources(unittest.TestCase):
             self.assertEqual(self.findings(), [])
 
     def test_writing_one_leaves_the_others_stale(self) -> None:
-        self.put("kernels/basics/fill.cu", "int a = 2;\n")
-        self.put("runtime/soft/corpus/sorting.cu", "int c;\n")
+        self.write("kernels/basics/fill.cu", "int a = 2;\n")
+        self.write("runtime/soft/corpus/sorting.cu", "int c;\n")
         ptx_sources.write(self.root, ["fill"])
         self.assertEqual(len(self.findings()), 3)
         ptx_sources.write(self.root, [])
@@ -96,9 +87,9 @@ class PtxSources(unittest.TestCase):
         path = "fixtures/ptx/kernels/fill.ptx.xz"
         for line, version in (("// PTX: 6.3\n", "6.4"), ("// PTX: 8.1\n", "8.1"),
                               ("// PTX: 10.0\n", "10.0"), ("// a PTX: 8.1\n", "6.4")):
-            self.put("kernels/tile.cuh", f"{line}int tile = 2;\n")
+            self.write("kernels/tile.cuh", f"{line}int tile = 2;\n")
             self.assertEqual(ptx_sources.all_made(self.root)[path].version, version)
-        self.put("kernels/tile.cuh", "// PTX: 8.1\nint tile = 2;\n")
+        self.write("kernels/tile.cuh", "// PTX: 8.1\nint tile = 2;\n")
         self.assertEqual(self.findings(), [f"{path}: is stale, its source changed: ci/ptx --write"])
 
     def test_a_changed_record_is_stale(self) -> None:
@@ -108,7 +99,7 @@ class PtxSources(unittest.TestCase):
             line = next(line for line in text.splitlines() if line.endswith("fill.ptx.xz"))
             fields = line.split()
             fields[column] = "0" * 64
-            self.put(ptx_sources.RECORD, text.replace(line, " ".join(fields)))
+            self.write(ptx_sources.RECORD, text.replace(line, " ".join(fields)))
             self.assertEqual(len(self.findings()), 1)
             self.assertTrue(all("fill.ptx.xz" in self.planned(day) for day in range(12)))
 
@@ -121,8 +112,8 @@ class PtxSources(unittest.TestCase):
         self.assertEqual(days[0], self.planned(700012))
 
     def test_what_is_not_as_recorded_is_compiled_every_day(self) -> None:
-        self.put("kernels/tile.cuh", "int tile = 3;\n")
-        self.put("fixtures/ptx/corpus/sorting_80.ptx", ".version 9.1\n")
+        self.write("kernels/tile.cuh", "int tile = 3;\n")
+        self.write("fixtures/ptx/corpus/sorting_80.ptx", ".version 9.1\n")
         (self.root / "fixtures/ptx/corpus/sorting_75.ptx").unlink()
         for day in range(12):
             self.assertLessEqual({"fill.ptx.xz", "sorting_75.ptx", "sorting_80.ptx"},

@@ -4,9 +4,9 @@
 import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
 import unittest
+
+import trial
 
 QUIET = pathlib.Path(__file__).with_name("quiet_ninja")
 RULES = """\
@@ -29,36 +29,31 @@ exec {ninja} "$@"
 """
 
 
-class QuietNinja(unittest.TestCase):
+class QuietNinja(trial.Trial):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.at = pathlib.Path(folder.name)
-        (self.at / "build.ninja").write_text(RULES)
-        (self.at / "older").mkdir()
-        (self.at / "older/ninja").write_text(OLDER.format(ninja=shutil.which("ninja")))
-        (self.at / "older/ninja").chmod(0o755)
+        super().setUp()
+        self.write("build.ninja", RULES)
+        self.write("older/ninja", OLDER.format(ninja=shutil.which("ninja")))
 
     def run_with(self, first: str, *words: str) -> tuple[int, list[str]]:
-        path = f"{first}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run([QUIET, *words], cwd=self.at, env={**os.environ, "PATH": path},
-                              text=True, stdout=subprocess.PIPE, check=False)
-        return done.returncode, done.stdout.splitlines()
+        code, said = self.run_it(QUIET, *words, env={
+            "PATH": f"{first}{os.pathsep}{os.environ['PATH']}"})
+        return code, said.splitlines()
 
     def test_commands_are_heard_and_progress_is_not(self) -> None:
-        for first in ("/nonexistent", str(self.at / "older")):
+        for first in ("/nonexistent", str(self.folder / "older")):
             code, said = self.run_with(first, "good")
             self.assertEqual((code, said), (0, ["said good"]), first)
-            (self.at / "good").unlink()
+            (self.folder / "good").unlink()
 
     def test_a_failure_is_told_and_is_an_exit_code(self) -> None:
-        for first in ("/nonexistent", str(self.at / "older")):
+        for first in ("/nonexistent", str(self.folder / "older")):
             code, said = self.run_with(first, "-k", "0", "bad", "good")
             self.assertNotEqual(code, 0, first)
             self.assertIn("said bad", said, first)
             self.assertTrue(any(line.startswith("FAILED: ") for line in said), said)
-            self.assertTrue((self.at / "good").exists(), first)
-            (self.at / "good").unlink()
+            self.assertTrue((self.folder / "good").exists(), first)
+            (self.folder / "good").unlink()
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import ptx_sources
+import trial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -48,63 +48,49 @@ exit $code
 """
 
 
-class Sanitize(unittest.TestCase):
+# What the stand-in does, the options, and what the summary says.
+FOUND = (
+    ("error", "", "errors: ERROR SUMMARY: 20 errors"),
+    ("hazard", "--tools racecheck", "NOT clean: 0 of 1"),
+    ("silent", "--one-by-one", "errors: no summary"),
+    ("idle", "--tools memcheck", "31 of 31 kernels were not launched"),
+    ("less", "--tools memcheck", "1 of 31 kernels were not launched: swiglu_f16"),
+    ("slow", "--tools memcheck --seconds 1", "not done after 1 s"))
+
+
+class Sanitize(trial.Trial):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        stand_in = self.folder / "compute-sanitizer"
-        stand_in.write_text(STAND_IN, encoding="utf-8")
-        stand_in.chmod(0o755)
+        super().setUp()
+        self.write("compute-sanitizer", STAND_IN)
 
-    def run_it(self, behaviour: str, *options: str, **more: str) -> tuple[int, str]:
-        environment = dict(os.environ, STAND_IN=behaviour, TOLLENS_LIBCUDA=str(SOFT),
-                           TOLLENS_DEVICE="soft",
-                           PATH=f"{self.folder}:{os.environ['PATH']}", **more)
-        done = subprocess.run([ROOT / "ci/sanitize", self.folder / "out", *options],
-                              env=environment, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    def expect(self, code: int, words: str, got: tuple[int, str]) -> None:
-        self.assertEqual(got[0], code, got[1])
-        self.assertIn(words, got[1])
+    def sanitize(self, code: int, said: str, behaviour: str, *options: str, **more: str) -> str:
+        return self.expect(code, said, ROOT / "ci/sanitize", self.folder / "out", *options, env={
+            "STAND_IN": behaviour, "TOLLENS_LIBCUDA": str(SOFT), "TOLLENS_DEVICE": "soft",
+            "PATH": f"{self.folder}:{os.environ['PATH']}", **more})
 
     def test_nothing_found_is_clean(self) -> None:
-        code, text = self.run_it("clean", "--groups", "decoder threads")
-        self.assertEqual(code, 0, text)
-        self.assertIn("all clean: 5 of 5", text)
+        text = self.sanitize(0, "all clean: 5 of 5", "clean", "--groups", "decoder threads")
         self.assertRegex(text, r"ok  initcheck +decoder +52 launches of 31 kernels +errors: none")
         self.assertEqual(text, (self.folder / "out/sanitize.txt").read_text(encoding="utf-8"))
 
-    def test_what_a_tool_finds_is_told(self) -> None:
-        self.expect(1, "errors: ERROR SUMMARY: 20 errors", self.run_it("error", "--groups",
-                                                                       "decoder"))
-        self.expect(1, "NOT clean: 0 of 1",
-                    self.run_it("hazard", "--groups", "decoder", "--tools", "racecheck"))
-        self.expect(1, "errors: no summary",
-                    self.run_it("silent", "--groups", "decoder", "--one-by-one"))
-
-    def test_what_did_not_run_is_told(self) -> None:
-        only = ("--groups", "decoder", "--tools", "memcheck")
-        self.expect(1, "31 of 31 kernels were not launched", self.run_it("idle", *only))
-        self.expect(1, "1 of 31 kernels were not launched: swiglu_f16", self.run_it("less", *only))
-        self.expect(1, "not done after 1 s", self.run_it("slow", *only, "--seconds", "1"))
+    def test_what_a_tool_finds_and_what_did_not_run_is_told(self) -> None:
+        for behaviour, options, said in FOUND:
+            self.sanitize(1, said, behaviour, "--groups", "decoder", *options.split())
 
     def test_a_launch_that_fails_is_told(self) -> None:
-        rules = self.folder / "faults.json"
-        rules.write_text('{"rules": [{"function": "cuLaunchKernel", "nth": 3, "action": "return", '
-                         '"code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}', encoding="utf-8")
-        self.expect(1, "52 cases, 1 wrong", self.run_it(
-            "clean", "--groups", "decoder", "--tools", "memcheck", TOLLENS_SOFT_FAULTS=str(rules)))
+        rules = self.write("faults.json", '{"rules": [{"function": "cuLaunchKernel", "nth": 3, '
+                           '"action": "return", "code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}')
+        self.sanitize(1, "52 cases, 1 wrong", "clean", "--groups", "decoder", "--tools",
+                      "memcheck", TOLLENS_SOFT_FAULTS=str(rules))
         self.assertIn("WRONG swiglu f32 5 x 9001", (
             self.folder / "out/sanitize/memcheck-decoder.program").read_text(encoding="utf-8"))
 
     def test_what_cannot_be_run_is_refused(self) -> None:
         for options in (("--tools", "leakcheck"), ("--groups", "everything"), ("--seconds", "x"),
                         ("--fast",), ("--groups", "threads", "--tools", "memcheck")):
-            self.assertEqual(self.run_it("clean", *options)[0], 2, options)
+            self.sanitize(2, "sanitize: ", "clean", *options)
         (self.folder / "compute-sanitizer").unlink()
-        self.expect(2, "no compute-sanitizer", self.run_it("clean", CUDA_HOME="/nowhere"))
+        self.sanitize(2, "no compute-sanitizer", "clean", CUDA_HOME="/nowhere")
 
 
 class Sweep(unittest.TestCase):

@@ -4,30 +4,21 @@
 import copy
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
-from typing import Any
 
 import rehearsal
+import trial
 import workflows
 
 
-class Schemas(unittest.TestCase):
+class Schemas(trial.Trial):
     """What the services' own schemas refuse, where check-jsonschema is; a pipeline must have it."""
 
     def setUp(self) -> None:
+        super().setUp()
         workflows.findings.clear()
-
-    def found(self, service: str, path: pathlib.Path, old: str, new: str) -> str:
-        text = path.read_text(encoding="utf-8")
-        self.assertIn(old, text)
-        with tempfile.TemporaryDirectory() as name:
-            changed = pathlib.Path(name, "changed.yml")
-            changed.write_text(text.replace(old, new, 1), encoding="utf-8")
-            return "\n".join(workflows.check_schema(service, changed))
 
     @unittest.skipUnless(workflows.PROGRAM.is_file() or os.environ.get("CI"),
                          "there is no check-jsonschema: ci/setup check installs it")
@@ -44,7 +35,10 @@ class Schemas(unittest.TestCase):
                 ("gitlab", workflows.GITLAB, "when: always", "when: ever", "'ever' is not one"),
                 ("gitlab", workflows.GITLAB, "junit: ", "junits: ", "'junits' was unexpected"),
                 ("gitlab", workflows.GITLAB, "expire_in: 4 weeks", "expire: 4 weeks", "'expire'")):
-            self.assertIn(words, self.found(service, path, old, new))
+            text = path.read_text(encoding="utf-8")
+            self.assertIn(old, text)
+            changed = self.write("changed.yml", text.replace(old, new, 1))
+            self.assertIn(words, "\n".join(workflows.check_schema(service, changed)))
 
     def test_what_was_not_checked_is_said_and_in_a_pipeline_found(self) -> None:
         absent = pathlib.Path("/nonexistent/check-jsonschema")
@@ -66,10 +60,6 @@ class Mistakes(unittest.TestCase):
         self.github = workflows.load(workflows.GITHUB)
         self.gitlab = workflows.load(workflows.GITLAB)
 
-    def expect(self, words: str) -> None:
-        self.assertTrue(any(words in found for found in workflows.findings), workflows.findings)
-        workflows.findings.clear()
-
     def test_what_is_here_is_right(self) -> None:
         workflows.check_github(self.github)
         workflows.check_gitlab(self.gitlab)
@@ -87,13 +77,14 @@ class Mistakes(unittest.TestCase):
                  "actions/checkout has no option 'depth'")):
             flow = copy.deepcopy(self.github)
             change(flow["jobs"], flow["on"]["workflow_call"]["inputs"])
+            workflows.findings.clear()
             workflows.check_github(flow)
-            self.expect(words)
+            self.assertIn(words, "\n".join(workflows.findings))
 
     def test_gitlab(self) -> None:
         self.gitlab[".tollens-gpu"]["script"].append({"echo a": "b"})
         workflows.check_gitlab(self.gitlab)
-        self.expect("quote it")
+        self.assertIn("quote it", "\n".join(workflows.findings))
 
     def test_a_rehearsal_that_fails_is_seen(self) -> None:
         flow = copy.deepcopy(self.gitlab)
@@ -112,7 +103,7 @@ class Mistakes(unittest.TestCase):
             self.assertEqual(rehearsal.applies(condition, given), holds, condition)
 
 
-class Help(unittest.TestCase):
+class Help(trial.Trial):
     """Who meets a command asks it first."""
 
     def test_every_command_says_what_it_does(self) -> None:
@@ -122,10 +113,9 @@ class Help(unittest.TestCase):
                 continue
             # Python's argparse has both.
             for option in ("--help", "-h") if b"/sh" in first else ("--help",):
-                said = subprocess.run([path, option], capture_output=True, text=True, check=False,
-                                      stdin=subprocess.DEVNULL, timeout=60)
-                self.assertEqual(said.returncode, 0, f"{path.name} {option}: {said.stderr}")
-                self.assertGreater(len(said.stdout.splitlines()), 1, path.name)
+                said = self.expect(0, "", "sh", "-c", 'exec "$0" "$1" </dev/null 2>/dev/null', path,
+                                   option)
+                self.assertGreater(len(said.splitlines()), 1, path.name)
 
 
 if __name__ == "__main__":

@@ -27,16 +27,10 @@ CLAIM = "H9"  # takes a second
 
 def cannot() -> str:
     """Why there is no cluster here; "" if there is."""
+    if ROOT.is_relative_to("/tmp"):
+        return f"{ROOT} is below /tmp, of which each node has its own"
     return subprocess.run([CLUSTER, "can"], text=True, capture_output=True,
                           check=False).stdout.strip()
-
-
-def make_bundle(folder: pathlib.Path) -> None:
-    """What a node gets of a bundle for claims on the soft device."""
-    folder.mkdir()
-    for name in ("tollens", "libtollens-soft.so"):
-        (folder / name).symlink_to(ROOT / "build" / name)
-    (folder / "fixtures").symlink_to(ROOT / "fixtures")
 
 
 class Cluster(unittest.TestCase):
@@ -50,12 +44,11 @@ class Cluster(unittest.TestCase):
         if why:
             print(f"not run here: {cls.__name__}: {why}", flush=True)
             raise unittest.SkipTest(why)
-        if ROOT.is_relative_to("/tmp"):
-            print(f"not run here: {cls.__name__}: {ROOT} is below /tmp", flush=True)
-            raise unittest.SkipTest("a node has a /tmp of its own")
         cls.temporary = tempfile.TemporaryDirectory(prefix="fleet-", dir=ROOT / "build")
         cls.top = pathlib.Path(cls.temporary.name)
-        make_bundle(cls.top / "bundle")
+        (cls.top / "bundle").mkdir()  # what a node needs for claims on the soft device
+        for name in ("build/tollens", "build/libtollens-soft.so", "fixtures"):
+            (cls.top / "bundle" / pathlib.Path(name).name).symlink_to(ROOT / name)
         kept = {name: text for name, text in os.environ.items()
                 if not name.startswith(("SLURM", "TOLLENS_", "SBATCH_"))}
         cls.env = {**kept, "SLURM_CONF": str(cls.top / "cluster/slurm.conf"),
@@ -84,13 +77,19 @@ class Cluster(unittest.TestCase):
                           f"{self.say('sinfo', '-N', '-l')}")
             time.sleep(0.3)
 
+    def until_ended(self, job: str, seconds: float) -> None:
+        self.until(f"job {job} ended", seconds,
+                   lambda: not self.say("squeue", "-h", "-j", job, code=None).strip())
+
     def ended(self) -> list[str]:
         return sorted(path.name for path in (self.top / "fleet").glob("task-*"))
 
-    def merge(self, tasks: int, code: int, *words: str) -> dict[str, Any]:
-        paths = [self.top / "fleet" / f"task-{at}" for at in range(tasks)]
+    def merge(self, paths: list[pathlib.Path], code: int, *words: str) -> dict[str, Any]:
         return json.loads(self.say(ROOT / "build/tollens", "merge", *paths, "--no-png", "--json",
                                    "--out", self.top / "merged", *words, code=code))
+
+    def nodes_of(self, said: dict[str, Any]) -> set[str]:
+        return {machine["node"] for machine in said["machines"]}
 
 
 class Slurm(Cluster):
@@ -98,8 +97,11 @@ class Slurm(Cluster):
         return self.say("sbatch", "--parsable", f"--array={array}", "--output=%x-%a.txt",
                         ROOT / "ci/fleet/tollens.sbatch").strip()
 
-    def nodes_of(self, said: dict[str, Any]) -> set[str]:
-        return {machine["node"] for machine in said["machines"]}
+    def attempt(self, task: int, **more: str) -> subprocess.Popen[str]:
+        """One task of the array, started without Slurm."""
+        return subprocess.Popen(
+            [ROOT / "ci/fleet/tollens.sbatch"], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env={**self.env, "SLURM_ARRAY_TASK_ID": str(task), **more})
 
     def test_an_array_survives_drained_and_dead_nodes_and_names_what_is_missing(self) -> None:
         job = self.submit(f"0-{TASKS - 1}")
@@ -115,14 +117,13 @@ class Slurm(Cluster):
         # A merge of incomplete tasks needs --partial; then the missing tasks are named.
         here = self.ended()
         self.assertLess(len(here), TASKS)
-        self.merge(TASKS, 2)
-        said = self.merge(TASKS, 3, "--partial")
-        self.assertIn(str(self.top / "fleet" / f"task-{TASKS - 1}"), said["missing"])
+        tasks = [self.top / "fleet" / f"task-{at}" for at in range(TASKS)]
+        self.merge(tasks, 2)
+        self.assertIn(str(tasks[-1]), self.merge(tasks, 3, "--partial")["missing"])
         # Slurm notices the dead node and starts its task again elsewhere.
-        self.until("the array ended", 240,
-                   lambda: not self.say("squeue", "-h", "-j", job, code=None).strip())
-        said = self.merge(TASKS, 3, "--partial")
-        self.assertEqual(said["missing"], [str(self.top / "fleet" / f"task-{TASKS - 1}")])
+        self.until_ended(job, 240)
+        said = self.merge(tasks, 3, "--partial")
+        self.assertEqual(said["missing"], [str(tasks[-1])])
         self.assertEqual((said["refused"], said["duplicates"]), ([], []))
         [claim] = said["claims"]
         self.assertEqual((claim["id"], claim["verdict"], claim["runs"]),
@@ -133,10 +134,8 @@ class Slurm(Cluster):
         self.assertIn("1 survived", again)
         self.assertEqual(list((self.top / "fleet").glob(".task-*")), [], "attempts are left")
         # The missing task alone, once more: now the fleet is whole.
-        job = self.submit(str(TASKS - 1))
-        self.until("the last task ended", 60,
-                   lambda: not self.say("squeue", "-h", "-j", job, code=None).strip())
-        said = self.merge(TASKS, 0)
+        self.until_ended(self.submit(str(TASKS - 1)), 60)
+        said = self.merge(tasks, 0)
         self.assertEqual((said["missing"], said["claims"][0]["runs"]), ([], TASKS))
         print(f"\nsummary: {TASKS} tasks, node n4 lost with task {lost[0]}, n5 and n6 drained: "
               f"{len(here)} at the cut, {TASKS - 1} and the missing one named, then {TASKS}")
@@ -145,18 +144,13 @@ class Slurm(Cluster):
             self) -> None:
         job = self.submit("900")
         self.until("task 900 ended", 60, lambda: "task-900" in self.ended())
-        self.until("the job ended", 60,
-                   lambda: not self.say("squeue", "-h", "-j", job, code=None).strip())
+        self.until_ended(job, 60)
         before = (self.top / "fleet/task-900/run.json").read_bytes()
-        said = subprocess.run([ROOT / "ci/fleet/tollens.sbatch"], text=True, capture_output=True,
-                              env={**self.env, "SLURM_ARRAY_TASK_ID": "900"}, check=False)
-        self.assertEqual((said.returncode, said.stdout),
-                         (0, "task-900: an earlier attempt has ended\n"))
+        with self.attempt(900) as task:
+            said, _ = task.communicate(timeout=120)
+        self.assertEqual((task.returncode, said), (0, "task-900: an earlier attempt has ended\n"))
         self.assertEqual((self.top / "fleet/task-900/run.json").read_bytes(), before)
-        with subprocess.Popen([ROOT / "ci/fleet/tollens.sbatch"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env={**self.env, "SLURM_ARRAY_TASK_ID": "901",
-                                   "TOLLENS_OPTIONS": "H12"}) as task:
+        with self.attempt(901, TOLLENS_OPTIONS="H12") as task:
             self.until("the attempt began", 60,
                        lambda: list((self.top / "fleet").glob(".task-901.*/*")))
             task.terminate()
@@ -187,26 +181,24 @@ class ReFrame(Cluster):
         return said, prefix
 
     def evidence(self, prefix: pathlib.Path) -> list[pathlib.Path]:
-        return sorted(path.parent for path in prefix.rglob("run.json"))
+        return sorted(path.parent for path in (prefix / "output").rglob("run.json"))
 
     def test_effects_are_its_performance_and_verdicts_its_sanity(self) -> None:
         said, prefix = self.reframe("alone", 0, "-S", "claims=H8,H12", "-S", "options=")
         self.assertRegex(said, r"P: H12_effect: 1\.0\d+ ratio \(r:1\.1")
         self.assertNotIn("H8_effect", said)
         self.assertIn("there is no device 7", said)
-        self.assertEqual(len(self.evidence(prefix / "output")), 1)
-        said, _ = self.reframe("alone", 1, "-S", "claims=H8", "-S", "options=--under=pool_no_reuse")
-        self.assertIn("H8 falsified", said)
-        said, _ = self.reframe("alone", 1, "-S", "claims=H10", "-S", "options=")
-        self.assertIn("no claim was tested", said)
+        self.assertEqual(len(self.evidence(prefix)), 1)
+        for claim, options, fault in (("H8", "--under=pool_no_reuse", "H8 falsified"),
+                                      ("H10", "", "no claim was tested")):
+            said, _ = self.reframe("alone", 1, "-S", f"claims={claim}", "-S", f"options={options}")
+            self.assertIn(fault, said)
 
     def test_each_node_of_the_cluster_is_a_test_and_their_evidence_is_one_report(self) -> None:
         said, prefix = self.reframe("cluster", 0, "-S", "claims=H8", "--distribute=idle")
         self.assertIn("0 failure(s)", said)
-        merged = json.loads(self.say(ROOT / "build/tollens", "merge",
-                                     *self.evidence(prefix / "output"), "--no-png", "--json",
-                                     "--out", self.top / "of-reframe"))
-        self.assertEqual({one["node"] for one in merged["machines"]}, {"n1", "n2", "n3"})
+        merged = self.merge(self.evidence(prefix), 0)
+        self.assertEqual(self.nodes_of(merged), {"n1", "n2", "n3"})
         self.assertEqual(merged["claims"][0]["survived"], 3)
         print("\nsummary: ReFrame: 3 nodes, 3 runs, one report")
 

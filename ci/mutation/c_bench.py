@@ -6,13 +6,13 @@ tests first, then those of its folder, then the others, the quick ones first.
 
 import pathlib
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 
 from mutation.judge import Killer, Made
-from mutation.operators import Mutant, Operators, statuses
+from mutation.operators import Mutant, c_mutants, statuses
 from mutation.running import MutateError, Suites, build, digest, locked, ninja
-from mutation.results import NAME
 
 STATUSES = "runtime/include/tollens/status.def"
 LEFT_OUT = re.compile(r"_(test|scene|stage|maker|stub|stand_in)\.c$"
@@ -21,16 +21,15 @@ BUILT = "build/mutate"  # the folder of the build, in the copy
 
 
 class CBench:
-    record, even, all_verdicts = NAME, False, False
+    record, even = "survivors.toml", False
 
     def __init__(self, root: pathlib.Path, rooms: list[str], programs: list[str],
                  environment: dict[str, str]) -> None:
-        self.root, self.rooms, self.programs = root, rooms, programs
-        self.environment = environment
+        self.root, self.rooms, self.programs, self.environment = root, rooms, programs, environment
         self.folder = root / BUILT
         self.copy = self.folder / "tree"
         status = root / STATUSES
-        self.operators = Operators(statuses(status.read_text() if status.exists() else ""))
+        self.status = statuses(status.read_text() if status.exists() else "")
         self.texts: dict[str, str] = {}
         self.known: dict[str, list[Mutant]] = {}
 
@@ -42,12 +41,12 @@ class CBench:
     def mutants(self, file: str) -> list[Mutant]:
         if file not in self.known:
             self.texts[file] = (self.root / file).read_text()
-            self.known[file] = self.operators.mutants(file, self.texts[file])
+            self.known[file] = c_mutants(file, self.texts[file], self.status)
         return self.known[file]
 
-    def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
+    def prepare(self) -> None:
         self.lock = locked(self.folder)
-        self._bring_up_to_date()
+        self._copy_tree()
         build(self.copy, [f"{BUILT}/{program}" for program in self.programs])
         self.suites = Suites(self.copy, BUILT, self.folder / "suites.json", self.environment)
         every = [name for program in self.programs for name in self.suites.of(program)]
@@ -55,7 +54,7 @@ class CBench:
         self.tests_stamp = digest("".join(self.suites.stamp(name.split()[1])
                                           for name in self.names).encode())
 
-    def _bring_up_to_date(self) -> None:
+    def _copy_tree(self) -> None:
         """Makes the copy what the tree is. It undoes an interrupted mutant."""
         listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"],
                                 cwd=self.root, capture_output=True, text=True, check=True).stdout
@@ -64,8 +63,7 @@ class CBench:
             here, there = self.root / file, self.copy / file
             if not there.exists() or here.read_bytes() != there.read_bytes():
                 there.parent.mkdir(parents=True, exist_ok=True)
-                there.write_bytes(here.read_bytes())
-                there.chmod(here.stat().st_mode)
+                shutil.copy(here, there)
         for path in [path for room in self.rooms for path in (self.copy / room).rglob("*.[ch]")]:
             if not (self.root / path.relative_to(self.copy)).exists():
                 path.unlink()
@@ -110,8 +108,7 @@ class CBench:
 
     def _in_order(self, file: str, changed: list[str]) -> list[str]:
         """The suites of the programs that changed; of all, if a library changed."""
-        names = [name for name in self.names if name.split()[0] in changed]
-        if not set(changed) <= set(self.programs):
-            names = self.names
+        of_all = not set(changed) <= set(self.programs)
+        names = [name for name in self.names if of_all or name.split()[0] in changed]
         return sorted(names, key=lambda name: (
             self.suites.near(name.split()[1], file), self.suites.alone_s(name)))

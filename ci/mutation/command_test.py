@@ -2,14 +2,13 @@
 """What ci/mutate refuses, draws and keeps, and what of PTX it compares."""
 
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
+import trial
 from mutation.cuda_bench import Kernels, changed_entries
-from mutation.cuda_operators import cuda_mutants
 from mutation.judge import drawn
+from mutation.operators import cuda_mutants
 from mutation.results import Log, Survivors, Verdict
 from mutation.running import MutateError, run
 
@@ -53,25 +52,20 @@ class Kernel(unittest.TestCase):
         self.assertEqual(len({each.operator for each in both[:2]}), 2)
 
 
-class TheCommand(unittest.TestCase):
+class TheCommand(trial.Trial):
     def test_what_cannot_be_is_refused(self) -> None:
         for words, said in ((["runtime/nothing.c"], "there is no file runtime/nothing.c"),
                             (["README.md"], "README.md has nothing to mutate"),
                             (["/"], "/ has nothing to mutate"),
                             (["--sample", "0"], "--sample must be 1 or more"),
                             (["--programs", "test-x"], "there is no test program test-x")):
-            done = subprocess.run([sys.executable, "ci/mutate", "--list", *words], cwd=ROOT,
-                                  text=True, capture_output=True, check=False)
-            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-            self.assertIn(said, done.stderr)
+            self.expect(2, said, sys.executable, "ci/mutate", "--list", *words, cwd=ROOT)
 
     def test_a_broken_file_of_survivors_is_named(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "survivors.toml"
-            for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
-                path.write_text(text)
-                with self.assertRaisesRegex(MutateError, str(path)):
-                    Survivors(path.parent)
+        for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
+            path = self.write("survivors.toml", text)
+            with self.assertRaisesRegex(MutateError, str(path)):
+                Survivors(path)
 
     def test_a_limit_is_of_cpu_seconds(self) -> None:
         for words, kind in (("while :; do :; done", "timeout"), ("sleep 1.5", "passed"),

@@ -14,19 +14,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from mutation.cuda_operators import cuda_mutants
+import ptx_sources
 from mutation.judge import Killer, Made
-from mutation.operators import Mutant
-from mutation.running import (PATIENCE, PATIENCE_S, SUITE, Finding, MutateError, Suites, build,
-                               digest, locked, run, say)
+from mutation.operators import Mutant, cuda_mutants
+from mutation.running import (SUITE, MutateError, Suites, build, criterion, digest, locked, run,
+                              say)
 
 SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
 WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
            "TOLLENS_SOFT_REPORT": "{temporary}/report"}
-TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.M)
-VERSION = {"compute_75": "6.4", "compute_80": "7.0"}  # of the text, as in ci/ptx; else 8.0
 ENTRY = re.compile(r"^\.(?:visible|weak) \.entry (\w+)\(", re.M)
-INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 IMAGE = re.compile(r"^IMAGE\((\w+), (\w+)\)", re.M)
 CASE = re.compile(r"^case ([\d.]+) (\S+) (.*)$", re.M)
 LEFT_OUT = re.compile(r"planted|defects|read_words")  # wrong on purpose; only measures
@@ -57,23 +54,12 @@ class Kernels:
         self.source = {path.stem: str(path.relative_to(root))
                        for path in sorted((root / "kernels").rglob("*.cu"))
                        if not LEFT_OUT.search(path.stem)}
-        self.parts = {name: self._parts(file) for name, file in self.source.items()}
+        self.parts = {name: [str(part.relative_to(root))
+                             for part in ptx_sources.sources_of(root / file)]
+                      for name, file in self.source.items()}
         self.files = sorted({file for name, parts in self.parts.items()
                              if name in self.group or self.suites(name)[0]
                              for file in parts if file.endswith((".cu", ".cuh"))})
-
-    def _parts(self, file: str) -> list[str]:
-        found: list[str] = []
-        fresh = [file]
-        while fresh:
-            file = fresh.pop()
-            if file not in found:
-                found.append(file)
-                folder = pathlib.Path(file).parent
-                text = (self.root / file).read_text(encoding="utf-8")
-                fresh += [path for name in INCLUDE.findall(text)
-                          if (self.root / (path := os.path.normpath(folder / name))).exists()]
-        return found
 
     def with_file(self, file: str) -> list[str]:
         return [name for name, parts in self.parts.items() if file in parts]
@@ -93,7 +79,7 @@ class Kernels:
 
 
 class CudaBench:
-    record, even, all_verdicts = "kernels.toml", True, True
+    record, even = "kernels.toml", True
 
     def __init__(self, root: pathlib.Path, environment: dict[str, str],
                  folder: str = "build/mutate-kernels") -> None:
@@ -101,7 +87,6 @@ class CudaBench:
         self.environment = {**environment, **WATCHED}
         self.kernels = Kernels(root)
         self.known: dict[str, list[Mutant]] = {}
-        self.alone: dict[str, float | None] = {}  # of a case; None: it fails without a mutant
         self.commands: dict[str, list[str]] = {}  # that link each program
 
     def files(self) -> list[str]:
@@ -112,7 +97,7 @@ class CudaBench:
             self.known[file] = cuda_mutants(file, (self.root / file).read_text(encoding="utf-8"))
         return self.known[file]
 
-    def prepare(self, sample: list[Mutant]) -> None:  # pylint: disable=unused-argument
+    def prepare(self) -> None:
         self.lock = locked(self.folder)
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if shutil.which(self.nvcc) is None:
@@ -120,7 +105,8 @@ class CudaBench:
         needed = [f"build/{name}" for name in (SWEEP, TESTS, DEVICE)]
         build(self.root, needed)
         self.tests_stamp = digest(b"".join((self.root / file).read_bytes() for file in needed))
-        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment)
+        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment,
+                             self._words, self.tests_stamp)
         self.release = subprocess.run([self.nvcc, "--version"], stdout=subprocess.PIPE, text=True,
                                       check=True).stdout
         self.copy = self.folder / "copy"
@@ -160,15 +146,13 @@ class CudaBench:
 
     def _compile(self, name: str) -> str | None:
         """A kernel's PTX, from the copy as it is; None where nvcc refuses it."""
-        source = self.copy / self.kernels.source[name]
-        target = TARGET.search(source.read_text(encoding="utf-8"))
-        kind = target[1] if target else "compute_75"
+        made = ptx_sources.kernel(self.copy / self.kernels.source[name])
         out = self.folder / f"{name}.ptx"
-        done = subprocess.run([self.nvcc, "-ptx", f"-arch={kind}", "-o", str(out), str(source)],
+        done = subprocess.run([self.nvcc, "-ptx", made.options, "-o", str(out), str(made.source)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             return None
-        text = re.sub(r"^\.version [0-9.]+$", f".version {VERSION.get(kind, '8.0')}",
+        text = re.sub(r"^\.version [0-9.]+$", f".version {made.version}",
                       out.read_text(encoding="utf-8"), flags=re.M)
         return re.sub(r'^\t\.pragma "used_bytes_mask .*\n', "", text, flags=re.M)
 
@@ -185,8 +169,8 @@ class CudaBench:
 
     def pack(self, name: str, ptx: str) -> pathlib.Path:
         """The object of a kernel's image, which takes its name from the file."""
-        text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx", ".o"))
-        source.write_text(ptx)
+        text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx.xz", ".o"))
+        ptx_sources.keep(source, ptx.encode())
         subprocess.run(["ci/kernel_image.py", str(text), self.kernels.source[name], str(source)],
                        cwd=self.root, check=True)
         subprocess.run(["cc", "-c", str(text), "-o", str(image)], check=True)
@@ -213,7 +197,8 @@ class CudaBench:
         if rows:
             self.link(SWEEP, image)
         for case, _, _ in sorted(rows, key=lambda row: row[2]):
-            yield Killer(f"{SWEEP}, {case}", lambda case=case: self._ask(case))
+            yield Killer(f"{SWEEP}, {case}", lambda case=case: self.suites.ask(
+                str(self.folder), f"{SWEEP} {case}"))
         suites = [suite for suites in self.kernels.suites(name) for suite in suites]
         if suites:
             self.link(TESTS, image)
@@ -221,27 +206,18 @@ class CudaBench:
             yield Killer(f"{TESTS} {suite}", lambda suite=suite: self.suites.ask(
                 str(self.folder), f"{TESTS} {suite}"))
 
-    def _ask(self, case: str) -> Finding | None:
-        if case not in self.alone:
-            found, _ = self._sweep("build", GROUP_S, "--filter", case)
-            self.alone[case] = found.seconds if found.kind == "passed" else None
-            if found.kind != "passed":
-                say(f"  {case} is left out: without a mutant, {found.what}")
-        alone_s = self.alone[case]
-        return None if alone_s is None else self._sweep(
-            str(self.folder), PATIENCE_S + PATIENCE * alone_s, "--filter", case)[0]
-
-    def _sweep(self, folder: str, limit_s: float, *words: str) -> tuple[Finding, str]:
-        return run(self.root, [f"{folder}/{SWEEP}", "--library",
-                               str(self.root / "build" / DEVICE), *words],
-                   self.environment, limit_s)
+    def _words(self, program: str, what: str) -> list[str]:
+        """What runs a suite of test-kernels, or a case of kernel-sweep."""
+        return criterion(program, what) if not program.endswith(SWEEP) else [
+            program, "--library", str(self.root / "build" / DEVICE), "--filter", what]
 
     def _cases(self, group: str) -> list[tuple[str, list[str], float]]:
         """The cases of a group, the entries that each launches, and its CPU seconds. They stay in
         the folder while the programs are the same."""
         kept = self.folder / f"{group}-{self.tests_stamp}.cases"
         if not kept.exists():
-            found, output = self._sweep("build", GROUP_S, "--group", group, "--cases")
+            words = [*self._words(f"build/{SWEEP}", "")[:-2], "--group", group, "--cases"]
+            found, output = run(self.root, words, self.environment, GROUP_S)
             if found.kind != "passed":
                 say(f"  group {group} fails without a mutant: {found.what}")
             kept.write_text(output)

@@ -1,11 +1,9 @@
-"""One run of ci/mutate: draws mutants, tries each, and says what came of it.
-
-A bench makes mutants of one kind of source: c_bench.py of C, cuda_bench.py of CUDA.
-"""
+"""One run of ci/mutate: draws mutants, tries each, and says what came of it."""
 
 from __future__ import annotations
 
 import argparse
+import collections
 import dataclasses
 import datetime
 import hashlib
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from mutation.c_bench import CBench
     from mutation.cuda_bench import CudaBench
     Bench = CBench | CudaBench
-
-KINDS = ("killed", "timeout", "same code", "refused", "survived", "untried")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,20 +69,22 @@ def drawn(everything: list[Mutant], count: int | None, seed: int, even: bool) ->
         f"{seed}\t{mutant.key}".encode()).digest())
     if not even:
         return shuffled[:count]
-    turns: dict[str, int] = {}
-    order: list[tuple[int, int]] = []
+    turns: collections.Counter[str] = collections.Counter()
+    order = []
     for place, mutant in enumerate(shuffled):
-        turns[mutant.operator] = turns.get(mutant.operator, 0) + 1
+        turns[mutant.operator] += 1
         order.append((turns[mutant.operator], place))
     return [shuffled[place] for _, place in sorted(order)[:count]]
 
 
 class Judge:
-    def __init__(self, bench: Bench, options: argparse.Namespace) -> None:
-        self.bench, self.options = bench, options
+    def __init__(self, bench: Bench, options: argparse.Namespace, survivors: Survivors) -> None:
+        self.bench, self.options, self.survivors = bench, options, survivors
         self.end = time.monotonic() + (options.time or float("inf"))
         bench.folder.mkdir(parents=True, exist_ok=True)
         self.log = Log(bench.folder / "verdicts.jsonl")
+        self.counts: collections.Counter[str] = collections.Counter()  # by kind of verdict
+        self.argued = self.left = 0  # survivors with an argument, and without
 
     def verdict(self, mutant: Mutant) -> Verdict:
         """The verdict of an earlier run if it still holds, else a new one, which is kept."""
@@ -104,7 +102,7 @@ class Judge:
         return found
 
     def _try(self, mutant: Mutant) -> tuple[str, str]:
-        asked: list[str] = []
+        asked = []
         try:
             for made in self.bench.make(mutant):
                 if made.refused:
@@ -120,9 +118,7 @@ class Judge:
         return ("survived", "; ".join(asked)) if asked else ("same code", "")
 
     def _ask(self, made: Made, killers: Iterator[Killer]) -> tuple[str, str]:
-        ran: list[str] = []
-        seconds = 0.0
-        end = ""
+        ran, seconds, end = [], 0.0, ""
         for killer in killers:
             if self.options.limit and seconds > self.options.limit:
                 end = " before the limit"
@@ -138,26 +134,63 @@ class Judge:
         return "survived", (f"{made.what}: " if made.what else "") + (
             some or "no test executes the line") + end
 
+    def judge(self, mutant: Mutant, place: str) -> None:
+        """Says and notes the verdict on a mutant."""
+        verdict = self.verdict(mutant)
+        self.counts[verdict.kind] += 1
+        say(f"{place} {verdict.kind:9} {mutant.file}:{mutant.line} {mutant.operator}  {verdict.by}"
+            f"  {verdict.seconds:.1f} s")
+        if verdict.kind == "untried":
+            return
+        self.survivors.note(mutant, verdict)
+        is_argued = bool(self.survivors.argument(mutant.key))
+        if verdict.kind == "survived":
+            say(f"         - {mutant.before}\n         + {mutant.after}")
+            self.argued, self.left = self.argued + is_argued, self.left + (not is_argued)
+        elif is_argued and verdict.kind in ("killed", "timeout"):
+            say("         it is argued to be equivalent, and a test noticed it")
+            self.left += 1
+        self.survivors.write()
+
+    def sum_up(self, everything: int) -> int:
+        options, counts = self.options, self.counts
+        dead, untried = counts["killed"] + counts["timeout"], counts["untried"]
+        commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=self.bench.root,
+                                text=True, capture_output=True, check=False).stdout.strip()
+        self.survivors.note_run({
+            "sample": sum(counts.values()), "seed": options.seed, "files": " ".join(options.files),
+            "of": everything, "limit_s": options.limit, "commit": commit or "unknown",
+            "date": datetime.date.today().isoformat(), "killed": dead,
+            "same_code": counts["same code"], "refused": counts["refused"], "argued": self.argued,
+            "survived": self.left, **({"untried": untried} if untried else {})})
+        say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
+            f"code, {counts['refused']} refused by the compiler, {self.argued} argued to be "
+            f"equivalent, {self.left} survived, {untried} not tried")
+        if dead + self.left:
+            say(f"{100 * dead / (dead + self.left):.1f} % of {dead + self.left} noticed; the "
+                f"survivors are in {self.survivors.path}")
+        return 1 if self.left else 0
+
 
 def check(bench: Bench, survivors: Survivors) -> int:
     """Whether each entry that is argued to be equivalent is still a mutant of the sources."""
-    wrong = argued = 0
-    files = set(bench.files())
-    for key, entry in survivors.entries.items():
+    wrong, files = 0, set(bench.files())
+    argued = [key for key in survivors.entries if survivors.argument(key)]
+    for key in argued:
+        entry = survivors.entries[key]
         file = entry["file"]
-        keys = {mutant.key for mutant in bench.mutants(file)} if file in files else set()
-        argued += bool(survivors.argument(key))
-        if survivors.argument(key) and key not in keys:
+        if file not in files or key not in {mutant.key for mutant in bench.mutants(file)}:
             wrong += 1
             say(f"{survivors.path}: {file}:{entry['line']}: what is argued to be equivalent is "
                 f"not there any more: {entry['before']}")
     if not wrong:
-        say(f"mutate: {argued} arguments in {survivors.path.name}, all about lines that are there")
+        say(f"mutate: {len(argued)} arguments in {survivors.path.name}, all about lines that are "
+            "there")
     return 1 if wrong else 0
 
 
 def go(bench: Bench, options: argparse.Namespace) -> int:
-    survivors = Survivors(options.out, bench.record)
+    survivors = Survivors(options.out / bench.record)
     if options.check:
         return check(bench, survivors)
     everything = chosen(bench, options.files)
@@ -167,63 +200,15 @@ def go(bench: Bench, options: argparse.Namespace) -> int:
             say(f"{mutant.file}:{mutant.line}: {mutant.operator}: {mutant.before}  ->  "
                 f"{mutant.after}")
         return 0
-    say(f"{len(sample)} of {len(everything)} mutants of "
-        f"{len({mutant.file for mutant in everything})} files")
-    judge = Judge(bench, options)
-    for file in {mutant.file for mutant in everything}:
+    files = {mutant.file for mutant in everything}
+    say(f"{len(sample)} of {len(everything)} mutants of {len(files)} files")
+    for file in files:
         survivors.forget(file, {mutant.key for mutant in bench.mutants(file)})
-    bench.prepare(sample)
+    judge = Judge(bench, options, survivors)
+    bench.prepare()
     try:
-        counts, argued, left = _judge_all(judge, survivors, sample)
+        for number, mutant in enumerate(sample, 1):
+            judge.judge(mutant, f"{number:4}/{len(sample)}")
     finally:
         bench.close()
-    return _sum_up(judge, survivors, everything, counts, argued, left)
-
-
-def _judge_all(judge: Judge, survivors: Survivors,
-               sample: list[Mutant]) -> tuple[dict[str, int], int, int]:
-    """Says and notes each verdict; the number of each kind, of argued survivors, and of those that
-    are left."""
-    counts = dict.fromkeys(KINDS, 0)
-    argued = left = 0
-    for number, mutant in enumerate(sample, 1):
-        verdict = judge.verdict(mutant)
-        counts[verdict.kind] += 1
-        say(f"{number:4}/{len(sample)} {verdict.kind:9} {mutant.file}:{mutant.line} "
-            f"{mutant.operator}  {verdict.by}  {verdict.seconds:.1f} s")
-        if verdict.kind == "untried":
-            continue
-        survivors.note(mutant, verdict)
-        if judge.bench.all_verdicts:
-            survivors.note_judged(mutant, verdict)
-        argument = survivors.argument(mutant.key)
-        if verdict.kind == "survived":
-            say(f"         - {mutant.before}\n         + {mutant.after}")
-            argued, left = argued + bool(argument), left + (not argument)
-        elif argument and verdict.kind in ("killed", "timeout"):
-            say("         it is argued to be equivalent, and a test noticed it")
-            left += 1
-        survivors.write()
-    return counts, argued, left
-
-
-def _sum_up(judge: Judge, survivors: Survivors, everything: list[Mutant], counts: dict[str, int],
-            argued: int, left: int) -> int:
-    options = judge.options
-    dead, untried = counts["killed"] + counts["timeout"], counts["untried"]
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=judge.bench.root,
-                            text=True, capture_output=True, check=False).stdout.strip()
-    survivors.note_run({
-        "sample": sum(counts.values()), "seed": options.seed, "files": " ".join(options.files),
-        "of": len(everything), "limit_s": options.limit, "commit": commit or "unknown",
-        "date": datetime.date.today().isoformat(), "killed": dead,
-        "same_code": counts["same code"], "refused": counts["refused"], "argued": argued,
-        "survived": left, **({"untried": untried} if untried else {})})
-    survivors.write()
-    say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
-        f"code, {counts['refused']} refused by the compiler, {argued} argued to be equivalent, "
-        f"{left} survived, {untried} not tried")
-    if dead + left:
-        say(f"{100 * dead / (dead + left):.1f} % of {dead + left} noticed; the survivors are in "
-            f"{survivors.path}")
-    return 1 if left else 0
+    return judge.sum_up(len(everything))

@@ -1,4 +1,6 @@
-"""What ci/mutate changes: each mutant is one edit of one file of C.
+"""What ci/mutate changes: each mutant is one edit of one source.
+
+Of C:
 
 | operator   | changes                                                                            |
 |------------|------------------------------------------------------------------------------------|
@@ -11,7 +13,20 @@
 | status     | TOL_OK into a failure, a failure into the next; likewise CUDA_SUCCESS and the rest |
 
 Left alone: asserts, which only watch; the sizes of arrays where they are declared; {0}; the
-preprocessor's lines.
+preprocessor's lines. Of CUDA, after Zhu and Zaidman ("Massively Parallel, Highly Efficient, but
+What About the Test Suite Quality? Applying Mutation Testing to GPU Programs", ICST 2020):
+
+| operator              | changes                                                                 |
+|-----------------------|-------------------------------------------------------------------------|
+| gpu_index_replacement | threadIdx and blockIdx into each other, blockDim and gridDim likewise   |
+| gpu_index_increment   | a component of one of these into one more                               |
+| gpu_index_decrement   | into one less                                                           |
+| sync_removal          | deletes a call of __syncthreads or __syncwarp                           |
+| share_removal         | a __shared__ array into one per thread                                  |
+| atom_removal          | an atomic operation into a read and a write                             |
+
+Their other three change what a launch says between <<< and >>>. No source here has a launch: the
+host's C launches kernels.
 """
 
 import dataclasses
@@ -20,19 +35,27 @@ from collections.abc import Iterator
 
 from mutation.lexer import KEYWORDS, TYPES, Source
 
-RELATIONAL = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
-LOGICAL = {"&&": "||", "||": "&&"}
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<", "&": "|",
               "|": "&", "^": "|"}
 ARITHMETIC |= {f"{sign}=": f"{other}=" for sign, other in ARITHMETIC.items()}
-STEPS = {"++": "--", "--": "++"}
-TRUTH = {"false": "true", "true": "false"}
+# By the token: the operator, and what the token becomes.
+TOKENS = {old: (operator, new) for operator, pairs in {
+    "relational": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+    "logical": {"&&": "||", "||": "&&"}, "arithmetic": {"++": "--", "--": "++"},
+    "constant": {"false": "true", "true": "false"}}.items() for old, new in pairs.items()}
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
-STATUS = re.compile(r"TOL_[A-Z_]+|CUDA_SUCCESS|CUDA_ERROR_[A-Z_]+")
 WATCHES = {"assert", "static_assert", "_Static_assert"}
 # What precedes the condition of a ?:.
 BEFORE_CONDITION = {"=", "(", "[", "{", ",", ";", "}", ":", "?", "return", *(
     sign for sign in ARITHMETIC if sign.endswith("=")), ""}
+OTHER_INDEX = {"threadIdx": "blockIdx", "blockIdx": "threadIdx",
+               "blockDim": "gridDim", "gridDim": "blockDim"}
+# What an atomic operation leaves, of what is there (old) and its arguments.
+PLAIN = {"atomicAdd": "old + {0}", "atomicSub": "old - {0}", "atomicExch": "{0}",
+         "atomicMax": "old > {0} ? old : {0}", "atomicMin": "old < {0} ? old : {0}",
+         "atomicAnd": "old & {0}", "atomicOr": "old | {0}", "atomicXor": "old ^ {0}",
+         "atomicCAS": "old == {0} ? {1} : old"}
+Edit = tuple[str, int, int, str]  # operator, begin, end, by what
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,16 +81,25 @@ class Mutant:
         return text[:self.begin] + self.text + "\n" * lost + text[self.end:]
 
 
-Edit = tuple[str, int, int, str]  # operator, begin, end, by what
-
-
 def statuses(text: str) -> dict[str, str]:
     """From the text of status.def: what each status becomes."""
     names = [f"TOL_{name}" for name in re.findall(r"^TOL_STATUS\((\w+)", text, re.M)]
     return dict(zip(names, [*names[1:], *names[1:2]])) if len(names) > 1 else {}
 
 
-def numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
+def c_mutants(file: str, text: str, status: dict[str, str]) -> list[Mutant]:
+    """All of a file of C, in the order of their places."""
+    source = Source(text)
+    return _numbered(file, source, _c_edits(source, status))
+
+
+def cuda_mutants(file: str, text: str) -> list[Mutant]:
+    """All of a CUDA source, in the order of their places."""
+    source = Source(text)
+    return _numbered(file, source, _cuda_edits(source))
+
+
+def _numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
     text = source.text
     found: list[Mutant] = []
     seen: dict[tuple[str, str, str], int] = {}
@@ -82,57 +114,36 @@ def numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
     return found
 
 
-class Operators:
-    def __init__(self, status: dict[str, str]) -> None:
-        self.status = status
+# ---- C -----------------------------------------------------------------------------------------
 
-    def mutants(self, file: str, text: str) -> list[Mutant]:
-        """All of a file of C, in the order of their places."""
-        source = Source(text)
-        return numbered(file, source, self.edits(source))
-
-    def edits(self, source: Source) -> Iterator[Edit]:
-        index = 0
-        while index < len(source.tokens):
-            if not source.is_code[index]:
-                index += 1
-                continue
-            if source.text_at(index) in WATCHES and source.text_at(index + 1) == "(":
-                index = source.partner[index + 1] + 1
-                continue
-            yield from self._at_token(source, index)
+def _c_edits(source: Source, status: dict[str, str]) -> Iterator[Edit]:
+    index = 0
+    while index < len(source.tokens):
+        if source.is_code[index] and source.text_at(index) in WATCHES and (
+                source.text_at(index + 1) == "("):
+            index = source.partner[index + 1]
+        elif source.is_code[index]:
+            token = source.tokens[index]
+            for operator, new in _of_token(source, index, status):
+                yield operator, token.begin, token.end, new
             yield from _conditions(source, index)
             yield from _statements(source, index)
-            index += 1
+        index += 1
 
-    def _at_token(self, source: Source, index: int) -> Iterator[Edit]:
-        token = source.tokens[index]
-        place = token.begin, token.end
-        if token.kind == "number":
-            for text in _numbers(source, index):
-                yield "constant", *place, text
-        elif token.kind == "word":
-            new = TRUTH.get(token.text)
-            if new:
-                yield "constant", *place, new
-            new = self._other_status(token.text)
-            if new:
-                yield "status", *place, new
-        elif token.kind == "sign":
-            for operator, table in (("relational", RELATIONAL), ("logical", LOGICAL),
-                                    ("arithmetic", STEPS)):
-                if token.text in table:
-                    yield operator, *place, table[token.text]
-            if token.text in ARITHMETIC and _is_binary(source, index):
-                yield "arithmetic", *place, ARITHMETIC[token.text]
 
-    def _other_status(self, name: str) -> str | None:
-        if not STATUS.fullmatch(name):
-            return None
-        if name.startswith("TOL_"):
-            return self.status.get(name)
+def _of_token(source: Source, index: int, status: dict[str, str]) -> Iterator[tuple[str, str]]:
+    kind, text = source.tokens[index].kind, source.text_at(index)
+    if text in TOKENS and kind != "string":
+        yield TOKENS[text]
+    if kind == "number":
+        yield from (("constant", new) for new in _numbers(source, index))
+    elif kind == "sign" and text in ARITHMETIC and _is_binary(source, index):
+        yield "arithmetic", ARITHMETIC[text]
+    elif text in status:
+        yield "status", status[text]
+    elif re.fullmatch(r"CUDA_SUCCESS|CUDA_ERROR_[A-Z_]+", text):
         unknown = "CUDA_ERROR_UNKNOWN"
-        return unknown if name != unknown else "CUDA_ERROR_INVALID_VALUE"
+        yield "status", unknown if text != unknown else "CUDA_ERROR_INVALID_VALUE"
 
 
 def _numbers(source: Source, index: int) -> list[str]:
@@ -226,3 +237,36 @@ def _is_declaration(source: Source, index: int) -> bool:
     if following.text == "*":
         return not source.is_spaced(index + 1)
     return following.kind == "word"
+
+
+# ---- CUDA --------------------------------------------------------------------------------------
+
+def _cuda_edits(source: Source) -> Iterator[Edit]:
+    for index, token in enumerate(source.tokens):
+        if token.kind != "word":
+            continue
+        place = token.begin, token.end
+        if token.text in OTHER_INDEX and source.text_at(index + 1) == ".":
+            yield "gpu_index_replacement", *place, OTHER_INDEX[token.text]
+            end = source.tokens[index + 2].end
+            words = source.text[token.begin:end]
+            yield "gpu_index_increment", token.begin, end, f"({words} + 1)"
+            yield "gpu_index_decrement", token.begin, end, f"({words} - 1)"
+        elif token.text in ("__syncthreads", "__syncwarp") and source.begins_statement(index):
+            last = source.end_of_statement(index)
+            yield "sync_removal", token.begin, source.tokens[last].end, ";"
+        elif token.text == "__shared__" and source.text_at(index - 1) != "extern":
+            yield "share_removal", *place, ""
+        elif token.text in PLAIN and source.text_at(index + 1) == "(":
+            yield from _atomic(source, index)
+
+
+def _atomic(source: Source, index: int) -> Iterator[Edit]:
+    close = source.partner[index + 1]
+    arguments = list(source.arguments(index + 1, close))
+    if len(arguments) != 2 + (source.text_at(index) == "atomicCAS"):
+        return
+    values = [f"({argument})" for argument in arguments[1:]]
+    new = PLAIN[source.text_at(index)].format(*values)
+    yield "atom_removal", source.tokens[index].begin, source.tokens[close].end, (
+        f"[&] {{ volatile auto *at = {arguments[0]}; auto old = *at; *at = {new}; return old; }}()")

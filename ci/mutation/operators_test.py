@@ -5,9 +5,8 @@ import pathlib
 import sys
 import unittest
 
-from mutation.cuda_operators import cuda_mutants
 from mutation.lexer import Source
-from mutation.operators import Mutant, Operators, statuses
+from mutation.operators import Mutant, c_mutants, cuda_mutants, statuses
 
 STATUS = statuses("TOL_STATUS(OK, \"\")\nTOL_STATUS(BAD, \"\")\nTOL_STATUS(WORSE, \"\")\n")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -60,7 +59,7 @@ CUDA = (
 
 
 def of_c(text: str) -> list[Mutant]:
-    return Operators(STATUS).mutants("f.c", text)
+    return c_mutants("f.c", text, STATUS)
 
 
 class TheOperators(unittest.TestCase):

@@ -15,13 +15,13 @@ except ModuleNotFoundError:  # before Python 3.11
 from mutation.operators import Mutant
 from mutation.running import MutateError
 
-NAME = "survivors.toml"
 HEAD = """\
 # Mutants that no test notices. Written by ci/mutate, except "equivalent": there a person says why
 # no test can notice this one. An entry with a reason is kept, and ci/mutate --check demands that
 # its line is still in the file; one without a reason is a test that somebody owes.
 """
-KEYS = {"file", "line", "operator", "before", "after", "nth", "tests", "equivalent"}
+IDENTITY = ("file", "operator", "before", "after", "nth")  # what Mutant.key is made of
+KEYS = {*IDENTITY, "line", "tests", "equivalent"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,19 +56,13 @@ class Log:
             out.write(line + "\n")
 
 
-def key_of(entry: dict[str, Any]) -> str:
-    return "\t".join([entry["file"], entry["operator"], entry["before"], entry["after"],
-                      str(entry.get("nth", 0))])
-
-
 class Survivors:
     """The committed file. runs: one entry per sample, and what came of it."""
 
-    def __init__(self, folder: pathlib.Path, name: str = NAME) -> None:
-        self.path = folder / name
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
         self.runs: list[dict[str, Any]] = []
         self.entries: dict[str, dict[str, Any]] = {}
-        self.judged: dict[str, dict[str, Any]] = {}  # all verdicts, if the run notes them
         if not self.path.exists():
             return
         try:
@@ -77,8 +71,7 @@ class Survivors:
             for entry in read.get("survivors", []):
                 if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
                     raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
-                self.entries[key_of(entry)] = entry
-            self.judged = {key_of(entry): entry for entry in read.get("judged", [])}
+                self.entries["\t".join(str(entry.get(key, 0)) for key in IDENTITY)] = entry
         except (ValueError, KeyError, OSError) as error:
             raise MutateError(f"{self.path}: {error!r}") from error
 
@@ -90,42 +83,31 @@ class Survivors:
         it is argued: then its argument is wrong, and the run says so."""
         argument = self.argument(mutant.key)
         if verdict.kind == "survived":
-            self.entries[mutant.key] = {**_of(mutant), "tests": verdict.by,
-                                        "equivalent": argument}
+            row = {key: getattr(mutant, key) for key in ("file", "line", *IDENTITY[1:])
+                   if key != "nth" or mutant.nth}
+            self.entries[mutant.key] = {**row, "tests": verdict.by, "equivalent": argument}
         elif not argument:
             self.entries.pop(mutant.key, None)
 
-    def note_judged(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Keeps what came of a mutant, whatever it was."""
-        self.judged[mutant.key] = {**_of(mutant), "verdict": verdict.kind, "by": verdict.by}
-
     def forget(self, file: str, keys: set[str]) -> None:
         """Of a file that was read again: what is no mutant of it any more and was not argued."""
-        for key, entry in list(self.entries.items()):
-            if entry["file"] == file and key not in keys and not self.argument(key):
-                del self.entries[key]
+        self.entries = {key: entry for key, entry in self.entries.items()
+                        if entry["file"] != file or key in keys or self.argument(key)}
+
+    def note_run(self, run: dict[str, Any]) -> None:
+        same = ("sample", "seed", "files")
+        self.runs = [old for old in self.runs if any(old.get(key) != run[key] for key in same)]
+        self.runs.append(run)
+        self.write()
 
     def write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entries = sorted(self.entries.values(), key=lambda entry: (
             entry["file"], entry["line"], entry["operator"], entry["after"]))
         text = HEAD + _lines("runs", self.runs) + "\n" + _lines("survivors", entries)
-        if self.judged:
-            text += "\n" + _lines("judged", list(self.judged.values()))
         new = self.path.with_suffix(".new")
         new.write_text(text, encoding="utf-8")
         new.rename(self.path)
-
-    def note_run(self, run: dict[str, Any]) -> None:
-        same = ("sample", "seed", "files")
-        self.runs = [old for old in self.runs if any(old.get(key) != run[key] for key in same)]
-        self.runs.append(run)
-
-
-def _of(mutant: Mutant) -> dict[str, Any]:
-    return {"file": mutant.file, "line": mutant.line, "operator": mutant.operator,
-            "before": mutant.before, "after": mutant.after,
-            **({"nth": mutant.nth} if mutant.nth else {})}
 
 
 def _lines(name: str, entries: list[dict[str, Any]]) -> str:

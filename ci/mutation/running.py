@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from typing import TextIO
 
 QUIET_NINJA = str(pathlib.Path(__file__).resolve().parents[1] / "quiet_ninja")
@@ -53,11 +54,8 @@ def locked(folder: pathlib.Path) -> TextIO:
 
 
 def ninja(root: pathlib.Path, targets: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run([QUIET_NINJA, *targets], cwd=root, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    except FileNotFoundError as error:
-        raise MutateError("there is no ninja; ci/setup installs it") from error
+    return subprocess.run([QUIET_NINJA, *targets], cwd=root, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
 
 
 def build(root: pathlib.Path, targets: list[str]) -> None:
@@ -92,12 +90,20 @@ def run(root: pathlib.Path, words: list[str], environment: dict[str, str],
     return Finding("killed", _what(reports, output, code), seconds), output
 
 
+def criterion(program: str, suite: str) -> list[str]:
+    """The command that runs a suite."""
+    return [program, "--fail-fast", "-j1", "--filter", f"{suite}/*"]
+
+
 class Suites:
-    """The suites of Criterion's programs in a build, and the CPU seconds of each by itself."""
+    """The suites of Criterion's programs in a build, and the CPU seconds of each by itself. Where
+    no file has tests of a suite, the stamp says whether it has changed."""
 
     def __init__(self, root: pathlib.Path, built: str, kept: pathlib.Path,
-                 environment: dict[str, str]) -> None:
+                 environment: dict[str, str], words: Callable[[str, str], list[str]] = criterion,
+                 stamp: str = "") -> None:
         self.root, self.built, self.kept, self.environment = root, built, kept, environment
+        self.words, self.other_stamp = words, stamp
         self.homes: dict[str, set[str]] = {}  # of each suite, the files of its tests
         self.alone: dict[str, list[str | float | None]] = {}  # stamp, seconds; None: it fails
         for path in sorted(root.rglob("*_test.c")):
@@ -114,9 +120,10 @@ class Suites:
                                                             re.M)]
 
     def stamp(self, suite: str) -> str:
-        """Changes where one of its tests does; of a suite that a macro makes, never."""
+        """Changes where one of its tests does."""
         return digest(b"\0".join((self.root / file).read_bytes()
-                                 for file in sorted(self.homes.get(suite, ()))))
+                                 for file in sorted(self.homes.get(suite, ())))) + (
+                                     "" if suite in self.homes else self.other_stamp)
 
     def near(self, suite: str, file: str) -> int:
         """0 for the suites of a source's own tests, 1 for those of its folder, 2 for others."""
@@ -127,12 +134,12 @@ class Suites:
 
     def alone_s(self, name: str) -> float | None:
         """Of "program suite" without a mutant; None where it does not pass."""
-        stamp = self.stamp(name.split()[1])
+        stamp = self.stamp(name.partition(" ")[2])
         if self.alone.get(name, [""])[0] != stamp:
             found = self._run(self.built, name, SUITE_S)
+            self.alone[name] = [stamp, found.seconds if found.kind == "passed" else None]
             if found.kind != "passed":
                 say(f"  {name} is left out: without a mutant, {found.what}")
-            self.alone[name] = [stamp, found.seconds if found.kind == "passed" else None]
             self.kept.write_text(json.dumps(self.alone))
         return self.alone[name][1]  # type: ignore[return-value]
 
@@ -143,9 +150,9 @@ class Suites:
                                                       PATIENCE_S + PATIENCE * alone_s)
 
     def _run(self, folder: str, name: str, limit_s: float) -> Finding:
-        program, suite = name.split()
-        words = [f"{folder}/{program}", "--fail-fast", "-j1", "--filter", f"{suite}/*"]
-        return run(self.root, words, self.environment, limit_s)[0]
+        program, _, suite = name.partition(" ")
+        return run(self.root, self.words(f"{folder}/{program}", suite), self.environment,
+                   limit_s)[0]
 
 
 def spent_s() -> float:

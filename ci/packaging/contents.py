@@ -7,6 +7,8 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
+from typing import Any
 
 import target
 from target import output
@@ -30,6 +32,29 @@ class Unmade(Exception):
     """A package cannot be made: why."""
 
 
+def attempt(*words: str | pathlib.Path, why: str, **more: Any) -> str:
+    """What a command prints. Unmade: it failed, with why and the end of what it printed."""
+    done = subprocess.run(list(map(str, words)), check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **more)
+    if done.returncode != 0:
+        raise Unmade(f"{why}:\n{done.stdout[-1500:]}")
+    return done.stdout
+
+
+def python_with(folder: pathlib.Path, *packages: str, base: str = sys.executable) -> pathlib.Path:
+    """The interpreter of a virtual environment with these packages of PyPI, which is made once.
+    Unmade: there is no network, or worse."""
+    python, made, wanted = folder / "bin/python3", folder / "packages.txt", "\n".join(packages)
+    if not (made.exists() and made.read_text() == wanted):
+        shutil.rmtree(folder, ignore_errors=True)
+        why = f"{packages[0]} could not be installed"
+        attempt(base, "-m", "venv", folder, why=why)
+        attempt(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                "--retries", "1", *packages, why=why)
+        made.write_text(wanted)
+    return python
+
+
 def version() -> str:
     """The newest version in ci/CHANGELOG.md."""
     found = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "ci/CHANGELOG.md").read_text(), re.MULTILINE)
@@ -42,6 +67,22 @@ def commit_time() -> int:
     """Seconds since 1970: $SOURCE_DATE_EPOCH, or when the commit was made."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     return int(given or output("git", "-C", ROOT, "log", "-1", "--format=%ct").strip())
+
+
+def compiler_of(source: pathlib.Path, compiler: str) -> str:
+    """The same bytes wherever the source lies: compilers write paths into what they make, and the
+    linker's build id depends on them."""
+    cached = "ccache " if shutil.which("ccache") else ""
+    return f"{cached}{compiler} -ffile-prefix-map={source}=."
+
+
+def copy_tree(target: pathlib.Path, names: list[str]) -> None:
+    """Files of this repository, those that changed, so that what was built of the others stays."""
+    for name in names:
+        source, copy = ROOT / name, target / name
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
 
 
 def tracked(folder: str) -> list[str]:

@@ -17,7 +17,8 @@ import sys
 import tempfile
 import zipfile
 
-from contents import BUILD, PACKAGES, QUIET_NINJA, ROOT, Unmade, commit_time, tracked
+from contents import (
+    BUILD, PACKAGES, QUIET_NINJA, Unmade, attempt, commit_time, compiler_of, copy_tree, tracked)
 from fresh_system import DEBIAN, SYSTEMS
 
 # By processor: the name that compilers have for it, and Debian's.
@@ -64,31 +65,16 @@ def root_of(machine: str, folder: pathlib.Path) -> pathlib.Path:
         return root
     shutil.rmtree(partial, ignore_errors=True)
     suite, _ = SYSTEMS["debian-12"]
-    done = subprocess.run(
-        ["mmdebstrap", "--quiet", f"--architectures={OTHERS[machine][1]}", "--variant=extract",
-         f"--include={','.join(LIBRARIES)}", suite, str(partial), DEBIAN.format(suite=suite)],
-        text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        raise Unmade(f"the libraries for {machine} could not be installed:\n{done.stdout[-1500:]}")
+    attempt("mmdebstrap", "--quiet", f"--architectures={OTHERS[machine][1]}", "--variant=extract",
+            f"--include={','.join(LIBRARIES)}", suite, partial, DEBIAN.format(suite=suite),
+            why=f"the libraries for {machine} could not be installed")
     partial.rename(root)
     return root
 
 
-def copy_sources(tree: pathlib.Path) -> None:
-    """Those that changed, so that what was built of the others stays."""
-    names = [name for name in tracked(".") if not name.startswith("reports/published/")]
-    for name in names:
-        source, target = ROOT / name, tree / name
-        if not target.exists() or target.read_bytes() != source.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-
-
 def build(machine: str, tree: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
     """The wheel, as the tree's own ci/packaging/wheel.py makes it."""
-    compiler = f"{OTHERS[machine][0]}-gcc --sysroot={root} -ffile-prefix-map={tree}=."
-    if shutil.which("ccache"):
-        compiler = f"ccache {compiler}"
+    compiler = compiler_of(tree, f"{OTHERS[machine][0]}-gcc --sysroot={root}")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(commit_time()), "NVCC": "/nonexistent",
                    "CUDA_HOME": "/nonexistent"}
     (tree / "build").mkdir(exist_ok=True)
@@ -101,14 +87,10 @@ def build(machine: str, tree: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
 
 def run(machine: str, root: pathlib.Path, words: list[str]) -> str:
     """What a program for the other processor printed. Unmade: it failed."""
-    done = subprocess.run(
-        ["sh", "-c", f'ulimit -v {ADDRESSES_KB}; exec "$@"', "sh", "unshare", "--user",
-         "--map-root-user", "--mount", "sh", "-c", ENTER, "enter", MAGIC + MACHINES[machine], MASK,
-         str(qemu_of(machine)), str(root), *words], text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        raise Unmade(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout[-1500:]}")
-    return done.stdout
+    return attempt(
+        "sh", "-c", f'ulimit -v {ADDRESSES_KB}; exec "$@"', "sh", "unshare", "--user",
+        "--map-root-user", "--mount", "sh", "-c", ENTER, "enter", MAGIC + MACHINES[machine], MASK,
+        str(qemu_of(machine)), root, *words, why=f"{' '.join(words)} failed")
 
 
 def attempt(machine: str, root: pathlib.Path, wheel: pathlib.Path) -> str:
@@ -139,7 +121,8 @@ def make(machine: str) -> tuple[pathlib.Path, str]:
     folder = BUILD / "cross" / machine
     folder.mkdir(parents=True, exist_ok=True)
     root = root_of(machine, folder)
-    copy_sources(folder / "tollens")
+    copy_tree(folder / "tollens", [name for name in tracked(".")
+                                   if not name.startswith("reports/published/")])
     made = build(machine, folder / "tollens", root)
     verdict = attempt(machine, root, made)
     (PACKAGES / "dist").mkdir(parents=True, exist_ok=True)

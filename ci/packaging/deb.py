@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 
-from contents import PACKAGES, ROOT, Unmade, commit_time, output, tracked, version
+from contents import (
+    PACKAGES, ROOT, Unmade, commit_time, compiler_of, copy_tree, output, tracked, version)
 
 FOLDER = PACKAGES / "deb"
 REVISION = "1"
@@ -33,12 +34,9 @@ def changelog(number: str) -> str:
             f" -- {maintainer()}  {when}\n")
 
 
-def copy_tree(source: pathlib.Path) -> None:
+def furnish(source: pathlib.Path) -> None:
     """All that git knows, without the history and without debian's own names."""
-    for name in tracked("."):
-        target = source / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
+    copy_tree(source, tracked("."))
     shutil.copytree(source / "ci/packaging/debian", source / "debian")
     control = source / "debian/control"
     control.write_text(control.read_text().replace("@MAINTAINER@", maintainer()))
@@ -51,11 +49,8 @@ def make() -> list[pathlib.Path]:
         raise Unmade("debhelper is not installed: apt-get install debhelper dh-python")
     shutil.rmtree(FOLDER, ignore_errors=True)
     source = FOLDER / f"tollens-{version()}"
-    copy_tree(source)
-    # Without the folder's name in them, files made elsewhere have the same bytes.
-    compiler = f"{os.environ.get('CC', 'gcc')} -ffile-prefix-map={source}=."
-    if shutil.which("ccache"):
-        compiler = f"ccache {compiler}"
+    furnish(source)
+    compiler = compiler_of(source, os.environ.get("CC", "gcc"))
     log = FOLDER / "build.log"
     with log.open("w") as out:
         done = subprocess.run(

@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 import manual
-from contents import BUILD, ROOT, Unmade, output, tracked, version
+from contents import BUILD, ROOT, Unmade, attempt, output, python_with, tracked, version
 
 DOCS = BUILD / "site-pages"
 PYTHON = BUILD / "site-python"
@@ -71,10 +71,6 @@ def list_folder(folder: pathlib.Path) -> str:
     return f"# {folder}\n\n" + "".join(f"* {file}\n" for file in files)
 
 
-def target_of(page: pathlib.Path, link: str) -> pathlib.Path:
-    return pathlib.Path(os.path.normpath(page.parent / link))
-
-
 def stage_page(page: pathlib.Path, text: str, docs: pathlib.Path) -> list[pathlib.Path]:
     """Writes a page; a link to a folder becomes one to its page. Returns what it links to."""
     found: list[pathlib.Path] = []
@@ -83,7 +79,7 @@ def stage_page(page: pathlib.Path, text: str, docs: pathlib.Path) -> list[pathli
         before, link, anchor, after = match.groups(default="")
         if not link or re.match(r"[a-z]+:", link):
             return match[0]
-        target = target_of(page, link)
+        target = pathlib.Path(os.path.normpath(page.parent / link))
         if (ROOT / target).is_dir():
             link, target = f"{link.rstrip('/')}/README.md", target / "README.md"
         found.append(target)
@@ -103,11 +99,10 @@ def stage(docs: pathlib.Path) -> int:
         path = left.pop()
         whole = ROOT / path
         found: list[pathlib.Path] = []
-        if whole.suffix == ".md" and whole.is_file():
-            found = stage_page(path, whole.read_text(), docs)
-            pages += 1
-        elif path.name == "README.md" and whole.parent.is_dir():
-            found = stage_page(path, list_folder(path.parent), docs)
+        is_folder = path.name == "README.md" and whole.parent.is_dir()
+        if path.suffix == ".md" and (whole.is_file() or is_folder):
+            text = whole.read_text() if whole.is_file() else list_folder(path.parent)
+            found = stage_page(path, text, docs)
             pages += 1
         elif whole.is_file() and whole.stat().st_size < LARGE:
             (docs / path).parent.mkdir(parents=True, exist_ok=True)
@@ -176,8 +171,7 @@ def header_page(header: pathlib.Path) -> str:
 
 
 def api_page() -> str:
-    names = [name for name in re.findall(r'#include "(\w+\.h)"',
-                                         (HEADERS / "tollens.h").read_text())]
+    names = re.findall(r'#include "(\w+\.h)"', (HEADERS / "tollens.h").read_text())
     return "# Runtime interface\n\nEach header of `tollens.h`, with its comments.\n" + \
         "".join(header_page(HEADERS / name) for name in names)
 
@@ -185,17 +179,7 @@ def api_page() -> str:
 # ---- the site ----------------------------------------------------------------------------------
 
 def mkdocs() -> pathlib.Path:
-    program = PYTHON / "bin/mkdocs"
-    if not program.exists():
-        for words in ([sys.executable, "-m", "venv", str(PYTHON)],
-                      [str(PYTHON / "bin/python3"), "-m", "pip", "install", "-q",
-                       "--disable-pip-version-check", "--retries", "1", *PACKAGES]):
-            done = subprocess.run(words, text=True, check=False, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT)
-            if done.returncode != 0:
-                shutil.rmtree(PYTHON, ignore_errors=True)
-                raise Unmade(f"MkDocs could not be installed: {done.stdout[-500:]}")
-    return program
+    return python_with(PYTHON, *PACKAGES).with_name("mkdocs")
 
 
 def make(out: pathlib.Path, docs: pathlib.Path = DOCS, planted: str = "") -> tuple[int, list[str]]:
@@ -213,12 +197,9 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS, planted: str = "") -> tup
     config = docs.with_suffix(".yml")
     nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV if (docs / page).exists())
     config.write_text(CONFIG.format(docs=docs, out=out, version=version(), nav=nav))
-    done = subprocess.run([str(builder), "build", "--clean", "-f", str(config)],
-                          text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
-    if done.returncode != 0:
-        raise Unmade(done.stdout[-2000:])
-    return pages + 3, [line for line in done.stdout.splitlines() if "WARNING" in line]
+    said = attempt(builder, "build", "--clean", "-f", config, why="MkDocs failed",
+                   env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    return pages + 3, [line for line in said.splitlines() if "WARNING" in line]
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contents import ROOT, Unmade
@@ -64,13 +65,17 @@ class Trial:
     check_s: float = 0
     wrong: list[str] = field(default_factory=list)
 
+    @property
+    def outcome(self) -> str:
+        return "; ".join(self.wrong) or "passed"
+
     def line(self) -> str:
         first = f"{self.first_s:.0f} s" if self.first_s is not None else "never"
         check = f", ci/check {self.check_s:.0f} s" if self.check_s else ""
         return (f"{self.system:<13} {self.user:<6} first verdict {first}, with "
                 f"{self.first_cpu_s:.0f} CPU s (packages {self.install_s:.0f} s), "
                 f"ci/falsify {self.whole_s:.0f} s, again without network {self.again_s:.0f} s"
-                f"{check}: {'; '.join(self.wrong) or 'passed'}")
+                f"{check}: {self.outcome}")
 
 
 def bundle() -> None:
@@ -97,6 +102,16 @@ def refused(system: System, trial: Trial, command: str) -> None:
     expect(trial, "the packages that it names can be installed", code == 0, said)
 
 
+def timed(system: System, trial: Trial, what: str, command: str, passes: re.Pattern[str],
+          network: bool = True, on_line: Callable[[str, float, int], None] | None = None) -> \
+        tuple[float, str]:
+    """The seconds of a command that must pass, and what it said."""
+    begin = time.monotonic()
+    code, said = system.run(trial.user, f"cd tollens && {command}", network, on_line)
+    expect(trial, what, code == 0 and passes.search(said) is not None, said)
+    return time.monotonic() - begin, said
+
+
 def falsify(system: System, trial: Trial, claims: str, network: bool) -> None:
     def on_line(line: str, seconds: float, process: int) -> None:
         if trial.first_s is None and line.startswith("H1 "):
@@ -104,17 +119,8 @@ def falsify(system: System, trial: Trial, claims: str, network: bool) -> None:
         if line.startswith("setup: ready"):
             trial.install_s = seconds
 
-    begin = time.monotonic()
-    code, said = system.run(trial.user, f"cd tollens && ci/falsify {claims}", network, on_line)
-    trial.whole_s = time.monotonic() - begin
-    expect(trial, "ci/falsify", code == 0 and COUNTS.search(said) is not None, said)
-
-
-def falsify_again(system: System, trial: Trial) -> None:
-    begin = time.monotonic()
-    code, said = system.run(trial.user, "cd tollens && ci/falsify", False)
-    trial.again_s = time.monotonic() - begin
-    expect(trial, "without network", code == 0 and COUNTS.search(said) is not None, said)
+    trial.whole_s, _ = timed(system, trial, "ci/falsify", f"ci/falsify {claims}", COUNTS, network,
+                             on_line)
 
 
 def without_device(system: System, trial: Trial) -> None:
@@ -134,10 +140,7 @@ def without_device(system: System, trial: Trial) -> None:
 def check(system: System, trial: Trial) -> None:
     if trial.user == "plain":
         refused(system, trial, "ci/check")
-    begin = time.monotonic()
-    code, said = system.run(trial.user, "cd tollens && ci/check")
-    trial.check_s = time.monotonic() - begin
-    expect(trial, "ci/check", code == 0 and PASSED.search(said) is not None, said)
+    trial.check_s, said = timed(system, trial, "ci/check", "ci/check", PASSED)
     if "\ncheck: failed: " in said:  # the ends of what steps said do not always tell why
         system.keep(trial.user, "tollens/build/check")
     # Nothing that did not run may look as if it had.
@@ -157,7 +160,7 @@ def trial_of(name: str, user: str, with_check: bool, short: bool, stays: bool) -
         if short:  # what is there is used again
             system.run(user, "ln -s first/libtollens-soft.so tollens/build/libtollens-soft.so")
         else:
-            falsify_again(system, trial)
+            trial.again_s, _ = timed(system, trial, "without network", "ci/falsify", COUNTS, False)
         without_device(system, trial)
         if with_check:
             check(system, trial)
@@ -184,21 +187,6 @@ def bundle_in(name: str) -> Trial:
     return trial
 
 
-def bundles_in(systems: list[str]) -> tuple[int, int]:
-    """How many were wrong, and how many systems could not be made."""
-    wrong = unmade = 0
-    for name in systems:
-        try:
-            trial = bundle_in(name)
-        except Unmade as error:
-            print(f"fresh: {error}", file=sys.stderr)
-            unmade += 1
-            continue
-        print(f"fresh: {name:<13} bundle: {'; '.join(trial.wrong) or 'passed'}", flush=True)
-        wrong += bool(trial.wrong)
-    return wrong, unmade
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="ci/fresh", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -216,11 +204,8 @@ def main() -> int:
                         (set(users) - set(HOMES), HOMES)):
         if name:
             parser.error(f"there is no {', '.join(sorted(name))}: {', '.join(known)}")
-    if options.bundle:
-        wrong, unmade = bundles_in(systems)
-        print(f"summary: {len(systems) - wrong - unmade} of {len(systems)} passed")
-        return 1 if wrong else 2 if unmade else 0
-    bundle()
+    if not options.bundle:
+        bundle()
     unmade, trials = 0, []
     for name in systems:
         try:
@@ -229,7 +214,10 @@ def main() -> int:
             print(f"fresh: {error}", file=sys.stderr)
             unmade += 1
             continue
-        for user in users:
+        if options.bundle:
+            trials.append(bundle_in(name))
+            print(f"fresh: {name:<13} bundle: {trials[-1].outcome}", flush=True)
+        for user in () if options.bundle else users:
             trials.append(trial_of(name, user, options.check, options.short, options.keep))
             print(f"fresh: {trials[-1].line()}", flush=True)
     wrong = sum(bool(trial.wrong) for trial in trials)

@@ -138,7 +138,6 @@ class System:
                     on_line(line, time.monotonic() - begin, process.pid)
         return process.wait(), said
 
-
     def keep(self, user: str, folder: str) -> None:
         """Texts of a folder of the user's, which would be gone with the system, beside the log."""
         kept = self.log.with_suffix("")

@@ -2,14 +2,14 @@
 run."""
 
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import older_glibc  # noqa: E402
-from contents import glibc_needed  # noqa: E402
+import older_glibc
+from contents import glibc_needed
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import trial  # noqa: E402
 
 PROGRAM = r"""
 #include <malloc.h>
@@ -39,31 +39,21 @@ NEW = "#include <stdlib.h>\nunsigned f(unsigned n) { return arc4random_uniform(n
 
 
 @unittest.skipUnless(older_glibc.can(), "patchelf is not installed")
-class OlderGlibc(unittest.TestCase):
-    def setUp(self) -> None:
-        self.made = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self.made.name)
-
-    def tearDown(self) -> None:
-        self.made.cleanup()
-
+class OlderGlibc(trial.Trial):
     def compile(self, name: str, source: str, *flags: str) -> pathlib.Path:
-        (self.folder / "source.c").write_text(source)
-        subprocess.run(["gcc", "-D_GNU_SOURCE", "-o", str(self.folder / name),
-                        str(self.folder / "source.c"), *flags], check=True)
+        self.write("source.c", source)
+        self.expect(0, "", "gcc", "-D_GNU_SOURCE", "-o", name, "source.c", *flags)
         return self.folder / name
 
     def test_a_program_asks_for_no_newer_glibc_and_does_the_same(self) -> None:
         path = self.compile("program", PROGRAM, "-lm", "-Wl,-rpath,$ORIGIN/lib")
-        said = subprocess.run([str(path)], check=True, stdout=subprocess.PIPE).stdout
-        self.assertEqual(said, b"1 1 1 1\n")
+        self.assertEqual(self.run_it(path), (0, "1 1 1 1\n"))
         self.assertGreater(glibc_needed(path), older_glibc.NEWEST)
         older_glibc.make_all(self.folder)
         self.assertLessEqual(glibc_needed(path), older_glibc.NEWEST)
         self.assertLessEqual(glibc_needed(self.folder / "lib" / older_glibc.SHIM),
                              older_glibc.NEWEST)
-        again = subprocess.run([str(path)], check=True, stdout=subprocess.PIPE).stdout
-        self.assertEqual(again, said)
+        self.assertEqual(self.run_it(path), (0, "1 1 1 1\n"))
         needed = older_glibc.output("readelf", "-d", path)
         for library in (older_glibc.SHIM, "libpthread.so.0"):
             self.assertIn(f"[{library}]", needed)

@@ -17,11 +17,12 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import unittest.mock
 
 import abi
 import sbom
 from stable_archive import check_sums, compress, differences, files_of, pack, write_sums
-from contents import BUILD, QUIET_NINJA, ROOT, Unmade, output, version
+from contents import BUILD, QUIET_NINJA, ROOT, Unmade, compiler_of, output, version
 
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
@@ -59,10 +60,7 @@ def clone(target: pathlib.Path, commit: str, log: pathlib.Path, environment: dic
 
 
 def configure(source: pathlib.Path, log: pathlib.Path, environment: dict) -> None:
-    """Compilers write paths into what they make, and the linker's build id depends on them."""
-    compiler = f"{environment.get('CC', 'gcc')} -ffile-prefix-map={source}=."
-    if shutil.which("ccache"):
-        compiler = f"ccache {compiler}"
+    compiler = compiler_of(source, environment.get("CC", "gcc"))
     run(source, log, environment, sys.executable, "configure.py", "--cc", compiler)
     (source / "build/python").write_text(sys.executable + "\n")
 
@@ -123,16 +121,11 @@ def make_twice(parts: list[str], out: pathlib.Path, commit: str) -> list[str]:
     before = os.umask(0o027)
     changed = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "CCACHE_DISABLE": "1", "HOME": "/nonexistent",
                "USER": "someone"}
-    kept = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
     try:
-        make(WORK / "a-folder-of-another-name/of-another-depth/tollens", second, parts, commit)
+        with unittest.mock.patch.dict(os.environ, changed):
+            make(WORK / "a-folder-of-another-name/of-another-depth/tollens", second, parts, commit)
     finally:
         os.umask(before)
-        for name, value in kept.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
     return differences(out, second)
 
 

@@ -8,18 +8,18 @@ import pathlib
 import subprocess
 import sys
 import tarfile
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import abi  # noqa: E402
-import sbom  # noqa: E402
-from stable_archive import SUMS, check_sums, differences, pack, write_sums  # noqa: E402
-from contents import BUILD, version  # noqa: E402
+import abi
+import sbom
+from contents import BUILD, Unmade, python_with, version
+from stable_archive import SUMS, check_sums, differences, pack, write_sums
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import trial  # noqa: E402
 
 WHEN = 1700000000
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-READER = BUILD / "spdx"
 
 
 def furnish(folder: pathlib.Path, names: list[str], mode: int, when: int) -> None:
@@ -33,26 +33,7 @@ def furnish(folder: pathlib.Path, names: list[str], mode: int, when: int) -> Non
     (folder / "lib/link").symlink_to("a.so")
 
 
-def spdx_reader() -> pathlib.Path | None:
-    """spdx-tools' program, from PyPI. None: it cannot be installed."""
-    program = READER / "bin/pyspdxtools"
-    if not program.exists():
-        try:
-            subprocess.run([sys.executable, "-m", "venv", str(READER)], check=True,
-                           capture_output=True)
-            subprocess.run([str(READER / "bin/python3"), "-m", "pip", "install", "-q", "--retries",
-                            "1", "spdx-tools==0.8.3"], check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            return None
-    return program
-
-
-class Release(unittest.TestCase):
-    def setUp(self) -> None:
-        made = tempfile.TemporaryDirectory()
-        self.addCleanup(made.cleanup)
-        self.folder = pathlib.Path(made.name)
-
+class Release(trial.Trial):
     def some_files(self, name: str) -> pathlib.Path:
         folder = self.folder / name
         folder.mkdir()
@@ -83,8 +64,7 @@ class Release(unittest.TestCase):
         write_sums(two)
         self.assertEqual(differences(one, two), [])
         self.assertEqual(check_sums(two), [])
-        self.assertEqual(subprocess.run(["sha256sum", "--quiet", "-c", SUMS], cwd=two,
-                                        check=False).returncode, 0)
+        self.expect(0, "", "sha256sum", "--quiet", "-c", SUMS, cwd=two)
         content = bytearray((two / "tollens.whl").read_bytes())
         content[20000] ^= 1
         (two / "tollens.whl").write_bytes(content)
@@ -135,16 +115,16 @@ class Release(unittest.TestCase):
                      if one["relationshipType"] == "CONTAINS"
                      and one["spdxElementId"] == packages["tollens.whl"]["SPDXID"]}
         self.assertEqual(len(contained), 2)
-        reader = spdx_reader()
-        if reader is None:
-            print("not run here: the bill of materials read by spdx-tools: it cannot be installed")
+        try:
+            python = python_with(BUILD / "spdx", "spdx-tools==0.8.3")
+        except Unmade as error:
+            print(f"not run here: the bill of materials read by spdx-tools: {error}")
             return
         for wanted, text in ((0, first), (1, first.replace(b"SPDX-2.3", b"SPDX-9")),
                              (1, first.replace(b"SPDXRef-Source", b"SPDXRef_Source"))):
             target.write_bytes(text)
-            done = subprocess.run([str(reader), "-i", str(target)], capture_output=True, text=True,
-                                  check=False)
-            self.assertEqual(min(done.returncode, 1), wanted, done.stdout + done.stderr)
+            code, said = self.run_it(python.with_name("pyspdxtools"), "-i", target)
+            self.assertEqual(min(code, 1), wanted, said)
 
 
 if __name__ == "__main__":

@@ -71,13 +71,12 @@ def document(files: list[pathlib.Path], libraries: list[str], commit: str, when:
     packages = {one["SPDXID"]: one for one in map(package_of_library, libraries)}
     ties = [link("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-Source"),
             link("SPDXRef-Compiler", "BUILD_TOOL_OF", "SPDXRef-Source")]
-    for path in files:
-        one = package_of_file(path)
+    of_files = [package_of_file(path) for path in files]
+    for one in of_files:
         ties.append(link("SPDXRef-DOCUMENT", "DESCRIBES", one["SPDXID"]))
         ties.append(link(one["SPDXID"], "GENERATED_FROM", "SPDXRef-Source"))
-        if path.suffix == ".whl" or "bundle" in path.name:
+        if one["name"].endswith(".whl") or "bundle" in one["name"]:
             ties += [link(one["SPDXID"], "CONTAINS", other) for other in sorted(packages)]
-    of_files = [package_of_file(path) for path in files]
     return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
             "name": f"tollens-{version()}",
             "documentNamespace": f"https://spdx.org/spdxdocs/tollens-{version()}-{commit}",

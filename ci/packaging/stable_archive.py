@@ -11,9 +11,7 @@ SUMS = "SHA256SUMS"
 
 
 def sha256(path: pathlib.Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") \
-            else hashlib.sha256(file.read()).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def pack(folder: pathlib.Path, top: str, when: int, target: pathlib.Path) -> None:
@@ -62,6 +60,6 @@ def differences(first: pathlib.Path, second: pathlib.Path) -> list[str]:
     for name in sorted(ours.keys() & theirs.keys()):
         a, b = ours[name].read_bytes(), theirs[name].read_bytes()
         if a != b:
-            at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+            at = len(os.path.commonprefix([a, b]))
             wrong.append(f"{name} differs from byte {at} on ({len(a)} and {len(b)} bytes)")
     return wrong

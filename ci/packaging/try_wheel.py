@@ -14,14 +14,14 @@ Exit code: 0 all is right, 1 something is not, 2 there is no wheel.
 import argparse
 import pathlib
 import platform
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
-from contents import PACKAGES, ROOT
+from contents import PACKAGES, ROOT, Unmade, attempt, python_with
 
 TESTS = ROOT / "ci/packaging/tests"
 EVIDENCE = ROOT / "reports/published"
@@ -47,57 +47,44 @@ def hidden(folder: pathlib.Path) -> list[str]:
 
 def names_this_folder(wheel: pathlib.Path) -> list[str]:
     """The files of the wheel that hold the path of this repository: they are none of a package."""
-    words = [sys.executable, "-c", """
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1]) as archive:
-    for name in archive.namelist():
-        if sys.argv[2].encode() in archive.read(name): print(name)
-""", str(wheel), str(ROOT)]
-    return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE).stdout.split()
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if str(ROOT).encode() in archive.read(name)]
 
 
-def environment(python: str, folder: pathlib.Path, wheel: pathlib.Path,
-                packages: list[str]) -> pathlib.Path:
-    """The interpreter of a new environment. CalledProcessError: there is no network, or worse."""
-    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True, text=True)
-    subprocess.run([str(folder / "bin/python"), "-m", "pip", "install", "--quiet",
-                    "--disable-pip-version-check", str(wheel), *packages],
-                   check=True, capture_output=True, text=True)
-    return folder / "bin/python"
+def expect(folder: pathlib.Path, code: int, says: str, *words: str | pathlib.Path) -> str:
+    """What a command says that must end with the code. Unmade: it does not, or says other words."""
+    done = subprocess.run(list(map(str, words)), cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if done.returncode != code or says not in done.stdout:
+        raise Unmade(f"exit code {done.returncode}, not {code}:\n{done.stdout}")
+    return done.stdout
 
 
 def run_tests(python: pathlib.Path, before: list[str], folder: pathlib.Path) -> str:
-    """What pytest says last. RuntimeError: a test failed."""
+    """What pytest says last. Unmade: a test failed."""
     shutil.rmtree(folder / "tests", ignore_errors=True)
     shutil.copytree(TESTS, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for run in RUNS:
         shutil.copytree(EVIDENCE / run, folder / "evidence" / run.partition("-h200-")[2],
                         dirs_exist_ok=True)
-    done = subprocess.run(
-        [*before, "env", "-u", "PYTHONPATH", "-u", "TOLLENS_ROOT", "-u", "TOLLENS_SOFT_LIBRARY",
-         f"TOLLENS_TRY_EVIDENCE={folder}/evidence", str(python), "-m", "pytest",
-         "-q", "-p", "no:cacheprovider", "--basetemp", str(folder / "made"), str(folder / "tests")],
-        cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if done.returncode != 0 or not re.search(r"\d+ passed", done.stdout):
-        raise RuntimeError(done.stdout)
-    return done.stdout.strip().splitlines()[-1].strip("= ")
+    said = expect(
+        folder, 0, " passed", *before, "env", "-u", "PYTHONPATH", "-u", "TOLLENS_ROOT", "-u",
+        "TOLLENS_SOFT_LIBRARY", f"TOLLENS_TRY_EVIDENCE={folder}/evidence", python, "-m", "pytest",
+        "-q", "-p", "no:cacheprovider", "--basetemp", folder / "made", folder / "tests")
+    return said.strip().splitlines()[-1].strip("= ")
 
 
 def run_numba(folder: pathlib.Path, wheel: pathlib.Path, before: list[str]) -> None:
     """What the README promises: the wheel and numba-cuda, then a program, right and wrong."""
     begin = time.monotonic()
-    python = environment(sys.executable, folder / "numba", wheel, ["numba-cuda[cu13]"])
+    python = python_with(folder / "numba", str(wheel), "numba-cuda[cu13]")
     right = (CLIENT.read_text(), 0, "numba-cuda: right 12977")
     wrong = (right[0].replace("values.size else", "values.size + 64 else"), 9,
              "1 finding: 1 illegal address")
     for number, (text, code, says) in enumerate((right, wrong)):
         (folder / f"first{number}.py").write_text(text)
-        done = subprocess.run(
-            [*before, str(python.with_name("tollens")), "soft", "--error-exitcode", "9", "--",
-             str(python), f"first{number}.py"],
-            cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode != code or says not in done.stdout:
-            raise RuntimeError(f"exit code {done.returncode}, not {code}:\n{done.stdout}")
+        expect(folder, code, says, *before, python.with_name("tollens"), "soft",
+               "--error-exitcode", "9", "--", python, f"first{number}.py")
     print(f"numba-cuda from PyPI: right, and wrong with its report and its exit code, in "
           f"{time.monotonic() - begin:.0f} s with pip")
 
@@ -115,23 +102,21 @@ wrong: int = found[0].kind
 
 def check_types(python: pathlib.Path, folder: pathlib.Path) -> None:
     """A program that uses the package has one mistake to mypy, and no other."""
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "mypy"], check=True)
+    attempt(python, "-m", "pip", "install", "--quiet", "mypy", why="mypy could not be installed")
     (folder / "typed.py").write_text(TYPED)
-    done = subprocess.run([str(python), "-m", "mypy", "--strict", "typed.py"], cwd=folder,
-                          text=True, stdout=subprocess.PIPE, check=False)
-    if not done.stdout.startswith("typed.py:8: error: Incompatible types in assignment") or \
-            "Found 1 error in 1 file" not in done.stdout:
-        raise RuntimeError(done.stdout)
+    said = expect(folder, 1, "Found 1 error in 1 file", python, "-m", "mypy", "--strict",
+                  "typed.py")
+    if not said.startswith("typed.py:8: error: Incompatible types in assignment"):
+        raise Unmade(said)
     print("mypy --strict finds the one mistake of a program that uses the package")
 
 
 def made_twice(wheel: pathlib.Path) -> None:
-    """RuntimeError: the wheel, made once more, has other bytes."""
+    """Unmade: the wheel, made once more, has other bytes."""
     before = wheel.read_bytes()
-    subprocess.run([sys.executable, str(ROOT / "ci/packaging/wheel.py")], check=True,
-                   stdout=subprocess.DEVNULL)
+    attempt(sys.executable, ROOT / "ci/packaging/wheel.py", why="the wheel was not made again")
     if wheel.read_bytes() != before:
-        raise RuntimeError("the wheel, made once more, has other bytes")
+        raise Unmade("the wheel, made once more, has other bytes")
     print("the wheel, made once more, has the same bytes")
 
 
@@ -164,9 +149,9 @@ def main() -> int:
         before = hidden(folder)
         print("the sources are " + ("hidden" if before else "not hidden: no mount namespace here"))
         try:
-            python = environment(sys.executable, folder / "venv", wheel, tests)
-        except subprocess.CalledProcessError as error:
-            print(f"not run here: {(error.stderr or error.stdout).strip()[-300:]}")
+            python = python_with(folder / "venv", str(wheel), *tests)
+        except Unmade as error:
+            print(f"not run here: {str(error).strip()[-300:]}")
             print("summary: not run")
             return 0 if short else 1
         try:
@@ -176,12 +161,13 @@ def main() -> int:
                 made_twice(wheel)
             for other in [] if short else interpreters():
                 own = pathlib.Path(other).name
-                python = environment(other, folder / f"venv-{own}", wheel, [*tests, "matplotlib"])
+                python = python_with(folder / f"venv-{own}", str(wheel), *tests, "matplotlib",
+                                     base=other)
                 print(f"{own}: {run_tests(python, before, folder)}")
             if not short:
                 run_numba(folder, wheel, before)
-        except (RuntimeError, subprocess.CalledProcessError) as error:
-            print(getattr(error, "stderr", None) or error)
+        except Unmade as error:
+            print(error)
             return 1
     print(f"summary: {wheel.name.split('-')[-1].removesuffix('.whl')}, {last}")
     return 0

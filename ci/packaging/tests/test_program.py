@@ -102,5 +102,5 @@ def test_findings_are_read(tmp_path: pathlib.Path) -> None:
     assert tollens.read_findings(report) == []
     assert [one.severity for one in tollens.read_findings(report, notes=True)] == ["note"]
     report.write_text("{}\n")
-    with pytest.raises(ValueError, match="no line of a report"):
+    with pytest.raises(ValueError, match="not a line of a report"):
         tollens.read_findings(report)
