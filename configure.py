@@ -161,7 +161,8 @@ def tracked() -> tuple[str, ...]:
     """What git knows or would know; everything, where this is no checkout."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
                             capture_output=True, text=True, check=False)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
+    # A copy inside an ignored folder of a checkout has no files that git knows.
+    names = listed.stdout.split("\n") if listed.returncode == 0 and listed.stdout else [
         path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.c*")
         if not path.is_relative_to(ROOT / "build")]
     return tuple(sorted({name for name in names if (ROOT / name).is_file()}))

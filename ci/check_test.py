@@ -11,7 +11,7 @@ BEGIN, END = "# ---- running a step", "# run_tests PREFIX"
 # Those functions, and steps of every kind.
 PROGRAM = """
 set -u
-logs=logs only=
+logs=logs only= options= check_begin=0
 mkdir logs
 touch logs/ran logs/failed logs/skipped logs/left-out
 {functions}

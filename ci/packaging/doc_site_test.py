@@ -9,6 +9,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -29,11 +30,7 @@ RUN = {
     "build/tollens explain H3": 0,
     "build/tollens run H3 --under copy_flip_bit": 1,
     "build/tollens run --filter 'H3/small_*'": 3,
-<<<<<<< HEAD
-=======
-    "build/tollens run H4 --under launch_drop": 1,
     "build/tollens doctor": 0,
->>>>>>> wip-c2
     "build/tollens soft -- python train.py": 0,
     "build/tollens gate evidence/today --baseline evidence/yesterday": 0,
     "build/tollens compare evidence/yesterday evidence/today --open": 0,
@@ -54,12 +51,9 @@ ELSEWHERE = {
         "ci/fleet/fleet_test.py",
     "ci/fuzz": "the step fuzz",
     "ci/mutate": "by hand, for it takes hours",
-<<<<<<< HEAD
     "build/tollens run H4 --repeat 20": "repeats_test.c, fewer times",
     "build/tollens run H4 --under launch_delay_us=3": "the step launch-cost",
     "build/tollens run H2 --limits": "limits_program_test.c",
-=======
->>>>>>> wip-c2
     "build/tollens run H1 W1 --sabotage": "the steps claims and decoding",
     "build/tollens run W1 W2 W3 --sabotage": "the step decoding",
     "build/tollens run S1 S2 --sabotage": "the step claims",
@@ -101,15 +95,9 @@ class Site(trial.Trial):
         (self.folder / "bin").mkdir()
         (self.folder / "bin/tollens").symlink_to(TOLLENS)
         (self.folder / "bin/python").symlink_to(sys.executable)
-<<<<<<< HEAD
-        (self.folder / "train.py").write_text(
-            "import ctypes\nassert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n")
-        return {**os.environ, "TOLLENS_DEVICE": "soft", "TOLLENS_SEED": "1", "BROWSER": "true %s",
-=======
         self.write("train.py", "import ctypes\n"
                    "assert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n")
         return {"TOLLENS_DEVICE": "soft", "TOLLENS_SEED": "1", "BROWSER": "true %s",
->>>>>>> wip-c2
                 "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
 
     def test_every_command_is_run_or_named(self) -> None:
@@ -142,21 +130,13 @@ class Site(trial.Trial):
 
     def test_commands_do_what_the_pages_say(self) -> None:
         environment = self.furnish()
-<<<<<<< HEAD
         for shown, code in {FIRST: 0, **RUN}.items():
-            done = subprocess.run(["sh", "-c", shown], cwd=self.folder, env=environment, text=True,
-                                  check=False, capture_output=True)
+            done = subprocess.run(["sh", "-c", shown], cwd=self.folder, env={**os.environ, **environment},
+                                  text=True, check=False, capture_output=True)
             self.assertEqual(done.returncode, code, f"{shown}\n{done.stdout}{done.stderr}")
             if shown == FIRST:
                 shutil.copytree(self.folder / "evidence/today",
                                 self.folder / "evidence/yesterday", dirs_exist_ok=True)
-=======
-        self.expect(0, "", *"build/tollens run H1 H3 --sabotage --out evidence/today".split(),
-                    env=environment)
-        shutil.copytree(self.folder / "evidence/today", self.folder / "evidence/yesterday")
-        for shown, code in RUN.items():
-            self.expect(code, "", "sh", "-c", shown, env=environment)
->>>>>>> wip-c2
 
     def test_errors_of_the_faq_are_errors_of_the_programs(self) -> None:
         texts = [(ROOT / name).read_text(encoding="utf-8", errors="replace")
