@@ -8,7 +8,7 @@ import unittest
 import trial
 from mutation.cuda_bench import Kernels, changed_entries
 from mutation.judge import drawn
-from mutation.operators import cuda_mutants
+from mutation.cuda_operators import cuda_mutants
 from mutation.results import Log, Survivors, Verdict
 from mutation.running import MutateError, run
 

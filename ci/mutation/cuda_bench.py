@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 import ptx_sources
 from mutation.judge import Killer, Made
-from mutation.operators import Mutant, cuda_mutants
+from mutation.cuda_operators import cuda_mutants
+from mutation.operators import Mutant
 from mutation.running import (SUITE, MutateError, Suites, build, criterion, digest, locked, run,
                               say)
 

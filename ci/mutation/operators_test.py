@@ -6,7 +6,8 @@ import sys
 import unittest
 
 from mutation.lexer import Source
-from mutation.operators import Mutant, c_mutants, cuda_mutants, statuses
+from mutation.cuda_operators import cuda_mutants
+from mutation.operators import Mutant, c_mutants, statuses
 
 STATUS = statuses("TOL_STATUS(OK, \"\")\nTOL_STATUS(BAD, \"\")\nTOL_STATUS(WORSE, \"\")\n")
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -131,8 +131,9 @@ class Site(trial.Trial):
     def test_commands_do_what_the_pages_say(self) -> None:
         environment = self.furnish()
         for shown, code in {FIRST: 0, **RUN}.items():
-            done = subprocess.run(["sh", "-c", shown], cwd=self.folder, env={**os.environ, **environment},
-                                  text=True, check=False, capture_output=True)
+            done = subprocess.run(["sh", "-c", shown], cwd=self.folder,
+                                  env={**os.environ, **environment}, text=True, check=False,
+                                  capture_output=True)
             self.assertEqual(done.returncode, code, f"{shown}\n{done.stdout}{done.stderr}")
             if shown == FIRST:
                 shutil.copytree(self.folder / "evidence/today",
