@@ -58,6 +58,14 @@ static const uint64_t expected[CHOICE_OPERATIONS][CHOICE_DEVICES] = {
      0xb917b2ee5a966088, 0xb917b2ee5a966088},
 };
 
+/* The soft device has a multiprocessor per worker, by default per core of the host; the number of
+ * clusters that run at once follows from it, and with it some choices. */
+static void open_dump(struct choice_dump **dump) {
+    if (test_on_gpu()) cr_skip_test("the devices are described, not there");
+    setenv("TOLLENS_SOFT_WORKERS", "2", 1);
+    MUST(choice_dump_open(test_library(), dump));
+}
+
 static uint64_t hash_of(struct choice_dump *dump, int operation, int device) {
     static char line[8192];
     uint64_t hash = KN_FNV_BEGIN;
@@ -73,8 +81,7 @@ static uint64_t hash_of(struct choice_dump *dump, int operation, int device) {
 
 Test(choice, drawn_problems_get_the_kernels_that_they_got) {
     struct choice_dump *dump = NULL;
-    if (test_on_gpu()) cr_skip_test("the devices are described, not there");
-    MUST(choice_dump_open(test_library(), &dump));
+    open_dump(&dump);
     for (int o = 0; o < CHOICE_OPERATIONS; o++) {
         for (int d = 0; d < CHOICE_DEVICES; d++) {
             const uint64_t hash = hash_of(dump, o, d);
@@ -89,8 +96,7 @@ Test(choice, drawn_problems_get_the_kernels_that_they_got) {
 Test(choice, devices_and_problems_differ) {
     struct choice_dump *dump = NULL;
     char old[8192], new[8192];
-    if (test_on_gpu()) cr_skip_test("the devices are described, not there");
-    MUST(choice_dump_open(test_library(), &dump));
+    open_dump(&dump);
     int devices = 0, problems = 0;
     for (int i = 0; i < 40; i++) {
         choice_dump_line(dump, 0, 0, i, old, sizeof old);
