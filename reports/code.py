@@ -31,7 +31,7 @@ INCLUDE = re.compile(r'^#include "((?:attack|measure|accuracy)/\w+)\.h"', re.MUL
 CORE = ("runtime/driver/core", "runtime/driver/objects")
 POOL = (*CORE, "runtime/driver/pool", "runtime/driver/vram")
 TIMED = (*CORE, "hypotheses/harness/measure")
-KERNELS = (*CORE, "kernels")
+KERNELS = (*CORE, "kernels", "kernels/choose")
 # What a verdict depends on, beside the files of the claim's own attack.
 PARTS = {
     "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/driver/transfer"), "H4": TIMED,
