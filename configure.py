@@ -4,11 +4,12 @@ build/config.ninja, which says what differs by machine (ci/probe.py).
 
     ./configure.py [--cc clang] [--check]
 
-No file lists sources: what git knows, or would know, is found by folder. A .c file with a main() is
-a program; *_test.c, *_scene.c and what lies in a folder test/ is linked into a test program; the
-rest of a folder goes into its library. An object lies in the variant's folder under the path of its
-source. The libraries and the programs are described once, in ci/ninja/, which build.ninja reads for
-each variant of the build.
+No file lists sources: this program finds those that git tracks, or would track, by their folders. A
+.c file with a main() becomes a program. Files named *_test.c or *_scene.c and files in a folder
+test/ are linked into a test program. All other files of a folder go into its library. The object of
+dir/x.c is dir/x.o in the variant's folder. The libraries and the programs are described once, in
+ci/ninja/, which build.ninja reads for each variant of the build. This file is longer than others
+because it is one description of the build, read from top to bottom.
 """
 
 import argparse

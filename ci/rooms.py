@@ -9,8 +9,8 @@ import dataclasses
 class Room:
     """A tree of folders, its floors from the ground up, and what it may include of other rooms.
 
-    A path belongs to the room with the longest root. Programs and tests are above all floors: what
-    has a name in *_test or *_scene, what lies in a folder test/, and the folders in `above`.
+    A path belongs to the room with the longest root. Programs and tests are above all floors: files
+    named *_test or *_scene, files in a folder test/, and files in the folders of `above`.
     """
 
     root: str

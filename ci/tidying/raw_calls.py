@@ -25,7 +25,7 @@ ALLOWED = {
     "hypotheses/harness/attack/": "controls, and saboteurs of the driver",
     "hypotheses/h01_modules_load.c": "compares a message with the driver's own log",
     "hypotheses/h04_launches_cost_little.c": "compares calls of the runtime with the driver's own",
-    "hypotheses/beyond/memory/": "changes memory behind the runtime, and looks past it",
+    "hypotheses/beyond/memory/": "changes memory without the runtime, and reads all of it",
     "runtime/models/seal/plain_search.c": "reads all device memory, whoever allocated it",
     "hypotheses/beyond/worker/w3_health_tells_the_truth.c": "takes host memory from the driver",
     "hypotheses/beyond/peers/": "compares ways that the runtime does not wrap, and other processes",

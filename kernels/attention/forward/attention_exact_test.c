@@ -148,7 +148,7 @@ Test(attention_exact, one_lost_key_of_65536_is_found) {
     free(a.values);
 }
 
-/* With a window of one key a row sees its own key alone, whose code its q contains. */
+/* If the window is one key, a row attends to its own key only; q contains the code of that key. */
 Test(attention_exact, a_window_of_one_key_leaves_a_rows_own) {
     enum { LENGTH = 9, HEAD = 64, CODE = 16 };
     const struct kn_attention x = {.batch = 1,

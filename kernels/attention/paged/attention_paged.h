@@ -4,15 +4,16 @@
  * the device, so a graph with this call serves any of them.
  *
  * Rows q_begins[s] to q_begins[s + 1] of q and out are those of sequence s. It has positions[s]
- * keys and values, those of its own rows included. Position i is number i % page_positions of page
- * i / page_positions, whose address is in row slots[s] of the tables. Pages may be shared. Each
- * sequence is its own problem of attention.h: causal is aligned to the end of its positions, a
- * window counts them, and its results are the bits that kn_attention gives with the variant of the
- * same name for these keys and values in rows; except for a single row with a window, whose tiles
- * begin elsewhere there. If there are no positions, they are zeros and -infinity. What follows the
- * last position in its page has no effect, NaN and infinities included, but may be read; pages
- * after the last position are not looked up. Rows of q of no sequence are not written. Begins and
- * lengths out of range are clamped as attention_packed.h says.
+ * keys and values, those of its own rows included. Row slots[s] of the tables lists the addresses
+ * of its pages: position i is entry i % page_positions of page i / page_positions. Sequences may
+ * share pages. Each sequence is its own problem of attention.h: causal is aligned to the end of
+ * its positions, a window counts them, and its results are the bits that kn_attention gives with
+ * the variant of the same name for these keys and values in rows; except for a single row with a
+ * window, whose tiles begin elsewhere there. If there are no positions, they are zeros and
+ * -infinity. What follows the last position in its page has no effect, NaN and infinities
+ * included, but may be read; pages after the last position are not looked up. Rows of q of no
+ * sequence are not written. Begins and lengths out of range are clamped as attention_packed.h
+ * says.
  *
  * Keys may be in pieces of 8 elements, as those of decode/paged.h do: [kv_head][element / 8]
  * [position][element % 8].
