@@ -39,19 +39,20 @@ TEXTS = (
     ("watch.txt", "A watch over blocks", "build/bench-watch"),
     ("torch.txt", "PyTorch on the pool", "runtime/driver/torch/on_gpu.sh"),
 )
-HEADINGS = ("shape", "device", "kernel", "us", "rate", "ratio to the peer (95 % interval)",
-            "commit", "date")
 HEAD = """# Performance
 
 Written by `reports/written.py` from the evidence that [the index](../reports/published/INDEX.md)
 lists. Each table has the newest run of each kind of machine and, per shape, the kernel that a call
 chooses by itself. A ratio above 1 is faster than the peer; both were timed in turn in the same
-process or run. These figures are no claims: claims and their verdicts are in
-[RESULTS.md](../reports/RESULTS.md).
+process or run, and 95 % intervals follow in parentheses. Times are in microseconds. These figures
+are no claims: claims and their verdicts are in [RESULTS.md](../reports/RESULTS.md).
 """
 ROW = re.compile(r"(\w+) +(.*\S) +(\d+\.\d+) +(\d+\.\d+ (?:TFLOP|GB)/s) *(.*)")
 VARIANT = re.compile(r"(.*?)(?: {2,}| (?=(?:(?:paged|packed|e4m3) )?\w+$))(\S.*)")
 PICKED = re.compile(r"chosen$|\(chosen\)$|^(?:cold|hot)$| beside ")
+CHOSEN = re.compile(r" \(chosen\)$|^chosen$")
+STATE = re.compile(r"^(?:cold|hot)$| beside ")  # a shape can have several such rows
+INTERVAL = re.compile(r"\((\S+) to (\S+)\)")
 Index = dict[str, dict[str, str]]
 
 
@@ -71,6 +72,26 @@ def source(path: pathlib.Path, index: Index) -> tuple[str, str, str]:
     return row["device"], row["code"], row["name"][:10]
 
 
+Rows = dict[tuple[str, ...], tuple[str, ...]]
+
+
+def beside(keys: Sequence[str], headings: Sequence[str],
+           found: Iterable[tuple[pathlib.Path, Rows]], index: Index) -> str:
+    """One row per key, with the columns of each file's device side by side. Each file gives its
+    rows by their keys."""
+    files = [(path, rows) for path, rows in found if rows]
+    if not files:
+        return ""
+    named = [source(path, index) for path, _ in files]
+    notes = [f"{device}: commit {commit}, {day}." for device, commit, day in named]
+    cells = [f"{device}: {heading}" for device, _, _ in named for heading in headings]
+    every = dict.fromkeys(key for _, rows in files for key in rows)
+    blank = ("",) * len(headings)
+    body = [(*key, *(cell for _, rows in files for cell in rows.get(key, blank)))
+            for key in every]
+    return " ".join(notes) + "\n\n" + markdown.table((*keys, *cells), body)
+
+
 def picked(text: str) -> Iterable[tuple[str, str, str, str, str]]:
     """The shape, kernel, time, rate and ratio of each row of what bench-kernels prints; of each
     shape those that a call picks, or, where the benchmark names none, the first."""
@@ -87,43 +108,50 @@ def picked(text: str) -> Iterable[tuple[str, str, str, str, str]]:
 
 
 def kernel_table(names: Sequence[str], index: Index, published: pathlib.Path) -> str:
-    rows = []
+    found: list[tuple[pathlib.Path, Rows]] = []
     for path in newest(names, index, published):
-        device, commit, day = source(path, index)
-        rows += [(shape, device, kernel.removesuffix(" (chosen)"), us, rate, ratio, commit, day)
-                 for shape, kernel, us, rate, ratio in picked(path.read_text(encoding="utf-8"))]
-    return markdown.table(HEADINGS, rows) if rows else ""
+        rows: Rows = {}
+        for shape, kernel, us, rate, ratio in picked(path.read_text(encoding="utf-8")):
+            kernel = CHOSEN.sub("", kernel)
+            if STATE.search(kernel):
+                shape, kernel = f"{shape}, {kernel}", ""
+            rows[shape,] = kernel, us, rate, INTERVAL.sub("(\\1\N{EN DASH}\\2)", ratio)
+        found.append((path, rows))
+    headings = ["kernel", "us", "rate", "ratio"]
+    if not any(cells[0] for _, rows in found for cells in rows.values()):
+        headings = headings[1:]
+        found = [(path, {key: cells[1:] for key, cells in rows.items()}) for path, rows in found]
+    return beside(("shape",), headings, found, index)
 
 
 def collective_table(index: Index, published: pathlib.Path) -> str:
-    rows = []
+    found: list[tuple[pathlib.Path, Rows]] = []
     for path in newest(("bench-collectives.json",), index, published):
+        rows: Rows = {}
         for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-            for kind, key in (("one process", ""), ("a process per device", "processes_")):
-                if f"{key}of_nccl" in row:
-                    rows.append((f"{row['call']} {row['type']}", str(row["bytes"]), kind,
-                                 *(f"{row[key + name]:.2f}" for name in
-                                   ("us", "nccl_us", "of_nccl")), *source(path, index)))
-    return markdown.table(("call", "bytes", "ranks", "us", "NCCL, us", "rate / NCCL's",
-                           "devices", "commit", "date"), rows) if rows else ""
+            rows[f"{row['call']} {row['type']}", str(row["bytes"])] = tuple(
+                f"{row[kind + name]:.2f}" if kind + name in row else ""
+                for kind in ("", "processes_") for name in ("us", "of_nccl"))
+        found.append((path, rows))
+    return beside(("call", "bytes"), ("us", "rate / NCCL's", "us, a process per device",
+                                      "rate / NCCL's, a process per device"), found, index)
 
 
 def peer_table(index: Index, published: pathlib.Path) -> str:
-    rows = [(found["name"], f"{found['least']:.4f}", *source(path, index))
-            for path in newest(("bench-peers.json",), index, published)
-            for found in json.loads(path.read_text(encoding="utf-8"))["matrices"]]
-    return markdown.table(("copies between devices", "least of the driver's rate", "devices",
-                           "commit", "date"), rows) if rows else ""
+    found: list[tuple[pathlib.Path, Rows]] = [
+        (path, {(row["name"],): (f"{row['least']:.4f}",)
+                for row in json.loads(path.read_text(encoding="utf-8"))["matrices"]})
+        for path in newest(("bench-peers.json",), index, published)]
+    return beside(("copies between devices",), ("least of the driver's rate",), found, index)
 
 
 def model_table(index: Index, published: pathlib.Path) -> str:
     rows = []
     for folder in llama_rates.folders(published):
         for name, (mine, theirs) in llama_rates.compare(folder).items():
-            rows.append((folder.name, name, f"{mine:.1f}", f"{theirs:.1f}", f"{mine / theirs:.2f}",
-                         *source(folder / "model.txt", index)))
-    return markdown.table(("run", "rate", "tokens/s", "llama.cpp, tokens/s", "ratio", "device",
-                           "commit", "date"), rows) if rows else ""
+            rows.append((folder.name, name, f"{mine:.1f}", f"{theirs:.1f}", f"{mine / theirs:.2f}"))
+    return markdown.table(("run", "rate", "tokens/s", "llama.cpp, tokens/s", "ratio"),
+                          rows) if rows else ""
 
 
 def text_block(name: str, index: Index, published: pathlib.Path) -> str:

@@ -25,19 +25,28 @@ class Page(unittest.TestCase):
             published, rows = pathlib.Path(made), ""
             for name, device, ratio in (("2026-01-02-gpu", "H100", "0.5"),
                                         ("2026-03-01-gpu", "H100", "1.5 of cublas  0.8 of copy"),
-                                        ("2026-02-01-gpu", "H200", "2.5 of cublas")):
+                                        ("2026-02-01-gpu", "H200", "2.5 of cublas (2.4 to 2.6)")):
                 (published / name).mkdir()
                 (published / name / "gemm.txt").write_text(GEMM.format(ratio))
                 rows += published_index.row_of(published / name).replace(
                     'device = ""', f'device = "{device}"').replace('code = ""', 'code = "0123abcd"')
             (published / "index.toml").write_text(rows)
             text = performance_page.page(published)
-        begin, end = "| bf16 64 x 64 x 64 nn | ", " | 741.41 TFLOP/s | "
-        self.assertIn(f"{begin}H100 | wide, split | 185.38{end}1.5 of cublas; 0.8 of copy | "
-                      "0123abcd | 2026-03-01 |", text)
-        self.assertIn(f"{begin}H200 | wide, split | 185.38{end}2.5 of cublas | ", text)
-        self.assertEqual(text.count(begin), 2)
+        self.assertIn("H200: commit 0123abcd, 2026-02-01. H100: commit 0123abcd, 2026-03-01.", text)
+        wide = "wide, split | 185.38 | 741.41 TFLOP/s"
+        self.assertIn(f"| bf16 64 x 64 x 64 nn | {wide} | 2.5 of cublas (2.4\N{EN DASH}2.6) | "
+                      f"{wide} | 1.5 of cublas; 0.8 of copy |\n", text)
+        self.assertIn("| q4\\_k f32 4096 x 1 x 14336, hot |  | 19.97 | ", text)
         self.assertNotIn("## The pool", text)
+
+    def test_a_device_without_a_row_has_empty_cells(self) -> None:
+        index = {"2026-01-01-a": {"device": "A", "code": "1", "name": "2026-01-01-a"},
+                 "2026-01-02-b": {"device": "B", "code": "2", "name": "2026-01-02-b"}}
+        first, second = (pathlib.Path(name) / "x.txt" for name in index)
+        text = performance_page.beside(("shape",), ("us",), (
+            (first, {("s",): ("1.0",)}), (second, {("s",): ("2.0",), ("t",): ("3.0",)})), index)
+        self.assertIn("| s | 1.0 | 2.0 |", text)
+        self.assertIn("| t |  | 3.0 |", text)
 
     def test_of_each_shape_what_a_call_picks_is_shown(self) -> None:
         found = [row[:3] for row in performance_page.picked(GEMM)]
