@@ -93,7 +93,7 @@ def run(machine: str, root: pathlib.Path, words: list[str]) -> str:
         str(qemu_of(machine)), root, *words, why=f"{' '.join(words)} failed")
 
 
-def attempt(machine: str, root: pathlib.Path, wheel: pathlib.Path) -> str:
+def wheel_verdict(machine: str, root: pathlib.Path, wheel: pathlib.Path) -> str:
     """The verdict of the wheel's program. Unmade: it does not run, or the claim did not survive."""
     with tempfile.TemporaryDirectory(prefix="tollens-cross-") as name:
         with zipfile.ZipFile(wheel) as archive:
@@ -124,7 +124,7 @@ def make(machine: str) -> tuple[pathlib.Path, str]:
     copy_tree(folder / "tollens", [name for name in tracked(".")
                                    if not name.startswith("reports/published/")])
     made = build(machine, folder / "tollens", root)
-    verdict = attempt(machine, root, made)
+    verdict = wheel_verdict(machine, root, made)
     (PACKAGES / "dist").mkdir(parents=True, exist_ok=True)
     for old in (PACKAGES / "dist").glob(f"*_{machine}.whl"):
         old.unlink()
