@@ -10,8 +10,9 @@ from html import escape
 from . import markdown, parts, requirements
 from .evidence import Evidence
 
-NOTE = ("Tested: ci/check runs the named tests and fails if one is missing; they are not part of "
-        "this run. Open: not implemented, or not checked.")
+NOTE = ("Tested: ci/check runs the named tests, which are not part of this run, and fails if one "
+        "is missing. Open: not implemented, or not checked. Any other state is the worst verdict "
+        "of this run on the named claims.")
 
 
 def verdicts(runs: Sequence[Evidence]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from . import words
 from .evidence import Claim
 
 
@@ -11,14 +12,16 @@ def sentence(claim: Claim) -> str:
               and one["control"]["low"] is not None and one["control"]["high"] is not None]
     if not judged:
         return ""
-    least, most = (lambda one: one["control"]["low"]), (lambda one: one["control"]["high"])
-    none = [1.0 if one.get("ratio", claim.result["unit"] != "us") else 0.0 for one in judged]
-    apart = sum(least(one) > same or most(one) < same for one, same in zip(judged, none))
-    beyond = sum(most(one) < one["threshold"] if one.get("direction") == "above" else
-                 least(one) > one["threshold"] for one in judged)
-    return (f"The baseline was compared with itself (A/A) in {len(judged)} of the comparisons: "
-            f"{apart} of the intervals exclude that there is no difference, {beyond} lie beyond "
-            "the threshold.")
+    apart = beyond = 0
+    for one in judged:
+        low, high, threshold = one["control"]["low"], one["control"]["high"], one["threshold"]
+        same = 1.0 if one.get("ratio", claim.result["unit"] != "us") else 0.0
+        apart += low > same or high < same
+        # Beyond is the side on which equality does not lie, so a speedup of 1 is not beyond 1.5.
+        beyond += low > threshold if threshold > same else high < threshold
+    compared = words.counted(len(judged), "comparisons")
+    return (f"In {compared} the baseline was also compared with itself (A/A): {apart} of the "
+            f"intervals exclude equality, {beyond} lie beyond the threshold.")
 
 
 def notes(claim: Claim) -> list[str]:

@@ -111,7 +111,7 @@ def folder_of(attack: dict[str, Any]) -> str:
 def shown_name(attack: dict[str, Any]) -> str:
     """The attack, and which process or seed it was where there are several."""
     below = folder_of(attack)
-    return str(attack["name"]) + (" " + re.sub(r"(\d+)", r" \1", below) if below else "")
+    return str(attack["name"]) + (", " + re.sub(r"(\d+)", r" \1", below) if below else "")
 
 
 def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:

@@ -49,7 +49,7 @@ class Raw:
             items = "".join(f"<li>{self.link(name, escape(name.rpartition('/')[2]))} "
                             f"<small>{with_bytes(self.files[name])}</small></li>"
                             for name in inside)
-            parts.append(f"<p><b>{escape(folder) or 'the run'}</b></p><ul>{items}</ul>")
+            parts.append(f"<p><b>{escape(folder) or 'files of the run'}</b></p><ul>{items}</ul>")
         if self.base is None:
             parts.insert(0, f'<p class="note">In the archive <a href="{quote(self.archive)}">'
                             f"{escape(self.archive.rpartition('/')[2])}</a>. tollens report "

@@ -78,6 +78,11 @@ class Drawn(unittest.TestCase):
             with self.assertRaises(ValueError):
                 errors.read(errors.OCTAVES, bad, groups)
 
+    def test_shares_of_the_allowed_error_do_not_say_how_many_results_are_exact(self) -> None:
+        table = errors.Errors("attack", "octaves", True, {"f32": {0.25: 7, 0.5: 0}})
+        [one] = memory_figures.error_figures(self.claim, table)
+        self.assertIn("f32: 7 results, the largest error at most 0.25 of the allowed.", one.alt)
+
     def test_every_figure_is_xml_with_its_text_and_finite_numbers(self) -> None:
         for one in drawn.of_claim(self.claim).all():
             text = svg.draw(one)

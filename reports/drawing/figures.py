@@ -131,7 +131,7 @@ def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: b
         ". Blocks outside the axis are drawn at its ends.",
         Axis("block"), Axis(unit, low=low, high=high),
         [Line("", x, effects, 0, "dots", 0), Line("", x, controls, 1, "dots", 1)], rules,
-        panels=["runtime vs. baseline", "control: baseline vs. itself"])
+        panels=["subject vs. baseline", "control: baseline vs. itself"])
 
 
 def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:

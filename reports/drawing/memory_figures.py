@@ -128,6 +128,13 @@ def curve(label: str, sizes: dict[float, int], index: int) -> Line:
     return Line(label, x, y, index, "step")
 
 
+def exact(table: Errors, sizes: dict[float, int]) -> str:
+    """The share of exact results; a table of allowed errors does not count them."""
+    if table.of_allowed:
+        return ""
+    return f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} exact, "
+
+
 def error_figures(claim: Claim, table: Errors) -> list[Figure]:
     """Figures of six groups of results each, with the threshold."""
     threshold, unit = claim.result["threshold"], claim.result["unit"]
@@ -139,8 +146,9 @@ def error_figures(claim: Claim, table: Errors) -> list[Figure]:
         part = groups[at:at + 6]
         described = "; ".join(
             f"{label + ': ' if label else ''}{counted(sum(sizes.values()), 'results')}, "
-            f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} exact, the largest error "
+            f"{exact(table, sizes)}the largest error "
             f"at most {max((s for s, n in sizes.items() if n > 0), default=0.0):.3g}"
+            f"{' of the allowed' * table.of_allowed}"
             for label, sizes in part)
         figures.append(Figure(
             file_name(claim.id, "errors", table.attack, table.name, str(at)), title,

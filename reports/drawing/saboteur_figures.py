@@ -57,7 +57,7 @@ def sentence(claim: Claim, saboteur: Saboteur) -> str:
     noticed = [name for name, found in saboteur.attacks.items() if found]
     text = (f"{saboteur.name}: expected {saboteur.must or 'unknown'}, observed "
             f"{saboteur.verdict.replace('_', ' ') or 'unknown'}; {len(noticed)} of "
-            f"{words.counted(len(saboteur.attacks), 'attacks')} that ran noticed it")
+            f"{words.counted(len(saboteur.attacks), 'attacks')} that ran detected it")
     if noticed:
         text += f": {', '.join(noticed)}"
     if saboteur.values:
@@ -98,7 +98,7 @@ def squares(attacks: list[str], saboteur: Saboteur, top: int) -> list[str]:
     for at, name in enumerate(attacks):
         found = saboteur.attacks.get(name)
         kind, said = (("unrun", "not run") if found is None else
-                      ("noticed", "noticed the fault") if found else ("blind", "found nothing"))
+                      ("noticed", "detected the fault") if found else ("blind", "found nothing"))
         parts.append(f'<rect class="{kind}" x="{EDGE + at * (SQUARE + 4)}" y="{top}" '
                      f'width="{SQUARE}" height="{SQUARE}"><title>{escape(name)}: {said}</title>'
                      "</rect>")
@@ -123,9 +123,9 @@ def attacks_of(claim: Claim) -> list[str]:
 
 def legend(claim: Claim, attacks: list[str], scale: Scale | None) -> str:
     text = "Squares, from left: " + "; ".join(name.replace("_", " ") for name in attacks) + \
-        ". Filled: it noticed the fault. Empty: it found nothing. Dotted: not run."
+        ". Filled: it detected the fault. Empty: it found nothing. Dotted: not run."
     if scale is not None:
-        text = (f"Dots: {claim.result['unit']} without the fault (above) and with it (below), "
-                f"{'logarithmic, ' * scale.log}beside the threshold of "
+        text = (f"Dots: effects in {claim.result['unit']}, without the fault (above) and with it "
+                f"(below), {'logarithmic, ' * scale.log}beside the threshold of "
                 f"{claim.result['threshold']:g}. ") + text
     return text

@@ -70,7 +70,7 @@ class SmallFigures(unittest.TestCase):
         self.assertEqual([len(found) for found in places], [1, 1, 1])
         self.assertEqual(sorted(places), places)
         text = small.sentence(one, one.saboteurs[0])
-        self.assertIn("1 of 2 attacks that ran noticed it: third", text)
+        self.assertIn("1 of 2 attacks that ran detected it: third", text)
 
     def test_a_report_has_one_for_each_saboteur_as_it_was_read(self) -> None:
         with tempfile.TemporaryDirectory() as name:
