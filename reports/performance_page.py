@@ -29,8 +29,8 @@ OPERATIONS = (
     (("argmax.txt",), "Argmax", "As for softmax; the copy also writes the matrix.", "argmax"),
     (("quant.txt", "q4k.txt"), "Quantised products",
      "*Cold* weights are not in the L2 cache, *hot* ones are. `reading as much` is a kernel that "
-     "only reads the weights; `dequantise, gemm` converts the weights and calls a product of "
-     "halves.", "quant"),
+     "only reads the weights; `dequantise, gemm` converts the weights to fp16 and "
+     "calls `kn_gemm`.", "quant"),
 )
 TEXTS = (
     ("pool.txt", "The pool", "build/bench-pool"),
