@@ -19,7 +19,6 @@ import subprocess
 import sys
 import unittest.mock
 
-import abi
 import sbom
 from stable_archive import check_sums, compress, differences, files_of, pack, write_sums
 from contents import BUILD, QUIET_NINJA, ROOT, Unmade, compiler_of, output, version
@@ -80,6 +79,13 @@ def make_bundle(source: pathlib.Path, when: int, out: pathlib.Path, log: pathlib
     pack(source / "build/bundle", name, when, out / f"{name}.tar.xz")
 
 
+def interface(library: pathlib.Path, headers: pathlib.Path) -> bytes:
+    """The binary interface of a library, as the XML that abidiff compares with a newer library."""
+    return subprocess.run(["abidw", "--no-comp-dir-path", "--no-corpus-path", "--no-show-locs",
+                           "--headers-dir", str(headers), str(library)], check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
 def make(source: pathlib.Path, out: pathlib.Path, parts: list[str], commit: str) -> None:
     """All parts and what describes them, in the folder out, which is made anew."""
     when = int(output("git", "-C", ROOT, "log", "-1", "--format=%ct", commit).strip())
@@ -103,9 +109,9 @@ def make(source: pathlib.Path, out: pathlib.Path, parts: list[str], commit: str)
             shutil.copy(path, out)
     if "bundle" in parts:
         make_bundle(source, when, out, log, environment)
-    if abi.can():
-        compress(abi.describe(source / "build/libtollens.so",
-                              source / "runtime/include/tollens"), out / abi.name_of(version()))
+    if shutil.which("abidw"):
+        compress(interface(source / "build/libtollens.so", source / "runtime/include/tollens"),
+                 out / f"tollens-{version()}-{os.uname().machine}.abi.xz")
     else:
         say("there is no libabigail, so the binary interface is not written down")
     compiler = output(environment.get("CC", "gcc").split()[-1], "-dumpfullversion").strip()
