@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Compares the names that the soft device and its CUDA runtimes export with those of a toolkit.
+
+    ci/tidying/toolkit_names.py           with the toolkit that configure.py found, if any
+    ci/tidying/toolkit_names.py FILE      with this cuda.h or this libcudart.so
+
+A line for each name that the toolkit has and ours have not. Names that cuda.h does not have are of
+the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1
+something was, 2 the file cannot be read.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DRIVER_LISTS, RUNTIME_LISTS = ROOT / "runtime/soft/base", ROOT / "runtime/soft/cudart"
+SUFFIX = {"NONE": [""], "PTDS": ["", "_ptds"], "PTSZ": ["", "_ptsz"]}
+FN = re.compile(r"^SOFT_FN\(\s*(\w+),\s*\d+,\s*\w+,\s*(\w+),", re.MULTILINE)
+NAME = re.compile(r"^SOFT_NAME\((\w+), \d+, (\w+), (\w*)\)", re.MULTILINE)
+DECLARED = re.compile(r"\bCUDAAPI\s+(cu[A-Z]\w*)\s*\(")
+RENAMED = re.compile(r"^\s*#\s*define\s+cu[A-Z]\w*\s+(cu[A-Z]\w*)\s*$", re.MULTILINE)
+PER_THREAD = re.compile(r"__CUDA_API_(PTDS|PTSZ)\((cu\w+)\)")
+# Declared for the compiler alone: libcuda's own stub does not export it.
+NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz"}
+ROW = re.compile(r"^CUDART_(?:FN|AS|NAME)\((\w+), (\w+), (\w+)[,)]", re.MULTILINE)
+# Written out: what nvcc's code calls, and what does not return an error or has its own layout.
+SPELLED = re.compile(r"^CUDART_VISIBLE [^;{]*?\b(\w+)\(", re.MULTILINE)
+EDITIONS = {12: ("BOTH", "OLD"), 13: ("BOTH", "NEW")}
+PROPERTIES = {12: "cudaGetDeviceProperties_v2", 13: "cudaGetDeviceProperties"}
+
+
+def exported_by_driver() -> set[str]:
+    rows = []
+    for path in sorted(DRIVER_LISTS.glob("functions*.def")):
+        text = path.read_text(encoding="utf-8")
+        rows += FN.findall(text)
+        rows += [(thread, base + suffix) for thread, base, suffix in NAME.findall(text)]
+    return {name + end for thread, name in rows for end in SUFFIX[thread]}
+
+
+def exported_by_runtime(major: int) -> set[str]:
+    names = {PROPERTIES[major]}
+    for path in sorted(RUNTIME_LISTS.glob("*.def")):
+        for versions, thread, name in ROW.findall(path.read_text(encoding="utf-8")):
+            if versions in EDITIONS[major]:
+                names |= {name + suffix for suffix in SUFFIX[thread]}
+    for path in sorted(RUNTIME_LISTS.rglob("*.c")):
+        names |= set(SPELLED.findall(path.read_text(encoding="utf-8")))
+    return names
+
+
+def declared(header: str) -> set[str]:
+    """All names of the driver that a header declares, renames to, or has a per-thread form of."""
+    names = {*DECLARED.findall(header), *RENAMED.findall(header)}
+    for kind, name in PER_THREAD.findall(header):
+        names |= {name, f"{name}_{kind.lower()}"}
+    return names - NOT_EXPORTED
+
+
+def names_of(path: pathlib.Path) -> tuple[set[str], set[str], str]:
+    """The names of a file of a toolkit, ours, and where a line for each is to be added."""
+    if path.suffix == ".h":
+        names = declared(path.read_text(encoding="utf-8"))
+        if len(names) < 100:
+            raise ValueError(f"it declares {len(names)} functions, so it is not cuda.h")
+        return names, exported_by_driver(), "functions.def or functions_other.def"
+    text = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(path)],
+                          capture_output=True, text=True, check=True).stdout
+    rows = re.findall(r" T (\w+)@@libcudart\.so\.(\d+)", text)
+    major = int(rows[0][1]) if rows else 0
+    if major not in EDITIONS:
+        raise ValueError("it is not a libcudart.so of CUDA 12 or 13")
+    ours = exported_by_runtime(major)
+    return {name for name, _ in rows}, ours, "the lists of runtime/soft/cudart"
+
+
+def found_files() -> list[pathlib.Path]:
+    """The cuda.h that configure.py found, and the runtime of its toolkit."""
+    config = ROOT / "build/config.ninja"
+    text = config.read_text(encoding="utf-8") if config.exists() else ""
+    folder = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", text)
+    if folder is None:
+        return []
+    headers = pathlib.Path(folder[1])
+    libraries = [headers.parent / name / "libcudart.so" for name in ("lib64", "lib")]
+    return [path for path in (headers / "cuda.h", *libraries) if path.exists()][:2]
+
+
+def compare(path: pathlib.Path) -> int:
+    """How many names are missing."""
+    names, ours, place = names_of(path)
+    missing = sorted(names - ours)
+    for name in missing:
+        print(f"{name} is in {path.name} and not in {place}")
+    print(f"summary: {len(names)} names of {path.name}, {len(missing)} missing")
+    return len(missing)
+
+
+def main() -> int:
+    if len(sys.argv) > 2 or sys.argv[1:] in (["--help"], ["-h"]):
+        print(__doc__)
+        return 2 if len(sys.argv) > 2 else 0
+    paths = [pathlib.Path(word) for word in sys.argv[1:]] or found_files()
+    if not paths:
+        print("summary: no toolkit here: nothing to compare with")
+    try:
+        return 1 if sum(map(compare, paths)) else 0
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        print(f"toolkit_names: {', '.join(map(str, paths))}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
