@@ -10,14 +10,15 @@ its private header count as one file. No two structs of a room share a tag. What
 of other rooms is listed with it. ci/tidy.py runs these checks with its own.
 """
 
+import graphlib
 import pathlib
 import posixpath
 import re
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rooms import PUBLIC, ROOMS, Room
+from tidying.budgets import tree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -35,13 +36,8 @@ MADE = {"claims.def", "beyond.def"}  # what the build writes
 
 def read_tree() -> dict[str, str]:
     """The text of every C file, by path."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
-        str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
-    return {name: (ROOT / name).read_text(encoding="utf-8") for name in sorted(set(names))
-            if name.endswith((".c", ".h", ".def", ".cuh")) and (ROOT / name).is_file()
-            and room_of(name) is not None}
+    return {name: path.read_text(encoding="utf-8") for name, path in sorted(tree().items())
+            if name.endswith((".c", ".h", ".def", ".cuh")) and room_of(name) is not None}
 
 
 def stem(path: str) -> str:
@@ -137,12 +133,17 @@ class Plan:
         return f"{stem(path)}.h" if self.is_public(path) else stem(path)
 
     def circles(self) -> Iterator[str]:
+        """One of the circles; the others are found when it is gone."""
         edges: dict[str, set[str]] = {}
         for path, _, _, other in self.includes():
             if other is not None and room_of(other) == self.room and not self.is_above(path):
-                edges.setdefault(self.node(path), set()).add(self.node(other))
-        for circle in components(edges):
-            yield f"{self.room.root}: these include each other: {', '.join(sorted(circle))}"
+                own = edges.setdefault(self.node(path), set())
+                own |= {self.node(other)} - {self.node(path)}
+        try:
+            graphlib.TopologicalSorter(edges).prepare()
+        except graphlib.CycleError as error:
+            circle = ", ".join(sorted(set(error.args[1])))
+            yield f"{self.room.root}: these include each other: {circle}"
 
     def shared_tags(self) -> Iterator[str]:
         seen: dict[str, str] = {}
@@ -158,37 +159,6 @@ class Plan:
         yield from self.climbs()
         yield from self.circles()
         yield from self.shared_tags()
-
-
-def components(edges: dict[str, set[str]]) -> Iterable[list[str]]:
-    """The circles: files that reach each other. Tarjan, SIAM J. Comput. 1 (1972), by a stack."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-    for start in sorted(edges):
-        work = [(start, iter(sorted(edges[start])))] if start not in index else []
-        while work:
-            node, others = work[-1]
-            if node not in index:
-                index[node] = low[node] = len(index)
-                stack.append(node)
-            for other in others:
-                if other not in index:
-                    work.append((other, iter(sorted(edges.get(other, ())))))
-                    break
-                if other in stack:
-                    low[node] = min(low[node], index[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    circle = stack[stack.index(node):]
-                    del stack[stack.index(node):]
-                    if len(circle) > 1:
-                        found.append(circle)
-    return found
 
 
 # ---- the tables in the READMEs -----------------------------------------------------------------

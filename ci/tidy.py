@@ -5,11 +5,11 @@
 
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
 short; generated files are what their program would write; the runtime does not ask which driver it
-has. In tidying/: no stubs (stubs.py); retired names and idioms do not return (gone_names.py,
-prose.py); links and paths in backticks lead somewhere (links.py, prose.py); measured figures are on
-generated pages only (prose.py); the repository keeps its budgets (budgets.py); the driver is called
-only where it may be (raw_calls.py); static functions have names of their own (static_names.py); the
-page of environment variables is complete (environment.py).
+has. In tidying/: no stubs (stubs.py); retired names and idioms do not return, links and paths in
+backticks lead somewhere, and measured figures are on generated pages only (prose.py); the
+repository keeps its budgets (budgets.py); the driver is called only where it may be (raw_calls.py);
+static functions have names of their own (static_names.py); the page of environment variables is
+complete (environment.py).
 Prints one line per finding, and exits 1 if there is any.
 """
 
@@ -20,7 +20,7 @@ import sys
 
 import floors
 import ptx_sources
-from tidying import budgets, environment, gone_names, links, prose, raw_calls, static_names, stubs
+from tidying import budgets, environment, prose, raw_calls, static_names, stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -40,15 +40,6 @@ def find(path: pathlib.Path | str, line: int, text: str) -> None:
     findings.append(f"{path}:{line}: {text}" if line else f"{path}: {text}")
 
 
-def tracked() -> list[pathlib.Path]:
-    """What git knows or would know; everything, where this is no checkout."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
-        str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
-    return [pathlib.Path(name) for name in sorted(set(names)) if (ROOT / name).is_file()]
-
-
 def is_test(path: pathlib.Path) -> bool:
     return path.stem.endswith("_test")
 
@@ -64,8 +55,8 @@ def check_text(path: pathlib.Path, known: list[str]) -> None:
         find(path, 0, "this is not UTF-8")
         return
     lines = whole.split("\n")
-    findings.extend(prose.idioms(path, whole))
-    findings.extend(prose.figures(path, whole))
+    for look in (prose.idioms, prose.figures, prose.gone_names):
+        findings.extend(look(path, whole))
     findings.extend(prose.dead_paths(path, whole, known))
     most = LONGER.get(str(path), LINES_MAX.get(path.suffix))
     if most and len(lines) - 1 > most:
@@ -83,12 +74,10 @@ def check_text(path: pathlib.Path, known: list[str]) -> None:
         if is_runtime(path) and path.suffix == ".c" and re.search(
                 r'\bif\b.*("soft|is_soft|soft_device)', text):
             find(path, number, "the runtime asks which driver it has")
-        for name, now in gone_names.in_line(text) if gone_names.is_checked(path) else []:
-            find(path, number, f"{name} is gone: it is called {now} now")
     if lines[-1] != "":
         find(path, len(lines), "no end of line")
-    look = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)
-    for number, name in look("\n".join(lines)) if look and not is_test(path) else []:
+    stubs_in = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)
+    for number, name in stubs_in(whole) if stubs_in and not is_test(path) else []:
         find(path, number, f"{name} does nothing with what it is given: do it, or say in "
                            "ci/tidying/stubs.py why it is right")
 
@@ -115,10 +104,14 @@ def main() -> int:
         print(__doc__)
         return 0 if sys.argv[1] in ("-h", "--help") else 2
     names: dict[str, pathlib.Path] = {}
-    known = [path.as_posix() for path in tracked()]
-    for path in tracked():
+    tree = budgets.tree()
+    known = sorted(tree)
+    for path in map(pathlib.Path, known):
         if path.parts[0] not in TOP and not path.parts[0].startswith("."):
             find(path, 0, "the top level is fixed")
+        if path.suffix == ".md":
+            text = tree[str(path)].read_text(encoding="utf-8")
+            findings.extend(prose.broken_links(path, text, ROOT))
         if not is_ours(path):
             continue
         if path.name in names and path.name not in REPEATED:
@@ -130,9 +123,8 @@ def main() -> int:
     findings.extend(floors.check(texts, floors.read_readmes()))
     findings.extend(raw_calls.check(texts))
     findings.extend(static_names.check(texts))
-    findings.extend(links.findings())
-    findings.extend(environment.findings())
-    findings.extend(budgets.findings(budgets.tree()))
+    findings.extend(environment.findings(tree))
+    findings.extend(budgets.findings(tree))
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0
 

@@ -8,10 +8,8 @@ each, and list none that no file names.
 
 import pathlib
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "runtime/ENVIRONMENT.md"
 OURS = r"TOLLENS_[A-Z0-9_]*[A-Z0-9]"
 # C also defines one name as a macro, and writes names before a value: "TOLLENS_SEED=%s".
@@ -37,7 +35,7 @@ def used(texts: Mapping[str, str]) -> dict[str, tuple[str, int]]:
     """Where each variable is first named."""
     found: dict[str, tuple[str, int]] = {}
     for path, text in sorted(texts.items()):
-        if "tidying/environment" in path:
+        if path.startswith(("ci/tidying/environment", "ci/tidying/code_checks")):
             continue
         for pattern in patterns_for(path, text):
             for match in pattern.finditer(text):
@@ -63,20 +61,9 @@ def check(texts: Mapping[str, str], page: str) -> Iterator[str]:
             yield f"{PAGE}: {name} is listed twice"
 
 
-def read_tree() -> dict[str, str]:
-    """The text of every file in which a variable may be named, by path."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
-                           capture_output=True, text=True, check=False).stdout.split("\n")
-    texts = {}
-    for name in names:
-        path = ROOT / name
-        if path.suffix in (".c", ".h", ".cu", ".py", "", ".sbatch") and path.is_file():
-            texts[name] = path.read_text(encoding="utf-8", errors="replace")
-    return texts
-
-
-def findings() -> Iterator[str]:
-    """What is wrong in this tree; nothing is checked where this is no checkout."""
-    texts = read_tree()
-    if texts:
-        yield from check(texts, (ROOT / PAGE).read_text(encoding="utf-8"))
+def findings(files: Mapping[str, pathlib.Path]) -> Iterator[str]:
+    """What is wrong in these files, among which the page is."""
+    texts = {name: path.read_text(encoding="utf-8", errors="replace")
+             for name, path in files.items()
+             if path.suffix in (".c", ".h", ".cu", ".py", "", ".sbatch")}
+    yield from check(texts, files[PAGE].read_text(encoding="utf-8"))

@@ -1,8 +1,9 @@
 """What pages and comments may not say, for ci/tidy.py.
 
-Retired idioms (ci/STYLE.md, "Words"): each has a plain word in the field. Paths in backticks on a
-page must exist. A measured time or rate may be on a generated page only (GENERATED), so that no
-figure goes stale in prose.
+Retired idioms (ci/STYLE.md, "Words") and names (GONE): each has a plain word in the field. Links
+and paths in backticks on a page must lead somewhere; a link such as [`soft_lower`](lower/lower.c)
+names a function besides, which the file must contain. A measured time or rate may be on a generated
+page only (GENERATED), so that no figure goes stale in prose.
 """
 
 import pathlib
@@ -25,8 +26,28 @@ IDIOMS = {
 }
 PATTERNS = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in IDIOMS.items()]
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-# Which lists these idioms, so that they are found.
+# Which lists these idioms and names, so that they are found.
 EXEMPT = ("ci/tidying/prose.py", "ci/tidying/prose_test.py")
+
+# Private words of this project, and what each is called now. What plugins may call keeps its name.
+GONE = {
+    r"hyp_folder_\w+": "hyp_directory_*, hyp_file_*",
+    r"hyp_tell_\w+": "hyp_console_*",
+    r"hyp_repeats_tell": "hyp_repeats_print",
+    r"hyp_wish\w*": "hyp_run_options*",
+    r"(?!HYP_GUESTS_MAX\b)hyp_guest\w*": "hyp_plugin_*",
+    r"hyp_hoard\w*": "hyp_memory_exhaustion*",
+    r"hyp_grinder\w*": "hyp_concurrent_kernels*",
+    r"hyp_crowd\w*|hyp_command_crowd": "hyp_thread_stress*, hyp_command_threads",
+    r"soft_wish\w*": "soft_access_kind, soft_stream_hints",
+    r"soft_moment\w*": "soft_event_point",
+    r"soft_blow\w*": "soft_stream_fault",
+    r"soft_harm\w*": "soft_call_fault",
+    r"soft_together\w*": "soft_warp_sync",
+    r"kernel[-_]tours?": "kernel_sweep",
+    r"readme_wish\w*": "readme_figures",
+}
+GONE_NAMES = [(re.compile(rf"\b(?:{gone})\b", re.IGNORECASE), now) for gone, now in GONE.items()]
 
 GENERATED = ("reports/RESULTS.md", "kernels/PERFORMANCE.md", "hypotheses/REQUIREMENTS.md",
              "hypotheses/JSON.md", "reports/published/INDEX.md")
@@ -38,6 +59,7 @@ LIMIT = re.compile(r"(?:at most|at least|below|above|under|over|within|every|eac
                    r"exceeds?|threshold|deadline|timeout|limit|kernels? of|default|than|=|for)"
                    r"\W+(?:\w+\W+)?$", re.IGNORECASE)
 
+LINK = re.compile(r"\[([^\]\[]+)\]\(([^)\s]+)\)")
 TICKED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.*-]+)+/?|[\w-]+\.(?:c|h|cu|cuh|def|py|md|toml)")
 # What is not there until something makes it, or is elsewhere.
@@ -71,6 +93,16 @@ def idioms(path: pathlib.PurePath, text: str) -> Iterator[str]:
                 yield f'{path}:{number}: "{found.group()}": write {plain}'
 
 
+def gone_names(path: pathlib.PurePath, text: str) -> Iterator[str]:
+    """Also in code; the history keeps its words."""
+    if str(path) in (*EXEMPT, "ci/CHANGELOG.md"):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        for pattern, now in GONE_NAMES:
+            for name in pattern.findall(line):
+                yield f"{path}:{number}: {name} is gone: it is called {now} now"
+
+
 def figures(path: pathlib.PurePath, text: str) -> Iterator[str]:
     """Measured figures on a page that is not generated. Code and backticks are not prose."""
     if path.suffix != ".md" or str(path) in GENERATED:
@@ -86,6 +118,21 @@ def figures(path: pathlib.PurePath, text: str) -> Iterator[str]:
             if not LIMIT.search(prose[:found.start()]):
                 yield (f"{path}:{number}: the figure {found.group()} is on a page that nothing "
                        "generates")
+
+
+def broken_links(path: pathlib.PurePath, text: str, root: pathlib.Path) -> Iterator[str]:
+    """Of a page, whose path is relative to root."""
+    for number, line in enumerate(text.split("\n"), 1):
+        for shown, target in LINK.findall(line):
+            if re.match(r"[a-z]+:|#", target):
+                continue
+            place = (root / path).parent / target.split("#")[0]
+            name = re.fullmatch(r"`(\w+)`", shown)
+            if not place.exists():
+                yield f"{path}:{number}: the link to {target} leads nowhere"
+            elif name and place.suffix in (".c", ".h", ".py") and not re.search(
+                    rf"\b{name.group(1)}\b", place.read_text(encoding="utf-8")):
+                yield f"{path}:{number}: {target} has no {name.group(1)}"
 
 
 def dead_paths(path: pathlib.PurePath, text: str, known: Iterable[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import trial
 from tidying import prose
 
 PAGE, SOURCE = pathlib.PurePosixPath("runtime/README.md"), pathlib.PurePosixPath("runtime/a.c")
@@ -31,6 +31,34 @@ class Idioms(unittest.TestCase):
         for text in ("int behind = 1;", "rows_behind_2();", "/* behind_2 is a kernel */",
                      "/* after a block, a warp-specialised kernel */", "/* of a device's */"):
             self.assertEqual(self.found(SOURCE, text), [], text)
+
+
+GONE = ("hyp_folder_make", "hyp_tell_begin", "hyp_repeats_tell", "hyp_wishes", "hyp_wishes_read",
+        "hyp_guests_enter", "HYP_GUEST_ATTACKS_MAX", "HYP_HOARD_POOL", "hyp_grinder_end",
+        "struct hyp_crowd", "hyp_command_crowd", "soft_wish", "soft_moment", "soft_blow_at",
+        "soft_harm", "soft_together", "build/kernel-tour", "kernel_tour.c", "readme_wishes")
+
+
+class GoneNames(unittest.TestCase):
+    def found(self, name: str, text: str) -> list[str]:
+        return list(prose.gone_names(pathlib.PurePosixPath(name), text))
+
+    def test_a_gone_name_is_found_by_each_pattern(self) -> None:
+        for name in GONE:
+            for path in ("reports/README.md", "runtime/driver/pool/pool.c"):
+                found = self.found(path, f"\n    call({name}, 1);")
+                self.assertEqual(len(found), 1, name)
+                gone = found[0].removeprefix(f"{path}:2: ").partition(" is gone: ")[0]
+                self.assertIn(gone, name)
+        for pattern, _ in prose.GONE_NAMES:
+            self.assertTrue(any(pattern.search(name) for name in GONE), pattern.pattern)
+
+    def test_other_names_and_the_history_are_left_alone(self) -> None:
+        for text in ("hyp_directory_make(folder)", "hyp_console_begin", "HYP_GUESTS_MAX",
+                     "hyp_session_program_folder", "hyp_verdict_could_not_tell",
+                     "a folder of guests", "kernel-sweep"):
+            self.assertEqual(self.found("runtime/a.c", text), [], text)
+        self.assertEqual(self.found("ci/CHANGELOG.md", GONE[0]), [])
 
 
 class Figures(unittest.TestCase):
@@ -62,6 +90,24 @@ class Paths(unittest.TestCase):
         for text in ("`driver/pool/`", "`runtime/driver/pool/pool.c`", "`pool.h`", "`ci/tidy.py`",
                      "`build/tollens`", "`kernels/*/x.cu`", "`a / b`", "`2/3 of it`"):
             self.assertEqual(self.found(f"See {text}."), [], text)
+
+
+class Links(trial.Trial):
+    def found(self, text: str) -> list[str]:
+        self.write("room/other.md", "there\n")
+        self.write("code.c", "int sum(int a, int b);\nint products;\n")
+        page = pathlib.PurePosixPath("README.md")
+        return list(prose.broken_links(page, f"first\n{text}\n", self.folder))
+
+    def test_broken_links_are_found(self) -> None:
+        for text, words in {"[a page](none.md)": "the link to none.md leads nowhere",
+                            "[`product`](code.c)": "code.c has no product"}.items():
+            self.assertEqual(self.found(text), [f"README.md:2: {words}"])
+
+    def test_sound_links_are_not(self) -> None:
+        for text in ("[a page](room/other.md)", "[`sum`](code.c)", "[a place](code.c#there)",
+                     "[out](https://x.org/y)", "[here](#below)", "[`folder/`](room)"):
+            self.assertEqual(self.found(text), [], text)
 
 
 if __name__ == "__main__":
