@@ -15,13 +15,12 @@ import subprocess
 from collections.abc import Iterator
 
 import ptx_sources
-from mutation.judge import Killer, Made
+from mutation.judge import Bench, Made
 from mutation.cuda_operators import cuda_mutants
 from mutation.operators import Mutant
-from mutation.running import (SUITE, MutateError, Suites, build, criterion, digest, locked, run,
-                              say)
+from mutation.running import SUITE, SWEEP, MutateError, Suites, build, digest, run, say, words
 
-SWEEP, TESTS, DEVICE = "kernel-sweep", "test-kernels", "libtollens-soft.so"
+TESTS, DEVICE, TRIED = "test-kernels", "libtollens-soft.so", "build/mutate-kernels"
 WATCHED = {"TOLLENS_SOFT_CHECK": "memory,init,sync,race,fatal",
            "TOLLENS_SOFT_REPORT": "{temporary}/report"}
 ENTRY = re.compile(r"^\.(?:visible|weak) \.entry (\w+)\(", re.M)
@@ -44,13 +43,14 @@ def changed_entries(before: str, after: str) -> list[str]:
     return [name for name in entries if one[name] != other.get(name)] or entries
 
 
-class Kernels:
-    """Which files a kernel is made of, which group of kernel-sweep runs it, and which suites of
-    test-kernels are about its operation."""
+class CudaBench(Bench):
+    record, tried, even = "kernels.toml", TRIED, True
+    mutants_in = staticmethod(cuda_mutants)
 
-    def __init__(self, root: pathlib.Path) -> None:
-        self.root = root
+    def __init__(self, root: pathlib.Path, environment: dict[str, str]) -> None:
+        super().__init__(root, root / TRIED, {**environment, **WATCHED})
         listed = (root / "kernels/sweep/sweep_images.def").read_text(encoding="utf-8")
+        # The group of kernel-sweep that runs a kernel, its source, and the files it is made of.
         self.group = {name: group for group, name in IMAGE.findall(listed)}
         self.source = {path.stem: str(path.relative_to(root))
                        for path in sorted((root / "kernels").rglob("*.cu"))
@@ -58,18 +58,21 @@ class Kernels:
         self.parts = {name: [str(part.relative_to(root))
                              for part in ptx_sources.sources_of(root / file)]
                       for name, file in self.source.items()}
-        self.files = sorted({file for name, parts in self.parts.items()
-                             if name in self.group or self.suites(name)[0]
-                             for file in parts if file.endswith((".cu", ".cuh"))})
+        self.commands: dict[str, list[str]] = {}  # that link each program
+
+    def files(self) -> list[str]:
+        return sorted({file for name, parts in self.parts.items()
+                       if name in self.group or self.suites_of(name)[0]
+                       for file in parts if file.endswith((".cu", ".cuh"))})
 
     def with_file(self, file: str) -> list[str]:
         return [name for name, parts in self.parts.items() if file in parts]
 
-    def stamp(self, name: str) -> str:
+    def _stamp(self, name: str) -> str:
         """Another one where anything that the kernel is made of has changed."""
         return digest(b"\0".join((self.root / part).read_bytes() for part in self.parts[name]))
 
-    def suites(self, name: str) -> tuple[list[str], list[str]]:
+    def suites_of(self, name: str) -> tuple[list[str], list[str]]:
         """Those of the kernel's operation (of gemm_1_naive, in gemm_*_test.c; if there are none,
         all of the folder), and the others of its folder, which may run it too."""
         tests = list((self.root / self.source[name]).parent.glob("*_test.c"))
@@ -78,36 +81,14 @@ class Kernels:
             path.read_text(encoding="utf-8"))}) for paths in (own or tests, tests))
         return first, [suite for suite in every if suite not in first]
 
-
-class CudaBench:
-    record, even = "kernels.toml", True
-
-    def __init__(self, root: pathlib.Path, environment: dict[str, str],
-                 folder: str = "build/mutate-kernels") -> None:
-        self.root, self.folder = root, root / folder
-        self.environment = {**environment, **WATCHED}
-        self.kernels = Kernels(root)
-        self.known: dict[str, list[Mutant]] = {}
-        self.commands: dict[str, list[str]] = {}  # that link each program
-
-    def files(self) -> list[str]:
-        return self.kernels.files
-
-    def mutants(self, file: str) -> list[Mutant]:
-        if file not in self.known:
-            self.known[file] = cuda_mutants(file, (self.root / file).read_text(encoding="utf-8"))
-        return self.known[file]
-
     def prepare(self) -> None:
-        self.lock = locked(self.folder)
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if shutil.which(self.nvcc) is None:
             raise MutateError("--kernels needs nvcc; NVCC names it")
         needed = [f"build/{name}" for name in (SWEEP, TESTS, DEVICE)]
         build(self.root, needed)
         self.tests_stamp = digest(b"".join((self.root / file).read_bytes() for file in needed))
-        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment,
-                             self._words, self.tests_stamp)
+        self.suites = Suites(self.root, "build", self.folder / "suites.json", self.environment)
         self.release = subprocess.run([self.nvcc, "--version"], stdout=subprocess.PIPE, text=True,
                                       check=True).stdout
         self.copy = self.folder / "copy"
@@ -117,16 +98,13 @@ class CudaBench:
         if not (self.folder / DEVICE).is_symlink():
             (self.folder / DEVICE).symlink_to(self.root / "build" / DEVICE)
 
-    def close(self) -> None:
-        self.lock.close()
-
-    def stamps(self, mutant: Mutant) -> tuple[str, str]:
-        stamps = [self.kernels.stamp(name) for name in self.kernels.with_file(mutant.file)]
-        return digest("".join([self.release, *stamps]).encode()), self.tests_stamp
+    def file_stamp(self, mutant: Mutant) -> str:
+        stamps = [self._stamp(name) for name in self.with_file(mutant.file)]
+        return digest("".join([self.release, *stamps]).encode())
 
     def make(self, mutant: Mutant) -> Iterator[Made]:
-        for name in sorted(self.kernels.with_file(mutant.file), key=self._size):
-            text = (self.root / mutant.file).read_text(encoding="utf-8")
+        for name in sorted(self.with_file(mutant.file), key=self._size):
+            text = self.texts[mutant.file]
             changed = self.copy / mutant.file
             changed.write_text(mutant.apply(text), encoding="utf-8")
             ptx = self._compile(name)
@@ -135,7 +113,7 @@ class CudaBench:
                 yield Made(name, refused=f"nvcc, of {name}")
                 return
             entries = changed_entries(self._original(name), ptx)
-            yield Made(name, killers=self.killers(name, entries, self.pack(name, ptx))
+            yield Made(name, names=self.names(name, entries, self.pack(name, ptx))
                        if entries else None)
 
     # ---- compiling -------------------------------------------------------------------------------
@@ -147,7 +125,7 @@ class CudaBench:
 
     def _compile(self, name: str) -> str | None:
         """A kernel's PTX, from the copy as it is; None where nvcc refuses it."""
-        made = ptx_sources.kernel(self.copy / self.kernels.source[name])
+        made = ptx_sources.kernel(self.copy / self.source[name])
         out = self.folder / f"{name}.ptx"
         done = subprocess.run([self.nvcc, "-ptx", made.options, "-o", str(out), str(made.source)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
@@ -159,7 +137,7 @@ class CudaBench:
 
     def _original(self, name: str) -> str:
         """A kernel's PTX without a mutant, compiled in the same place, once for these sources."""
-        stamp = digest(f"{self.release}{self.kernels.stamp(name)}".encode())
+        stamp = digest(f"{self.release}{self._stamp(name)}".encode())
         kept = self.folder / f"{name}-{stamp}.original"
         if not kept.exists():
             text = self._compile(name)
@@ -172,7 +150,7 @@ class CudaBench:
         """The object of a kernel's image, which takes its name from the file."""
         text, source, image = (self.folder / f"{name}{end}" for end in (".S", ".ptx.xz", ".o"))
         ptx_sources.keep(source, ptx.encode())
-        subprocess.run(["ci/kernel_image.py", str(text), self.kernels.source[name], str(source)],
+        subprocess.run(["ci/kernel_image.py", str(text), self.source[name], str(source)],
                        cwd=self.root, check=True)
         subprocess.run(["cc", "-c", str(text), "-o", str(image)], check=True)
         return image
@@ -183,42 +161,33 @@ class CudaBench:
             listed = subprocess.run(["ninja", "-t", "commands", "-s", f"build/{program}"],
                                     text=True, cwd=self.root, stdout=subprocess.PIPE, check=True)
             self.commands[program] = shlex.split(listed.stdout.strip().split("\n")[-1])
-        words = list(self.commands[program])
-        words[words.index(f"build/{program}")] = str(self.folder / program)
-        at = words.index("build/libtollens-kernels.a")
-        subprocess.run([*words[:at], str(image), *words[at:]], cwd=self.root, check=True)
+        command = list(self.commands[program])
+        command[command.index(f"build/{program}")] = str(self.folder / program)
+        at = command.index("build/libtollens-kernels.a")
+        subprocess.run([*command[:at], str(image), *command[at:]], cwd=self.root, check=True)
 
     # ---- what runs them --------------------------------------------------------------------------
 
-    def killers(self, name: str, entries: list[str], image: pathlib.Path) -> Iterator[Killer]:
+    def names(self, name: str, entries: list[str], image: pathlib.Path) -> Iterator[str]:
         """The cases that launch one of these entries, the cheapest first, then the suites of the
         operation, then the others of the folder."""
-        group = self.kernels.group.get(name)
+        group = self.group.get(name)
         rows = [row for row in self._cases(group) if set(entries) & set(row[1])] if group else []
         if rows:
             self.link(SWEEP, image)
-        for case, _, _ in sorted(rows, key=lambda row: row[2]):
-            yield Killer(f"{SWEEP}, {case}", lambda case=case: self.suites.ask(
-                str(self.folder), f"{SWEEP} {case}"))
-        suites = [suite for suites in self.kernels.suites(name) for suite in suites]
+        yield from (f"{SWEEP} {case}" for case, _, _ in sorted(rows, key=lambda row: row[2]))
+        suites = [suite for suites in self.suites_of(name) for suite in suites]
         if suites:
             self.link(TESTS, image)
-        for suite in suites:
-            yield Killer(f"{TESTS} {suite}", lambda suite=suite: self.suites.ask(
-                str(self.folder), f"{TESTS} {suite}"))
-
-    def _words(self, program: str, what: str) -> list[str]:
-        """What runs a suite of test-kernels, or a case of kernel-sweep."""
-        return criterion(program, what) if not program.endswith(SWEEP) else [
-            program, "--library", str(self.root / "build" / DEVICE), "--filter", what]
+        yield from (f"{TESTS} {suite}" for suite in suites)
 
     def _cases(self, group: str) -> list[tuple[str, list[str], float]]:
         """The cases of a group, the entries that each launches, and its CPU seconds. They stay in
         the folder while the programs are the same."""
         kept = self.folder / f"{group}-{self.tests_stamp}.cases"
         if not kept.exists():
-            words = [*self._words(f"build/{SWEEP}", "")[:-2], "--group", group, "--cases"]
-            found, output = run(self.root, words, self.environment, GROUP_S)
+            command = [*words(f"build/{SWEEP}", "")[:-2], "--group", group, "--cases"]
+            found, output = run(self.root, command, self.environment, GROUP_S)
             if found.kind != "passed":
                 say(f"  group {group} fails without a mutant: {found.what}")
             kept.write_text(output)

@@ -1,41 +1,47 @@
 """One run of ci/mutate: draws mutants, tries each, and says what came of it."""
 
-from __future__ import annotations
-
 import argparse
 import collections
-import dataclasses
 import datetime
 import hashlib
 import pathlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from mutation.operators import Mutant
-from mutation.running import Finding, MutateError, digest, say
+from mutation.running import MutateError, Suites, locked, say
 from mutation.results import Log, Survivors, Verdict
 
-if TYPE_CHECKING:
-    from mutation.c_bench import CBench
-    from mutation.cuda_bench import CudaBench
-    Bench = CBench | CudaBench
 
-
-@dataclasses.dataclass(frozen=True)
-class Killer:
-    """What may notice a mutant."""
-    name: str  # of a suite, a test or a case
-    run: Callable[[], Finding | None]  # None: it does not pass without the mutant either
-
-
-@dataclasses.dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A mutant, built into something that tests run."""
     what: str  # "" or the kernel
     refused: str = ""  # why no compiler takes it
-    killers: Iterator[Killer] | None = None  # None: the same code as without the mutant
+    names: Iterator[str] | None = None  # of suites and cases; None: the code is as without it
+
+
+class Bench:
+    """Where mutants are made and tried: CBench and CudaBench say how. A mutant's verdict holds
+    while its file_stamp is the same, and that of a survivor while the tests_stamp is."""
+    record: str  # the file of survivors
+    tried: str  # the folder of the programs with the mutant
+    even = False  # whether the operators take turns in a sample
+    suites: Suites
+    tests_stamp: str
+
+    def __init__(self, root: pathlib.Path, folder: pathlib.Path,
+                 environment: dict[str, str]) -> None:
+        self.root, self.folder, self.environment = root, folder, environment
+        self.texts: dict[str, str] = {}
+        self.known: dict[str, list[Mutant]] = {}
+
+    def mutants(self, file: str) -> list[Mutant]:
+        if file not in self.known:
+            self.texts[file] = (self.root / file).read_text(encoding="utf-8")
+            self.known[file] = self.mutants_in(file, self.texts[file])
+        return self.known[file]
 
 
 def chosen(bench: Bench, names: list[str]) -> list[Mutant]:
@@ -80,7 +86,6 @@ def drawn(everything: list[Mutant], count: int | None, seed: int, even: bool) ->
 class Judge:
     def __init__(self, bench: Bench, options: argparse.Namespace, survivors: Survivors) -> None:
         self.bench, self.options, self.survivors = bench, options, survivors
-        self.end = time.monotonic() + (options.time or float("inf"))
         bench.folder.mkdir(parents=True, exist_ok=True)
         self.log = Log(bench.folder / "verdicts.jsonl")
         self.counts: collections.Counter[str] = collections.Counter()  # by kind of verdict
@@ -88,12 +93,10 @@ class Judge:
 
     def verdict(self, mutant: Mutant) -> Verdict:
         """The verdict of an earlier run if it still holds, else a new one, which is kept."""
-        stamps = self.bench.stamps(mutant)
+        stamps = self.bench.file_stamp(mutant), self.bench.tests_stamp
         known = self.log.verdicts.get(mutant.key)
         if known and known.holds(*stamps):
             return known
-        if time.monotonic() > self.end:
-            return Verdict("untried", "the time is up", 0.0, *stamps)
         begin = time.monotonic()
         kind, by = self._try(mutant)
         found = Verdict(kind, by, round(time.monotonic() - begin, 1), *stamps)
@@ -107,9 +110,9 @@ class Judge:
             for made in self.bench.make(mutant):
                 if made.refused:
                     return "refused", made.refused
-                if made.killers is None:
+                if made.names is None:
                     continue
-                kind, by = self._ask(made, made.killers)
+                kind, by = self._ask(made.what, made.names)
                 if kind != "survived":
                     return kind, by
                 asked.append(by)
@@ -117,21 +120,21 @@ class Judge:
             return "untried", str(error)
         return ("survived", "; ".join(asked)) if asked else ("same code", "")
 
-    def _ask(self, made: Made, killers: Iterator[Killer]) -> tuple[str, str]:
+    def _ask(self, what: str, names: Iterator[str]) -> tuple[str, str]:
         ran, seconds, end = [], 0.0, ""
-        for killer in killers:
+        for name in names:
             if self.options.limit and seconds > self.options.limit:
                 end = " before the limit"
                 break
-            found = killer.run()
+            found = self.bench.suites.ask(self.bench.tried, name)
             if found is None:
                 continue
-            ran.append(killer.name)
+            ran.append(name)
             seconds += found.seconds
             if found.kind != "passed":
-                return found.kind, f"{killer.name}: {found.what}"
+                return found.kind, f"{name}: {found.what}"
         some = ", ".join(ran[:8]) + (f" and {len(ran) - 8} more" if len(ran) > 8 else "")
-        return "survived", (f"{made.what}: " if made.what else "") + (
+        return "survived", (f"{what}: " if what else "") + (
             some or "no test executes the line") + end
 
     def judge(self, mutant: Mutant, place: str) -> None:
@@ -205,10 +208,8 @@ def go(bench: Bench, options: argparse.Namespace) -> int:
     for file in files:
         survivors.forget(file, {mutant.key for mutant in bench.mutants(file)})
     judge = Judge(bench, options, survivors)
-    bench.prepare()
-    try:
+    with locked(bench.folder):
+        bench.prepare()
         for number, mutant in enumerate(sample, 1):
             judge.judge(mutant, f"{number:4}/{len(sample)}")
-    finally:
-        bench.close()
     return judge.sum_up(len(everything))
