@@ -2,16 +2,15 @@
 deleted afterwards. Needs root, mmdebstrap and the distributions' archives.
 
     ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
-        [--check | --short] [--keep]
+        [--check | --short]
     ci/fresh --bundle [SYSTEM...]    build/bundle in each, in debian-10 and ubuntu-20.04, and in
                                      ubuntu-18.04, where it must say why it does not run
 
 In each system, as root, as a user who may use sudo and as one who may not, it clones the repository
 and runs ci/falsify, which installs what is missing or says what to install. Then it runs the same
 without network, and with a libcuda.so.1 that finds no device. --check also runs ci/check, which
-takes long; --short attacks two claims and skips the second run. --keep keeps the systems, and
-prints how to run another command in them. Prints one line per system and user with the time from
-the clone to the first verdict; all output is in build/fresh.
+takes long; --short attacks two claims and skips the second run. Prints one line per system and user
+with the time from the clone to the first verdict; all output is in build/fresh.
 
 Exit code: 0 all passed, 1 one did not, 2 a system could not be made.
 """
@@ -26,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contents import ROOT, Unmade
-from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, TOO_OLD, System, cpu_s, make, started
+from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, TOO_OLD, System, make, started
 
 COUNTS = re.compile(r"^(\d+) survived, 0 falsified, 0 inconclusive, \d+ not tested", re.MULTILINE)
 PASSED = re.compile(r"^check: (\d+) passed, 0 failed", re.MULTILINE)
@@ -58,7 +57,6 @@ class Trial:
     system: str
     user: str
     first_s: float | None = None   # from the clone to the first verdict
-    first_cpu_s: float = 0         # CPU seconds, for what an idle machine would take
     install_s: float = 0           # of it: until the packages were installed
     whole_s: float = 0
     again_s: float = 0             # the second time, without network
@@ -72,10 +70,9 @@ class Trial:
     def line(self) -> str:
         first = f"{self.first_s:.0f} s" if self.first_s is not None else "never"
         check = f", ci/check {self.check_s:.0f} s" if self.check_s else ""
-        return (f"{self.system:<13} {self.user:<6} first verdict {first}, with "
-                f"{self.first_cpu_s:.0f} CPU s (packages {self.install_s:.0f} s), "
-                f"ci/falsify {self.whole_s:.0f} s, again without network {self.again_s:.0f} s"
-                f"{check}: {self.outcome}")
+        return (f"{self.system:<13} {self.user:<6} first verdict {first} (packages "
+                f"{self.install_s:.0f} s), ci/falsify {self.whole_s:.0f} s, again without network "
+                f"{self.again_s:.0f} s{check}: {self.outcome}")
 
 
 def bundle() -> None:
@@ -103,7 +100,7 @@ def refused(system: System, trial: Trial, command: str) -> None:
 
 
 def timed(system: System, trial: Trial, what: str, command: str, passes: re.Pattern[str],
-          network: bool = True, on_line: Callable[[str, float, int], None] | None = None) -> \
+          network: bool = True, on_line: Callable[[str, float], None] | None = None) -> \
         tuple[float, str]:
     """The seconds of a command that must pass, and what it said."""
     begin = time.monotonic()
@@ -113,9 +110,9 @@ def timed(system: System, trial: Trial, what: str, command: str, passes: re.Patt
 
 
 def falsify(system: System, trial: Trial, claims: str, network: bool) -> None:
-    def on_line(line: str, seconds: float, process: int) -> None:
+    def on_line(line: str, seconds: float) -> None:
         if trial.first_s is None and line.startswith("H1 "):
-            trial.first_s, trial.first_cpu_s = seconds, cpu_s(process)
+            trial.first_s = seconds
         if line.startswith("setup: ready"):
             trial.install_s = seconds
 
@@ -148,9 +145,9 @@ def check(system: System, trial: Trial) -> None:
         print(f"fresh: {trial.system} {trial.user}: {line}")
 
 
-def trial_of(name: str, user: str, with_check: bool, short: bool, stays: bool) -> Trial:
+def trial_of(name: str, user: str, with_check: bool, short: bool) -> Trial:
     trial = Trial(name, user)
-    with started(name, user, stays) as system:
+    with started(name, user) as system:
         shutil.copy(FOLDER / "tollens.bundle", system.root / "tmp/tollens.bundle")
         code, said = system.run(user, "git clone -q /tmp/tollens.bundle tollens")
         expect(trial, "the clone", code == 0, said)
@@ -194,7 +191,6 @@ def main() -> int:
     parser.add_argument("--as", dest="users", default=",".join(HOMES))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--bundle", action="store_true")
     options = parser.parse_args()
     everywhere = {**SYSTEMS, **OLD, **TOO_OLD} if options.bundle else SYSTEMS
@@ -218,7 +214,7 @@ def main() -> int:
             trials.append(bundle_in(name))
             print(f"fresh: {name:<13} bundle: {trials[-1].outcome}", flush=True)
         for user in () if options.bundle else users:
-            trials.append(trial_of(name, user, options.check, options.short, options.keep))
+            trials.append(trial_of(name, user, options.check, options.short))
             print(f"fresh: {trials[-1].line()}", flush=True)
     wrong = sum(bool(trial.wrong) for trial in trials)
     print(f"summary: {len(trials) - wrong} of {len(trials)} passed"

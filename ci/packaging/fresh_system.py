@@ -1,23 +1,18 @@
 """Minimal systems that are made, used and thrown away: a folder that mmdebstrap fills, entered by
 chroot in namespaces of its own, with or without a network.
-
-    ci/packaging/fresh_system.py ROOT USER COMMAND    runs one more command in a system that
-                                                      ci/fresh --keep left: as root, sudo or plain
 """
 
 import configparser
 import contextlib
-import os
 import pathlib
 import shutil
 import ssl
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from contents import BUILD, Unmade
+from contents import BUILD, Unmade, attempt
 
 FOLDER = BUILD / "fresh"
 DEBIAN = "deb http://deb.debian.org/debian {suite} main"
@@ -61,31 +56,10 @@ def make(system: str) -> pathlib.Path:
         raise Unmade(f"{' and '.join(missing)} must be installed")
     FOLDER.mkdir(parents=True, exist_ok=True)
     partial = archive.with_suffix(".partial.tar")
-    done = subprocess.run(
-        ["mmdebstrap", "--variant=apt", f"--include={INCLUDED}", suite, str(partial),
-         source.format(suite=suite)], text=True, check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        errors = [line for line in done.stdout.splitlines() if line.startswith("E: ")]
-        raise Unmade(f"{system} could not be made:\n" + "\n".join(errors or [done.stdout[-1500:]]))
+    attempt("mmdebstrap", "--variant=apt", f"--include={INCLUDED}", suite, partial,
+            source.format(suite=suite), why=f"{system} could not be made")
     partial.rename(archive)
     return archive
-
-
-def cpu_s(process: int) -> float:
-    """The CPU seconds so far of a process and its descendants, including those that have ended."""
-    times, children = {}, {}
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it just ended
-            words = path.read_text().rpartition(") ")[2].split()
-            children.setdefault(int(words[1]), []).append(int(path.parent.name))
-            times[int(path.parent.name)] = sum(map(int, words[11:15]))
-    total, left = 0, [process]
-    while left:
-        one = left.pop()
-        total += times.get(one, 0)
-        left += children.get(one, [])
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 class System:
@@ -118,9 +92,9 @@ class System:
             settings.write(file)
 
     def run(self, user: str, words: str, network: bool = True,
-            on_line: Callable[[str, float, int], None] | None = None) -> tuple[int, str]:
-        """The exit code and what was said. on_line gets each line, the seconds since the start and
-        the process."""
+            on_line: Callable[[str, float], None] | None = None) -> tuple[int, str]:
+        """The exit code and what was said. on_line gets each line and the seconds since the start.
+        """
         begin, said = time.monotonic(), ""
         # Of the user's shell, which `su -` starts as a login does.
         (self.root / "tmp/words").write_text(words + "\n")
@@ -135,7 +109,7 @@ class System:
                 log.write(line)
                 said += line
                 if on_line is not None:
-                    on_line(line, time.monotonic() - begin, process.pid)
+                    on_line(line, time.monotonic() - begin)
         return process.wait(), said
 
     def keep(self, user: str, folder: str) -> None:
@@ -149,13 +123,10 @@ class System:
 
 
 @contextlib.contextmanager
-def started(system: str, what: str, stays: bool = False) -> Iterator[System]:
-    """A copy of the system, which is gone afterwards unless it stays."""
+def started(system: str, what: str) -> Iterator[System]:
+    """A copy of the system, which is gone afterwards."""
     archive = make(system)
-    with contextlib.ExitStack() as stack:
-        name = tempfile.mkdtemp(prefix="tollens-fresh-")
-        if not stays:
-            stack.callback(shutil.rmtree, name)
+    with tempfile.TemporaryDirectory(prefix="tollens-fresh-") as name:
         root = pathlib.Path(name) / "root"
         root.mkdir()
         subprocess.run(["tar", "--numeric-owner", "--exclude=./dev/*", "-xf", str(archive), "-C",
@@ -165,20 +136,4 @@ def started(system: str, what: str, stays: bool = False) -> Iterator[System]:
         log.write_text("")
         running = System(root, log)
         running.furnish()
-        if stays:
-            print(f"fresh: {system} stays; {sys.executable} {__file__} {root} {what} COMMAND",
-                  flush=True)
         yield running
-
-
-def main() -> int:
-    if len(sys.argv) != 4 or sys.argv[2] not in HOMES:
-        print(__doc__, file=sys.stderr)
-        return 2
-    root = pathlib.Path(sys.argv[1])
-    system = System(root, root.parent / "again.log")
-    return system.run(sys.argv[2], sys.argv[3], True, lambda line, *_: print(line, end=""))[0]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
