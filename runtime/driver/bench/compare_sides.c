@@ -2,14 +2,12 @@
  * Times two builds of the runtime alternately in one process, for ci/compare.
  *
  *     compare-sides [--reverse] [--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so
- *     compare-sides [--plant PERCENT] DRIVER SUBJECT.so
  *
  * The three are builds of compare_side.c: the old revision, a copy of the same file, and the new
  * revision. A block is baseline-subject-subject-baseline or the reverse, then the same with the
  * copy as the subject. Two loads of one file differ only in their addresses; if that alone makes a
  * difference, the machine cannot resolve the comparison. Prints one line per series: its name, the
  * median ratio of the blocks, the same of the control, and the nanoseconds per call on both sides.
- * With one library it prints the name and the nanoseconds alone, for processes that take turns.
  * --reverse opens the sides from the last to the first. A side that opens a device later is slower
  * by some tenths of a percent, so ci/compare combines both orders. --plant N makes N percent more
  * calls on the subject's side and does not count them: a slowdown of known size.
@@ -126,18 +124,6 @@ static int compare_series(struct side *sides, unsigned series, unsigned calls) {
     return 1;
 }
 
-static int time_series(struct side *side, unsigned series, unsigned calls) {
-    static double values[4 * BLOCKS];
-    if (compare_sides_time_batch(side, series, WARM_CALLS) < 0) return 0;
-    for (size_t i = 0; i < 4 * BLOCKS; i++) {
-        double ns = compare_sides_time_batch(side, series, calls);
-        if (ns < 0) return 0;
-        values[i] = ns / CALLS;
-    }
-    printf("%s %.3f\n", side->series(series), compare_sides_median(values, 4 * BLOCKS));
-    return 1;
-}
-
 int main(int argc, char **argv) {
     struct side sides[3];
     unsigned calls = CALLS;
@@ -149,21 +135,18 @@ int main(int argc, char **argv) {
         argv += 2;
         argc -= 2;
     }
-    if (argc != 5 && argc != 3) {
+    if (argc != 5) {
         return compare_sides_complain("usage",
                                       "[--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so");
     }
-    int count = argc - 2;
-    for (int i = 0; i < count; i++) {
-        int which = reverse ? count - 1 - i : i;
+    for (int i = 0; i < 3; i++) {
+        int which = reverse ? 2 - i : i;
         int code = compare_sides_load(argv[2 + which], argv[1], &sides[which]);
         if (code != 0) return code;
     }
     for (unsigned series = 0; sides[0].series(series) != NULL; series++) {
-        int ok = count == 3 ? compare_series(sides, series, calls)
-                            : time_series(&sides[0], series, calls);
-        if (!ok) return 2;
+        if (!compare_series(sides, series, calls)) return 2;
     }
-    for (int i = 0; i < count; i++) sides[i].close(sides[i].state);
+    for (int i = 0; i < 3; i++) sides[i].close(sides[i].state);
     return 0;
 }
