@@ -45,7 +45,6 @@ class CBench(Bench):
         self.suites = Suites(self.copy, BUILT, self.folder / "suites.json", self.environment)
         every = [name for program in self.programs for name in self.suites.of(program)]
         self.names = [name for name in every if self.suites.alone_s(name) is not None]
-        self.tests_stamp = digest("".join(map(self.suites.stamp, self.names)).encode())
 
     def _copy_tree(self) -> None:
         """Makes the copy what the tree is. It undoes an interrupted mutant."""
@@ -60,9 +59,6 @@ class CBench(Bench):
         for path in [path for room in self.rooms for path in (self.copy / room).rglob("*.[ch]")]:
             if str(path.relative_to(self.copy)) not in files:
                 path.unlink()
-
-    def file_stamp(self, mutant: Mutant) -> str:
-        return digest(self.texts[mutant.file].encode())
 
     def make(self, mutant: Mutant) -> Iterator[Made]:
         text, place = self.texts[mutant.file], self.copy / mutant.file

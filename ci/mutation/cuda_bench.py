@@ -68,10 +68,6 @@ class CudaBench(Bench):
     def with_file(self, file: str) -> list[str]:
         return [name for name, parts in self.parts.items() if file in parts]
 
-    def _stamp(self, name: str) -> str:
-        """Another one where anything that the kernel is made of has changed."""
-        return digest(b"\0".join((self.root / part).read_bytes() for part in self.parts[name]))
-
     def suites_of(self, name: str) -> tuple[list[str], list[str]]:
         """Those of the kernel's operation (of gemm_1_naive, in gemm_*_test.c; if there are none,
         all of the folder), and the others of its folder, which may run it too."""
@@ -97,10 +93,6 @@ class CudaBench(Bench):
                         ignore=shutil.ignore_patterns("*.c", "*.md"))
         if not (self.folder / DEVICE).is_symlink():
             (self.folder / DEVICE).symlink_to(self.root / "build" / DEVICE)
-
-    def file_stamp(self, mutant: Mutant) -> str:
-        stamps = [self._stamp(name) for name in self.with_file(mutant.file)]
-        return digest("".join([self.release, *stamps]).encode())
 
     def make(self, mutant: Mutant) -> Iterator[Made]:
         for name in sorted(self.with_file(mutant.file), key=self._size):
@@ -137,7 +129,8 @@ class CudaBench(Bench):
 
     def _original(self, name: str) -> str:
         """A kernel's PTX without a mutant, compiled in the same place, once for these sources."""
-        stamp = digest(f"{self.release}{self._stamp(name)}".encode())
+        parts = [(self.root / part).read_bytes() for part in self.parts[name]]
+        stamp = digest(b"\0".join([self.release.encode(), *parts]))
         kept = self.folder / f"{name}-{stamp}.original"
         if not kept.exists():
             text = self._compile(name)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mutation.operators import Mutant
 from mutation.running import MutateError, Suites, locked, say
-from mutation.results import Log, Survivors, Verdict
+from mutation.results import Survivors
 
 
 class Made(NamedTuple):
@@ -23,13 +23,11 @@ class Made(NamedTuple):
 
 
 class Bench:
-    """Where mutants are made and tried: CBench and CudaBench say how. A mutant's verdict holds
-    while its file_stamp is the same, and that of a survivor while the tests_stamp is."""
+    """Where mutants are made and tried: CBench and CudaBench say how."""
     record: str  # the file of survivors
     tried: str  # the folder of the programs with the mutant
     even = False  # whether the operators take turns in a sample
     suites: Suites
-    tests_stamp: str
 
     def __init__(self, root: pathlib.Path, folder: pathlib.Path,
                  environment: dict[str, str]) -> None:
@@ -86,25 +84,11 @@ def drawn(everything: list[Mutant], count: int | None, seed: int, even: bool) ->
 class Judge:
     def __init__(self, bench: Bench, options: argparse.Namespace, survivors: Survivors) -> None:
         self.bench, self.options, self.survivors = bench, options, survivors
-        bench.folder.mkdir(parents=True, exist_ok=True)
-        self.log = Log(bench.folder / "verdicts.jsonl")
         self.counts: collections.Counter[str] = collections.Counter()  # by kind of verdict
         self.argued = self.left = 0  # survivors with an argument, and without
 
-    def verdict(self, mutant: Mutant) -> Verdict:
-        """The verdict of an earlier run if it still holds, else a new one, which is kept."""
-        stamps = self.bench.file_stamp(mutant), self.bench.tests_stamp
-        known = self.log.verdicts.get(mutant.key)
-        if known and known.holds(*stamps):
-            return known
-        begin = time.monotonic()
-        kind, by = self._try(mutant)
-        found = Verdict(kind, by, round(time.monotonic() - begin, 1), *stamps)
-        if kind != "untried":
-            self.log.add(mutant, found)
-        return found
-
-    def _try(self, mutant: Mutant) -> tuple[str, str]:
+    def verdict(self, mutant: Mutant) -> tuple[str, str]:
+        """killed, timeout, same code, refused, survived or untried, and by what."""
         asked = []
         try:
             for made in self.bench.make(mutant):
@@ -139,18 +123,19 @@ class Judge:
 
     def judge(self, mutant: Mutant, place: str) -> None:
         """Says and notes the verdict on a mutant."""
-        verdict = self.verdict(mutant)
-        self.counts[verdict.kind] += 1
-        say(f"{place} {verdict.kind:9} {mutant.file}:{mutant.line} {mutant.operator}  {verdict.by}"
-            f"  {verdict.seconds:.1f} s")
-        if verdict.kind == "untried":
+        begin = time.monotonic()
+        kind, by = self.verdict(mutant)
+        self.counts[kind] += 1
+        say(f"{place} {kind:9} {mutant.file}:{mutant.line} {mutant.operator}  {by}"
+            f"  {time.monotonic() - begin:.1f} s")
+        if kind == "untried":
             return
-        self.survivors.note(mutant, verdict)
+        self.survivors.note(mutant, by if kind == "survived" else None)
         is_argued = bool(self.survivors.argument(mutant.key))
-        if verdict.kind == "survived":
+        if kind == "survived":
             say(f"         - {mutant.before}\n         + {mutant.after}")
             self.argued, self.left = self.argued + is_argued, self.left + (not is_argued)
-        elif is_argued and verdict.kind in ("killed", "timeout"):
+        elif is_argued and kind in ("killed", "timeout"):
             say("         it is argued to be equivalent, and a test noticed it")
             self.left += 1
         self.survivors.write()

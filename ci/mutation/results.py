@@ -1,8 +1,7 @@
-"""What ci/mutate knows of mutants: a log of verdicts in the build's folder, and the committed file
-of survivors, in which a person argues that a mutant is equivalent.
+"""What ci/mutate knows of mutants: the committed file of survivors, in which a person argues that a
+mutant is equivalent.
 """
 
-import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -22,38 +21,6 @@ HEAD = """\
 """
 IDENTITY = ("file", "operator", "before", "after", "nth")  # what Mutant.key is made of
 KEYS = {*IDENTITY, "line", "tests", "equivalent"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    kind: str  # killed, timeout, same code, refused, survived
-    by: str  # the test that failed, or what ran
-    seconds: float
-    file_stamp: str  # the file that was mutated
-    tests_stamp: str  # the test programs
-
-    def holds(self, file_stamp: str, tests_stamp: str) -> bool:
-        """A survivor is tried again where a test has changed; the dead stay dead."""
-        return self.file_stamp == file_stamp and (
-            self.kind != "survived" or self.tests_stamp == tests_stamp)
-
-
-class Log:
-    def __init__(self, path: pathlib.Path) -> None:
-        self.path = path
-        self.verdicts: dict[str, Verdict] = {}
-        for line in path.read_text().split("\n") if path.exists() else ():
-            try:
-                entry = json.loads(line)
-                self.verdicts[entry["key"]] = Verdict(**entry["verdict"])
-            except (ValueError, KeyError, TypeError):
-                continue  # a line that was cut off
-
-    def add(self, mutant: Mutant, verdict: Verdict) -> None:
-        self.verdicts[mutant.key] = verdict
-        with self.path.open("a") as out:
-            line = json.dumps({"key": mutant.key, "verdict": dataclasses.asdict(verdict)})
-            out.write(line + "\n")
 
 
 class Survivors:
@@ -78,14 +45,14 @@ class Survivors:
     def argument(self, key: str) -> str:
         return str(self.entries.get(key, {}).get("equivalent", "")).strip()
 
-    def note(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Takes up a survivor, with the argument that is there; drops one that was killed, unless
-        it is argued: then its argument is wrong, and the run says so."""
+    def note(self, mutant: Mutant, tests: str | None) -> None:
+        """Takes up a survivor of these tests, with the argument that is there. Without tests drops
+        it, unless it is argued: then its argument is wrong, and the run says so."""
         argument = self.argument(mutant.key)
-        if verdict.kind == "survived":
+        if tests is not None:
             row = {key: getattr(mutant, key) for key in ("file", "line", *IDENTITY[1:])
                    if key != "nth" or mutant.nth}
-            self.entries[mutant.key] = {**row, "tests": verdict.by, "equivalent": argument}
+            self.entries[mutant.key] = {**row, "tests": tests, "equivalent": argument}
         elif not argument:
             self.entries.pop(mutant.key, None)
 

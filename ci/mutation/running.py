@@ -43,7 +43,8 @@ def say(text: str) -> None:
 
 
 def locked(folder: pathlib.Path) -> TextIO:
-    """The open file whose lock keeps another ci/mutate out of the folder."""
+    """The open file whose lock keeps another ci/mutate out of the folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
     lock = (folder / "lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
