@@ -1,6 +1,5 @@
 """Minimal systems that are made, used and thrown away: a folder that mmdebstrap fills, entered by
-chroot in namespaces of its own, with or without a network.
-"""
+chroot in namespaces of its own, with or without a network."""
 
 import configparser
 import contextlib
@@ -93,8 +92,7 @@ class System:
 
     def run(self, user: str, words: str, network: bool = True,
             on_line: Callable[[str, float], None] | None = None) -> tuple[int, str]:
-        """The exit code and what was said. on_line gets each line and the seconds since the start.
-        """
+        """The exit code and what was said. on_line gets each line, and the seconds until then."""
         begin, said = time.monotonic(), ""
         # Of the user's shell, which `su -` starts as a login does.
         (self.root / "tmp/words").write_text(words + "\n")
@@ -111,15 +109,6 @@ class System:
                 if on_line is not None:
                     on_line(line, time.monotonic() - begin)
         return process.wait(), said
-
-    def keep(self, user: str, folder: str) -> None:
-        """Texts of a folder of the user's, which would be gone with the system, beside the log."""
-        kept = self.log.with_suffix("")
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir()
-        for path in (self.root / HOMES[user].lstrip("/") / folder).iterdir():
-            if path.suffix in (".txt", ".tap") or path.name.startswith("found-by-"):
-                shutil.copy(path, kept)
 
 
 @contextlib.contextmanager
