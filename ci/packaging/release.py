@@ -4,11 +4,11 @@ the source, the wheel, the Debian packages, the bundle for GPU machines, a bill 
 
     ci/release [--out DIR] [--only source,wheel,deb,bundle]
     ci/release --twice [...]     makes it in two folders and compares them byte for byte
-    ci/release --check DIR       checks whether a release is complete
 
-The clone is in build/release-work. A release has only what is committed.
+The clone is in build/release-work. A release has only what is committed; `sha256sum -c SHA256SUMS`
+in its folder says whether it is complete.
 
-Exit code: 0 made, or right; 1 two builds differ, or a release is not whole; 2 it could not be made.
+Exit code: 0 made; 1 two builds differ; 2 it could not be made.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import sys
 import unittest.mock
 
 import sbom
-from stable_archive import check_sums, compress, differences, files_of, pack, write_sums
+from stable_archive import compress, differences, files_of, pack, write_sums
 from contents import BUILD, QUIET_NINJA, ROOT, Unmade, compiler_of, output, version
 
 PARTS = ("source", "wheel", "deb", "bundle")
@@ -141,36 +141,31 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, default=BUILD / "release-files")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--twice", action="store_true")
-    parser.add_argument("--check", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
     parts = options.only.split(",")
     unknown = set(parts) - set(PARTS)
     if unknown:
         parser.error(f"there is no part {', '.join(sorted(unknown))}: {', '.join(PARTS)}")
+    wrong: list[str] = []
     try:
-        if options.check:
-            wrong = check_sums(options.check)
+        if output("git", "-C", ROOT, "status", "--porcelain").strip():
+            say("what is not committed is left out")
+        out = options.out.resolve()
+        # Which may move while it is made.
+        commit = output("git", "-C", ROOT, "rev-parse", "HEAD").strip()
+        if options.twice:
+            wrong = make_twice(parts, out, commit)
         else:
-            if output("git", "-C", ROOT, "status", "--porcelain").strip():
-                say("what is not committed is left out")
-            out = options.out.resolve()
-            # Which may move while it is made.
-            commit = output("git", "-C", ROOT, "rev-parse", "HEAD").strip()
-            if options.twice:
-                wrong = make_twice(parts, out, commit)
-            else:
-                make(WORK / "tollens", out, parts, commit)
-                wrong = []
-            for path in files_of(out):
-                say(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
+            make(WORK / "tollens", out, parts, commit)
+        for path in files_of(out):
+            say(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
     except (Unmade, OSError, subprocess.CalledProcessError, StopIteration) as error:
         print(f"release: {error}", file=sys.stderr)
         return 2
     for sentence in wrong:
         say(sentence)
-    if options.check or options.twice:
-        what = "whole" if options.check else "the same bytes twice"
-        print(f"summary: {'NOT ' if wrong else ''}{what}")
+    if options.twice:
+        print(f"summary: {'NOT ' if wrong else ''}the same bytes twice")
     return 1 if wrong else 0
 
 

@@ -14,10 +14,8 @@ import unittest
 import release
 import sbom
 from contents import BUILD, Unmade, python_with, version
-from stable_archive import SUMS, check_sums, differences, pack, write_sums
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import trial  # noqa: E402
+from stable_archive import SUMS, differences, pack, write_sums
+import trial
 
 WHEN = 1700000000
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -64,17 +62,15 @@ class Release(trial.Trial):
         write_sums(one)
         write_sums(two)
         self.assertEqual(differences(one, two), [])
-        self.assertEqual(check_sums(two), [])
         self.expect(0, "", "sha256sum", "--quiet", "-c", SUMS, cwd=two)
         content = bytearray((two / "tollens.whl").read_bytes())
         content[20000] ^= 1
         (two / "tollens.whl").write_bytes(content)
-        self.assertEqual(check_sums(two), ["tollens.whl was changed"])
+        self.expect(1, "tollens.whl: FAILED", "sha256sum", "--quiet", "-c", SUMS, cwd=two)
         self.assertEqual(differences(one, two),
                          ["tollens.whl differs from byte 20000 on (25600 and 25600 bytes)"])
         (two / "tollens.whl").unlink()
         (two / "other").write_text("")
-        self.assertEqual(check_sums(two), ["tollens.whl is missing", f"other is not in {SUMS}"])
         self.assertEqual(len(differences(one, two)), 2)
 
     @unittest.skipUnless(shutil.which("abidiff"), "libabigail is not installed")

@@ -39,20 +39,6 @@ def write_sums(folder: pathlib.Path) -> None:
     (folder / SUMS).write_text("".join(lines))
 
 
-def check_sums(folder: pathlib.Path) -> list[str]:
-    """One sentence per file that is wrong."""
-    if not (folder / SUMS).is_file():
-        return [f"{folder} has no {SUMS}"]
-    listed = dict(reversed(line.split("  ", 1)) for line in
-                  (folder / SUMS).read_text().splitlines())
-    here = {path.name: path for path in files_of(folder) if path.name != SUMS}
-    wrong = [f"{name} is missing" for name in sorted(listed.keys() - here.keys())]
-    wrong += [f"{name} is not in {SUMS}" for name in sorted(here.keys() - listed.keys())]
-    wrong += [f"{name} was changed" for name in sorted(listed.keys() & here.keys())
-              if sha256(here[name]) != listed[name]]
-    return wrong
-
-
 def differences(first: pathlib.Path, second: pathlib.Path) -> list[str]:
     """One sentence per file in which two folders differ."""
     ours, theirs = ({path.name: path for path in files_of(folder)} for folder in (first, second))
