@@ -12,9 +12,7 @@ import cross
 import older_glibc
 import target
 from contents import ROOT, glibc_needed, needed_libraries, stripped
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import trial  # noqa: E402
+import trial
 
 COMPILER = "aarch64-linux-gnu-gcc"
 # Starts itself again, like a test program that starts its workers.

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 from contents import (
-    PACKAGES, ROOT, Unmade, commit_time, compiler_of, copy_tree, output, tracked, version)
+    PACKAGES, ROOT, Unmade, attempt, commit_time, compiler_of, copy_tree, output, tracked, version)
 
 FOLDER = PACKAGES / "deb"
 REVISION = "1"
@@ -51,14 +51,9 @@ def make() -> list[pathlib.Path]:
     source = FOLDER / f"tollens-{version()}"
     furnish(source)
     compiler = compiler_of(source, os.environ.get("CC", "gcc"))
-    log = FOLDER / "build.log"
-    with log.open("w") as out:
-        done = subprocess.run(
-            ["dpkg-buildpackage", "-b", "-us", "-uc", "-d"], cwd=source, stdout=out,
-            stderr=subprocess.STDOUT, check=False,
-            env={**os.environ, "TOLLENS_CC": compiler, "SOURCE_DATE_EPOCH": str(commit_time())})
-    if done.returncode != 0:
-        raise Unmade("\n".join([*log.read_text().splitlines()[-30:], f"all of it is in {log}"]))
+    attempt("dpkg-buildpackage", "-b", "-us", "-uc", "-d", why="dpkg-buildpackage failed",
+            cwd=source, env={**os.environ, "TOLLENS_CC": compiler,
+                             "SOURCE_DATE_EPOCH": str(commit_time())})
     return sorted(FOLDER.glob("*.deb"))
 
 

@@ -5,7 +5,6 @@ instead; each option of a command is one that the command's --help names.
 """
 
 import os
-import pathlib
 import re
 import shlex
 import shutil
@@ -16,9 +15,7 @@ import unittest
 import doc_site
 import manual
 from contents import BUILD, ROOT
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import trial  # noqa: E402
+import trial
 
 TOLLENS = BUILD / "tollens"
 SHOWN = re.compile(r"\s*((?:build/)?tollens [a-z]+(?!:)\b.*|ci/[a-z_]+\b.*)$")
@@ -26,7 +23,6 @@ SHOWN = re.compile(r"\s*((?:build/)?tollens [a-z]+(?!:)\b.*|ci/[a-z_]+\b.*)$")
 FIRST = "build/tollens run H1 H3 --sabotage --out evidence/today"
 # Commands and the exit code that they end with.
 RUN = {
-    "build/tollens doctor": 0,
     "build/tollens explain H3": 0,
     "build/tollens run H3 --under copy_flip_bit": 1,
     "build/tollens run --filter 'H3/small_*'": 3,

@@ -2,14 +2,11 @@
 run."""
 
 import pathlib
-import sys
 import unittest
 
 import older_glibc
 from contents import glibc_needed
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import trial  # noqa: E402
+import trial
 
 PROGRAM = r"""
 #include <malloc.h>

@@ -11,6 +11,7 @@ The same commit gives the same bytes: the archive's times are those of the commi
 which glibc the files need, by the versions of the symbols that they ask for.
 """
 
+import argparse
 import base64
 import hashlib
 import os
@@ -184,22 +185,22 @@ def make() -> pathlib.Path:
 
 
 def main() -> int:
-    if len(sys.argv) == 3 and sys.argv[1] == "--stage":
-        folder = pathlib.Path(sys.argv[2])
-        stage_python(folder / "tollens")
-        (folder / "tollens/program").mkdir(parents=True, exist_ok=True)
-        write_info(folder / f"tollens-{version()}.dist-info", [])
+    parser = argparse.ArgumentParser(prog="ci/package pip", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch")
+    parser.add_argument("--stage", type=pathlib.Path)
+    options = parser.parse_args()
+    if options.stage:
+        stage_python(options.stage / "tollens")
+        (options.stage / "tollens/program").mkdir(parents=True, exist_ok=True)
+        write_info(options.stage / f"tollens-{version()}.dist-info", [])
         return 0
-    other = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--arch" else None
-    if len(sys.argv) > 1 and other is None:
-        print(f"package: there is no option {sys.argv[1]}", file=sys.stderr)
-        return 2
     try:
-        if other is None:
+        if options.arch is None:
             made = make()
         else:
-            made, verdict = cross.make(other)
-            print(f"package: under qemu-{other}: {verdict}")
+            made, verdict = cross.make(options.arch)
+            print(f"package: under qemu-{options.arch}: {verdict}")
     except (Unmade, ValueError, OSError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)
         return 2
