@@ -5,7 +5,6 @@ services, and rehearses their shell steps on the soft device.
     ci/workflows.py                 the services' own schemas; inputs, needs, versions of actions;
                                     shellcheck if it is installed
     ci/workflows.py --rehearse [github|gitlab]   also each job's steps (rehearsal.py)
-    ci/workflows.py --schema github|gitlab FILE...   checks your files against the service's schema
 
 check-jsonschema brings the schemas that GitHub and GitLab publish, so no network is needed;
 `ci/setup check` installs it. Without it the summary says that the schemas were not checked, which
@@ -153,14 +152,8 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rehearse", nargs="?", const="both", choices=("both", "github", "gitlab"),
                         help="also run each job's shell steps, of both pipelines or of one")
-    parser.add_argument("--schema", choices=sorted(SCHEMAS), metavar="SERVICE")
-    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     try:
-        if options.schema:
-            found = [line for path in options.files for line in check_schema(options.schema, path)]
-            print("\n".join(found) if found else "summary: nothing was found")
-            return 1 if found else 0
         github, gitlab = load(GITHUB), load(GITLAB)
         schemas = check_schemas()
     except (OSError, yaml.YAMLError) as error:
