@@ -13,12 +13,18 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def compiles(cc: str, flags: str, source: str) -> bool:
+def compiles(cc: str, flags: str, source: str, code: int | None = None) -> bool:
+    """Also whether the program ends with a code; one for another processor does not run."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "probe.c")
         path.write_text(source)
         command = [*cc.split(), str(path), "-o", str(path.with_suffix("")), *flags.split()]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        try:
+            return subprocess.run(command, capture_output=True, check=False).returncode == 0 and (
+                code is None or subprocess.run([path.with_suffix("")], capture_output=True,
+                                               check=False).returncode == code)
+        except OSError:
+            return False
 
 
 def find_criterion(cc: str) -> tuple[str, str]:
@@ -52,12 +58,10 @@ def find_cuda() -> str:
     homes = ["/usr/local/cuda", str(pathlib.Path(nvcc).resolve().parent.parent) if nvcc else ""]
     for home in filter(None, [os.environ["CUDA_HOME"]] if os.environ.get("CUDA_HOME") else homes):
         header = pathlib.Path(home, "include/cuda.h")
-        if not header.exists():
-            continue
-        for line in header.read_text(errors="replace").splitlines():
-            words = line.split()
-            if words[:2] == ["#define", "CUDA_VERSION"] and int(words[2]) >= 13000:
-                return str(header.parent)
+        text = header.read_text(errors="replace") if header.exists() else ""
+        version = re.search(r"^#define\s+CUDA_VERSION\s+(\d+)", text, re.MULTILINE)
+        if version and int(version[1]) >= 13000:
+            return str(header.parent)
     return ""
 
 
@@ -102,22 +106,8 @@ int main(void) {
 def sound_frames(cc: str) -> str:
     """The flag without which ASan moves local variables to where they are not aligned, if the
     compiler makes that mistake: gcc 13.2 does (PR sanitizer/110027), which Ubuntu 24.04 has."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "probe")
-        path.with_suffix(".c").write_text(MISALIGNED)
-        made = subprocess.run([*cc.split(), "-fsanitize=address", f"{path}.c", "-o", str(path)],
-                              capture_output=True, check=False).returncode == 0
-        # One for another processor does not run, and says nothing.
-        if made and ran(path) == 64:
-            return "--param asan-use-after-return=0"
-    return ""
-
-
-def ran(program: pathlib.Path) -> int | None:
-    try:
-        return subprocess.run([str(program)], capture_output=True, check=False).returncode
-    except OSError:
-        return None
+    wrong = compiles(cc, "-fsanitize=address", MISALIGNED, 64)
+    return "--param asan-use-after-return=0" if wrong else ""
 
 
 # The compilers that this repository is checked with. What others warn of is for its people to
