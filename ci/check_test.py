@@ -2,9 +2,10 @@
 """How ci/check counts its steps: what could not be run is neither passed nor failed."""
 
 import pathlib
-import subprocess
-import tempfile
+import shutil
 import unittest
+
+import trial
 
 CHECK = pathlib.Path(__file__).with_name("check")
 BEGIN, END = "# ---- running a step", "# run_tests PREFIX"
@@ -23,17 +24,15 @@ finish
 """
 
 
-class Steps(unittest.TestCase):
+class Steps(trial.Trial):
     def run_steps(self, *names: str) -> tuple[int, list[str], dict[str, str]]:
         text = CHECK.read_text()
         functions = text[text.index(BEGIN):text.index(END)]
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                ["sh", "-c", PROGRAM.format(functions=functions, names=" ".join(names))],
-                cwd=folder, text=True, stdout=subprocess.PIPE, check=False)
-            logs = {path.name: path.read_text()
-                    for path in pathlib.Path(folder, "logs").iterdir()}
-        return done.returncode, done.stdout.splitlines(), logs
+        shutil.rmtree(self.folder / "logs", ignore_errors=True)
+        code, said = self.run_it("sh", "-c", PROGRAM.format(functions=functions,
+                                                            names=" ".join(names)))
+        logs = {path.name: path.read_text() for path in (self.folder / "logs").iterdir()}
+        return code, said.splitlines(), logs
 
     def test_what_cannot_be_run_is_skipped_with_its_reason(self) -> None:
         code, said, logs = self.run_steps("true", "nothing", "part")
