@@ -2,7 +2,6 @@
 
 import argparse
 import collections
-import datetime
 import hashlib
 import pathlib
 import subprocess
@@ -140,20 +139,11 @@ class Judge:
             self.left += 1
         self.survivors.write()
 
-    def sum_up(self, everything: int) -> int:
-        options, counts = self.options, self.counts
-        dead, untried = counts["killed"] + counts["timeout"], counts["untried"]
-        commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=self.bench.root,
-                                text=True, capture_output=True, check=False).stdout.strip()
-        self.survivors.note_run({
-            "sample": sum(counts.values()), "seed": options.seed, "files": " ".join(options.files),
-            "of": everything, "limit_s": options.limit, "commit": commit or "unknown",
-            "date": datetime.date.today().isoformat(), "killed": dead,
-            "same_code": counts["same code"], "refused": counts["refused"], "argued": self.argued,
-            "survived": self.left, **({"untried": untried} if untried else {})})
+    def sum_up(self) -> int:
+        counts, dead = self.counts, self.counts["killed"] + self.counts["timeout"]
         say(f"{dead} killed ({counts['timeout']} of them ran too long), {counts['same code']} same "
             f"code, {counts['refused']} refused by the compiler, {self.argued} argued to be "
-            f"equivalent, {self.left} survived, {untried} not tried")
+            f"equivalent, {self.left} survived, {counts['untried']} not tried")
         if dead + self.left:
             say(f"{100 * dead / (dead + self.left):.1f} % of {dead + self.left} noticed; the "
                 f"survivors are in {self.survivors.path}")
@@ -197,4 +187,4 @@ def go(bench: Bench, options: argparse.Namespace) -> int:
         bench.prepare()
         for number, mutant in enumerate(sample, 1):
             judge.judge(mutant, f"{number:4}/{len(sample)}")
-    return judge.sum_up(len(everything))
+    return judge.sum_up()

@@ -1,6 +1,5 @@
 """What ci/mutate knows of mutants: the committed file of survivors, in which a person argues that a
-mutant is equivalent.
-"""
+mutant is equivalent."""
 
 import json
 import pathlib
@@ -24,17 +23,15 @@ KEYS = {*IDENTITY, "line", "tests", "equivalent"}
 
 
 class Survivors:
-    """The committed file. runs: one entry per sample, and what came of it."""
+    """The committed file."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
-        self.runs: list[dict[str, Any]] = []
         self.entries: dict[str, dict[str, Any]] = {}
         if not self.path.exists():
             return
         try:
             read = tomllib.loads(self.path.read_text(encoding="utf-8"))
-            self.runs = read.get("runs", [])
             for entry in read.get("survivors", []):
                 if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
                     raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
@@ -61,25 +58,14 @@ class Survivors:
         self.entries = {key: entry for key, entry in self.entries.items()
                         if entry["file"] != file or key in keys or self.argument(key)}
 
-    def note_run(self, run: dict[str, Any]) -> None:
-        same = ("sample", "seed", "files")
-        self.runs = [old for old in self.runs if any(old.get(key) != run[key] for key in same)]
-        self.runs.append(run)
-        self.write()
-
     def write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entries = sorted(self.entries.values(), key=lambda entry: (
             entry["file"], entry["line"], entry["operator"], entry["after"]))
-        text = HEAD + _lines("runs", self.runs) + "\n" + _lines("survivors", entries)
+        # One line per entry. A JSON string of these characters is also one of TOML.
+        body = "".join("  { " + ", ".join(
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+            + " },\n" for entry in entries)
         new = self.path.with_suffix(".new")
-        new.write_text(text, encoding="utf-8")
+        new.write_text(f"{HEAD}\nsurvivors = [\n{body}]\n", encoding="utf-8")
         new.rename(self.path)
-
-
-def _lines(name: str, entries: list[dict[str, Any]]) -> str:
-    """One line per entry. A JSON string of these characters is also one of TOML."""
-    body = "".join("  { " + ", ".join(
-        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
-        + " },\n" for entry in entries)
-    return f"\n{name} = [\n{body}]\n" if body else f"\n{name} = []\n"
