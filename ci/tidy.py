@@ -40,10 +40,6 @@ def find(path: pathlib.Path | str, line: int, text: str) -> None:
     findings.append(f"{path}:{line}: {text}" if line else f"{path}: {text}")
 
 
-def is_test(path: pathlib.Path) -> bool:
-    return path.stem.endswith("_test")
-
-
 def is_runtime(path: pathlib.Path) -> bool:
     return path.parts[:2] == ("runtime", "driver") and path.parts[2] not in ("test", "bench")
 
@@ -77,7 +73,7 @@ def check_text(path: pathlib.Path, known: list[str]) -> None:
     if lines[-1] != "":
         find(path, len(lines), "no end of line")
     stubs_in = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)
-    for number, name in stubs_in(whole) if stubs_in and not is_test(path) else []:
+    for number, name in stubs_in(whole) if stubs_in and not path.stem.endswith("_test") else []:
         find(path, number, f"{name} does nothing with what it is given: do it, or say in "
                            "ci/tidying/stubs.py why it is right")
 
