@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLUGIN = "claims/make_plugin sums.so"
 OWN = "H8"  # the quickest of the runtime's own claims
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/workflows.py must find: mistakes that a service would not speak of, or too late."""
+"""What workflows.py must find: mistakes that a service would not speak of, or too late."""
 
 import copy
 import os
@@ -107,7 +107,7 @@ class Help(trial.Trial):
     """Who meets a command asks it first."""
 
     def test_every_command_says_what_it_does(self) -> None:
-        for path in sorted(pathlib.Path(__file__).parent.iterdir()):
+        for path in (*sorted((workflows.ROOT / "ci").iterdir()), pathlib.Path(workflows.__file__)):
             first = path.read_bytes()[:20] if path.is_file() else b""
             if not first.startswith(b"#!") or not os.access(path, os.X_OK):
                 continue

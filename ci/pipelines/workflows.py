@@ -2,9 +2,9 @@
 """Checks the pipelines that other repositories use, as far as that is possible without their
 services, and rehearses their shell steps on the soft device.
 
-    ci/workflows.py                 the services' own schemas; inputs, needs, versions of actions;
-                                    shellcheck if it is installed
-    ci/workflows.py --rehearse [github|gitlab]   also each job's steps (rehearsal.py)
+    ci/pipelines/workflows.py         the services' own schemas; inputs, needs, versions of actions;
+                                      shellcheck if it is installed
+    ci/pipelines/workflows.py --rehearse [github|gitlab]   also each job's steps (rehearsal.py)
 
 check-jsonschema brings the schemas that GitHub and GitLab publish, so no network is needed;
 `ci/setup check` installs it. Without it the summary says that the schemas were not checked, which
@@ -28,7 +28,7 @@ from typing import Any
 import rehearsal
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 GITHUB = ROOT / ".github/workflows/tollens.yml"
 GITLAB = ROOT / "ci/tollens.gitlab-ci.yml"
 PROGRAM = ROOT / "build/schemas/bin/check-jsonschema"
