@@ -90,12 +90,14 @@ ROOMS = (
             ("row", "rows: where each lies, what softmax, norms and their kin share"),
             ("attention", "the table of the kernels of attention"),
             ("attention/forward basics checksum collective gemm measure norm "
-             "quantised softmax",
-             "an operation each"),
+             "quantised/formats softmax",
+             "an operation each, and the formats of quantised weights"),
             ("attention/backward attention/packed attention/e4m3",
              "the gradients of attention, sequences of different lengths, and numbers of 8 bits"),
-            ("attention/paged", "attention over keys and values in pages"),
-            ("grouped", "products of groups of rows, and what follows them"),
+            ("attention/paged quantised/product",
+             "attention over keys and values in pages; products of quantised weights"),
+            ("grouped quantised/linear",
+             "products of groups of rows, and what follows them; a decoder's products"),
             ("decode", "what a step of a language model adds: embeddings, attention over a paged "
                        "cache, the choice of a token, prompts in fp16"),
             ("tune", "variants of other operations, timed"),

@@ -8,8 +8,8 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "quantised/dequantise_planted.h"
-#include "quantised/quant_draw.h"
+#include "quantised/formats/dequantise_planted.h"
+#include "quantised/formats/quant_draw.h"
 #include "record/record.h"
 #include "swapped.h"
 

@@ -35,11 +35,12 @@ KERNELS = (*CORE, "kernels", "kernels/choose")
 # What a verdict depends on, beside the files of the claim's own attack.
 PARTS = {
     "H1": CORE, "H2": CORE, "H3": (*CORE, "runtime/driver/transfer"), "H4": TIMED,
-    "H5": (*KERNELS, "kernels/gemm", "kernels/grouped", "kernels/quantised"),
+    "H5": (*KERNELS, "kernels/gemm", "kernels/grouped", "kernels/quantised/formats",
+           "kernels/quantised/product"),
     "H6": (*KERNELS, "kernels/attention/forward", "kernels/attention/backward",
            "kernels/attention/packed", "kernels/attention/paged", "kernels/attention/e4m3"),
-    "H7": (*KERNELS, "kernels/quantised"), "H8": POOL, "H9": POOL, "H10": TIMED, "H11": TIMED,
-    "H12": POOL, "H13": CORE,
+    "H7": (*KERNELS, "kernels/quantised/formats"), "H8": POOL, "H9": POOL, "H10": TIMED,
+    "H11": TIMED, "H12": POOL, "H13": CORE,
 }
 
 Files = Mapping[str, str]

@@ -6,8 +6,8 @@
 #include "harness/attack.h"
 #include "harness/claim.h"
 #include "harness/sabotage.h"
-#include "quantised/quant_product_planted.h"
-#include "quantised/quant_product_trial.h"
+#include "quantised/product/quant_product_planted.h"
+#include "quantised/product/quant_product_trial.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include "alike.h"
 #include "bench_check.h"
 #include "gemm/gemm.h"
-#include "quantised/dequantise.h"
-#include "quantised/quant_draw.h"
-#include "quantised/quant_product.h"
+#include "quantised/formats/dequantise.h"
+#include "quantised/formats/quant_draw.h"
+#include "quantised/product/quant_product.h"
 
 #include "core/check.h"
 

@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "decode/decode_arguments.h"
 #include "place_check.h"
-#include "quantised/matrix_check.h"
+#include "quantised/formats/matrix_check.h"
 
 #include <limits.h>
 

@@ -9,7 +9,7 @@
 
 #include "choose/kernel_set.h"
 #include "place.h"
-#include "quantised/weight_format.h"
+#include "quantised/formats/weight_format.h"
 
 struct kn_embed {
     enum kn_weight_format format;

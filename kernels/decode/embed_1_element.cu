@@ -4,7 +4,7 @@
 // Owner: block (r, i) owns elements i blockDim.x on of row r. Bound by: latency; a decoder embeds a
 // few rows.
 // Requires: gridDim.x = rows; the alignment of linear.
-#include "../quantised/weights.cuh"
+#include "../quantised/formats/weights.cuh"
 
 #include "decode_arguments.h"
 

@@ -17,7 +17,7 @@
 #define KN_HALVES_H
 
 #include "decode/paged.h"
-#include "quantised/weight_format.h"
+#include "quantised/formats/weight_format.h"
 
 enum { KN_HALVES_COLUMNS_MAX = 32768 }; /* of a row that is normed or gated */
 

@@ -9,7 +9,7 @@
 // Bound by: writes, and reads of the weights.
 // Requires: blockDim = (256, 1, 1); count in whole grains; the alignment of linear; out at a
 // multiple of 8 bytes.
-#include "../quantised/weights.cuh"
+#include "../quantised/formats/weights.cuh"
 
 #include "halves_arguments.h"
 

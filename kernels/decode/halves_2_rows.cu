@@ -8,7 +8,7 @@
 // Bound by: reads and writes of the rows.
 // Requires: blockDim = (512, 1, 1), gridDim.x = rows; columns in fours, up to 2048 GROUPS; rows at
 // multiples of 16 bytes, and of halves of 8.
-#include "../quantised/weights.cuh"
+#include "../quantised/formats/weights.cuh"
 
 #include "halves_arguments.h"
 

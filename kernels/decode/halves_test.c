@@ -7,7 +7,7 @@
 #include "inputs.h"
 #include "kernel_scene.h"
 #include "number.h"
-#include "quantised/quant_draw.h"
+#include "quantised/formats/quant_draw.h"
 
 #include "test/test_device.h"
 

@@ -7,8 +7,8 @@
 #include "core/check.h"
 #include "decode/decode_arguments.h"
 #include "place_check.h"
-#include "quantised/linear_arguments.h"
-#include "quantised/rounded.h"
+#include "quantised/formats/linear_arguments.h"
+#include "quantised/formats/rounded.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "../pdl.cuh"
 #include "paged.cuh"
-#include "../quantised/rounded.cuh"
+#include "../quantised/formats/rounded.cuh"
 
 // The spans that a row sees, and their parts of a head.
 struct merged_parts {

@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "decode/decode_arguments.h"
 #include "place_check.h"
-#include "quantised/linear_arguments.h"
+#include "quantised/formats/linear_arguments.h"
 
 #include <assert.h>
 

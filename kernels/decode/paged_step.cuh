@@ -3,7 +3,7 @@
 
 #include "heads.cuh"
 #include "paged_span.cuh"
-#include "../quantised/rounded.cuh"
+#include "../quantised/formats/rounded.cuh"
 
 // Where the largest score of a single span, and what the merge makes of it, give a NaN or a zero.
 __device__ inline float merged_alone(float sum, float largest, float total) {

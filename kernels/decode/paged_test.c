@@ -7,7 +7,7 @@
 #include "inputs.h"
 #include "kernel_scene.h"
 #include "number.h"
-#include "quantised/rounded.h"
+#include "quantised/formats/rounded.h"
 
 #include "test/test_device.h"
 

@@ -5,8 +5,8 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "kernel_scene.h"
-#include "quantised/linear_arguments.h"
-#include "quantised/rounded.h"
+#include "quantised/formats/linear_arguments.h"
+#include "quantised/formats/rounded.h"
 #include "row/argmax.h"
 
 #include "test/test_device.h"

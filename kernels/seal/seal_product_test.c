@@ -7,7 +7,7 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "kernel_scene.h"
-#include "quantised/quant_draw.h"
+#include "quantised/formats/quant_draw.h"
 #include "seal/chacha.h"
 #include "test/test_device.h"
 

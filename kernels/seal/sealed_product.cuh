@@ -17,7 +17,7 @@
 // that begin at multiples of 64 bytes; x at a multiple of 16.
 #pragma once
 
-#include "../quantised/quant_product_staged.cuh"
+#include "../quantised/product/quant_product_staged.cuh"
 #include "chacha.cuh"
 #include "sealed_product_arguments.h"
 

@@ -6,7 +6,7 @@
 #include "decode/embed.h"
 #include "decode/paged.h"
 #include "inputs.h"
-#include "quantised/linear.h"
+#include "quantised/linear/linear.h"
 #include "sweep_matrix.h"
 
 #include <math.h>

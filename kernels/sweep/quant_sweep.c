@@ -5,8 +5,8 @@
 #include "core/check.h"
 #include "guarded.h"
 #include "kernel_sweep.h"
-#include "quantised/dequantise.h"
-#include "quantised/quant_product_trial.h"
+#include "quantised/formats/dequantise.h"
+#include "quantised/product/quant_product_trial.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include "core/check.h"
 #include "decode/best.h"
 #include "decode/paged_step.h"
-#include "quantised/linear_arguments.h"
-#include "quantised/linear_pair.h"
-#include "quantised/rounded.h"
+#include "quantised/formats/linear_arguments.h"
+#include "quantised/linear/linear_pair.h"
+#include "quantised/formats/rounded.h"
 #include "row/argmax.h"
 #include "sweep_matrix.h"
 

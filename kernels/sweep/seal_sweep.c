@@ -6,7 +6,7 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "kernel_sweep.h"
-#include "quantised/quant_draw.h"
+#include "quantised/formats/quant_draw.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
 #include "seal/sealed_product.h"

@@ -5,8 +5,8 @@
  * the device and the problem, and refuses what does not fit before anything is queued.
  */
 #include "choose/kernel_set.h"
-#include "quantised/quant_product.h"
-#include "quantised/quantise.h"
+#include "quantised/product/quant_product.h"
+#include "quantised/formats/quantise.h"
 
 #include <math.h>
 #include <stdio.h>

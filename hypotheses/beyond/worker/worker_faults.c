@@ -7,7 +7,7 @@
 #include "decode/decode_arguments.h"
 #include "decode/draw_arguments.h"
 #include "decode/halves_arguments.h"
-#include "quantised/linear_arguments.h"
+#include "quantised/formats/linear_arguments.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  */
 #include "host_model_scene.h"
 
-#include "quantised/linear.h"
-#include "quantised/weight_format.h"
+#include "quantised/linear/linear.h"
+#include "quantised/formats/weight_format.h"
 #include "test/test_device.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "pass_draw.h"
 #include "pass_graphs.h"
 #include "prompt.h"
-#include "quantised/rounded.h"
+#include "quantised/formats/rounded.h"
 #include "share.h"
 
 #include <stdlib.h>

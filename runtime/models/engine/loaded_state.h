@@ -10,7 +10,7 @@
 #include "collective/collective.h"
 #include "decode/paged.h"
 #include "choose/kernel_set.h"
-#include "quantised/linear.h"
+#include "quantised/linear/linear.h"
 
 #include <pthread.h>
 

@@ -18,7 +18,7 @@
 #include <gguf.h>
 #include <tollens.h>
 
-#include "quantised/weight_format.h"
+#include "quantised/formats/weight_format.h"
 
 struct tol_model;
 

@@ -11,8 +11,8 @@
 #include "norm/norm.h"
 #include "pass_draw.h"
 #include "pass_graphs.h"
-#include "quantised/linear_pair.h"
-#include "quantised/rounded.h"
+#include "quantised/linear/linear_pair.h"
+#include "quantised/formats/rounded.h"
 #include "share.h"
 
 enum { INPUTS = 3 };

@@ -5,8 +5,8 @@
 
 #include "inputs.h"
 #include "model.h"
-#include "quantised/quantise.h"
-#include "quantised/weight_format.h"
+#include "quantised/formats/quantise.h"
+#include "quantised/formats/weight_format.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "inputs.h"
 #include "plain_search.h"
-#include "quantised/quant_draw.h"
+#include "quantised/formats/quant_draw.h"
 #include "test/test_device.h"
 
 #include <math.h>

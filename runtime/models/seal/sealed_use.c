@@ -4,7 +4,7 @@
 #include "sealed_state.h"
 
 #include "core/check.h"
-#include "quantised/quant_block.h"
+#include "quantised/formats/quant_block.h"
 #include "seal/chacha.h"
 #include "seal/sealed_product.h"
 #include "seal/tagger.h"
