@@ -141,7 +141,7 @@ out:
 
 static tol_status check_is_open(const char *variant, const struct kn_variants *variants) {
     tol_status status = TOL_OK;
-    TOL_CHECK(variant == NULL && variants == NULL, TOL_INVALID_ARGUMENT,
+    TOL_CHECK(kn_wish_is_open((struct kn_wish){variant, variants}), TOL_INVALID_ARGUMENT,
               "what is tuned names no variant and no table");
 out:
     return status;

@@ -98,9 +98,9 @@ tol_status kn_dequantise(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL && problem != NULL, TOL_INVALID_ARGUMENT,
               "dequantise needs kernels, a stream and a problem");
     TOL_TRY(dequantise_check(problem));
-    const struct kn_variants *table = problem->variants;
-    if (table == NULL) table = kn_dequantise_variants(problem->quant, problem->type);
-    TOL_TRY(kn_kernels_pick(kernels, table, problem->variant, problem, &variant, &kernel));
+    TOL_TRY(kn_kernels_choose(kernels, kn_dequantise_variants(problem->quant, problem->type),
+                              (struct kn_wish){problem->variant, problem->variants}, NULL, problem,
+                              &variant, &kernel));
     if (problem->count == 0) return TOL_OK;
     const size_t grid = (problem->count - 1) / variant->tile[0] + 1;
     assert(grid > 0 && grid * variant->tile[0] >= problem->count);

@@ -16,9 +16,8 @@ tol_status kn_product(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct kn_variant *row = NULL;
     const struct tol_kernel *kernel = NULL;
     TOL_TRY(kn_product_check(p));
-    const struct kn_variants *rows =
-        p->variants != NULL ? p->variants : kn_product_rows(p->way, p->format);
-    TOL_TRY(kn_kernels_pick(kernels, rows, p->variant, p, &row, &kernel));
+    TOL_TRY(kn_kernels_choose(kernels, kn_product_rows(p->way, p->format),
+                              (struct kn_wish){p->variant, p->variants}, NULL, p, &row, &kernel));
     assert(row != NULL && kernel != NULL);
     status = kn_product_launch(kernels, stream, row, kernel, p);
 out:

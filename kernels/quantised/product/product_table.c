@@ -201,7 +201,7 @@ static const char *product_decline(const struct kn_variant *row, const void *pro
         ROW("rows", "quant_product_rows_" f "_4", quant_product_2_rows, 75, ALIGNED, 0, 128, 0, 2, \
             4, PLAIN, false),                                                                      \
         ROW("naive", "quant_product_naive_" f, quant_product_1_naive, 75, 0, 0, 128, 0, 128, 1,    \
-            PLAIN, false)
+            ALONE, false)
 #define SPLIT(f, columns, most)                                                                    \
     MAPS_ROW("wgmma_split", "quant_product_split_" f "_128x" #columns, quant_product_9_split,      \
              NEEDS(SHARES), most, columns, KN_PRODUCT_SPLIT)

@@ -12,6 +12,7 @@
 /* The third number of a row's tile: which prologue, arguments and grid a kernel has. */
 enum kn_product_kind {
     KN_PRODUCT_PLAIN,   /* one kernel, one block per tile */
+    KN_PRODUCT_ALONE,   /* so too, and one thread per element, which adds its products in order */
     KN_PRODUCT_APART,   /* the prologue rounds x to bytes in the workspace */
     KN_PRODUCT_STAGED,  /* each block rounds x to bytes in its shared memory */
     KN_PRODUCT_BULK,    /* so too, and persistent thread blocks copy weights into rings */

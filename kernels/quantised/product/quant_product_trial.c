@@ -3,9 +3,11 @@
  */
 #include "quant_product_trial.h"
 
+#include "choose/choose.h"
 #include "core/check.h"
 #include "guarded.h"
 #include "parallel.h"
+#include "quantised/product/product_table.h"
 #include "swapped.h"
 
 #include <math.h>
@@ -96,9 +98,17 @@ static double rounded_x(float x, float step) {
     return step > 0 ? (double)step * fmin(fmax(rintf(x / step), -127), 127) : 0;
 }
 
+/* Whether the trial names a kernel that adds the products of an element in order. */
+static bool product_trial_is_in_order(const struct kn_quant_trial *t) {
+    const struct kn_variants *own = kn_quant_product_variants(t->quant, t->arithmetic);
+    const struct kn_variant *row =
+        kn_variants_find(t->variants != NULL ? t->variants : own, t->variant);
+    return row != NULL && row->tile[2] == KN_PRODUCT_ALONE;
+}
+
 /* One element of y, with what it may be off by: quant_product.h. */
-static void product_trial_judge(const struct kn_quant_trial *t, const struct host *h, size_t row,
-                                size_t column) {
+static void product_trial_judge(const struct kn_quant_trial *t, const struct host *h,
+                                bool is_in_order, size_t row, size_t column) {
     const double u = 0x1p-24, k = (double)t->k;
     const float *x = h->x + column * (t->k + t->x_gap);
     const double *w = h->weights + row * t->k, *spread = h->spread + row * t->k;
@@ -114,10 +124,9 @@ static void product_trial_judge(const struct kn_quant_trial *t, const struct hos
         steps += fabs(w[l]) * (0.5 * (double)step * (1 + 0x1p-20) + 128 * 0x1p-149);
         of_w += fabs(w[l]), of_x += fabs((double)x[l]);
     }
-    const bool is_naive = t->variant != NULL && strcmp(t->variant, "naive") == 0;
     /* What is subnormal is off by its least bit, scales before they meet their quants. */
     const double least = t->arithmetic == KN_QUANT_Q8_1 ? k * 0x1p-135 : (k + 64) * 0x1p-149;
-    const double sums = (is_naive ? k + 2 : 64 + k / 64) * u * parts + least;
+    const double sums = (is_in_order ? k + 2 : 64 + k / 64) * u * parts + least;
     const size_t i = column * t->rows + row;
     h->exact[i] = sum;
     h->rounded[i] = rounded;
@@ -179,11 +188,13 @@ out:
 struct quant_judging {
     const struct kn_quant_trial *trial;
     const struct host *host;
+    bool is_in_order;
 };
 
 static void product_trial_judge_element(void *user, size_t i) {
     const struct quant_judging *j = user;
-    product_trial_judge(j->trial, j->host, i % j->trial->rows, i / j->trial->rows);
+    const size_t rows = j->trial->rows;
+    product_trial_judge(j->trial, j->host, j->is_in_order, i % rows, i / rows);
 }
 
 static void product_trial_compare(const struct kn_quant_trial *t, const struct host *h,
@@ -203,7 +214,7 @@ static void product_trial_compare(const struct kn_quant_trial *t, const struct h
     }
     if (t->swaps_last) (void)kn_swap_last(h->made, sizeof *h->made, count);
     kn_parallel_for(count, product_ns * (double)count * (double)t->k, product_trial_judge_element,
-                    &(struct quant_judging){t, h});
+                    &(struct quant_judging){t, h, product_trial_is_in_order(t)});
     const struct kn_tolerance none = {0, 0};
     finding->deviation = kn_deviation_of(KN_F32, h->made, h->exact, count, none, h->allowed);
     finding->rounded =
