@@ -2,11 +2,11 @@
  * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
  * keys, causal, with a window and full, and a few rows with the keys split among blocks.
  */
+#include "attention/attention_table.h"
 #include "attention/backward/attention_backward_trial.h"
 #include "attention/forward/attention_trial.h"
+#include "choose/choose.h"
 #include "kernel_sweep.h"
-
-#include <string.h>
 
 static void attention_sweep_run_case(struct sweep *sweep, const struct kn_attention_trial *trial) {
     const struct kn_attention *x = &trial->attention;
@@ -25,7 +25,8 @@ static void attention_sweep_run_case(struct sweep *sweep, const struct kn_attent
 /* With a workspace one head, so that blocks split the keys even on the smallest device. */
 static void attention_sweep_run_cases(struct sweep *sweep, const char *variant, enum kn_type type,
                                       size_t head_size, size_t rows, size_t keys, bool workspace) {
-    const bool few = strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0;
+    const struct kn_variant *row = kn_variants_find(&kn_attention_variants, variant);
+    const bool few = row != NULL && (row->needs & (ATTENTION_BY_ROW | ATTENTION_BY_HEAD)) != 0;
     for (int turn = 0; turn < (few && rows > 1 ? 2 : 3); turn++) {
         const int causal = turn > 0;
         attention_sweep_run_case(

@@ -2,11 +2,13 @@
  * Cases of vector_add, rope, swiglu, add, gather, argmax and top_k: rows at unaligned addresses,
  * with more elements than a block has threads.
  */
+#include "choose/choose.h"
 #include "core/check.h"
 #include "row/argmax.h"
 #include "row/gather.h"
 #include "row/pair.h"
 #include "row/rope.h"
+#include "row/row_variant.h"
 #include "row/top_k.h"
 #include "sweep_matrix.h"
 
@@ -44,11 +46,13 @@ static tol_status decoder_sweep_begin(struct sweep *sweep, enum kn_type type, si
     return begin_at(sweep, type, columns, 3, 1, ints, s);
 }
 
-/* With whole rows, but for kernels of any. */
-static tol_status begin_for(struct sweep *sweep, const char *variant, enum kn_type type,
-                            size_t columns, const int *ints, struct small *s) {
-    const bool is_any = strcmp(variant, "block") == 0;
-    return begin_at(sweep, type, columns, is_any ? 3 : 8, is_any ? 1 : 0, ints, s);
+/* With whole rows, if the kernel needs them. */
+static tol_status begin_for(struct sweep *sweep, const struct kn_variants *table,
+                            const char *variant, enum kn_type type, size_t columns, const int *ints,
+                            struct small *s) {
+    const struct kn_variant *row = kn_variants_find(table, variant);
+    const bool is_whole = row != NULL && (row->needs & KN_ROW_WHOLE) != 0;
+    return begin_at(sweep, type, columns, is_whole ? 8 : 3, is_whole ? 0 : 1, ints, s);
 }
 
 static void decoder_sweep_finish(struct sweep *sweep, tol_status status, struct small *s) {
@@ -152,7 +156,7 @@ static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns,
     if (!sweep_begin(sweep, "argmax %s %s %d x %zu", variant, kn_type_name(type), ROWS, columns)) {
         return;
     }
-    tol_status status = begin_for(sweep, variant, type, columns, none, &s);
+    tol_status status = begin_for(sweep, &kn_argmax_variants, variant, type, columns, none, &s);
     if (status == TOL_OK) {
         status = kn_argmax(sweep->kernels, sweep->stream,
                            &(struct kn_argmax){.type = type,
@@ -196,7 +200,7 @@ static void run_top_k(struct sweep *sweep, enum kn_type type, size_t columns, si
                      k)) {
         return;
     }
-    tol_status status = begin_for(sweep, variant, type, columns, none, &s);
+    tol_status status = begin_for(sweep, &kn_top_k_variants, variant, type, columns, none, &s);
     if (status == TOL_OK) {
         status =
             tol_buffer_create(kn_kernels_context(sweep->kernels), ROWS * k, sizeof(int), &indices);

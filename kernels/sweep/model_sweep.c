@@ -2,18 +2,21 @@
  * Cases of linear, embed, heads and paged attention: every format with one column and several,
  * and for each kernel its number of heads that share a key.
  */
+#include "choose/choose.h"
 #include "core/check.h"
 #include "decode/embed.h"
 #include "decode/paged.h"
 #include "inputs.h"
 #include "quantised/linear/linear.h"
+#include "quantised/product/product_table.h"
 #include "sweep_matrix.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 3, TILE = 16, COLUMNS = 5, K = 512, POSITIONS = 2 };
+enum { ROWS = 3, COLUMNS = 5, K = 512, POSITIONS = 2 };
 
 static struct kn_place model_sweep_place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
@@ -81,9 +84,11 @@ static void model_sweep_finish(struct sweep *sweep, tol_status status,
 static void run_linear(struct sweep *sweep, enum kn_weight_format format, const char *variant,
                        size_t columns, bool gated) {
     tol_status status = TOL_OK;
-    const bool is_long = strcmp(variant, "long") == 0; /* these take whole tiles */
-    const bool stays = is_long || strcmp(variant, "stay") == 0 || strcmp(variant, "kept") == 0;
-    const size_t rows = is_long ? 2 * TILE : stays ? TILE : ROWS;
+    const struct kn_variant *kernel = kn_variants_find(
+        kn_product_rows(gated ? KN_PRODUCT_GATED : KN_PRODUCT_LINEAR, format), variant);
+    assert(kernel != NULL); /* the cases below name what the table has */
+    const bool is_whole = (kernel->needs & KN_PRODUCT_WHOLE) != 0;
+    const size_t rows = is_whole ? kernel->tile[0] * (gated ? 2U : 1U) : ROWS;
     struct product p = {0};
     if (!sweep_begin(sweep, "linear %s %s %zu x %zu%s", kn_weight_name(format), variant, rows,
                      columns, gated ? " gated" : "")) {
@@ -102,8 +107,8 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
         /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times, and bytes are off by
          * 1/254 of the largest x; a gate multiplies the error of each sum by the other */
-        const double each = variant[0] == 'f'                     ? 0x1p-19
-                            : strchr("beskl", variant[0]) != NULL ? 0x1p-4
+        const double each = kernel->tile[2] >= KN_PRODUCT_BYTES   ? 0x1p-4
+                            : kernel->compute_capability_min < 80 ? 0x1p-19
                                                                   : 0x1p-17;
         p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
