@@ -77,6 +77,21 @@ class RawCalls(unittest.TestCase):
             self.assertEqual(len(found), 1, path)
             self.assertIn("calls no function", found[0])
 
+    def test_a_number_of_the_programs_locale_is_found_in_libraries(self) -> None:
+        reads, writes = "x = strtod(text, &end);", 'printf("{\\"at\\":%.3f}", at);'
+        for path in ("runtime/driver/pool/a.c", "runtime/soft/ptx/a.c", "kernels/choose/a.c"):
+            for text in (reads, writes):
+                found = list(raw_calls.check({**WHOLE, path: f"/* strtod( */\n{text}\n"}))
+                self.assertEqual(len(found), 1, (path, text))
+                self.assertTrue(found[0].startswith(f"{path}:2: "), found)
+            held = f'#include "core/c_locale.h"\n{writes}\n'
+            self.assertEqual(list(raw_calls.check({**WHOLE, path: held})), [])
+        for path in ("hypotheses/harness/a.c", "runtime/driver/bench/a.c", "kernels/bench/a.c",
+                     "runtime/driver/pool/a_test.c", "runtime/program/a.c"):
+            self.assertEqual(list(raw_calls.check({**WHOLE, path: reads + writes})), [], path)
+        self.assertEqual(list(raw_calls.check({**WHOLE, "runtime/soft/ptx/a.c":
+                                               'fail("a scale of %g", x);'})), [])
+
     def test_this_tree_is_as_the_table_says(self) -> None:
         self.assertEqual(list(raw_calls.check(floors.read_tree())), [])
 

@@ -42,6 +42,24 @@ TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
 RAW = re.compile(r"(?:->|\.)\s*cu[A-Z]\w*|->raw\b|\bTOL_CU\s*\(|\btol_driver_functions\s*\("
                  r"|\bcu(?:Init|Ctx|Device|Event|Func|Graph|Launch|Mem|Module|Stream)\w*\s*\(")
 
+# What a library's caller decides by setlocale(): how strtod reads, and how printf writes a number
+# in a text that a machine reads, which has escaped quotes.
+OTHERS = r"(?:bench|tools|tune|table|test)/"
+LIBRARY = re.compile(rf"(?:runtime/(?:driver|models|soft)|kernels)/(?!{OTHERS})"
+                     rf"(?:(?!/{OTHERS}|_(?:test|scene|bench)\.).)*\.[ch]")
+READS = re.compile(r"\b(?:strto(?:f|d|ld)|atof)\s*\(")
+WRITES = re.compile(r'\\"[^"\n]*%[-+ #0-9.*]*l?[aefgAEFG]')
+
+
+def in_locale(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each number that depends on the locale."""
+    if not LIBRARY.fullmatch(path):
+        return
+    text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    pattern = READS if "c_locale.h" in text else re.compile(f"{READS.pattern}|{WRITES.pattern}")
+    for match in pattern.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match.group()
+
 
 def place(path: str) -> str | None:
     """The entry of ALLOWED that the file stands under."""
@@ -60,6 +78,9 @@ def check(texts: Mapping[str, str]) -> Iterator[str]:
     """A line for each call that stands where none may, and for each entry that none needs."""
     needed = set()
     for path, text in texts.items():
+        for number, found_text in in_locale(path, text):
+            yield (f"{path}:{number}: {found_text} depends on the program's locale: use "
+                   "runtime/driver/core/c_locale.h")
         if path.startswith("runtime/soft/") or path.endswith(".def"):
             continue
         found, where = in_c(text), place(path)

@@ -3,6 +3,7 @@
  */
 #include "choose/tuning.h"
 
+#include "core/c_locale.h"
 #include "core/check.h"
 #include "fnv.h"
 
@@ -169,8 +170,10 @@ static void write_entry(FILE *file, uint64_t *hash, const struct tuning_entry *e
     for (int i = 0; i < KN_TUNING_NUMBERS; i++) {
         at += snprintf(line + at, sizeof line - (size_t)at, " %" PRId64, entry->numbers[i]);
     }
+    const locale_t before = tol_c_locale_begin();
     snprintf(line + at, sizeof line - (size_t)at, " %s %.9g %.9g %d\n", entry->tuned.variant,
              entry->tuned.us, entry->tuned.table_us, entry->tuned.candidates);
+    tol_c_locale_end(before);
     tuning_write_line(file, hash, line);
 }
 
@@ -274,7 +277,7 @@ static bool tuning_read_number(char **text, int64_t *number) {
 static bool read_time(char **text, double *us) {
     char *end = NULL, *word = strsep(text, " ");
     if (word == NULL || !isdigit((unsigned char)word[0])) return false;
-    *us = strtod(word, &end);
+    *us = tol_c_number(word, &end);
     return *end == 0 && tuning_is_time(*us);
 }
 

@@ -3,6 +3,8 @@
  */
 #include "long_text.h"
 
+#include "core/c_locale.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +27,9 @@ void tol_long_text_add(struct tol_long_text *text, const char *format, ...) {
         va_list arguments;
         size_t rest = text->room - text->length;
         va_start(arguments, format);
+        const locale_t before = tol_c_locale_begin();
         int length = vsnprintf(rest > 0 ? text->at + text->length : NULL, rest, format, arguments);
+        tol_c_locale_end(before);
         va_end(arguments);
         if (length < 0) return;
         if ((size_t)length < rest) {

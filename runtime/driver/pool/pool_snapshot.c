@@ -1,6 +1,7 @@
 /*
  * A pool as JSON: all blocks, holes and pages at one moment. snapshot.schema.json describes it.
  */
+#include "core/c_locale.h" /* tol_long_text_add writes numbers so */
 #include "long_text.h"
 #include "pool_name.h"
 #include "core/site.h"

@@ -7,6 +7,7 @@
  */
 #include "torch_device.h"
 
+#include "core/c_locale.h"
 #include "tollens/stream.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static tol_status read_share(const char *name, double *share) {
     char *end = NULL;
     const char *text = getenv(name);
     if (text == NULL || text[0] == '\0') return TOL_OK;
-    const double number = strtod(text, &end);
+    const double number = tol_c_number(text, &end);
     if (end == text || *end != '\0' || !(number == 0 || (number >= 1 && number <= 1000))) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
                         "%s is \"%s\": it must be 0, or 1 to 1000", name, text);

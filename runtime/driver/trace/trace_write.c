@@ -3,6 +3,7 @@
  * piece of device work, in its stream's. Times are microseconds: of a whole
  * file since the trace began, of a part on the host's clock.
  */
+#include "core/c_locale.h"
 #include "core/check.h"
 #include "trace_state.h"
 
@@ -162,6 +163,7 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
               "tol_trace_write: an argument is NULL");
     TOL_CHECK(tol_trace.is_on, TOL_INVALID_ARGUMENT, "no trace is installed");
     tol_trace_collect();
+    const locale_t before = tol_c_locale_begin();
     pthread_mutex_lock(&tol_trace.lock); /* a context may be closed meanwhile, and collected */
     tol_trace_stats(&stats);
     if (!is_part) {
@@ -173,6 +175,7 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
     trace_write_put_all(&w, process);
     if (!is_part) fputs("\n]}\n", file);
     pthread_mutex_unlock(&tol_trace.lock);
+    tol_c_locale_end(before);
     TOL_CHECK(fflush(file) == 0 && ferror(file) == 0, TOL_INVALID_ARGUMENT,
               "the trace cannot be written to its file");
 out:

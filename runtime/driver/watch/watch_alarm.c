@@ -2,6 +2,7 @@
  * An alarm: counted, the first one kept as a sentence, written as a line of JSON and as an event of
  * the trace, shown to a tool that listens for NVTX ranges, and passed to the callback.
  */
+#include "core/c_locale.h"
 #include "core/nvtx.h"
 #include "tollens/trace.h"
 #include "watch_state.h"
@@ -38,7 +39,9 @@ static void watch_alarm_write_line(FILE *file, const struct tol_watch_alarm *ala
     fprintf(file, "\"address\": %llu, \"bytes\": %llu, \"stream\": %llu, \"thread\": %llu, ",
             (unsigned long long)alarm->address, (unsigned long long)alarm->bytes,
             (unsigned long long)alarm->stream, (unsigned long long)alarm->thread);
+    const locale_t before = tol_c_locale_begin();
     fprintf(file, "\"value\": %.17g, \"limit\": %.17g, ", alarm->value, alarm->limit);
+    tol_c_locale_end(before);
     watch_alarm_write_text(file, "unit", alarm->unit);
     fprintf(file, "\"time_ns\": %llu, \"refused\": %s}\n", (unsigned long long)alarm->time_ns,
             alarm->refused ? "true" : "false");

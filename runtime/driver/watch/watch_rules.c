@@ -2,6 +2,7 @@
  * Reads rules: tables [[rule]] of TOML 1.0 with keys whose values are basic strings, numbers or
  * booleans, one per line. Everything else is rejected with its line.
  */
+#include "core/c_locale.h"
 #include "core/check.h"
 #include "watch_state.h"
 
@@ -65,7 +66,7 @@ static tol_status watch_rules_read_number(const struct reader *reader, const cha
                                           double least, double most, double *result) {
     tol_status status = TOL_OK;
     char *end = NULL;
-    const double value = strtod(text, &end);
+    const double value = tol_c_number(text, &end);
     TOL_CHECK(text[0] >= '0' && text[0] <= '9' && watch_rules_ends(end) && value >= least &&
                   value <= most,
               TOL_INVALID_FILE, "line %zu of the rules: a number from %g to %g is expected, not %s",

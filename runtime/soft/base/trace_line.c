@@ -96,11 +96,13 @@ void soft_trace_add(const struct soft_trace_event *event, const char *format, ..
     va_end(arguments);
     trace_line_escape(event->name, escaped, sizeof escaped);
     name_process();
-    int length = snprintf(line, sizeof line,
-                          "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
-                          "\"pid\":%ld,\"tid\":%u,\"args\":{%s}},\n",
-                          escaped, event->category, (double)event->begin_ns * 1e-3,
-                          (double)(event->end_ns - event->begin_ns) * 1e-3, (long)getpid(),
-                          event->row, members);
+    int length = snprintf(
+        line, sizeof line,
+        "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%llu.%03u,\"dur\":%llu.%03u,"
+        "\"pid\":%ld,\"tid\":%u,\"args\":{%s}},\n",
+        escaped, event->category, (unsigned long long)event->begin_ns / 1000,
+        (unsigned)(event->begin_ns % 1000),
+        (unsigned long long)(event->end_ns - event->begin_ns) / 1000,
+        (unsigned)((event->end_ns - event->begin_ns) % 1000), (long)getpid(), event->row, members);
     trace_line_put(line, length);
 }

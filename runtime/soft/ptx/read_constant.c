@@ -7,6 +7,7 @@
 
 #include "tollens/cuda_abi.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,13 @@ static bool parse_integer(struct ptx_reader *reader, int64_t *value) {
     return true;
 }
 
+/* As strtod in the C locale: the program may have set one with a decimal comma. */
+static double number_of(const char *text) {
+    static _Atomic(locale_t) kept;
+    if (kept == (locale_t)0) kept = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return strtod_l(text, NULL, kept);
+}
+
 static bool parse_float(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t length = reader->token->length;
@@ -65,7 +73,7 @@ static bool parse_float(struct ptx_reader *reader, struct ptx_operand *operand) 
         operand->kind = single ? PTX_OPERAND_FLOAT32 : PTX_OPERAND_FLOAT64;
         operand->bits = strtoull(copy + 2, NULL, 16);
     } else {
-        double value = strtod(copy, NULL);
+        double value = number_of(copy);
         operand->kind = PTX_OPERAND_FLOAT64;
         memcpy(&operand->bits, &value, sizeof value);
     }
