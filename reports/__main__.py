@@ -41,7 +41,11 @@ def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
 
 
 def command(name: str, words: list[str], prog: str) -> int:
-    """report, compare or merge, as the program tollens calls them."""
+    """report, compare or merge, as the program tollens calls them. Returns the exit code."""
+    return answer.exit_code(lambda: chosen(name, words, prog))
+
+
+def chosen(name: str, words: list[str], prog: str) -> int:
     if name == "compare":
         return compare.main(words, f"{prog} compare")
     if name == "merge":
@@ -52,7 +56,7 @@ def command(name: str, words: list[str], prog: str) -> int:
 
 def main(words: list[str], prog: str = "reports") -> int:
     if words[:1] in (["compare"], ["merge"]):
-        return command(words[0], words[1:], prog)
+        return chosen(words[0], words[1:], prog)
     parser = argparse.ArgumentParser(prog=prog, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
@@ -92,4 +96,4 @@ def main(words: list[str], prog: str = "reports") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(answer.exit_code(lambda: main(sys.argv[1:])))

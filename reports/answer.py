@@ -1,9 +1,17 @@
 """The answer of a command to a program: one JSON object, as hypotheses/JSON.md has it."""
 
 import argparse
+import contextlib
+import errno
 import json
+import os
+import signal
 import sys
+import traceback
+from collections.abc import Callable
 from typing import Any
+
+FAILED = 2  # of every command: usage, an error, or interrupted; 1 means that something got worse
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -20,4 +28,26 @@ def complain(command: str, options: argparse.Namespace, sentence: str) -> int:
     print(f"reports: {sentence}", file=sys.stderr)
     if options.json:
         write(command, {"error": sentence, "next": f"tollens help {command}", "exit_code": 2})
-    return 2
+    return FAILED
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """Runs a command and writes what it printed. Python's own exit code of an exception is 1, and
+    that of an output that cannot be written 120: here both are FAILED."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a parent process may have ignored it
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        code = command()
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("reports: interrupted", file=sys.stderr)
+    except OSError as error:
+        print(f"reports: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+    except Exception:  # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        # What is still in the buffer must not fail again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from typing import Any
 
-from reports import archive, change, compare, evidence, made_evidence, trend
+from reports import answer, archive, change, compare, evidence, made_evidence, trend
 
 RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",
          "threshold": 1.05, "severity": None}
@@ -133,6 +133,26 @@ class Folders(unittest.TestCase):
             self.assertFalse(seen.exists())
             self.assertEqual(opened(*words, "--open").returncode, 0)
             self.assertEqual(seen.read_text().strip(), (self.top / "a page" / page).as_uri())
+
+    def test_an_output_that_cannot_be_written_is_an_error(self) -> None:
+        runs = [self.make("a", 1.0), self.make("b", 1.0)]
+        for words in (("compare", *runs), ("merge", *runs, "--mixed"), runs[:1]):
+            command = " ".join([sys.executable, "-m reports", *map(str, words), "--no-png --out",
+                                str(self.top / "page")])
+            for shell in (f"{command} >/dev/full", f"{command} | true; exit ${{PIPESTATUS[0]}}",
+                          f"{command} >&-"):
+                done = subprocess.run(["bash", "-c", shell], cwd=made_evidence.ROOT, check=False,
+                                      text=True, capture_output=True)
+                self.assertEqual(done.returncode, 2, (shell, done.stderr))
+                self.assertIn("reports: ", done.stderr)
+
+    def test_an_exception_does_not_look_as_if_something_got_worse(self) -> None:
+        def fail() -> int:
+            raise RuntimeError("an error of this program")
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(answer.exit_code(fail), 2)
+            self.assertEqual(answer.exit_code(lambda: 1), 1)
+        self.assertIn("an error of this program", errors.getvalue())
 
     def test_a_trend_marks_where_it_changed(self) -> None:
         folders = [self.make(f"run{at}", 1.0 + 0.1 * (at >= 3)) for at in range(6)]
