@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
+
+enum { MANIFEST_BYTES_MAX = 16 << 20 };
 
 static bool add_file(json_t *files, const char *path, const char *name) {
     unsigned char part[16384];
@@ -79,5 +82,50 @@ bool hyp_manifest_write(const char *folder, const char *const *names, size_t cou
     snprintf(crc, 9, "%08x",
              (unsigned)crc32(0, (const unsigned char *)text, (unsigned)strlen(text)));
     free(text);
+    return ok;
+}
+
+static void manifest_crc_text(const char *data, size_t bytes, char text[9]) {
+    snprintf(text, 9, "%08lx",
+             crc32_z(crc32(0, NULL, 0), (const unsigned char *)data, bytes) & 0xffffffff);
+}
+
+/* The CRC of the list by run.json; "" if it says none. */
+static void manifest_crc_of_list(const char *folder, char crc[9]) {
+    char path[1100];
+    snprintf(path, sizeof path, "%.1000s/run.json", folder);
+    json_t *run = json_load_file(path, 0, NULL);
+    const char *text = json_string_value(json_object_get(run, "list_crc32"));
+    snprintf(crc, 9, "%s", text != NULL ? text : "");
+    json_decref(run);
+}
+
+bool hyp_manifest_holds(const char *folder, const char *name, const char *data, size_t bytes) {
+    char path[1100], crc[9], listed_by_run[9];
+    snprintf(path, sizeof path, "%.1000s/manifest.json", folder);
+    manifest_crc_of_list(folder, listed_by_run);
+    size_t length = 0;
+    if (access(path, F_OK) != 0) {
+        return listed_by_run[0] == '\0' ||
+               hyp_fail("%s is missing, though the run wrote it", path);
+    }
+    char *text = hyp_file_read(path, MANIFEST_BYTES_MAX, &length);
+    if (text == NULL) return false;
+    manifest_crc_text(text, length, crc);
+    json_t *list = json_loadb(text, length, 0, NULL);
+    free(text);
+    const json_t *entry = json_object_get(json_object_get(list, "files"), name);
+    const char *recorded = json_string_value(json_object_get(entry, "crc32"));
+    bool ok = listed_by_run[0] == '\0' || strcmp(listed_by_run, crc) == 0 ||
+              hyp_fail("%s has changed since the run", path);
+    if (ok && recorded == NULL) ok = hyp_fail("%s does not list %s", path, name);
+    if (ok) {
+        manifest_crc_text(data, bytes, crc);
+        ok = (strcmp(recorded, crc) == 0 &&
+              json_integer_value(json_object_get(entry, "bytes")) == (json_int_t)bytes) ||
+             hyp_fail("%s/%s has changed since the run: the manifest has another checksum", folder,
+                      name);
+    }
+    json_decref(list);
     return ok;
 }

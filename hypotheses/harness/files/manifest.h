@@ -17,4 +17,9 @@
  * hyp_error(). */
 bool hyp_manifest_write(const char *folder, const char *const *names, size_t count, char crc[9]);
 
+/* Whether a file of the run has the contents that the manifest lists. Also true for a folder
+ * without manifest.json, unless its run.json says that the run wrote one: older and hand-made
+ * evidence has none. false: hyp_error(). */
+bool hyp_manifest_holds(const char *folder, const char *name, const char *data, size_t bytes);
+
 #endif

@@ -58,6 +58,32 @@ Test(manifest, lists_what_was_named_with_size_and_checksum) {
     json_decref(files);
 }
 
+static bool holds(const char *data) {
+    return hyp_manifest_holds(folder, "results.json", data, strlen(data));
+}
+
+Test(manifest, a_file_that_has_changed_is_noticed) {
+    char crc[9], run[80];
+    const char *names[] = {"results.json"};
+    cr_assert(holds("anything"), "a folder without a list: %s", hyp_error());
+    cr_assert(hyp_manifest_write(folder, names, 1, crc));
+    snprintf(run, sizeof run, "{\"schema\": 1, \"list_crc32\": \"%s\"}", crc);
+    put("run.json", run);
+    cr_assert(holds("123456789"), "%s", hyp_error());
+    cr_assert(!holds("123456788") && strstr(hyp_error(), "has changed") != NULL, "%s", hyp_error());
+    cr_assert(!holds("1234567890") && !holds(""));
+    cr_assert(!hyp_manifest_holds(folder, "other.json", "", 0) &&
+              strstr(hyp_error(), "does not list other.json") != NULL);
+    /* A list that was written anew does not match run.json. */
+    put("results.json", "123456788");
+    cr_assert(hyp_manifest_write(folder, names, 1, crc));
+    cr_assert(!holds("123456788") && strstr(hyp_error(), "manifest.json has changed") != NULL);
+    char path[256];
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    remove(path);
+    cr_assert(!holds("123456789") && strstr(hyp_error(), "is missing") != NULL);
+}
+
 Test(manifest, a_folder_that_is_not_there_is_an_error) {
     char crc[9];
     const char *names[] = {"results.json"};

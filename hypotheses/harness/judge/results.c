@@ -4,6 +4,7 @@
 #include "results.h"
 
 #include "files/atomic_file.h"
+#include "files/manifest.h"
 #include "files/text_copy.h"
 
 #include <jansson.h>
@@ -117,6 +118,10 @@ bool hyp_results_read(const char *folder, struct hyp_results *results) {
     size_t bytes = 0;
     char *text = hyp_file_read(path, RESULTS_BYTES_MAX, &bytes);
     if (text == NULL) return false;
+    if (!hyp_manifest_holds(folder, "results.json", text, bytes)) {
+        free(text);
+        return false;
+    }
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (root == NULL) return hyp_fail("%s is not valid JSON: %s", path, error.text);
