@@ -191,6 +191,8 @@ tol_status hyp_session_open(enum hyp_device_kind *kind, struct tol_driver **driv
         }
     }
     *kind = HYP_DEVICE_SOFT;
+    /* It selects GPUs, or hides them so that this device serves. */
+    unsetenv("CUDA_VISIBLE_DEVICES");
     return tol_driver_open(hyp_session_soft_library(), driver);
 }
 

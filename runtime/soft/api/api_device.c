@@ -7,7 +7,7 @@
 #include "export.h"
 #include "driver/leak.h"
 #include "base/options.h"
-#include "queue/usage.h"
+#include "queue/process_end.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ EXPORT(cuInit, (unsigned int flags)) {
     CUresult result = soft_state_init();
     if (result == CUDA_SUCCESS) {
         soft_leak_watch_exit();
-        soft_usage_watch_exit();
+        soft_process_end_watch();
     }
     return result;
 }
@@ -64,8 +64,7 @@ EXPORT(cuDeviceGetName, (char *name, int len, CUdevice device)) {
 EXPORT(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device)) {
     CUresult result = device_check_device(device, uuid);
     if (result != CUDA_SUCCESS) return result;
-    memcpy(uuid->bytes, "tollens soft dev", sizeof uuid->bytes);
-    uuid->bytes[15] = (char)('0' + device);
+    soft_options_uuid(soft_options()->hardware[device], uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -84,7 +83,7 @@ EXPORT(cuDeviceGetPCIBusId, (char *id, int len, CUdevice device)) {
     CUresult result = device_check_device(device, id);
     if (result != CUDA_SUCCESS) return result;
     if (len < 13) return CUDA_ERROR_INVALID_VALUE;
-    snprintf(id, (size_t)len, "0000:%02X:00.0", (unsigned)device & 0xff);
+    snprintf(id, (size_t)len, "0000:%02X:00.0", (unsigned)soft_options()->hardware[device] & 0xff);
     return CUDA_SUCCESS;
 }
 
@@ -104,12 +103,13 @@ EXPORT(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id)) {
                   (domain = 0) == 0);
     /* NOLINTEND(cert-err34-c) */
     if (!known) return CUDA_ERROR_INVALID_VALUE;
-    if (domain != 0 || slot != 0 || function != 0 || bus >= SOFT_DEVICES_MAX ||
-        soft_device_of((CUdevice)bus) == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
+    if (domain != 0 || slot != 0 || function != 0) return CUDA_ERROR_INVALID_DEVICE;
+    for (int i = 0; i < soft_options()->devices; i++) {
+        if (soft_options()->hardware[i] != (int)bus) continue;
+        *device = i;
+        return CUDA_SUCCESS;
     }
-    *device = (CUdevice)bus;
-    return CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_DEVICE;
 }
 
 EXPORT(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) {

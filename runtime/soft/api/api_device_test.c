@@ -205,7 +205,9 @@ Test(api_device, a_forked_process_cannot_use_the_parents_devices) {
     OK(cuDeviceGetCount(&count));
     /* The child ended by itself, and the summary is the parent's to write. */
     FILE *file = fopen(path, "r");
-    cr_assert(file != NULL && fgets(line, sizeof line, file) == NULL, "%s", line);
+    cr_assert(file != NULL && fgets(line, sizeof line, file) != NULL);
+    cr_assert(strstr(line, "\"begun\": true") != NULL, "%s", line);
+    cr_assert(fgets(line, sizeof line, file) == NULL, "%s", line);
     fclose(file);
     unlink(path);
 }

@@ -62,10 +62,12 @@ EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     static atomic_bool told;
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (!atomic_exchange(&told, true)) {
-        soft_log_print(
+        static const char text[] =
             "cuGetExportTable: the requested table is not documented, and this driver lacks it. "
             "A program linked with NVIDIA's CUDA runtime needs it; one that nvcc links with "
-            "-cudart shared runs under tollens soft\n");
+            "-cudart shared runs under tollens soft\n";
+        soft_log_print(text);
+        soft_refusal_add(SOFT_REFUSED_CALL, text);
     }
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;

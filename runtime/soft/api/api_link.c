@@ -40,6 +40,7 @@ EXPORT(cuLinkCreate_v2,
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     link->jit = jit;
+    link->jit.is_part = true;
     pthread_mutex_lock(&soft_lock);
     bool added = soft_handle_add(SOFT_HANDLE_LINK, link);
     pthread_mutex_unlock(&soft_lock);
@@ -287,7 +288,9 @@ EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
     CUresult result = link_find(state, &link);
     if (result != CUDA_SUCCESS) return result;
     if (image == NULL || link->count == 0 || link->image != NULL) return CUDA_ERROR_INVALID_VALUE;
-    result = soft_jit_load(link->sources, link->count, &nowhere, &link->jit, &module);
+    struct soft_jit whole = link->jit;
+    whole.is_part = false;
+    result = soft_jit_load(link->sources, link->count, &nowhere, &whole, &module);
     if (result != CUDA_SUCCESS) return result;
     soft_module_release(module);
     size_t bytes = 0;

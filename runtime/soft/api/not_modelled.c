@@ -33,6 +33,7 @@ static CUresult not_modelled_refuse(int index) {
                  "%s is not modelled and answers CUDA_ERROR_NOT_SUPPORTED%s%s%s\n", entry->name,
                  other != NULL ? "; " : "", other != NULL ? other : "", other != NULL ? " is" : "");
         soft_log_print(text);
+        soft_refusal_add(SOFT_REFUSED_CALL, text);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
 }

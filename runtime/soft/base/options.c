@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static struct soft_options shared;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static int complaints;
+
 static void options_complain(const char *name, const char *value, const char *allowed) {
+    complaints++;
     fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
 }
 
@@ -41,6 +45,65 @@ static uint64_t options_read_number(const char *name, uint64_t low, uint64_t hig
     if (options_read_size(value, &number) && number >= low && number <= high) return number;
     options_complain(name, value, allowed);
     return otherwise;
+}
+
+void soft_options_uuid(int hardware, char uuid[SOFT_UUID_BYTES]) {
+    static const char name[SOFT_UUID_BYTES] = "tollens soft dev";
+    memcpy(uuid, name, SOFT_UUID_BYTES);
+    uuid[SOFT_UUID_BYTES - 1] = (char)('0' + hardware);
+}
+
+/* Whether a word begins the name of a device, "GPU-746f6c6c-656e-7320-...", after "GPU-". */
+static bool options_names_device(const char *word, size_t length, int hardware) {
+    char uuid[SOFT_UUID_BYTES], text[48];
+    size_t at = 0;
+    soft_options_uuid(hardware, uuid);
+    for (int i = 0; i < SOFT_UUID_BYTES; i++) {
+        const bool is_part = i == 4 || i == 6 || i == 8 || i == 10;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x", is_part ? "-" : "",
+                               (unsigned char)uuid[i]);
+    }
+    return length > 0 && length <= at && strncasecmp(word, text, length) == 0;
+}
+
+/* The device that a word of CUDA_VISIBLE_DEVICES means: an index, or the beginning of one UUID
+ * alone. -1: none; no device of ours has MIG instances. */
+static int options_visible_device(const char *word, size_t length, int devices) {
+    int found = -1;
+    if (length > 0 && length < 4 && strspn(word, "0123456789") >= length) {
+        const int index = atoi(word);
+        return index < devices ? index : -1;
+    }
+    if (length <= 4 || strncmp(word, "GPU-", 4) != 0) return -1;
+    for (int device = 0; device < devices; device++) {
+        if (!options_names_device(word + 4, length - 4, device)) continue;
+        if (found >= 0) return -1;
+        found = device;
+    }
+    return found;
+}
+
+/* As the CUDA Programming Guide has it: devices in the order of the list, up to the first entry
+ * that is none. A device that is listed twice is none the second time. */
+static void options_read_visible(struct soft_options *options) {
+    const char *value = getenv("CUDA_VISIBLE_DEVICES");
+    const int devices = options->devices;
+    for (int i = 0; i < devices; i++) options->hardware[i] = i;
+    if (value == NULL) return;
+    options->devices = 0;
+    for (const char *word = value; options->devices < devices;) {
+        word += strspn(word, " \t");
+        const size_t whole = strcspn(word, ",");
+        size_t length = whole;
+        while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t')) length--;
+        const int device = options_visible_device(word, length, devices);
+        bool is_new = device >= 0;
+        for (int i = 0; i < options->devices; i++) is_new &= options->hardware[i] != device;
+        if (!is_new) return;
+        options->hardware[options->devices++] = device;
+        if (word[whole] == '\0') return;
+        word += whole + 1;
+    }
 }
 
 static void read_checks(struct soft_options *options) {
@@ -85,8 +148,9 @@ void soft_options_read(struct soft_options *options) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (cores < 1) cores = 1;
     if (cores > 256) cores = 256;
-    options->devices =
-        (int)options_read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
+    options->devices = (int)options_read_number("TOLLENS_SOFT_DEVICES", 1, SOFT_OPTIONS_DEVICES_MAX,
+                                                1, "a number from 1 to 8");
+    options_read_visible(options);
     options->memory_bytes = options_read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42,
                                                 8ull << 30, "a size from 1M to 4096G");
     options->granularity = options_read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20,
@@ -115,6 +179,15 @@ void soft_options_read(struct soft_options *options) {
     options->trace = getenv("TOLLENS_SOFT_TRACE");
     options->faults = getenv("TOLLENS_SOFT_FAULTS");
     read_checks(options);
+}
+
+/* For `tollens soft`, which refuses what a driver can only ignore. Not thread-safe. */
+__attribute__((visibility("default"))) int tollens_soft_options_complaints(void);
+int tollens_soft_options_complaints(void) {
+    struct soft_options options;
+    complaints = 0;
+    soft_options_read(&options);
+    return complaints;
 }
 
 static void read_once(void) {

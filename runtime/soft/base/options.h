@@ -10,8 +10,12 @@
 /* The range of TOLLENS_SOFT_DRIVER_VERSION, as reported by cuDriverGetVersion. */
 enum { SOFT_DRIVER_VERSION_MIN = 11000, SOFT_DRIVER_VERSION_MAX = 13000 };
 
+enum { SOFT_OPTIONS_DEVICES_MAX = 8, SOFT_UUID_BYTES = 16 };
+
 struct soft_options {
-    int devices;            /* TOLLENS_SOFT_DEVICES: 1 to 8 */
+    /* TOLLENS_SOFT_DEVICES, 1 to 8, of which CUDA_VISIBLE_DEVICES selects: 0 to 8. */
+    int devices;
+    int hardware[SOFT_OPTIONS_DEVICES_MAX]; /* of each, its number without CUDA_VISIBLE_DEVICES */
     uint64_t memory_bytes;  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */
     uint64_t granularity;   /* TOLLENS_SOFT_GRANULARITY: of cuMemCreate's memory; 4K to 2M */
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
@@ -36,6 +40,9 @@ struct soft_options {
 };
 
 const struct soft_options *soft_options(void);
+
+/* The UUID of a device, by its number without CUDA_VISIBLE_DEVICES. */
+void soft_options_uuid(int hardware, char uuid[SOFT_UUID_BYTES]);
 
 /* Reads the current environment. Its strings are not copied. */
 void soft_options_read(struct soft_options *options);

@@ -38,3 +38,37 @@ Test(options, there_is_no_second_processor_level) {
     cr_assert_eq(read_with("TOLLENS_SOFT_CORE", "3").core, 3);
     cr_assert_eq(read_with("TOLLENS_SOFT_CORE", "2").core, 0);
 }
+
+/* Source: CUDA Programming Guide 13.0, "CUDA Environment Variables", CUDA_VISIBLE_DEVICES. */
+Test(options, visible_devices_are_those_of_cuda) {
+    static const struct {
+        const char *value;
+        int devices, hardware[3];
+    } rows[] = {
+        {"", 0, {0}},
+        {"-1", 0, {0}},
+        {"1", 1, {1}},
+        {"2,0", 2, {2, 0}},
+        {"1,-1,0", 1, {1}},
+        {" 2 , 1", 2, {2, 1}},
+        {"0,3,1", 1, {0}},
+        {"0,0", 1, {0}},
+        {"NoDevFiles", 0, {0}},
+        {"99999999999999999999", 0, {0}},
+        {"MIG-41a04b85-f3ea-5a1c-9d5e-0123456789ab,0", 0, {0}},
+        {"GPU-746f6c6c-656e-7320-736f-667420646532", 1, {2}},
+        {"GPU-746F6C6C-656E-7320-736F-667420646530,2", 2, {0, 2}},
+        {"GPU-746f6c6c", 0, {0}}, /* of all three */
+        {"GPU-", 0, {0}},
+    };
+    setenv("TOLLENS_SOFT_DEVICES", "3", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct soft_options options = read_with("CUDA_VISIBLE_DEVICES", rows[i].value);
+        cr_assert_eq(options.devices, rows[i].devices, "'%s'", rows[i].value);
+        for (int d = 0; d < options.devices; d++) {
+            cr_assert_eq(options.hardware[d], rows[i].hardware[d], "'%s'", rows[i].value);
+        }
+    }
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    cr_assert_eq(read_with("TOLLENS_SOFT_DEVICES", "2").devices, 2);
+}

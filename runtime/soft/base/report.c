@@ -166,6 +166,28 @@ void soft_report_print(const struct soft_report *report) {
     pthread_mutex_unlock(&notes.lock);
 }
 
+static struct {
+    uint64_t count;
+    char first[512];
+} refusals[SOFT_REFUSALS]; /* guarded by notes.lock */
+
+void soft_refusal_add(enum soft_refusal kind, const char *text) {
+    pthread_mutex_lock(&notes.lock);
+    if (refusals[kind].count++ == 0) {
+        snprintf(refusals[kind].first, sizeof refusals[kind].first, "%.*s",
+                 (int)strcspn(text, "\n"), text);
+    }
+    pthread_mutex_unlock(&notes.lock);
+}
+
+uint64_t soft_refusal_count(enum soft_refusal kind, char *first, size_t bytes) {
+    pthread_mutex_lock(&notes.lock);
+    const uint64_t count = refusals[kind].count;
+    snprintf(first, bytes, "%s", refusals[kind].first);
+    pthread_mutex_unlock(&notes.lock);
+    return count;
+}
+
 uint32_t soft_log_end(void) {
     pthread_mutex_lock(&notes.lock);
     uint32_t end = notes.end;

@@ -54,6 +54,19 @@ void soft_log_add(const char *text);
 /* The same for lines that end with \n, and on stderr as well. */
 void soft_log_print(const char *text);
 
+/* ---- requests that this driver refuses and a GPU's may grant ---- */
+
+enum soft_refusal { SOFT_REFUSED_IMAGE, SOFT_REFUSED_CALL, SOFT_REFUSALS };
+
+/* Counts a refusal and keeps the first text of its kind. Thread-safe. */
+void soft_refusal_add(enum soft_refusal kind, const char *text);
+
+/* The number of refusals of a kind. first: the text of the first one without its line break; ""
+ * if there is none. */
+uint64_t soft_refusal_count(enum soft_refusal kind, char *first, size_t bytes);
+
+/* ---- the log, continued ---- */
+
 /* Copies the lines from *position on, each with a newline, NUL at the end; older ones that do not
  * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position
  * moves to the end. */

@@ -1,16 +1,17 @@
 /*
- * Usage: a process's use of the device, for the summary at its end. Thread-safe.
+ * Usage: how many kernels a process has launched. The caller holds soft_lock.
  */
 #ifndef SOFT_USAGE_H
 #define SOFT_USAGE_H
 
 #include "lower/loaded_module.h"
 
-/* Counts a launch that begins. The caller holds soft_lock. */
-void soft_usage_launch(struct soft_function *function);
+struct soft_usage {
+    uint64_t kernels, launches; /* kernels: different ones */
+};
 
-/* Called once the device is initialised: when the process ends, a line of JSON is appended to the
- * file that TOLLENS_SOFT_SUMMARY names. A process that is killed or calls _exit adds none. */
-void soft_usage_watch_exit(void);
+/* Counts a launch that begins. */
+void soft_usage_launch(struct soft_function *function);
+struct soft_usage soft_usage(void);
 
 #endif

@@ -28,6 +28,7 @@ static CUresult driver_start_begin_device(int ordinal) {
 
 CUresult soft_state_init(void) {
     if (soft_state_is_forked()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (soft_options()->devices == 0) return CUDA_ERROR_NO_DEVICE; /* CUDA_VISIBLE_DEVICES */
     CUresult result = soft_fault_state();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);

@@ -8,6 +8,7 @@
 #define SOFT_DRIVER_STATE_H
 
 #include "base/abi.h"
+#include "base/options.h"
 #include "lower/loaded_module.h"
 #include "memory/space.h"
 
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 
 enum {
-    SOFT_DEVICES_MAX = 8,
+    SOFT_DEVICES_MAX = SOFT_OPTIONS_DEVICES_MAX,
     SOFT_CONTEXTS_MAX = 63, /* live at a time: each has a bit in struct soft_reach */
     SOFT_SLOT_NONE = 63,    /* the bit of memory without a context */
     SOFT_PRIORITY_GREATEST = -5,

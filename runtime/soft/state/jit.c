@@ -120,6 +120,7 @@ static void log_time(const struct soft_jit *jit) {
 }
 
 void soft_jit_fail(const struct soft_jit *jit, const char *text) {
+    if (!jit->is_part) soft_refusal_add(SOFT_REFUSED_IMAGE, text);
     jit_answer(&jit->info, "");
     jit_answer(&jit->errors, text);
     log_time(jit);

@@ -20,6 +20,7 @@ struct soft_jit {
     bool verbose;
     size_t image_bytes; /* the readable bytes; SIZE_MAX if unknown */
     int target;         /* 90 for sm_90; 0: the context's */
+    bool is_part;       /* of a link, which may do without it: then it does not count as refused */
     uint64_t begin_ns;
 };
 
