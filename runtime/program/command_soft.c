@@ -10,6 +10,7 @@
 #include "harness/session.h"
 #include "soft_report.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -47,6 +48,8 @@ static const char usage[] =
     "  --seed N             another order of blocks and warps\n"
     "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
     "                       driver instead of generating machine code\n"
+    "  --allow-unused       succeed even if the program never uses the device; otherwise that is\n"
+    "                       exit code 2\n"
     "  --workers N          threads that run blocks; with 1, a run is deterministic\n"
     "\n"
     "The program must load the driver as libcuda.so.1, and its kernels must have PTX. Programs "
@@ -55,7 +58,9 @@ static const char usage[] =
     "    nvcc -cudart shared -gencode arch=compute_80,code=compute_80 -lineinfo\n"
     "A summary goes to stderr at the end. Exit codes: the program's, or 128 plus the number of "
     "the\n"
-    "signal that ended it, or that of --error-exitcode; 2 if the program could not be run.\n";
+    "signal that ended it, or that of --error-exitcode; 2 if the program could not be run, or "
+    "ended\n"
+    "with 0 without having used the device.\n";
 
 enum { NAME_BYTES = 32, HELPED = -1 };
 
@@ -67,6 +72,7 @@ struct soft_run {
     bool keeps_report;
     char trace[PATH_MAX]; /* "": there is none */
     bool hides_nvjitlink, as_json;
+    bool allows_unused;  /* a program that does not use the device is no error */
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
 };
@@ -127,9 +133,9 @@ static int set_trace(struct soft_run *run, const char *path) {
     return HYP_EXIT_OK;
 }
 
-/* After the last comma there must be an event. */
-static void end_trace(const struct soft_run *run) {
-    if (run->trace[0] == '\0') return;
+/* After the last comma there must be an event. Returns whether there is no trace or it is whole. */
+static bool end_trace(const struct soft_run *run) {
+    if (run->trace[0] == '\0') return true;
     FILE *file = fopen(run->trace, "a");
     bool ok =
         file != NULL && fprintf(file,
@@ -141,6 +147,7 @@ static void end_trace(const struct soft_run *run) {
         hyp_command_complain("soft: the trace %s cannot be written: %s", run->trace,
                              strerror(errno));
     }
+    return ok;
 }
 
 static int soft_read_words(struct soft_run *run, int count, char **words) {
@@ -158,6 +165,8 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
         }
         if (strcmp(words[at], "--no-nvjitlink") == 0) {
             run->hides_nvjitlink = true;
+        } else if (strcmp(words[at], "--allow-unused") == 0) {
+            run->allows_unused = true;
         } else if (strcmp(words[at], "--json") == 0) {
             run->as_json = true;
         } else if (value != NULL) {
@@ -214,15 +223,36 @@ static bool find_target(const struct soft_run *run, int link, const char *soft, 
     return false;
 }
 
+/* Whether the soft device can read all its options. It complains on stderr itself. */
+static int soft_check_options(const char *library) {
+    int (*complaints)(void) = NULL;
+    void *device = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *address = device != NULL ? dlsym(device, "tollens_soft_options_complaints") : NULL;
+    if (address == NULL) {
+        return hyp_command_complain("soft: %s is not the soft device of this program", library);
+    }
+    memcpy(&complaints, &address, sizeof complaints);
+    const int count = complaints();
+    dlclose(device);
+    return count == 0 ? HYP_EXIT_OK
+                      : hyp_command_complain("soft: an option has a value that it cannot have");
+}
+
+/* The parent of the folder. The loader splits LD_LIBRARY_PATH at : and ; and expands $. */
+static const char *soft_parent(void) {
+    const char *parent = getenv("TMPDIR");
+    return parent != NULL && parent[0] != '\0' && strpbrk(parent, ":;$") == NULL ? parent : "/tmp";
+}
+
 /* The folder that the loader finds the device in, and where the processes write. */
 static int soft_make_folder(struct soft_run *run) {
     char library[PATH_MAX], path[PATH_MAX + NAME_BYTES], target[PATH_MAX + NAME_BYTES];
-    const char *parent = getenv("TMPDIR"), *before = getenv("LD_LIBRARY_PATH");
+    const char *parent = soft_parent(), *before = getenv("LD_LIBRARY_PATH");
     if (realpath(hyp_session_soft_library(), library) == NULL) {
         return hyp_command_complain("soft: the soft device %s: %s", hyp_session_soft_library(),
                                     strerror(errno));
     }
-    if (parent == NULL || parent[0] == '\0') parent = "/tmp";
+    if (soft_check_options(library) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
     snprintf(run->folder, sizeof run->folder, "%.2000s/tollens-soft-XXXXXX", parent);
     if (mkdtemp(run->folder) == NULL) {
         const int error = errno;
@@ -270,6 +300,7 @@ static int run_program(const struct soft_run *run) {
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGINT);
     sigaddset(&defaults, SIGXFSZ);
+    sigaddset(&defaults, SIGPIPE);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
@@ -283,8 +314,13 @@ static int run_program(const struct soft_run *run) {
     child = id;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    while (waitpid(id, &status, 0) < 0 && errno == EINTR) continue;
+    pid_t ended = 0;
+    while ((ended = waitpid(id, &status, 0)) < 0 && errno == EINTR) continue;
     child = 0;
+    if (ended != id) {
+        hyp_command_complain("soft: how %s ended is not known: %s", run->words[0], strerror(errno));
+        return -1;
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -298,7 +334,7 @@ int hyp_command_soft(int count, char **words) {
         return code == HELPED ? HYP_EXIT_OK : code;
     }
     code = run_program(&run);
-    end_trace(&run);
+    const bool has_trace = end_trace(&run);
     if (code >= 0) {
         const char *checks = getenv("TOLLENS_SOFT_CHECK");
         hyp_soft_report_findings(&report, run.report, run.report_bytes);
@@ -312,5 +348,12 @@ int hyp_command_soft(int count, char **words) {
     }
     end_folder(&run);
     if (code < 0) return HYP_EXIT_ERROR;
-    return report.findings > 0 && run.error_code > 0 ? (int)run.error_code : code;
+    if (report.findings > 0 && run.error_code > 0) return (int)run.error_code;
+    if (code != 0) return code;
+    if (report.begun == 0 && report.findings == 0 && !run.allows_unused) {
+        hyp_command_next("%s soft --allow-unused -- %s, if it need not use the device",
+                         hyp_command_program(), run.words[0]);
+        return hyp_command_complain("soft: no process used the device, so nothing was tested");
+    }
+    return has_trace && report.unreadable == 0 ? HYP_EXIT_OK : HYP_EXIT_ERROR;
 }

@@ -3,6 +3,10 @@
  *
  *     soft-client store INDEX     stores 4 bytes at an index of 16 words: 16 and more are outside
  *     soft-client leave INDEX     the same, and ends by _exit, without a summary
+ *     soft-client quit INDEX      the same as store, and ends without waiting for the kernel
+ *     soft-client refuse 0        loads an image without PTX
+ *     soft-client table 0         requests a table that is not documented; table-store INDEX then
+ *                                 goes on as store does
  *     soft-client return CODE     makes a context and returns CODE
  */
 #include <dlfcn.h>
@@ -50,12 +54,23 @@ int main(int count, char **words) {
     CALL("cuDevicePrimaryCtxRetain", &context, 0);
     CALL("cuCtxSetCurrent", context);
     if (strcmp(words[1], "return") == 0) return (int)number;
+    if (strcmp(words[1], "refuse") == 0) {
+        static const char cubin[64] = "\177ELF\2\1\1\63";
+        CALL("cuModuleLoadData", &module, cubin);
+        return 0;
+    }
+    if (strncmp(words[1], "table", 5) == 0) {
+        static const char id[16] = "not documented";
+        CALL("cuGetExportTable", &module, id);
+        if (words[1][5] == '\0') return 0;
+    }
     CALL("cuModuleLoadData", &module, ptx);
     CALL("cuModuleGetFunction", &kernel, module, "store");
     CALL("cuMemAlloc_v2", &memory, (size_t)64);
     uint64_t to = memory + 4 * (uint64_t)number;
     void *arguments[] = {&to};
     CALL("cuLaunchKernel", kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, NULL, arguments, NULL);
+    if (strcmp(words[1], "quit") == 0) return 0;
     CALL("cuCtxSynchronize", NULL);
     if (strcmp(words[1], "leave") == 0) _exit(0);
     return 0;

@@ -62,6 +62,10 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
 }
 
 static void take_summary(struct hyp_soft_report *report, const json_t *line) {
+    if (json_is_true(json_object_get(line, "begun"))) {
+        report->begun++;
+        return;
+    }
     report->processes++;
     report->kernels += report_number_of(line, "kernels");
     report->launches += report_number_of(line, "launches");
@@ -108,12 +112,12 @@ void hyp_soft_report_json(const struct hyp_soft_report *report, const char *chec
                             json_integer((json_int_t)report->kinds[i].count));
     }
     json_t *all =
-        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}", "schema", 1,
-                  "command", "soft", "program_exit_code", code, "checks", checks, "processes",
-                  (json_int_t)report->processes, "kernels", (json_int_t)report->kernels, "launches",
-                  (json_int_t)report->launches, "findings", (json_int_t)report->findings, "notes",
-                  (json_int_t)report->notes, "kinds", kinds, "first",
-                  report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
+        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}", "schema", 1,
+                  "command", "soft", "program_exit_code", code, "checks", checks, "begun",
+                  (json_int_t)report->begun, "processes", (json_int_t)report->processes, "kernels",
+                  (json_int_t)report->kernels, "launches", (json_int_t)report->launches, "findings",
+                  (json_int_t)report->findings, "notes", (json_int_t)report->notes, "kinds", kinds,
+                  "first", report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
                   "unreadable_lines", (json_int_t)report->unreadable);
     char *text = all != NULL ? json_dumps(all, 0) : NULL;
     fprintf(out, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
@@ -124,12 +128,20 @@ void hyp_soft_report_json(const struct hyp_soft_report *report, const char *chec
 void hyp_soft_report_print(const struct hyp_soft_report *report, const char *checks, FILE *out) {
     fprintf(out, "tollens soft: ");
     if (report->processes == 0) {
-        fprintf(out, "no process used the device and ended by itself\n");
+        fprintf(out, "no process used the device%s\n",
+                report->begun > 0 ? " and ended by itself" : ": nothing was tested");
     } else {
         fprintf(out, "%llu process%s, %llu kernel%s, %llu launch%s\n",
                 (unsigned long long)report->processes, report->processes == 1 ? "" : "es",
                 (unsigned long long)report->kernels, report_plural(report->kernels),
                 (unsigned long long)report->launches, report->launches == 1 ? "" : "es");
+    }
+    if (report->begun > report->processes) {
+        const uint64_t lost = report->begun - report->processes;
+        fprintf(out,
+                "tollens soft: %llu process%s used the device and was killed or called _exit: work "
+                "still queued then was not checked\n",
+                (unsigned long long)lost, lost == 1 ? "" : "es");
     }
     fprintf(out, "tollens soft: %llu finding%s", (unsigned long long)report->findings,
             report_plural(report->findings));

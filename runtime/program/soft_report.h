@@ -19,8 +19,9 @@ struct hyp_soft_report {
     } kinds[HYP_SOFT_KINDS];
     size_t kind_count;
     char first[1200]; /* the first finding in a line; "" if there is none */
-    uint64_t processes, kernels, launches;
-    uint64_t unreadable; /* lines that are no JSON object, of either file */
+    uint64_t begun;                        /* processes that used the device */
+    uint64_t processes, kernels, launches; /* of those that ended by themselves */
+    uint64_t unreadable;                   /* lines that are no JSON object, of either file */
 };
 
 /* Adds the lines of a file after its first skip bytes. A file that does not exist has none. */

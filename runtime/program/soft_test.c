@@ -90,7 +90,8 @@ Test(soft_command, a_trace_has_all_processes) {
     cr_assert(processes == 3 && errors == 1);
     json_decref(trace);
     /* A program that uses no device, and a file that is no file. */
-    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --trace=trace.json -- true") == 0);
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --allow-unused --trace=trace.json -- true") ==
+              0);
     trace = program_json("trace.json");
     cr_assert(json_array_size(json_object_get(trace, "traceEvents")) == 1);
     json_decref(trace);
@@ -102,16 +103,17 @@ Test(soft_command, a_trace_has_all_processes) {
 Test(soft_command, options_reach_the_device) {
     cr_assert(program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 -- "
                             "\"$T\" doctor --device cuda") >= 0);
-    cr_assert(
-        program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 --seed 5 --workers 2 "
-                      "--driver 12040 -- sh -c 'env | grep ^TOLLENS_SOFT | sort'") == 0);
+    cr_assert(program_shell(
+                  "\"$T\" soft --devices 3 --memory=64M --compute 80 --seed 5 --workers 2 "
+                  "--driver 12040 --allow-unused -- sh -c 'env | grep ^TOLLENS_SOFT | sort'") == 0);
     cr_assert(program_says("TOLLENS_SOFT_COMPUTE=80\nTOLLENS_SOFT_DEVICES=3\n"
                            "TOLLENS_SOFT_DRIVER_VERSION=12040\n") &&
                   program_says("TOLLENS_SOFT_MEMORY=64M\n") &&
                   program_says("TOLLENS_SOFT_SEED=5\n") && program_says("TOLLENS_SOFT_WORKERS=2\n"),
               "%s", program_output);
     /* What follows -- is the program's. */
-    cr_assert(program_shell("\"$T\" soft -- echo --help --plugin=none") == 0, "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- echo --help --plugin=none") == 0, "%s",
+              program_output);
     cr_assert(program_says("--help --plugin=none\n"), "%s", program_output);
     cr_assert(program_shell("\"$T\" soft --help") == 0 && program_says("--error-exitcode"), "%s",
               program_output);
@@ -120,12 +122,85 @@ Test(soft_command, options_reach_the_device) {
 Test(soft_command, nvjitlink_can_be_hidden) {
     const char *const list = "sh -c 'cd ${LD_LIBRARY_PATH%%:*} && ls -L'";
     char command[128];
-    snprintf(command, sizeof command, "\"$T\" soft -- %s", list);
+    snprintf(command, sizeof command, "\"$T\" soft --allow-unused -- %s", list);
     cr_assert(program_shell(command) == 0 && program_says("libcuda.so.1\n"), "%s", program_output);
     cr_assert(!program_says("nvJitLink"), "%s", program_output);
-    snprintf(command, sizeof command, "\"$T\" soft --no-nvjitlink -- %s", list);
+    snprintf(command, sizeof command, "\"$T\" soft --allow-unused --no-nvjitlink -- %s", list);
     cr_assert(program_shell(command) == 0, "%s", program_output);
     cr_assert(program_says("libnvJitLink.so.12\nlibnvJitLink.so.13\n"), "%s", program_output);
+}
+
+Test(soft_command, a_run_that_tested_nothing_is_no_success) {
+    cr_assert(program_shell("\"$T\" soft -- true") == 2, "%s", program_output);
+    cr_assert(program_says("no process used the device, so nothing was tested") &&
+                  program_says("next: ") && program_says("soft --allow-unused -- true"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- true") == 0, "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft -- false") == 1, "%s", program_output);
+    /* A report that cannot be read may have had findings. */
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --report r -- sh -c '" CLIENT
+                            " store 1; echo no JSON >>r'") == 2,
+              "%s", program_output);
+}
+
+Test(soft_command, queued_work_is_checked_before_the_summary) {
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " quit 16") == 7, "%s",
+              program_output);
+    cr_assert(program_says("tollens soft: 1 process, 1 kernel, 1 launch\n") &&
+                  program_says("1 finding: 1 illegal address"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " quit 3") == 0, "%s",
+              program_output);
+}
+
+Test(soft_command, what_is_refused_is_a_finding) {
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " refuse 0") == 7, "%s",
+              program_output);
+    cr_assert(program_says("1 finding: 1 refused") &&
+                  program_says("refused: 1 image with kernels could not be loaded; the first: "),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table 0") == 7, "%s",
+              program_output);
+    cr_assert(program_says("no kernel ran, and 1 driver function was refused; the first: cuGet"),
+              "%s", program_output);
+    /* Its caller goes on without it. */
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table-store 3") == 0,
+              "%s", program_output);
+}
+
+Test(soft_command, what_the_parent_process_left_changes_nothing) {
+#define IGNORING "perl -e '$SIG{CHLD} = $SIG{PIPE} = \"IGNORE\"; exec @ARGV' \"$T\" soft -- "
+    cr_assert(program_shell(IGNORING "false") == 1, "%s", program_output);
+    cr_assert(program_shell(IGNORING CLIENT " return 42") == 42, "%s", program_output);
+    cr_assert(program_shell(IGNORING CLIENT " return 0") == 0, "%s", program_output);
+    /* The loader splits LD_LIBRARY_PATH at : and ;, and expands $. */
+    cr_assert(program_shell("cd \"$D\" && for name in 19:45:00 'a;b' '$ORIGIN' 'a blank' ä; do "
+                            "mkdir \"$name\" && TMPDIR=$D/$name \"$T\" soft -- " CLIENT
+                            " store 1 || exit 9; done") == 0,
+              "%s", program_output);
+    cr_assert(program_says("1 process, 1 kernel, 1 launch"), "%s", program_output);
+}
+
+Test(soft_command, a_value_that_means_nothing_is_refused) {
+    static const char *const values[] = {"--memory 512MB", "--devices 99",  "--devices=two",
+                                         "--compute 95",   "--check luck",  "--workers -1",
+                                         "--seed x",       "--driver 99999"};
+    char command[200];
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        snprintf(command, sizeof command, "\"$T\" soft %s -- true", values[i]);
+        cr_assert(program_shell(command) == 2, "%s: %s", values[i], program_output);
+        cr_assert(program_says("it must be "), "%s: %s", values[i], program_output);
+    }
+}
+
+Test(soft_command, visible_devices_are_those_of_cuda) {
+    cr_assert(
+        program_shell("CUDA_VISIBLE_DEVICES= \"$T\" soft --devices 2 -- " CLIENT " store 1") != 0 &&
+            program_says("cuInit: 100\n"),
+        "%s", program_output);
+    cr_assert(program_shell("CUDA_VISIBLE_DEVICES=1,-1 \"$T\" soft --devices 2 -- " CLIENT
+                            " store 1") == 0,
+              "%s", program_output);
 }
 
 Test(soft_command, nothing_is_left_behind) {

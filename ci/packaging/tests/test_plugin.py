@@ -56,6 +56,24 @@ def test_without_findings_all_is_as_ever(pytester: pytest.Pytester) -> None:
     assert done.returncode == 1 and "tollens: " not in done.stdout, done
 
 
+def test_a_run_that_tested_nothing_is_no_success(pytester: pytest.Pytester) -> None:
+    done = run(pytester, "def test_plain(): pass\n", "--tollens")
+    assert done.returncode == 2 and "no process used the device" in done.stderr, done
+    done = run(pytester, "def test_plain(): pass\n", "--tollens",
+               "--tollens-options=--allow-unused")
+    assert done.returncode == 0, done
+
+
+def test_a_parent_process_that_ignores_its_children_hides_no_failure(
+        pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_it="def test_wrong(): assert False\n")
+    start = ("import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+             "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])")
+    done = subprocess.run([sys.executable, "-c", start, "-m", "pytest", "--tollens", "-p",
+                           "no:cacheprovider"], text=True, capture_output=True, check=False)
+    assert done.returncode == 1, done
+
+
 def test_children_count(pytester: pytest.Pytester) -> None:
     done = run(pytester, """
 def test_right(): assert subprocess.run([*CHILD, "15"]).returncode == 0
