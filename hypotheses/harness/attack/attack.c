@@ -111,6 +111,9 @@ static void add_measure(double value, bool recorded_only, const char *format, va
 bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *format, ...) {
     char name[64], unit[HYP_UNIT_BYTES];
     const struct hyp_claim *claim = hyp_claim_of_suite(attack->record->suite);
+    /* The number would be compared with the threshold here and not in the verdict. */
+    cr_assert(claim->words != NULL && (claim->words->is_measured || claim->words->is_timed),
+              "hyp_attack_measure was called for %s, which has no .words.is_measured", claim->id);
     va_list arguments;
     va_start(arguments, format);
     add_measure(value, false, format, arguments, name);

@@ -100,6 +100,13 @@ static bool words_are_whole(const struct hyp_plugin_claim *claim) {
     if (words->is_timed && words->is_measured) {
         return hyp_fail("%s is both timed and measured: it can only be one of them", claim->id);
     }
+    if (!words->is_timed && !words->is_measured &&
+        (claim->threshold != 0 || claim->direction != HYP_AT_MOST)) {
+        return hyp_fail("%s counts violations, so its threshold must be at most 0; if "
+                        "hyp_attack_measure gives the number that is judged, set "
+                        ".words.is_measured",
+                        claim->id);
+    }
     if (words->is_timed && claim->shares_device) {
         return hyp_fail("%s is timed, and shares_device lets other attacks run beside its own",
                         claim->id);

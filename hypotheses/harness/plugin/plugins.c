@@ -125,6 +125,8 @@ static bool plugins_fits(const char *path, void *library) {
 /* Loads a library and returns its declaration. NULL: hyp_error(). */
 static const struct hyp_plugin *open_plugin(const char *path) {
     if (!hyp_plugin_file_is_whole(path)) return NULL;
+    /* A worker's process may end: the run that started it is not ended by that. */
+    if (getenv("TOLLENS_ATTACK_PIPE") == NULL && !hyp_plugin_file_lets_load(path)) return NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library != NULL && plugins_fits(path, library)) return dlsym(library, "tollens_plugin");
     if (library == NULL) {

@@ -199,15 +199,28 @@ static int flush_output(const char *command, int code) {
     return code == HYP_EXIT_OK ? HYP_EXIT_ERROR : code;
 }
 
-int main(int argc, char **argv) {
-    /* Exceeding a file size limit must be a reported write error, not a silent death. */
+/* What a parent process left ignored or blocked must not decide what this one can tell. Without
+ * SIGCHLD nobody learns how a child ended. A file size limit or a reader that has gone must be a
+ * reported write error, not a silent death in the middle of a run. */
+static void set_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN);
-    hyp_command_begin(argv[0]);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int run_words(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words after -- are another program's, even --help and --plugin. */
+    if (strcmp(argv[1], "--version") == 0 && argc == 2) {
+        puts("tollens " HYP_VERSION);
+        return flush_output("--version", HYP_EXIT_OK);
+    }
     if (strcmp(argv[1], "soft") == 0) {
         return flush_output("soft", hyp_command_soft(argc - 2, argv + 2));
     }
@@ -249,4 +262,11 @@ int main(int argc, char **argv) {
         return flush_output("help", hyp_command_complain("--plugin and --json require a command"));
     }
     return flush_output("help", complain_of_unknown(words[0]));
+}
+
+int main(int argc, char **argv) {
+    set_signals();
+    hyp_command_begin(argv[0]);
+    const int code = run_words(argc, argv);
+    hyp_command_exit(code);
 }

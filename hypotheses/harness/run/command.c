@@ -7,13 +7,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *program = "tollens";
 static bool is_json, has_answered;
 static char complaint[1024], next[1024];
 
+static pid_t own_process;
+
+/* The code of exit() is somebody else's, so it says nothing about the run. */
+static void complain_at_exit(void) {
+    if (getpid() != own_process) return; /* a child that was forked, such as a test's */
+    static const char text[] = "tollens: a library ended the process before the command had "
+                               "ended, so nothing is known\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(HYP_EXIT_ERROR);
+}
+
 void hyp_command_begin(const char *name) {
     if (name != NULL && name[0] != '\0') program = name;
+    own_process = getpid();
+    if (atexit(complain_at_exit) != 0) abort();
+}
+
+/* What tools do at exit(), if they are linked in: the counts of gcov, the leaks of ASan. */
+void __gcov_dump(void) __attribute__((weak));
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+void hyp_command_exit(int code) {
+    fflush(NULL);
+    if (__gcov_dump != NULL) __gcov_dump();
+    if (__lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check() != 0 &&
+        code == HYP_EXIT_OK) {
+        code = HYP_EXIT_ERROR;
+    }
+    _exit(code);
 }
 
 const char *hyp_command_program(void) {

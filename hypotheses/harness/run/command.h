@@ -8,6 +8,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* The version, as in ci/CHANGELOG.md. */
+#define HYP_VERSION "0.1.0"
+
 /* The exit codes, which CI relies on. */
 enum {
     HYP_EXIT_OK = 0,
@@ -39,6 +42,11 @@ int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 
 /* What the user can do about a complaint, "tollens doctor". It is printed when the program ends
  * with HYP_EXIT_ERROR. The last one counts; without any, it is the help of the command. */
 void hyp_command_next(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Ends the process with a code, without the destructors and exit handlers of plugins, which could
+ * change it. Any other way of exiting after hyp_command_begin, such as exit() in a plugin, ends
+ * with HYP_EXIT_ERROR and a sentence. */
+_Noreturn void hyp_command_exit(int code);
 
 /* Keeps how the program was called, argv[0], for commands that a reader can copy. */
 void hyp_command_begin(const char *program);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -54,7 +55,7 @@ enum { VARIABLES = 12, PADDING_BYTES_MAX = 4096 };
 static const char padding_name[] = "TOLLENS_PADDING=";
 
 struct environment {
-    char own[VARIABLES][1200]; /* "NAME=value" */
+    char own[VARIABLES][PATH_MAX + 64]; /* "NAME=value" */
     char padding[sizeof padding_name + PADDING_BYTES_MAX];
     char **entries;
 };
@@ -92,10 +93,15 @@ static unsigned processes_for(const struct hyp_task *task) {
 }
 
 /* Copies this process's environment and replaces some variables. false: out of memory. */
-static bool runner_make_environment(const struct hyp_task *task, const char *folder,
+static bool runner_make_environment(const struct hyp_task *task, const char *relative,
                                     const struct hyp_outcome *pass,
                                     struct environment *environment) {
     extern char **environ;
+    /* An attack may change its working directory. */
+    char folder[PATH_MAX];
+    if (realpath(relative, folder) == NULL) {
+        return hyp_fail("%s cannot be resolved: %s", relative, strerror(errno));
+    }
     const struct hyp_session *session = task->session;
     size_t count = 0, kept = 0, room = sizeof environment->own[0];
     snprintf(environment->own[0], room, "TOLLENS_DEVICE=%s:%d", hyp_device_kind_name(session->kind),
