@@ -118,18 +118,20 @@ struct ptx_operand {
     bool whole;   /* VECTOR: a register of several components, named as a whole */
     bool chosen;  /* REGISTER: one of those components, v.x */
     uint32_t offset;
-    uint32_t reg;             /* REGISTER: its number in the function */
-    enum ptx_modifier type;   /* REGISTER: as declared */
-    uint8_t picked;           /* REGISTER: the number of bytes or half-words in .b7654 or .h1 */
-    bool picks_halves;        /* they are half-words */
-    uint8_t picks[4];         /* which, the highest first */
-    bool minus;               /* REGISTER: -r, of a video instruction */
-    enum ptx_special special; /* SPECIAL */
-    int64_t integer;          /* INTEGER; the addend of SYMBOL and ADDRESS */
-    uint64_t bits;            /* FLOAT32, FLOAT64 */
+    union {
+        uint32_t reg;             /* REGISTER: its number in the function */
+        enum ptx_special special; /* SPECIAL */
+    };
+    enum ptx_modifier type; /* REGISTER: as declared */
+    uint8_t picked;         /* REGISTER: the number of bytes or half-words in .b7654 or .h1 */
+    bool picks_halves;      /* they are half-words */
+    uint8_t picks[4];       /* which, the highest first */
+    bool minus;             /* REGISTER: -r, of a video instruction */
+    uint32_t count;         /* of items */
+    int64_t integer;        /* INTEGER; the addend of SYMBOL and ADDRESS */
+    uint64_t bits;          /* FLOAT32, FLOAT64 */
     struct ptx_symbol *symbol;
     struct ptx_operand *items;
-    uint32_t count;
 };
 
 struct ptx_instruction {

@@ -55,18 +55,22 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
     return true;
 }
 
+bool ptx_make_instructions(struct ptx_reader *reader) {
+    unsigned depth = 1;
+    size_t room = 1; /* for one without its semicolon, which is an error */
+    const struct soft_token *token = reader->token;
+    for (; token->kind != SOFT_TOKEN_END && depth > 0; token++) {
+        depth += token->first == '{';
+        depth -= token->first == '}';
+        room += token->first == ';';
+    }
+    reader->function->instructions =
+        soft_arena_raw(reader->arena, room * sizeof *reader->function->instructions);
+    return reader->function->instructions != NULL || PTX_NO_MEMORY(reader);
+}
+
 static struct ptx_instruction *new_instruction(struct ptx_reader *reader) {
     struct ptx_function *function = reader->function;
-    if (function->instruction_count == reader->instructions_room) {
-        uint32_t room = reader->instructions_room * 2 + 64;
-        struct ptx_instruction *more = soft_arena_raw(reader->arena, room * sizeof *more);
-        if (more == NULL) return NULL;
-        if (function->instruction_count > 0) {
-            memcpy(more, function->instructions, function->instruction_count * sizeof more[0]);
-        }
-        function->instructions = more;
-        reader->instructions_room = room;
-    }
     struct ptx_instruction *instruction = &function->instructions[function->instruction_count++];
     memset(instruction, 0, sizeof *instruction);
     return instruction;
@@ -89,7 +93,6 @@ static bool read_guard(struct ptx_reader *reader, struct ptx_instruction *instru
 
 static bool read_body_read_instruction(struct ptx_reader *reader) {
     struct ptx_instruction *instruction = new_instruction(reader);
-    if (instruction == NULL) return PTX_NO_MEMORY(reader);
     if (!read_guard(reader, instruction)) return false;
     if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "expected an instruction");
     instruction->offset = reader->token->offset;

@@ -127,10 +127,9 @@ static bool resolve_fixups(struct ptx_reader *reader) {
 
 bool ptx_read_statements(struct ptx_reader *reader) {
     reader->body_variables_end = &reader->function->variables;
-    reader->instructions_room = 0;
     reader->nesting = 0;
     reader->file = reader->line = 0;
-    return ptx_read_body(reader) && resolve_fixups(reader);
+    return ptx_make_instructions(reader) && ptx_read_body(reader) && resolve_fixups(reader);
 }
 
 /* A parameter of a function may be a register: ".reg" vector? type name. ".reg" is read already.

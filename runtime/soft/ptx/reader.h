@@ -64,7 +64,7 @@ struct ptx_reader {
     struct ptx_scope *scope;
     struct ptx_fixup *fixups;
     struct ptx_variable **body_variables_end;
-    uint32_t instructions_room, registers_room;
+    uint32_t registers_room;
     uint32_t outer_count; /* the number of the function's registers that are declared outside of
                            * it */
     unsigned nesting;
@@ -164,6 +164,10 @@ bool ptx_read_bodies(struct ptx_module *module, const struct soft_diagnostic *di
 
 /* A body after its "{": the reader has the function and its scope. */
 bool ptx_read_statements(struct ptx_reader *reader);
+
+/* Makes room for the instructions of a body whose "{" is read, each of which ends with a
+ * semicolon. */
+bool ptx_make_instructions(struct ptx_reader *reader);
 
 /* The statements between "{" and "}"; the "{" is read already. */
 bool ptx_read_body(struct ptx_reader *reader);
