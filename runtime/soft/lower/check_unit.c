@@ -1,6 +1,6 @@
 /*
- * Threads check functions in any order. If one of them is wrong, all are checked once more, in the
- * order of the text, so that the first error is the one reported.
+ * Threads take functions in the order of the text. After an error, only functions before it are
+ * still checked, so that the first error of the text is the one reported.
  */
 #include "check_unit.h"
 
@@ -14,46 +14,46 @@ struct checking {
     struct soft_share *shares, scratch[SOFT_CREW_MAX]; /* one of each a thread */
     struct ptx_function **functions;
     size_t count;
-    struct soft_diagnostic diagnostics[SOFT_CREW_MAX]; /* one per thread */
-    atomic_bool failed;
+    struct {
+        struct soft_diagnostic diagnostic;
+        size_t wrong; /* the first wrong function it has found; SIZE_MAX: none */
+    } threads[SOFT_CREW_MAX];
+    atomic_size_t wrong; /* the first that any of them has found */
 };
 
-static bool check_unit_check(struct checking *checking, struct soft_diagnostic *diagnostic,
-                             unsigned thread, struct ptx_function *function) {
-    struct soft_lowering lowering = {.diagnostic = diagnostic,
-                                     .arena = &checking->shares[thread].arena,
-                                     .scratch = &checking->scratch[thread].arena,
-                                     .module = (struct ptx_module *)&checking->unit->ptx,
-                                     .function = function};
-    bool ok = soft_lower_check(&lowering);
-    soft_arena_reuse(&checking->scratch[thread].arena);
-    return ok;
+static void check_unit_fail(struct checking *checking, unsigned thread, size_t index) {
+    size_t wrong = atomic_load(&checking->wrong);
+    checking->threads[thread].wrong = index;
+    while (index < wrong && !atomic_compare_exchange_weak(&checking->wrong, &wrong, index))
+        continue;
 }
 
 static void check_unit_check_one(void *context, unsigned thread, size_t index) {
     struct checking *checking = context;
-    if (atomic_load(&checking->failed)) return;
-    if (!check_unit_check(checking, &checking->diagnostics[thread], thread,
-                          checking->functions[index])) {
-        atomic_store(&checking->failed, true);
-    }
+    if (index > atomic_load(&checking->wrong)) return;
+    struct soft_lowering lowering = {.diagnostic = &checking->threads[thread].diagnostic,
+                                     .arena = &checking->shares[thread].arena,
+                                     .scratch = &checking->scratch[thread].arena,
+                                     .module = (struct ptx_module *)&checking->unit->ptx,
+                                     .function = checking->functions[index]};
+    if (!soft_lower_draft(&lowering)) check_unit_fail(checking, thread, index);
+    soft_arena_reuse(&checking->scratch[thread].arena);
 }
 
-static bool check_together(struct checking *checking, const struct soft_diagnostic *diagnostic) {
+static bool check_unit_all(struct checking *checking, struct soft_diagnostic *diagnostic) {
     enum { SHORT_BYTES = 128 * 1024 }; /* checked in less time than a thread takes to start */
-    unsigned threads = soft_crew_threads();
-    if (threads < 2 || checking->unit->length < SHORT_BYTES) return false;
-    for (unsigned i = 0; i < threads; i++) checking->diagnostics[i] = *diagnostic;
-    soft_crew_run(threads, checking->count, check_unit_check_one, checking);
-    return !atomic_load(&checking->failed);
-}
-
-static bool check_in_order(struct checking *checking, struct soft_diagnostic *diagnostic) {
-    bool ok = true;
-    for (size_t i = 0; i < checking->count && ok; i++) {
-        ok = check_unit_check(checking, diagnostic, 0, checking->functions[i]);
+    const unsigned threads = checking->unit->length < SHORT_BYTES ? 1 : soft_crew_threads();
+    for (unsigned i = 0; i < threads; i++) {
+        checking->threads[i].diagnostic = *diagnostic;
+        checking->threads[i].wrong = SIZE_MAX;
     }
-    return ok;
+    atomic_init(&checking->wrong, SIZE_MAX);
+    soft_crew_run(threads, checking->count, check_unit_check_one, checking);
+    const size_t wrong = atomic_load(&checking->wrong);
+    for (unsigned i = 0; i < threads && wrong != SIZE_MAX; i++) {
+        if (checking->threads[i].wrong == wrong) *diagnostic = checking->threads[i].diagnostic;
+    }
+    return wrong == SIZE_MAX;
 }
 
 bool soft_check_unit(struct soft_diagnostic *diagnostic, const struct soft_unit *unit,
@@ -71,7 +71,7 @@ bool soft_check_unit(struct soft_diagnostic *diagnostic, const struct soft_unit 
     for (struct ptx_function *f = unit->ptx.functions; f != NULL; f = f->next) {
         if (f->has_body) checking->functions[checking->count++] = f;
     }
-    bool ok = check_together(checking, diagnostic) || check_in_order(checking, diagnostic);
+    bool ok = check_unit_all(checking, diagnostic);
     for (size_t i = 0; i < checking->count && ok; i++) {
         checking->functions[i]->first_site = *sites;
         *sites += checking->functions[i]->sites;

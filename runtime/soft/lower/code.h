@@ -173,7 +173,7 @@ struct soft_fill {
     uint64_t value;
 };
 
-/* A function is checked when its module is loaded, and completed when it is first launched or
+/* A function is drafted when its module is loaded, and completed when it is first launched or
  * called, or when a query needs the complete code; see soft_module_complete. */
 struct soft_code {
     const char *name;

@@ -1,7 +1,7 @@
 /*
  * Loads a module: reads it, unites linked inputs, places functions and variables, resolves
- * addresses, checks every function. A function's code is completed when it is first needed, because
- * most programs load many functions and launch few.
+ * addresses, drafts every function, which finds its errors. A function's code is completed from its
+ * drafts when it is first needed, because most programs load many functions and launch few.
  */
 #include "loaded_module.h"
 
@@ -248,12 +248,10 @@ static bool loaded_module_complete(struct soft_module *module, struct ptx_functi
         f->next_callee = *done;
         *done = f;
         if (!ok) continue; /* the rest only leaves the list */
-        const struct soft_unit *unit = unit_of(module, f->code);
         struct soft_diagnostic diagnostic = {.text = ""};
         struct soft_lowering lowering = {.diagnostic = &diagnostic,
                                          .arena = &module->codes,
                                          .scratch = &scratch,
-                                         .module = (struct ptx_module *)&unit->ptx,
                                          .function = f,
                                          .callees = left};
         ok = soft_lower_complete(&lowering);

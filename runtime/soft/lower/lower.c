@@ -1,6 +1,6 @@
 /*
- * Lowers a function: drafts, then blocks, then slots, then code. Making drafts finds all errors of
- * a function.
+ * Lowers a function in two steps: drafts, which finds all of its errors, when it is loaded; blocks,
+ * slots and code when it is first needed. The drafts are kept in between.
  */
 #include "lower.h"
 
@@ -353,29 +353,61 @@ static void write_limits(struct soft_lowering *lowering) {
     code->local_bytes = lower_align_up(lowering->local_bytes, 16);
 }
 
-/* A function is drafted when it is checked and again when it is completed: this resets what the
- * first pass recorded about its variables. */
-static void lower_forget(struct ptx_variable *variable) {
-    if (variable->space == PTX_local) variable->placed = false;
-    if (!variable->is_register) variable->has_value = false;
+/* Replaces the drafts and values by copies in an arena, without room for more of them. */
+static bool lower_copy(struct soft_lowering *lowering, struct soft_arena *arena) {
+    uint32_t extras = 0, targets = 0;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        extras += lowering->drafts[i].extra_count;
+        targets += lowering->drafts[i].target_count;
+    }
+    const size_t draft_bytes = lowering->draft_count * sizeof *lowering->drafts;
+    const size_t value_bytes = lowering->value_count * sizeof *lowering->values;
+    struct soft_draft *drafts = soft_arena_raw(arena, draft_bytes);
+    struct soft_value *values = soft_arena_raw(arena, value_bytes);
+    struct soft_extra *extra = soft_arena_raw(arena, extras * sizeof *extra);
+    uint32_t *target = soft_arena_raw(arena, targets * sizeof *target);
+    if (drafts == NULL || values == NULL || extra == NULL || target == NULL) {
+        return LOWER_NO_MEMORY(lowering);
+    }
+    memcpy(drafts, lowering->drafts, draft_bytes);
+    memcpy(values, lowering->values, value_bytes);
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        struct soft_draft *draft = &drafts[i];
+        for (uint32_t k = 0; k < draft->extra_count; k++) extra[k] = draft->extras[k];
+        for (uint32_t k = 0; k < draft->target_count; k++) target[k] = draft->targets[k];
+        draft->extras = extra;
+        draft->targets = target;
+        extra += draft->extra_count;
+        target += draft->target_count;
+    }
+    lowering->drafts = drafts;
+    lowering->draft_room = lowering->draft_count;
+    lowering->values = values;
+    lowering->value_room = lowering->value_count;
+    return true;
 }
 
-static bool draft_anew(struct soft_lowering *lowering) {
-    struct ptx_function *function = lowering->function;
-    for (struct ptx_variable *v = function->variables; v != NULL; v = v->next) lower_forget(v);
-    for (uint32_t i = 0; i < function->parameter_count; i++) lower_forget(function->parameters[i]);
-    for (uint32_t i = 0; i < function->return_count; i++) lower_forget(function->returns[i]);
-    lowering->code = function->code;
-    return lower_add_registers(lowering) && draft_all(lowering);
+/* Keeps the drafts for soft_lower_complete. */
+static bool lower_keep(const struct soft_lowering *lowering) {
+    struct soft_lowering *kept = soft_arena_raw(lowering->arena, sizeof *kept);
+    if (kept == NULL) return LOWER_NO_MEMORY(lowering);
+    *kept = *lowering;
+    kept->begins = NULL;
+    if (!lower_copy(kept, lowering->arena)) return false;
+    lowering->function->drafted = kept;
+    return true;
 }
 
-bool soft_lower_check(struct soft_lowering *lowering) {
+bool soft_lower_draft(struct soft_lowering *lowering) {
     struct ptx_function *function = lowering->function;
     struct soft_code *code = lowering->code = function->code;
     const struct ptx_symbol *symbol = function->symbol;
     code->name = soft_arena_text(lowering->arena, symbol->name, symbol->length);
     if (code->name == NULL) return LOWER_NO_MEMORY(lowering);
-    if (!write_parameters(lowering) || !draft_anew(lowering)) return false;
+    if (!write_parameters(lowering) || !lower_add_registers(lowering) || !draft_all(lowering) ||
+        !lower_keep(lowering)) {
+        return false;
+    }
     if (soft_slots_may_lack(lowering) &&
         (!soft_graph_joins(lowering) || !soft_slots_assign(lowering))) {
         return false;
@@ -390,8 +422,16 @@ bool soft_lower_check(struct soft_lowering *lowering) {
 }
 
 bool soft_lower_complete(struct soft_lowering *lowering) {
-    if (!draft_anew(lowering) || !soft_graph_joins(lowering) || !soft_slots_assign(lowering) ||
-        !soft_code_write(lowering) || !soft_write_passed(lowering)) {
+    const struct soft_lowering *kept = lowering->function->drafted;
+    lowering->code = lowering->function->code;
+    lowering->drafts = kept->drafts;
+    lowering->draft_count = kept->draft_count;
+    lowering->values = kept->values;
+    lowering->value_count = kept->value_count;
+    /* A copy: without memory the rest fails halfway, and a later launch tries again. */
+    if (!lower_copy(lowering, lowering->scratch) || !soft_graph_joins(lowering) ||
+        !soft_slots_assign(lowering) || !soft_code_write(lowering) ||
+        !soft_write_passed(lowering)) {
         return false;
     }
     soft_fuse(lowering);

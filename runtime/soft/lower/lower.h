@@ -55,24 +55,22 @@ struct soft_extra {
 };
 
 struct soft_draft {
+    int64_t immediate;
+    uint32_t *targets;           /* of a branch by table: as target, several */
+    struct ptx_function *callee; /* of a call */
+    struct soft_extra *extras;
     enum soft_op op;
     uint32_t mode;
     uint32_t d, a, b, c;
-    uint32_t e; /* a value whose slot goes into the immediate */
-    int64_t immediate;
-    uint32_t target;   /* of a branch: the PTX instruction; once all are drafted: the draft */
-    uint32_t *targets; /* of a branch by table: the same, several */
-    uint32_t target_count;
-    struct ptx_function *callee; /* of a call */
-    uint32_t join;               /* of a branch: the draft of the join, or SOFT_NO_LABEL */
+    uint32_t e;      /* a value whose slot goes into the immediate */
+    uint32_t target; /* of a branch: the PTX instruction; once all are drafted: the draft */
+    uint32_t join;   /* of a branch: the draft of the join, or SOFT_NO_LABEL */
+    uint32_t target_count, extra_count;
+    uint32_t origin; /* the PTX instruction */
+    uint32_t number; /* the first of the instructions without code before it, or its own */
     bool has_site, d_is_read, guarded;
     bool keeps; /* it writes a part of d, and the rest is unchanged */
     bool polls; /* it may be the access by which a loop waits for another thread */
-    struct soft_extra *extras;
-    uint32_t extra_count;
-    uint32_t origin; /* the PTX instruction */
-    uint32_t number; /* the first of the instructions without code before it, or its own */
-    uint32_t position;
 };
 
 struct soft_lowering {
@@ -96,12 +94,13 @@ struct soft_lowering {
     struct soft_code *code;
 };
 
-/* Lowers a function with a body as far as needed to find all of its errors, and fills the part of
- * function->code that the checks of a launch need. Functions of a module may be checked in
- * parallel, each with its own arenas. */
-bool soft_lower_check(struct soft_lowering *lowering);
+/* Drafts a function with a body, which finds all of its errors, keeps the drafts in the arena, and
+ * fills the part of function->code that the checks of a launch need. Called once for each function.
+ * Functions of a module may be drafted in parallel, each with its own arenas. */
+bool soft_lower_draft(struct soft_lowering *lowering);
 
-/* Fills in the executable code of a checked function. Fails only without memory. */
+/* Fills in the executable code of a drafted function. Fails only without memory; then it may be
+ * called again. */
 bool soft_lower_complete(struct soft_lowering *lowering);
 
 /* lower_wgmma.c: finds the registers that wgmma uses, before anything is drafted; and inserts a

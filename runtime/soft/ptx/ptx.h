@@ -210,6 +210,7 @@ struct ptx_function {
     uint32_t number;                  /* among the module's functions with a body */
     uint64_t address;                 /* where calls find it */
     struct soft_code *code;           /* made when the module is linked, filled by the lowering */
+    struct soft_lowering *drafted;    /* what the lowering keeps until the code is completed */
     uint32_t first_site, sites;       /* its memory accesses, counted over the module */
     struct ptx_function *next_callee; /* in a list of functions whose code will be completed */
     bool is_listed;
