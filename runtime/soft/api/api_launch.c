@@ -9,13 +9,17 @@
 #include "queue/queue.h"
 #include "graph/submit.h"
 
+/* The lock is taken once for the whole launch. */
 static CUresult launch_call(CUstream handle, const struct soft_kernel_call *call) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     struct soft_task task;
-    CUresult result = soft_stream_find(handle, &context, &stream);
+    pthread_mutex_lock(&soft_lock);
+    CUresult result = soft_stream_find_locked(handle, &context, &stream);
     if (result == CUDA_SUCCESS) result = soft_kernel_task(call, context, &task);
-    return result == CUDA_SUCCESS ? soft_submit(stream, &task, false) : result;
+    if (result == CUDA_SUCCESS) result = soft_submit_locked(stream, &task, false);
+    pthread_mutex_unlock(&soft_lock);
+    return result;
 }
 
 EXPORT(cuLaunchKernel,
@@ -114,14 +118,19 @@ static CUresult check_event(CUevent handle) {
     return result;
 }
 
+/* The state of the context counts before errors of the arguments. */
+static CUresult refuse_launch(CUresult result) {
+    struct soft_context *context = NULL;
+    const CUresult state = soft_context_current(&context);
+    return state != CUDA_SUCCESS ? state : result;
+}
+
 EXPORT(cuLaunchKernelEx,
        (const CUlaunchConfig *config, CUfunction function, void **kernelParams, void **extra)) {
-    struct soft_context *context = NULL;
     struct launch_extras extras = {0};
-    CUresult result = soft_context_current(&context);
-    if (result != CUDA_SUCCESS) return result;
+    CUresult result = CUDA_SUCCESS;
     if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
-        return CUDA_ERROR_INVALID_VALUE;
+        return refuse_launch(CUDA_ERROR_INVALID_VALUE);
     }
     struct soft_kernel_call call = {
         .function = function,
@@ -134,7 +143,8 @@ EXPORT(cuLaunchKernelEx,
         result = take_attribute(&config->attrs[i], &call, &extras);
     }
     if (result == CUDA_SUCCESS && extras.after != NULL) result = check_event(extras.after);
-    if (result == CUDA_SUCCESS) result = launch_call(config->hStream, &call);
+    if (result != CUDA_SUCCESS) return refuse_launch(result);
+    result = launch_call(config->hStream, &call);
     if (result == CUDA_SUCCESS && extras.after != NULL) {
         result = soft_event_record_behind(extras.after, config->hStream, extras.programmatic);
     }

@@ -177,6 +177,11 @@ Test(api_launch, attributes_are_done_ignored_or_refused) {
     REFUSED(launch_with(k, &a, 1), CUDA_ERROR_INVALID_VALUE);
     a.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY; /* of streams */
     REFUSED(launch_with(k, &a, 1), CUDA_ERROR_INVALID_VALUE);
+    /* Without a context this comes first, whatever else is wrong. */
+    OK(cuCtxSetCurrent(NULL));
+    REFUSED(launch_with(k, &a, 1), CUDA_ERROR_INVALID_CONTEXT);
+    REFUSED(cuLaunchKernelEx(NULL, k, NULL, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    REFUSED(launch_with(k, NULL, 0), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 /* ---- grids whose blocks wait for each other ---- */

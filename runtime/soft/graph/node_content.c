@@ -119,7 +119,10 @@ static CUresult node_content_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params,
     CUresult result = CUDA_SUCCESS;
     content->context = soft_function_home(handle);
     if (content->context == NULL) result = soft_context_find(params->ctx, &content->context);
-    if (result == CUDA_SUCCESS) result = soft_kernel_task(&call, content->context, &content->task);
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    result = soft_kernel_task(&call, content->context, &content->task);
+    pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS) return result;
     content->params.kernel.func = (CUfunction)content->task.is.kernel.function;
     content->params.kernel.ctx = (CUcontext)content->context;

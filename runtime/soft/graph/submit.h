@@ -10,4 +10,7 @@
  * change as soon as the call returns. */
 CUresult soft_submit(struct soft_stream *stream, struct soft_task *task, bool stages);
 
+/* The same; the caller holds soft_lock, which is released while a source is copied. */
+CUresult soft_submit_locked(struct soft_stream *stream, struct soft_task *task, bool stages);
+
 #endif

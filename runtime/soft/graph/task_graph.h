@@ -109,7 +109,8 @@ CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edg
 /* Makes content of parameters: checks them, copies what they point to, makes the task. */
 CUresult soft_content_of_params(const CUgraphNodeParams *params, struct soft_node_content *content);
 
-/* Makes content of a task that was captured, which it takes over on success. */
+/* Makes content of a task that was captured, which it takes over on success. The caller may hold
+ * soft_lock. */
 CUresult soft_content_of_task(struct soft_task *task, struct soft_context *context,
                               struct soft_node_content *content);
 

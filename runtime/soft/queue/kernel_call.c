@@ -90,10 +90,19 @@ static CUresult kernel_call_gather(const struct soft_code *code,
     return CUDA_SUCCESS;
 }
 
+/* A first launch takes as long as lowering does. */
+static bool kernel_call_complete(const struct soft_function *function) {
+    if (atomic_load_explicit(&function->code->is_complete, memory_order_acquire)) return true;
+    pthread_mutex_unlock(&soft_lock);
+    bool ok = soft_module_complete(function);
+    pthread_mutex_lock(&soft_lock);
+    return ok;
+}
+
 CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_context *context,
                           struct soft_task *task) {
     struct soft_function *function = NULL;
-    CUresult result = soft_function_find(call->function, context, &function);
+    CUresult result = soft_function_find_locked(call->function, context, &function);
     if (result != CUDA_SUCCESS) return result;
     /* A function belongs to one context, and runs only in its streams. */
     if (function->module->slot != context->reach.slot) return CUDA_ERROR_INVALID_HANDLE;
@@ -101,6 +110,7 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     result = find_shape(function, call, &shape);
     if (result != CUDA_SUCCESS) return result;
     if (!kernel_call_shape_fits(function, call, shape.grid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!kernel_call_complete(function)) return CUDA_ERROR_OUT_OF_MEMORY;
     if (call->cooperative && !can_cooperate(function, call)) {
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     }

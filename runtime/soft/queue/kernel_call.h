@@ -18,7 +18,8 @@ struct soft_kernel_call {
     void **parameters, **extra;
 };
 
-/* Checks a launch in a context and makes its task, which owns what it needs. */
+/* Checks a launch in a context and makes its task, which owns what it needs. The caller holds
+ * soft_lock, which is released while a library's module is loaded or the code is completed. */
 CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_context *context,
                           struct soft_task *task);
 

@@ -26,6 +26,10 @@ struct soft_stream *soft_stream_new(struct soft_context *context, unsigned flags
 CUresult soft_stream_find(CUstream handle, struct soft_context **context,
                           struct soft_stream **stream);
 
+/* The same; the caller holds soft_lock, which is released while a fault rule delays the call. */
+CUresult soft_stream_find_locked(CUstream handle, struct soft_context **context,
+                                 struct soft_stream **stream);
+
 /* Destroys a stream: at once if it is empty, else when it has drained. The caller holds
  * soft_lock. */
 void soft_stream_drop(struct soft_stream *stream);

@@ -83,12 +83,20 @@ static struct soft_stream *own_stream(struct soft_context *context) {
     return stream;
 }
 
-CUresult soft_stream_find(CUstream handle, struct soft_context **context,
-                          struct soft_stream **stream) {
-    CUresult result = soft_context_current(context);
+/* Rules about streams may make the call wait. */
+static CUresult ask_faults(struct soft_stream *stream) {
+    if (soft_fault_now() == NULL) return CUDA_SUCCESS;
+    pthread_mutex_unlock(&soft_lock);
+    CUresult result = soft_stream_fault_ask(stream);
+    pthread_mutex_lock(&soft_lock);
+    return result;
+}
+
+CUresult soft_stream_find_locked(CUstream handle, struct soft_context **context,
+                                 struct soft_stream **stream) {
+    CUresult result = soft_context_current_locked(context);
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL && soft_thread()->own_default) handle = CU_STREAM_PER_THREAD;
-    pthread_mutex_lock(&soft_lock);
     if (handle == NULL || handle == CU_STREAM_LEGACY) {
         *stream = (*context)->legacy;
     } else if (handle == CU_STREAM_PER_THREAD) {
@@ -101,8 +109,15 @@ CUresult soft_stream_find(CUstream handle, struct soft_context **context,
     } else {
         result = CUDA_ERROR_INVALID_HANDLE;
     }
+    return result == CUDA_SUCCESS ? ask_faults(*stream) : result;
+}
+
+CUresult soft_stream_find(CUstream handle, struct soft_context **context,
+                          struct soft_stream **stream) {
+    pthread_mutex_lock(&soft_lock);
+    CUresult result = soft_stream_find_locked(handle, context, stream);
     pthread_mutex_unlock(&soft_lock);
-    return result == CUDA_SUCCESS ? soft_stream_fault_ask(*stream) : result;
+    return result;
 }
 
 /* Makes one stream wait for what another has queued so far. */

@@ -67,16 +67,19 @@ static CUresult contexts_state_of(const struct soft_context *context) {
     return context->alive ? context->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult soft_context_current(struct soft_context **context) {
+CUresult soft_context_current_locked(struct soft_context **context) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     *context = soft_context_top();
     bool implied = *context == NULL && !soft_thread()->has_chosen;
     if (implied) *context = soft_thread()->implied;
     if (*context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    return implied && !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT : contexts_state_of(*context);
+}
+
+CUresult soft_context_current(struct soft_context **context) {
     pthread_mutex_lock(&soft_lock);
-    result =
-        implied && !(*context)->alive ? CUDA_ERROR_INVALID_CONTEXT : contexts_state_of(*context);
+    CUresult result = soft_context_current_locked(context);
     pthread_mutex_unlock(&soft_lock);
     return result;
 }

@@ -10,6 +10,9 @@
  * CUDA_ERROR_CONTEXT_IS_DESTROYED if it was destroyed, or its sticky error. */
 CUresult soft_context_current(struct soft_context **context);
 
+/* The same; the caller holds soft_lock. */
+CUresult soft_context_current_locked(struct soft_context **context);
+
 /* The context of a handle, NULL being the thread's current one; the same codes. */
 CUresult soft_context_find(CUcontext handle, struct soft_context **context);
 

@@ -187,13 +187,18 @@ CUresult soft_library_module(struct soft_library *library, struct soft_context *
     return result;
 }
 
+static CUresult function_in(const struct soft_module *module,
+                            const struct soft_library_kernel *kernel,
+                            struct soft_function **function) {
+    *function = soft_module_kernel(module, kernel->prototype->code->name);
+    return *function != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult soft_library_function(struct soft_library_kernel *kernel, struct soft_context *context,
                                struct soft_function **function) {
     struct soft_module *module = NULL;
     CUresult result = soft_library_module(kernel->library, context, &module);
-    if (result != CUDA_SUCCESS) return result;
-    *function = soft_module_kernel(module, kernel->prototype->code->name);
-    return *function != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return result == CUDA_SUCCESS ? function_in(module, kernel, function) : result;
 }
 
 void soft_library_allow_shared(struct soft_library_kernel *kernel, int device, uint32_t bytes) {
@@ -219,17 +224,28 @@ void soft_library_set_clusters(struct soft_library_kernel *kernel, int device,
     pthread_mutex_unlock(&soft_lock);
 }
 
+CUresult soft_function_find_locked(CUfunction handle, struct soft_context *context,
+                                   struct soft_function **function) {
+    if (soft_handle_is(SOFT_HANDLE_FUNCTION, handle)) {
+        *function = (struct soft_function *)handle;
+        return CUDA_SUCCESS;
+    }
+    if (!soft_handle_is(SOFT_HANDLE_KERNEL, handle)) return CUDA_ERROR_INVALID_HANDLE;
+    struct soft_library_kernel *kernel = (struct soft_library_kernel *)handle;
+    const struct soft_module *module = find_module(kernel->library, context);
+    if (module != NULL) return function_in(module, kernel, function);
+    pthread_mutex_unlock(&soft_lock);
+    CUresult result = soft_library_function(kernel, context, function);
+    pthread_mutex_lock(&soft_lock);
+    return result;
+}
+
 CUresult soft_function_find(CUfunction handle, struct soft_context *context,
                             struct soft_function **function) {
     pthread_mutex_lock(&soft_lock);
-    bool is_function = soft_handle_is(SOFT_HANDLE_FUNCTION, handle);
-    bool is_kernel = soft_handle_is(SOFT_HANDLE_KERNEL, handle);
+    CUresult result = soft_function_find_locked(handle, context, function);
     pthread_mutex_unlock(&soft_lock);
-    if (is_kernel) {
-        return soft_library_function((struct soft_library_kernel *)handle, context, function);
-    }
-    *function = (struct soft_function *)handle;
-    return is_function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return result;
 }
 
 struct soft_context *soft_function_home(CUfunction handle) {

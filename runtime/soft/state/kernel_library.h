@@ -53,6 +53,10 @@ void soft_library_set_clusters(struct soft_library_kernel *kernel, int device,
 CUresult soft_function_find(CUfunction handle, struct soft_context *context,
                             struct soft_function **function);
 
+/* The same; the caller holds soft_lock, which is released while a library's module is loaded. */
+CUresult soft_function_find_locked(CUfunction handle, struct soft_context *context,
+                                   struct soft_function **function);
+
 /* The context of a function; NULL: the handle is no function. */
 struct soft_context *soft_function_home(CUfunction handle);
 
