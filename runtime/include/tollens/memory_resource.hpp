@@ -16,8 +16,10 @@
  * outlive the resource. The calling thread's context is the same after a call. All functions may be
  * called from any thread at the same time.
  *
- * Failures: tollens::out_of_memory, which is a std::bad_alloc; tollens::error for all else, freeing
- * what is no block included. what() is the runtime's message.
+ * Failures of allocations: tollens::out_of_memory, which is a std::bad_alloc; tollens::error for all
+ * else. what() is the runtime's message. Giving memory back never throws, because destructors do it:
+ * where it fails, for example after cudaDeviceReset() or for what is no block, the message goes to
+ * stderr and failed_deallocations() counts it.
  */
 #ifndef TOLLENS_MEMORY_RESOURCE_HPP
 #define TOLLENS_MEMORY_RESOURCE_HPP
@@ -25,7 +27,10 @@
 #include "pool.h"
 #include "stream.h"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -109,7 +114,20 @@ public:
         return address;
     }
 
-    void deallocate(void *address, bool has_stream, CUstream handle) {
+    void deallocate(void *address, bool has_stream, CUstream handle) noexcept {
+        try {
+            give_back(address, has_stream, handle);
+        } catch (const std::exception &failure) {
+            failed_++;
+            std::fprintf(stderr, "tollens: %p could not be freed: %s\n", address, failure.what());
+        }
+    }
+
+    tol_pool *pool() const noexcept { return pool_; }
+    std::size_t failed() const noexcept { return failed_; }
+
+private:
+    void give_back(void *address, bool has_stream, CUstream handle) {
         if (address == nullptr) return;
         const keep_context keep(context_);
         tol_stream *stream = has_stream ? stream_of(handle) : nullptr;
@@ -125,9 +143,6 @@ public:
         check(tol_pool_free(pool_, block, stream)); /* an empty block is refused in words */
     }
 
-    tol_pool *pool() const noexcept { return pool_; }
-
-private:
     /* Other code's current device is this thread's current context. */
     class keep_context {
     public:
@@ -164,6 +179,7 @@ private:
     tol_driver *driver_ = nullptr;
     tol_context *context_ = nullptr;
     tol_pool *pool_ = nullptr;
+    std::atomic<std::size_t> failed_{0};
     std::mutex lock_; /* guards the next two */
     std::unordered_map<void *, tol_block> blocks_;
     std::unordered_map<CUstream, tol_stream *> streams_;
@@ -188,14 +204,14 @@ public:
     void *allocate(std::size_t bytes, std::size_t alignment = TOL_POOL_ALIGNMENT) {
         return pool_->allocate(bytes, alignment, false, nullptr);
     }
-    void deallocate(void *address, std::size_t, std::size_t = TOL_POOL_ALIGNMENT) {
+    void deallocate(void *address, std::size_t, std::size_t = TOL_POOL_ALIGNMENT) noexcept {
         pool_->deallocate(address, false, nullptr);
     }
     void *allocate_sync(std::size_t bytes, std::size_t alignment = TOL_POOL_ALIGNMENT) {
         return allocate(bytes, alignment);
     }
     void deallocate_sync(void *address, std::size_t bytes,
-                         std::size_t alignment = TOL_POOL_ALIGNMENT) {
+                         std::size_t alignment = TOL_POOL_ALIGNMENT) noexcept {
         deallocate(address, bytes, alignment);
     }
 
@@ -206,10 +222,10 @@ public:
     void *allocate_async(std::size_t bytes, stream_type stream) {
         return allocate_async(bytes, TOL_POOL_ALIGNMENT, stream);
     }
-    void deallocate_async(void *address, std::size_t, std::size_t, stream_type stream) {
+    void deallocate_async(void *address, std::size_t, std::size_t, stream_type stream) noexcept {
         pool_->deallocate(address, true, handle_of(stream));
     }
-    void deallocate_async(void *address, std::size_t bytes, stream_type stream) {
+    void deallocate_async(void *address, std::size_t bytes, stream_type stream) noexcept {
         deallocate_async(address, bytes, TOL_POOL_ALIGNMENT, stream);
     }
     void *allocate(stream_type stream, std::size_t bytes,
@@ -217,9 +233,12 @@ public:
         return allocate_async(bytes, alignment, stream);
     }
     void deallocate(stream_type stream, void *address, std::size_t bytes,
-                    std::size_t alignment = TOL_POOL_ALIGNMENT) {
+                    std::size_t alignment = TOL_POOL_ALIGNMENT) noexcept {
         deallocate_async(address, bytes, alignment, stream);
     }
+
+    /* How often memory could not be given back, of all copies of this resource. */
+    std::size_t failed_deallocations() const noexcept { return pool_->failed(); }
 
     /* The pool, for its statistics. Valid while a copy of the resource lives. */
     tol_pool *pool() const noexcept { return pool_->pool(); }
