@@ -117,6 +117,10 @@ static void replay_print(const struct replay_report *report) {
            hyp_plural(trace->threads), trace->streams, hyp_plural(trace->streams),
            trace->allocations, hyp_plural(trace->allocations), trace->frees,
            hyp_plural(trace->frees), trace->trims, hyp_plural(trace->trims));
+    if (trace->joined > 0) {
+        printf("%u of the threads took the place of one that had been silent: at most %d at once\n",
+               trace->joined, HYP_TRACE_THREADS_MAX);
+    }
     if (trace->lost > 0) {
         printf("%llu earlier events were lost, and %llu frees of their blocks are left out\n",
                (number)trace->lost, (number)trace->skipped);
@@ -253,7 +257,9 @@ static bool run_and_report(const struct replay_options *options, struct hyp_repl
     return ok && write_report(&report);
 }
 
-static bool replay_on_device(struct replay_options *options, const struct hyp_trace *trace) {
+/* *unserved: the allocations that failed, also those that had failed in the trace. */
+static bool replay_on_device(struct replay_options *options, const struct hyp_trace *trace,
+                             uint64_t *unserved) {
     struct tol_driver *driver = NULL;
     struct tol_pool_options pool_options;
     struct hyp_replay replay = {.trace = trace, .floor = trace->peak / 4};
@@ -271,6 +277,7 @@ static bool replay_on_device(struct replay_options *options, const struct hyp_tr
     }
     if (!ok) hyp_fail("%s", hyp_session_message());
     ok = ok && run_and_report(options, &replay);
+    *unserved = replay.refused + trace->refusals - replay.granted;
     tol_pool_destroy(replay.pool);
     tol_context_destroy(replay.context);
     tol_driver_close(driver);
@@ -280,8 +287,10 @@ static bool replay_on_device(struct replay_options *options, const struct hyp_tr
 int hyp_command_replay(int count, char **words) {
     struct replay_options options;
     struct hyp_trace trace = {.events = NULL};
+    uint64_t unserved = 0;
     bool ok = replay_read_words(count, words, &options) && hyp_trace_read(options.path, &trace) &&
-              replay_on_device(&options, &trace);
+              replay_on_device(&options, &trace, &unserved);
     hyp_trace_free(&trace);
-    return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
+    if (!ok) return hyp_command_complain("%s", hyp_error());
+    return unserved == 0 ? HYP_EXIT_OK : HYP_EXIT_FALSIFIED;
 }

@@ -13,7 +13,11 @@
 #include <string.h>
 
 #define MIB ((size_t)1 << 20)
-enum { THREADS = 3, STEPS = 120 };
+enum {
+    THREADS = 3,
+    STEPS = 120,
+    UNSERVED = 1 /* the exit code where an allocation failed, as one of each recorded trace does */
+};
 
 TestSuite(replay, .init = program_begin, .fini = program_end);
 
@@ -109,7 +113,7 @@ Test(replay, what_was_recorded_comes_out_the_same_twice) {
         char command[200];
         snprintf(command, sizeof command,
                  "\"$T\" replay \"$D/in/trace\" --profile tight --out \"$D/out%d\"", i);
-        cr_assert_eq(program_shell(command), 0, "%s", program_output);
+        cr_assert_eq(program_shell(command), UNSERVED, "%s", program_output);
     }
     cr_assert(program_says("4 threads and 6 streams") && program_says("driver calls: "), "%s",
               program_output);
@@ -128,7 +132,7 @@ Test(replay, what_was_recorded_comes_out_the_same_twice) {
 Test(replay, its_evidence_can_be_read) {
     record_trace(10000);
     char command[1200];
-    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out=\"$D/out\""), 0, "%s",
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out=\"$D/out\""), UNSERVED, "%s",
                  program_output);
     snprintf(command, sizeof command,
              "cd '%s' && \"$(cat build/python)\" -m reports.schema "
@@ -151,11 +155,11 @@ Test(replay, every_profile_and_limits_take_it) {
     record_trace(10000);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         snprintf(command, sizeof command, "\"$T\" replay \"$D/in/trace\" %s", commands[i]);
-        cr_assert_eq(program_shell(command), 0, "%s: %s", commands[i], program_output);
+        cr_assert_eq(program_shell(command), UNSERVED, "%s: %s", commands[i], program_output);
         cr_assert(program_says("held / requested: final "), "%s", program_output);
     }
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --limit 60000000 --out \"$D/out\""),
-                 0, "%s", program_output);
+                 UNSERVED, "%s", program_output);
     cr_assert(program_says("failed here and succeeded in the trace"), "%s", program_output);
     cr_assert(result_of("out/replay.json", "held_peak") <= 6e7);
 }
@@ -163,7 +167,7 @@ Test(replay, every_profile_and_limits_take_it) {
 /* Of a ring that was too small: what was made before its events is left out. */
 Test(replay, a_trace_without_its_beginning_is_replayed_as_far_as_it_goes) {
     record_trace(100);
-    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), 0, "%s", program_output);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), UNSERVED, "%s", program_output);
     cr_assert(program_says("earlier events were lost"), "%s", program_output);
 }
 
@@ -182,6 +186,30 @@ Test(replay, a_trace_may_be_written_by_hand) {
                  program_output);
     cr_assert(program_says("1 succeeded here and failed"), "%s", program_output);
     cr_assert(result_of("out/replay.json", "requested") == 0);
+}
+
+/* Each of 300 threads starts when the one before has ended; one of the first comes back. */
+Test(replay, a_program_may_start_any_number_of_threads) {
+    cr_assert_eq(
+        program_shell("awk 'BEGIN { print \"#tollens pool trace 1\"; print \"event,time_ns,"
+                      "thread,stream,kind,block,bytes,tag,took_ns\"; for (i = 1; i <= 301; "
+                      "i++) { t = i > 300 ? 3 : i; print 2 * i \",1,\" t \",0,allocate,\" i "
+                      "\",5000,0,5\"; print 2 * i + 1 \",1,\" t \",0,free,\" i \",5000,0,5\" "
+                      "} }' >\"$D/trace\"; \"$T\" replay \"$D/trace\""),
+        0, "%s", program_output);
+    cr_assert(program_says("602 events of 256 threads") &&
+                  program_says("45 of the threads took the place of one that had been silent"),
+              "%s", program_output);
+}
+
+/* A program that ran out of memory fits here, or it does not. */
+Test(replay, the_exit_code_tells_whether_all_was_served) {
+    program_write("in/trace", HEAD "4,13,1,0,refuse,0,50,0,0\n5,13,1,0,allocate,78,9000000,0,5\n");
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), 0, "%s", program_output);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --limit 4000000"), UNSERVED, "%s",
+                 program_output);
+    program_write("in/trace", HEAD "4,13,1,0,refuse,0,35184372088832,0,0\n");
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), UNSERVED, "%s", program_output);
 }
 
 Test(replay, a_bad_line_is_refused_by_its_number) {

@@ -29,6 +29,10 @@ struct reader {
     size_t places, taken;
     uint16_t threads[65536], streams[65536]; /* by their numbers in the trace; 0: not seen */
     uint64_t next, live;
+    struct {
+        uint16_t thread;                            /* of the trace, that has this place */
+        uint64_t last_used;                         /* its last event */
+    } places_of_threads[HYP_TRACE_THREADS_MAX + 1]; /* from 1 */
 };
 
 static bool trace_file_refuse(const struct reader *r, const char *what, const char *word) {
@@ -125,13 +129,35 @@ static bool trace_file_read_kind(const struct reader *r, const char *word, uint8
     return trace_file_refuse(r, "unknown kind of event", word);
 }
 
-/* A small number for one of the trace's; those come from 1. */
-static bool trace_file_narrow(const struct reader *r, uint16_t *known, unsigned *count,
-                              unsigned most, const char *what, uint16_t *result) {
-    if (*known == 0 && *count == most) return trace_file_refuse(r, "too many", what);
-    if (*known == 0) *known = (uint16_t)++ * count;
+/* A small number for a stream of the trace. */
+static bool trace_file_stream(struct reader *r, uint64_t stream, uint16_t *result) {
+    uint16_t *known = &r->streams[stream];
+    if (*known == 0 && r->trace->streams == HYP_TRACE_STREAMS_MAX) {
+        return trace_file_refuse(r, "too many", "streams");
+    }
+    if (*known == 0) *known = (uint16_t)++r->trace->streams;
     *result = *known;
     return true;
+}
+
+/* A program may start any number of threads in turn. Beyond the most, a thread takes the place of
+ * the one that was silent for the longest time, which has probably ended. */
+static uint16_t trace_file_thread(struct reader *r, uint64_t thread) {
+    uint16_t *known = &r->threads[thread];
+    if (*known == 0 && r->trace->threads < HYP_TRACE_THREADS_MAX) {
+        *known = (uint16_t)++r->trace->threads;
+    } else if (*known == 0) {
+        *known = 1;
+        for (uint16_t i = 2; i <= HYP_TRACE_THREADS_MAX; i++) {
+            const uint64_t least = r->places_of_threads[*known].last_used;
+            if (r->places_of_threads[i].last_used < least) *known = i;
+        }
+        r->threads[r->places_of_threads[*known].thread] = 0;
+        r->trace->joined++;
+    }
+    r->places_of_threads[*known].thread = (uint16_t)thread;
+    r->places_of_threads[*known].last_used = r->next;
+    return *known;
 }
 
 static bool add_event(struct reader *r, const struct hyp_trace_event *event) {
@@ -179,16 +205,8 @@ static bool trace_file_read_event(struct reader *r, char *line) {
         return false;
     }
     if (skip) return true; /* its thread and stream may have no event that is replayed */
-    if (!trace_file_narrow(r, &r->threads[values[THREAD]], &r->trace->threads,
-                           HYP_TRACE_THREADS_MAX, "threads", &event.thread)) {
-        return false;
-    }
-    event.thread--;
-    if (values[STREAM] != 0 &&
-        !trace_file_narrow(r, &r->streams[values[STREAM]], &r->trace->streams,
-                           HYP_TRACE_STREAMS_MAX, "streams", &event.stream)) {
-        return false;
-    }
+    event.thread = (uint16_t)(trace_file_thread(r, values[THREAD]) - 1);
+    if (values[STREAM] != 0 && !trace_file_stream(r, values[STREAM], &event.stream)) return false;
     bool allocates = event.kind == TOL_POOL_EVENT_ALLOCATE || event.kind == TOL_POOL_EVENT_REFUSE;
     if (allocates && event.bytes == 0)
         return trace_file_refuse(r, "a block must have at least 1 byte", NULL);

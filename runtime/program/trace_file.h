@@ -31,6 +31,7 @@ struct hyp_trace {
     size_t allocations, frees, refusals, trims;
     uint32_t blocks;
     unsigned threads, streams; /* streams without the host */
+    unsigned joined;           /* threads that took the place of an earlier one */
     char tags[HYP_TRACE_TAGS_MAX][32];
     uint64_t lost;    /* events before the first */
     uint64_t skipped; /* frees of blocks that were allocated before it */

@@ -125,9 +125,9 @@ static const char usage_every[] =
 
 static const char usage_end[] =
     "\n"
-    "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
-    "or\n"
-    "interrupted, 3 inconclusive\n"
+    "exit codes: 0 nothing was falsified or got worse, 1 something was, or an allocation of a "
+    "replay\n"
+    "failed, 2 usage or harness error, or interrupted, 3 inconclusive\n"
     "environment: TOLLENS_NODE names the machine in its fleet, and is recorded in the evidence;\n"
     "TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER and TOLLENS_DEADLINE "
     "set\n"

@@ -16,7 +16,7 @@
 static void begin(void) {
     char folder[] = "/tmp/tollens_locale_XXXXXX", command[128];
     if (access("/usr/share/i18n/locales/de_DE", R_OK) != 0) {
-        cr_skip_test("not run here: the package locales, which ci/setup check installs, is missing");
+        cr_skip_test("not run here: the package locales, of ci/setup check, is missing");
     }
     cr_assert(mkdtemp(folder) != NULL);
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null",
