@@ -371,3 +371,14 @@ uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end
     }
     return released;
 }
+
+uint64_t tol_pages_mapped(const struct tol_pages *pages, uint64_t begin, uint64_t end_at) {
+    uint64_t mapped = 0;
+    for (uint64_t page = (begin - pages->begin) / pages->page_bytes; page < pages->top; page++) {
+        uint64_t from = pages->begin + page * pages->page_bytes, to = from + pages->page_bytes;
+        if (from >= end_at) break;
+        if (pages->table[page] == 0) continue;
+        mapped += (to < end_at ? to : end_at) - (from > begin ? from : begin);
+    }
+    return mapped;
+}

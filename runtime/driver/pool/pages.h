@@ -141,6 +141,9 @@ bool tol_page_is_valid(const struct tol_pages *pages, uint32_t page);
  * and all handles. */
 bool tol_pages_is_valid(const struct tol_pages *pages);
 
+/* The bytes from begin to end, both addresses, that have memory. */
+uint64_t tol_pages_mapped(const struct tol_pages *pages, uint64_t begin, uint64_t end);
+
 static inline uint64_t tol_pages_address(const struct tol_pages *pages, uint32_t page) {
     return pages->begin + page * pages->page_bytes;
 }

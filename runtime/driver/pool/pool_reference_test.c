@@ -206,6 +206,8 @@ static void compare_sums(struct model *m) {
     struct tol_pool_stats s;
     uint64_t sum = 0;
     MUST(tol_pool_stats(m->pool, &s));
+    cr_assert(s.used + s.pending <= s.held, "%llu, %llu of %llu", (unsigned long long)s.used,
+              (unsigned long long)s.pending, (unsigned long long)s.held);
     for (size_t i = 0; i < m->count; i++) sum += m->live[i].end - m->live[i].at;
     cr_assert_eq(s.requested, m->requested);
     cr_assert_eq(s.blocks, m->count);

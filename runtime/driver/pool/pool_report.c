@@ -50,7 +50,7 @@ static uint64_t pending_bytes(struct tol_pool *pool) {
         for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
              hole = hole->bin_after) {
             if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
-                pending += hole->wait_end - hole->wait_begin;
+                pending += tol_pages_mapped(&pool->pages, hole->wait_begin, hole->wait_end);
             }
         }
     }
@@ -84,7 +84,10 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     stats->idle = idle_pages(pool);
     uint64_t others = stats->used + stats->kept + stats->idle;
     stats->page_waste = stats->held > others ? stats->held - others : 0;
-    stats->pending = pending_bytes(pool);
+    /* A page that is mapped at several addresses counts at each of them. */
+    const uint64_t pending = pending_bytes(pool);
+    const uint64_t free_bytes = stats->held > stats->used ? stats->held - stats->used : 0;
+    stats->pending = pending < free_bytes ? pending : free_bytes;
     /* A handle is created and mapped, opened with others or alone, unmapped and released. */
     stats->driver_calls = 2 * (pool->pages.creates + pool->pages.releases) + pool->pages.opens +
                           pool->pages.moves + pool->large_calls + pool->spares.calls +

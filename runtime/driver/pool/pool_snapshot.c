@@ -112,18 +112,6 @@ static void put_pages(struct tol_long_text *text, const struct tol_pages *pages)
     pool_snapshot_end(text, "],\n");
 }
 
-/* How much of a run of addresses has memory. */
-static uint64_t mapped_of(const struct tol_pages *pages, uint64_t begin, uint64_t end_at) {
-    uint64_t mapped = 0;
-    for (uint64_t page = (begin - pages->begin) / pages->page_bytes; page < pages->top; page++) {
-        uint64_t from = pages->begin + page * pages->page_bytes, to = from + pages->page_bytes;
-        if (from >= end_at) break;
-        if (pages->table[page] == 0) continue;
-        mapped += (to < end_at ? to : end_at) - (from > begin ? from : begin);
-    }
-    return mapped;
-}
-
 static void put_hole(struct tol_long_text *text, struct tol_pool *pool,
                      const struct tol_span *hole) {
     uint64_t open = tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, false);
@@ -131,8 +119,10 @@ static void put_hole(struct tol_long_text *text, struct tol_pool *pool,
     pool_snapshot_put(text, "address", hole->begin);
     pool_snapshot_put(text, "bytes", hole->bytes);
     pool_snapshot_put(text, "mapped",
-                      mapped_of(&pool->pages, hole->begin, hole->begin + hole->bytes));
-    pool_snapshot_put(text, "pending", open != 0 ? hole->wait_end - hole->wait_begin : 0);
+                      tol_pages_mapped(&pool->pages, hole->begin, hole->begin + hole->bytes));
+    pool_snapshot_put(text, "pending",
+                      open != 0 ? tol_pages_mapped(&pool->pages, hole->wait_begin, hole->wait_end)
+                                : 0);
     pool_snapshot_end(text, "}, ");
 }
 
