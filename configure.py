@@ -114,7 +114,9 @@ SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 # Both archives of the soft device, whole: nothing in them names the exported functions.
 SOFT_WHOLE = f"-Wl,--whole-archive {SOFT_ARCHIVES} -Wl,--no-whole-archive"
 CLAIMS = "build/generated/claims.def build/generated/beyond.def"
-STUB = "hypotheses/harness/run/git2_stub"  # stands in for libgit2, which Criterion links
+CHOSEN = "runtime/driver/test/test_chosen"
+# Criterion links libgit2, for which the first stands in.
+STUBS = ["hypotheses/harness/run/git2_stub", CHOSEN]
 
 CUDARTS = (12, 13)  # the versions of CUDA whose runtime library is made
 CUDART_EDITIONS = ("cudart_exports", "cudart_properties")  # what of it differs between them
@@ -488,22 +490,22 @@ class Programs:
         kernels_bench = [f"kernels/bench/{part}" for part in (
             "cublas", "bench_check", "bench_limits", "bench_peer", "device_state", "ggml_times")]
         return [
-            self.program("test-runtime", [*driver, "runtime/driver/bench/pool_rounds", STUB],
+            self.program("test-runtime", [*driver, "runtime/driver/bench/pool_rounds", STUBS[0]],
                          [ARCHIVE], f"{TESTS_LIBS} {LOCKED}",
                          f"{DRIVER} {listeners} {guarded} $folder/libtollens-torch.so"),
-            self.program("test-soft", [*soft, "runtime/driver/test/test_locks", STUB], [],
+            self.program("test-soft", [*soft, "runtime/driver/test/test_locks", *STUBS], [],
                          f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED} {SHORT_OF_MEMORY}",
                          f"{DRIVER} $folder/probe-driver $folder/gemm-table {cudart}",
                          SOFT_ARCHIVES),
             self.program("test-kernels", [*tests("kernels/"), *within("kernels/ladder/"),
-                                          *kernels_bench, common[0], STUB],
+                                          *kernels_bench, common[0], *STUBS],
                          [KERNELS_ARCHIVE, ARCHIVE],
                          after=f"{DRIVER} $folder/bench-kernels {listeners}"),
             self.program("test-worker", [*tests("runtime/models/engine/", "runtime/models/seal/"),
                                          "runtime/models/seal/plain_search",
-                                         "runtime/models/gguf/gguf_scene", *common, STUB],
+                                         "runtime/models/gguf/gguf_scene", *common, *STUBS],
                          [WORKER_ARCHIVE, SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
-            self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM],
+            self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM, CHOSEN],
                          [WORKER_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE], after=" ".join(
                              [DRIVER, "$folder/tollens", *plugins, client, listeners, guarded]))]
 
