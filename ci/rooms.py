@@ -147,5 +147,6 @@ ROOMS = (
         below=("hypotheses/harness/", "kernels/", "runtime/models/", PUBLIC,
                "runtime/driver/bench/peer_speed.h"),
         floors=((".", "what the claims beyond the thirteen share"),
-                ("worker memory peers", "the claims on the worker, on memory, on peers"))),
+                ("worker memory order peers", "the claims on the worker, on memory, on order, on "
+                                               "peers"))),
 )

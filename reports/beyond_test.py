@@ -11,7 +11,7 @@ class Beyond(unittest.TestCase):
     def test_claims_become_rows_of_their_plugin(self) -> None:
         claims = beyond.load()
         self.assertEqual({claim["plugin"] for claim in claims.values()},
-                         {"worker", "memory", "peers"})
+                         {"worker", "memory", "order", "peers"})
         text = beyond.as_c(claims)
         for part in ('WORKER_SABOTEURS(W3, {.name = "residency_always_true", '
                      ".forced = HYP_MUST_FALSIFY}, ", "{.name = NULL})",

@@ -26,7 +26,8 @@ from contents import BUILD, QUIET_NINJA, ROOT, Unmade, compiler_of, output, vers
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
 PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/worker-claims.so",
-            "build/memory-claims.so", "build/peer-claims.so", "build/peer-process")
+            "build/memory-claims.so", "build/order-claims.so", "build/peer-claims.so",
+            "build/peer-process")
 
 
 def say(text: str) -> None:

@@ -27,6 +27,7 @@ ALLOWED = {
     "hypotheses/h04_launches_cost_little.c": "compares calls of the runtime with the driver's own",
     "hypotheses/beyond/memory/": "changes memory without the runtime, and reads all of it",
     "runtime/models/seal/plain_search.c": "reads all device memory, whoever allocated it",
+    "hypotheses/beyond/order/": "saboteurs of the driver, and calls that the runtime does not wrap",
     "hypotheses/beyond/worker/w3_health_tells_the_truth.c": "takes host memory from the driver",
     "hypotheses/beyond/peers/": "compares ways that the runtime does not wrap, and other processes",
     "hypotheses/h12_pool_does_not_fragment.c": "writes and reads blocks past the pool it attacks",

@@ -151,3 +151,16 @@ void memory_fault_hooks(const struct hyp_attack *attack, struct tol_interpose_op
         options->after = f->after;
     }
 }
+
+/* ---- the claims: their text and their saboteurs are in beyond.toml ---- */
+
+#define MEMORY_SABOTEURS(id, ...)                                                                  \
+    static const struct hyp_saboteur saboteurs_of_##id[] = {__VA_ARGS__};
+#include "beyond.def"
+
+static const struct hyp_plugin_claim claims[] = {
+#define MEMORY_CLAIM(id, ...) {__VA_ARGS__, .saboteurs = saboteurs_of_##id},
+#include "beyond.def"
+    {.id = NULL}};
+
+HYP_PLUGIN(.name = "memory", .version = "1", .claims = claims, .faults = memory_faults);

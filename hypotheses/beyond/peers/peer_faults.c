@@ -136,3 +136,16 @@ const struct hyp_fault peer_faults[] = {
 bool peer_fault_is(const struct hyp_attack *attack, const char *name) {
     return attack->session.sabotage != NULL && strcmp(attack->session.sabotage, name) == 0;
 }
+
+/* ---- the claims: their text and their saboteurs are in beyond.toml ---- */
+
+#define PEERS_SABOTEURS(id, ...)                                                                   \
+    static const struct hyp_saboteur saboteurs_of_##id[] = {__VA_ARGS__};
+#include "beyond.def"
+
+static const struct hyp_plugin_claim claims[] = {
+#define PEERS_CLAIM(id, ...) {__VA_ARGS__, .saboteurs = saboteurs_of_##id},
+#include "beyond.def"
+    {.id = NULL}};
+
+HYP_PLUGIN(.name = "peers", .version = "1", .claims = claims, .faults = peer_faults);

@@ -264,3 +264,16 @@ void worker_fault_hooks(const struct hyp_attack *attack, struct tol_interpose_op
         options->after = f->after;
     }
 }
+
+/* ---- the claims: their text and their saboteurs are in beyond.toml ---- */
+
+#define WORKER_SABOTEURS(id, ...)                                                                  \
+    static const struct hyp_saboteur saboteurs_of_##id[] = {__VA_ARGS__};
+#include "beyond.def"
+
+static const struct hyp_plugin_claim claims[] = {
+#define WORKER_CLAIM(id, ...) {__VA_ARGS__, .saboteurs = saboteurs_of_##id},
+#include "beyond.def"
+    {.id = NULL}};
+
+HYP_PLUGIN(.name = "worker", .version = "1", .claims = claims, .faults = worker_faults);

@@ -44,7 +44,10 @@ static bool add_path(const char *path) {
 static const struct {
     char letter;
     const char *file;
-} beside[] = {{'W', "worker-claims.so"}, {'S', "memory-claims.so"}, {'P', "peer-claims.so"}};
+} beside[] = {{'W', "worker-claims.so"},
+              {'S', "memory-claims.so"},
+              {'P', "peer-claims.so"},
+              {'Q', "order-claims.so"}};
 
 /* Whether a word names claims of a letter: "W1", or "H3,w2" after --only. */
 static bool names_claim(const char *word, char letter) {
