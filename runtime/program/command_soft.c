@@ -46,6 +46,7 @@ static const char usage[] =
     "  --driver N           the CUDA version of the driver, such as 12040; default 13000\n"
     "  --faults FILE        make calls fail as FILE says (runtime/soft/driver/FAULTS.md)\n"
     "  --seed N             another order of blocks and warps\n"
+    "  --order WORD         which stream runs next: turns, oldest, newest or drawn by the seed\n"
     "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
     "                       driver instead of generating machine code\n"
     "  --allow-unused       succeed even if the program never uses the device; otherwise that is\n"
@@ -87,11 +88,11 @@ enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2, HIDING_LINKS = 
 /* Options whose value a variable of the soft device takes. */
 static const struct {
     const char *option, *variable;
-} variables[] = {
-    {"--check", "TOLLENS_SOFT_CHECK"},     {"--devices", "TOLLENS_SOFT_DEVICES"},
-    {"--memory", "TOLLENS_SOFT_MEMORY"},   {"--compute", "TOLLENS_SOFT_COMPUTE"},
-    {"--faults", "TOLLENS_SOFT_FAULTS"},   {"--seed", "TOLLENS_SOFT_SEED"},
-    {"--workers", "TOLLENS_SOFT_WORKERS"}, {"--driver", "TOLLENS_SOFT_DRIVER_VERSION"}};
+} variables[] = {{"--check", "TOLLENS_SOFT_CHECK"},     {"--devices", "TOLLENS_SOFT_DEVICES"},
+                 {"--memory", "TOLLENS_SOFT_MEMORY"},   {"--compute", "TOLLENS_SOFT_COMPUTE"},
+                 {"--faults", "TOLLENS_SOFT_FAULTS"},   {"--seed", "TOLLENS_SOFT_SEED"},
+                 {"--workers", "TOLLENS_SOFT_WORKERS"}, {"--driver", "TOLLENS_SOFT_DRIVER_VERSION"},
+                 {"--order", "TOLLENS_SOFT_ORDER"}};
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 
 /* The name of the option, and its value, whether they are one word or two. */

@@ -103,12 +103,13 @@ Test(soft_command, a_trace_has_all_processes) {
 Test(soft_command, options_reach_the_device) {
     cr_assert(program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 -- "
                             "\"$T\" doctor --device cuda") >= 0);
-    cr_assert(program_shell(
-                  "\"$T\" soft --devices 3 --memory=64M --compute 80 --seed 5 --workers 2 "
-                  "--driver 12040 --allow-unused -- sh -c 'env | grep ^TOLLENS_SOFT | sort'") == 0);
+    cr_assert(
+        program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 --seed 5 --workers 2 "
+                      "--driver 12040 --order drawn --allow-unused -- sh -c 'env | grep "
+                      "^TOLLENS_SOFT | sort'") == 0);
     cr_assert(program_says("TOLLENS_SOFT_COMPUTE=80\nTOLLENS_SOFT_DEVICES=3\n"
                            "TOLLENS_SOFT_DRIVER_VERSION=12040\n") &&
-                  program_says("TOLLENS_SOFT_MEMORY=64M\n") &&
+                  program_says("TOLLENS_SOFT_MEMORY=64M\nTOLLENS_SOFT_ORDER=drawn\n") &&
                   program_says("TOLLENS_SOFT_SEED=5\n") && program_says("TOLLENS_SOFT_WORKERS=2\n"),
               "%s", program_output);
     /* What follows -- is the program's. */

@@ -302,3 +302,57 @@ Test(api_stream, handles_are_told_apart) {
         REFUSED(cuStreamQuery(kept[i]), CUDA_ERROR_INVALID_HANDLE);
     }
 }
+
+/* How often, of 60 times, what was queued first in one of two streams runs last. The helper thread
+ * begins some work before the rest is queued, but not in most turns. */
+static int older_runs_last(const char *order) {
+    enum { TIMES = 60 };
+    CUstream streams[2] = {NULL, NULL};
+    CUdeviceptr memory = 0;
+    int count = 0;
+    setenv("TOLLENS_SOFT_ORDER", order, 1);
+    api_context(0);
+    for (int i = 0; i < 2; i++) OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    OK(cuMemAlloc_v2(&memory, 4));
+    for (unsigned i = 0; i < TIMES; i++) {
+        api_put(memory, 1, streams[i % 2]);
+        api_put(memory, 2, streams[1 - i % 2]);
+        OK(cuCtxSynchronize());
+        count += api_read(memory) == 1;
+    }
+    return count;
+}
+
+Test(api_stream, the_newest_work_can_run_first) {
+    const int count = older_runs_last("newest");
+    cr_assert(count > 45, "%d of 60", count);
+}
+
+Test(api_stream, the_oldest_work_can_run_first) {
+    const int count = older_runs_last("oldest");
+    cr_assert(count < 15, "%d of 60", count);
+}
+
+Test(api_stream, the_order_can_be_drawn) {
+    const int count = older_runs_last("drawn");
+    cr_assert(count > 10 && count < 50, "%d of 60", count);
+}
+
+Test(api_stream, what_an_event_orders_runs_in_that_order_even_if_the_newest_is_first) {
+    CUstream streams[2] = {NULL, NULL};
+    CUdeviceptr memory = 0;
+    CUevent event = NULL;
+    setenv("TOLLENS_SOFT_ORDER", "newest", 1);
+    api_context(0);
+    for (int i = 0; i < 2; i++) OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, 0));
+    OK(cuMemAlloc_v2(&memory, 4));
+    for (unsigned i = 0; i < 60; i++) {
+        api_put(memory, 1, streams[0]);
+        OK(cuEventRecord(event, streams[0]));
+        OK(cuStreamWaitEvent(streams[1], event, 0));
+        api_put(memory, 2, streams[1]);
+        while (cuStreamQuery(streams[1]) == CUDA_ERROR_NOT_READY) continue;
+        cr_assert_eq(api_read(memory), 2);
+    }
+}

@@ -4,6 +4,8 @@
  */
 #include "options.h"
 
+#include "dice.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +145,17 @@ static void read_checks(struct soft_options *options) {
     }
 }
 
+static enum soft_order options_read_order(void) {
+    static const char *const words[] = {"turns", "oldest", "newest", "drawn"};
+    const char *value = getenv("TOLLENS_SOFT_ORDER");
+    if (value == NULL || value[0] == '\0') return SOFT_ORDER_TURNS;
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(value, words[i]) == 0) return (enum soft_order)i;
+    }
+    options_complain("TOLLENS_SOFT_ORDER", value, "turns, oldest, newest or drawn");
+    return SOFT_ORDER_TURNS;
+}
+
 void soft_options_read(struct soft_options *options) {
     *options = (struct soft_options){0};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -174,6 +187,7 @@ void soft_options_read(struct soft_options *options) {
         options_complain("TOLLENS_SOFT_CORE", "2", "0, 1, 3 or 4");
         options->core = 0;
     }
+    options->order = options_read_order();
     options->report = getenv("TOLLENS_SOFT_REPORT");
     options->summary = getenv("TOLLENS_SOFT_SUMMARY");
     options->trace = getenv("TOLLENS_SOFT_TRACE");
@@ -188,6 +202,13 @@ int tollens_soft_options_complaints(void) {
     complaints = 0;
     soft_options_read(&options);
     return complaints;
+}
+
+uint64_t soft_options_turn(uint64_t number) {
+    const enum soft_order order = soft_options()->order;
+    if (order == SOFT_ORDER_NEWEST) return UINT64_MAX - number;
+    if (order == SOFT_ORDER_DRAWN) return (soft_dice(soft_options()->seed, number) >> 1) + 1;
+    return number;
 }
 
 static void read_once(void) {

@@ -34,6 +34,15 @@ Test(options, a_number_that_overflows_is_ignored) {
     cr_assert_eq(read_with(name, " -1").budget, 0, "strtoull makes the largest number of it");
 }
 
+Test(options, an_order_is_one_of_four_words) {
+    const char *const name = "TOLLENS_SOFT_ORDER";
+    cr_assert_eq(read_with(name, "oldest").order, SOFT_ORDER_OLDEST);
+    cr_assert_eq(read_with(name, "newest").order, SOFT_ORDER_NEWEST);
+    cr_assert_eq(read_with(name, "drawn").order, SOFT_ORDER_DRAWN);
+    cr_assert_eq(read_with(name, "new").order, SOFT_ORDER_TURNS);
+    cr_assert_eq(read_with(name, "").order, SOFT_ORDER_TURNS);
+}
+
 Test(options, there_is_no_second_processor_level) {
     cr_assert_eq(read_with("TOLLENS_SOFT_CORE", "3").core, 3);
     cr_assert_eq(read_with("TOLLENS_SOFT_CORE", "2").core, 0);

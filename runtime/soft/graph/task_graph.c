@@ -3,6 +3,7 @@
  */
 #include "task_graph.h"
 
+#include "base/options.h"
 #include "state/handle_set.h"
 #include "user_object.h"
 
@@ -203,6 +204,29 @@ bool soft_graph_has_memory(const struct soft_graph *graph) {
 
 /* ---- order ---- */
 
+static bool task_graph_is_ready(const struct soft_node *node) {
+    bool ready = node->mark == 0;
+    for (unsigned i = 0; i < node->edge_count && ready; i++) {
+        ready = node->edges[i].from->mark != 0;
+    }
+    return ready;
+}
+
+/* The ready node that comes first in the order of TOLLENS_SOFT_ORDER, if that is not the usual one.
+ */
+static struct soft_node *next_of_order(const struct soft_graph *graph) {
+    struct soft_node *best = NULL;
+    uint64_t number = 0;
+    uint64_t least = UINT64_MAX;
+    for (struct soft_node *n = graph->first; n != NULL; n = n->next) {
+        const uint64_t place = soft_options_turn(++number);
+        if (place >= least || !task_graph_is_ready(n)) continue;
+        best = n;
+        least = place;
+    }
+    return best;
+}
+
 struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node **culprit) {
     struct soft_node **order = calloc(graph->node_count + 1, sizeof *order);
     unsigned done = 0, done_before = 0;
@@ -210,14 +234,12 @@ struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node *
     if (order == NULL) return NULL;
     for (struct soft_node *n = graph->first; n != NULL; n = n->next) n->mark = 0;
     /* Nodes are usually added after those they depend on; then one round is enough. */
+    const bool is_usual = soft_options()->order == SOFT_ORDER_TURNS;
     do {
         done_before = done;
-        for (struct soft_node *n = graph->first; n != NULL; n = n->next) {
-            bool ready = n->mark == 0;
-            for (unsigned i = 0; i < n->edge_count && ready; i++) {
-                ready = n->edges[i].from->mark != 0;
-            }
-            if (!ready) continue;
+        for (struct soft_node *n = is_usual ? graph->first : next_of_order(graph); n != NULL;
+             n = is_usual ? n->next : next_of_order(graph)) {
+            if (!task_graph_is_ready(n)) continue;
             n->mark = 1;
             order[done++] = n;
         }

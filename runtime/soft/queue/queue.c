@@ -152,9 +152,36 @@ static bool step_some(struct soft_context *context, int priority, unsigned from,
     return false;
 }
 
+/* The stream whose next operation comes first after a place in the order of TOLLENS_SOFT_ORDER;
+ * NULL: none does. */
+static struct soft_stream *queue_next_of_order(uint64_t after, struct step_limit limit) {
+    struct soft_stream *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        for (struct soft_stream *s = c->streams; s != NULL; s = s->next) {
+            const bool is_queued = s->first != NULL && s->first->serial <= limit.serial;
+            const uint64_t place = is_queued ? soft_options_turn(s->first->serial) : UINT64_MAX;
+            if (place > after && place < least) best = s;
+            if (best == s) least = place;
+        }
+    }
+    return best;
+}
+
+/* Executes a step of the first operation of that order that can run. */
+static bool step_in_order(struct step_limit limit) {
+    uint64_t place = 0;
+    for (struct soft_stream *s; (s = queue_next_of_order(place, limit)) != NULL;) {
+        place = soft_options_turn(s->first->serial);
+        if (soft_perform(s, limit.slice_ns)) return true;
+    }
+    return false;
+}
+
 /* Executes a step of one of the streams of all contexts, by priority, then round robin. */
 static bool step_within(struct step_limit limit) {
     if (queue.pending == 0) return false;
+    if (soft_options()->order != SOFT_ORDER_TURNS) return step_in_order(limit);
     unsigned turn = queue.turn++;
     for (int priority = SOFT_PRIORITY_GREATEST; priority <= 0; priority++) {
         for (struct soft_context *context = soft_contexts(); context != NULL;
@@ -370,12 +397,17 @@ static void queue_know(const struct goal *goal) {
     for (; stream != NULL; stream = stream->next) soft_dependence_forget(stream);
 }
 
+/* The stream waited for comes first: it is often the only one. */
+static bool step_to(const struct goal *goal, uint64_t slice_ns) {
+    const bool is_first = soft_options()->order == SOFT_ORDER_TURNS;
+    return (is_first && goal->stream != NULL && soft_perform(goal->stream, slice_ns)) ||
+           queue_step(slice_ns);
+}
+
 static CUresult queue_wait_for(const struct goal *goal) {
     begin_waiting(goal);
     while (!queue_reached(goal)) {
-        /* The stream waited for comes first: it is often the only one. */
-        if (goal->stream != NULL && soft_perform(goal->stream, SLICE_NS)) continue;
-        if (queue_step(SLICE_NS)) continue;
+        if (step_to(goal, SLICE_NS)) continue;
         queue.waiting++;
         queue_wait_a_little(&queue.done, LAZY_NS);
         queue.waiting--;
@@ -413,14 +445,19 @@ void soft_queue_wait_device(int device) {
     }
 }
 
+/* Whether a query works: in orders that keep work waiting, one in eight does. */
+static bool query_works(void) {
+    static uint64_t queries; /* the lock protects it */
+    return soft_options()->order < SOFT_ORDER_NEWEST ||
+           (soft_dice(soft_options()->seed, ++queries) >> 32) % 8 == 0;
+}
+
 static CUresult queue_query(const struct goal *goal) {
     begin_waiting(goal);
     uint64_t end = 0;
-    while (!queue_reached(goal)) {
+    while (!queue_reached(goal) && query_works()) {
         if (end == 0) end = soft_now_ns() + QUERY_NS;
-        bool stepped = goal->stream != NULL && soft_perform(goal->stream, QUERY_NS);
-        if (!stepped) stepped = queue_step(QUERY_NS);
-        if (!stepped || soft_now_ns() >= end) break;
+        if (!step_to(goal, QUERY_NS) || soft_now_ns() >= end) break;
     }
     CUresult result = goal->context->error;
     if (result == CUDA_SUCCESS && !queue_reached(goal)) result = CUDA_ERROR_NOT_READY;

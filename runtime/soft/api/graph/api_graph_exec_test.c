@@ -4,6 +4,7 @@
 #include "test/test_graph.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 static CUgraphExec instantiate(CUgraph graph) {
     CUgraphExec exec = NULL;
@@ -367,4 +368,27 @@ Test(api_graph_exec, it_ends_with_the_context_of_its_nodes) {
     REFUSED(cuGraphLaunch(exec, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
+}
+
+/* The last of three nodes to write, of which the second depends on the first. */
+static unsigned last_of_nodes(const char *order) {
+    setenv("TOLLENS_SOFT_ORDER", order, 1);
+    api_context(0);
+    CUdeviceptr memory = new_memory();
+    CUgraph graph = graph_new();
+    CUgraphNode first = add_put(graph, memory, 1, NULL);
+    (void)add_put(graph, memory, 2, first);
+    (void)add_put(graph, memory, 3, NULL);
+    CUgraphExec exec = instantiate(graph);
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    return api_read(memory);
+}
+
+Test(api_graph_exec, the_oldest_node_can_run_first) {
+    cr_assert_eq(last_of_nodes("oldest"), 3);
+}
+
+Test(api_graph_exec, the_newest_node_can_run_first_but_not_before_its_edges) {
+    cr_assert_eq(last_of_nodes("newest"), 2);
 }

@@ -16,6 +16,7 @@ static const char *const variables[] = {
     "TOLLENS_SOFT_WORKERS", "TOLLENS_SOFT_COMPUTE", "TOLLENS_SOFT_DRIVER_VERSION",
     "TOLLENS_SOFT_BUDGET",  "TOLLENS_SOFT_SEED",    "TOLLENS_SOFT_CORE",
     "TOLLENS_SOFT_CHECK",   "TOLLENS_SOFT_REPORT",  "TOLLENS_SOFT_FAULTS",
+    "TOLLENS_SOFT_ORDER",
 };
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 
@@ -54,6 +55,7 @@ static void check_all(const struct soft_options *o, const struct soft_options *d
     options_check(o->workers >= 1 && o->workers <= 256, "workers");
     options_check(o->compute_capability >= 70 && o->compute_capability <= 90, "compute capability");
     options_check(o->driver_version >= 11000 && o->driver_version <= 13000, "driver version");
+    options_check(o->order <= SOFT_ORDER_DRAWN, "order");
     options_check(o->core == 0 || o->core == 1 || o->core == 3 || o->core == 4, "core");
     options_check_number("TOLLENS_SOFT_DEVICES", (uint64_t)o->devices, (uint64_t)defaults->devices);
     options_check_number("TOLLENS_SOFT_MEMORY", o->memory_bytes, defaults->memory_bytes);
