@@ -32,9 +32,11 @@ def check(name: str, claim: dict[str, Any]) -> None:
     if not isinstance(claim.get("measured", False), bool):
         raise ValueError(f"[{name}] measured is neither true nor false: {claim['measured']!r}")
     for key in claim:
-        if key not in (*thresholds.KEYS, *WORDS, *thresholds.FORCED, "plugin", "measured", "alone"):
+        if key not in (*thresholds.KEYS, *WORDS, *thresholds.FORCED, "plugin", "measured", "alone",
+                       "limits"):
             raise ValueError(f"[{name}] has a key that is not known: {key}")
-    thresholds.check_sabotage(name, {key: claim[key] for key in thresholds.FORCED if key in claim})
+    thresholds.check_sabotage(name, {key: claim[key] for key in (*thresholds.FORCED, "limits")
+                                    if key in claim})
 
 
 def load(folder: pathlib.Path = thresholds.HYPOTHESES) -> dict[str, Any]:
@@ -68,6 +70,9 @@ def as_c(claims: dict[str, Any]) -> str:
                    f".shares_device = {str(not claim.get('alone', False)).lower()}",
                    f".words = {{.is_measured = {str(claim.get('measured', False)).lower()}, "
                    + ", ".join(f".{key} = {text(claim[key])}" for key in WORDS) + "}"]
+        if "limits" in claim:
+            ladders = ", ".join([*map(text, claim["limits"]), "NULL"])
+            members.append(f".ladders = (const char *const[]){{{ladders}}}")
         macro = claim["plugin"].upper()
         lines.append(f"{macro}_SABOTEURS({name}, {', '.join(saboteurs)}, {{.name = NULL}})")
         lines.append(f"{macro}_CLAIM({name}, {', '.join(members)})")

@@ -18,6 +18,7 @@ class Beyond(unittest.TestCase):
                      'PEERS_CLAIM(P2, .id = "P2", .title = "Peer copies are as fast',
                      ".threshold = 0.97, .tolerance = 0.01, .direction = HYP_ABOVE, "
                      ".shares_device = false, .words = {.is_measured = true, ",
+                     '.ladders = (const char *const[]){"wait_dropped_one_in=4,16,64,256,1024", ',
                      ".shares_device = true, .words = {.is_measured = false, "):
             self.assertIn(part, text)
 
@@ -33,6 +34,8 @@ class Beyond(unittest.TestCase):
                 ("alone = true", "alone = 1", "alone is neither"),
                 ('control = """', 'controls = """', "no control"),
                 ('prediction = "0 violations."', 'prediction = "a\\nb"', "printable"),
+                ('limits = ["wait_dropped_one_in=', 'limits = ["wait_dropped_one_in=0,',
+                 "an amount that is not above 0"),
                 ("falsified = [", "not_falsified = [", "needs saboteurs"),
                 ("[W1]", "[W1", "beyond.toml")):
             self.assertIn(old, text)

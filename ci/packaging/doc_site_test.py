@@ -53,6 +53,7 @@ ELSEWHERE = {
     "build/tollens run H1 W1 --sabotage": "the steps claims and decoding",
     "build/tollens run W1 W2 W3 --sabotage": "the step decoding",
     "build/tollens run S1 S2 --sabotage": "the step claims",
+    "build/tollens run Q1 --sabotage": "the step claims",
     "build/tollens run P1 --sabotage": "the step peers",
     "build/tollens run P1 P2 --full --seeds 1": "ci/gpu, the part peers",
     "build/tollens soft --devices 2 --check memory,init,sync,stream -- python3 "

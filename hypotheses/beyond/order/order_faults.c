@@ -18,28 +18,149 @@ static void order_faults_skip(struct tol_interpose_call *call) {
     call->result = CUDA_SUCCESS;
 }
 
-/* ---- Q1: waits ---- */
-
-/* A wait that is part of a capture is left alone: without it, the capture itself would fail. */
-static bool order_faults_is_captured(const struct tol_interpose_call *call, CUstream stream) {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return call->driver->cuStreamIsCapturing != NULL &&
-           (call->driver->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-            status != CU_STREAM_CAPTURE_STATUS_NONE);
+/* Whether a call of some kind has the fault: one in an amount, or, if the name has none, one in
+ * `usual`. */
+static bool order_faults_is_now(unsigned usual) {
+    static _Atomic unsigned calls;
+    return hyp_sabotage_given() > 0 ? hyp_sabotage_now() : ++calls % usual == 0;
 }
 
+/* ---- Q1: events and streams ---- */
+
+/* The stream where this thread began a capture that it has not ended; NULL: none. */
+static _Thread_local CUstream order_faults_first;
+
+static void order_faults_note_capture(const struct tol_interpose_call *call) {
+    if (IS(call, cuStreamBeginCapture_v2)) order_faults_first = ARGUMENT(call, 0, CUstream);
+    if (IS(call, cuStreamEndCapture)) order_faults_first = NULL;
+}
+
+/* A wait or a recording that is part of a capture is left to another fault. */
 static void order_faults_drop_wait(struct tol_interpose_call *call, void *user) {
-    static _Atomic unsigned waits;
     (void)user;
-    if (!IS(call, cuStreamWaitEvent) || order_faults_is_captured(call, ARGUMENT(call, 0, CUstream)))
+    order_faults_note_capture(call);
+    if (IS(call, cuStreamWaitEvent) && order_faults_first == NULL && order_faults_is_now(4)) {
+        order_faults_skip(call);
+    }
+}
+
+static void order_faults_drop_record(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    order_faults_note_capture(call);
+    if (IS(call, cuEventRecord) && order_faults_first == NULL && order_faults_is_now(4)) {
+        order_faults_skip(call);
+    }
+}
+
+/* An idle stream, which ends with the process. */
+static void order_faults_move_record(struct tol_interpose_call *call, void *user) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static CUstream idle;
+    (void)user;
+    order_faults_note_capture(call);
+    if (!IS(call, cuEventRecord) || order_faults_first != NULL || !order_faults_is_now(4)) return;
+    pthread_mutex_lock(&lock);
+    if (idle == NULL) (void)call->driver->cuStreamCreate(&idle, CU_STREAM_NON_BLOCKING);
+    if (idle != NULL) ARGUMENT(call, 1, CUstream) = idle;
+    pthread_mutex_unlock(&lock);
+}
+
+static void order_faults_answer_early(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if ((IS(call, cuEventQuery) || IS(call, cuEventSynchronize)) && order_faults_is_now(5)) {
+        order_faults_skip(call);
+    }
+}
+
+static void order_faults_answer_stream_early(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if ((IS(call, cuStreamQuery) || IS(call, cuStreamSynchronize)) && order_faults_is_now(5)) {
+        order_faults_skip(call);
+    }
+}
+
+static void order_faults_ignore_legacy(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (IS(call, cuStreamCreateWithPriority)) ARGUMENT(call, 1, unsigned) |= CU_STREAM_NON_BLOCKING;
+}
+
+/* ---- Q1: host functions and graphs ---- */
+
+static void order_faults_call_early(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    order_faults_note_capture(call);
+    if (!IS(call, cuLaunchHostFunc) || order_faults_first != NULL || !order_faults_is_now(4))
         return;
-    if (++waits % 4 == 0) order_faults_skip(call);
+    ARGUMENT(call, 1, CUhostFn)(ARGUMENT(call, 2, void *));
+    order_faults_skip(call);
+}
+
+static void order_faults_lose_edge(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!IS(call, cuGraphAddKernelNode_v2)) return;
+    size_t *count = &ARGUMENT(call, 3, size_t);
+    if (*count > 0 && order_faults_is_now(4)) --*count;
+}
+
+/* Not one that takes a stream into the capture, nor one of the stream where it began, which joins
+ * the others: without these the capture would fail, and not only lose a dependence. */
+static void order_faults_lose_dependence(struct tol_interpose_call *call, void *user) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    (void)user;
+    order_faults_note_capture(call);
+    if (!IS(call, cuStreamWaitEvent) || order_faults_first == NULL) return;
+    const CUstream stream = ARGUMENT(call, 0, CUstream);
+    if (stream == order_faults_first ||
+        call->driver->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS) {
+        return;
+    }
+    if (status != CU_STREAM_CAPTURE_STATUS_NONE && order_faults_is_now(4)) order_faults_skip(call);
 }
 
 const struct hyp_fault order_faults[] = {
     {.name = "wait_dropped",
      .sentence = "every fourth wait of a stream for an event is skipped",
      .before = order_faults_drop_wait},
+    {.name = "record_dropped",
+     .sentence = "every fourth recording of an event is skipped",
+     .before = order_faults_drop_record},
+    {.name = "record_elsewhere",
+     .sentence = "every fourth event is recorded in an idle stream",
+     .before = order_faults_move_record},
+    {.name = "event_early",
+     .sentence = "every fifth query of an event is answered with done",
+     .before = order_faults_answer_early},
+    {.name = "stream_early",
+     .sentence = "every fifth query of a stream is answered with done",
+     .before = order_faults_answer_stream_early},
+    {.name = "legacy_ignored",
+     .sentence = "streams that should wait for the legacy stream do not",
+     .before = order_faults_ignore_legacy},
+    {.name = "host_function_early",
+     .sentence = "every fourth host function is called as soon as it is queued",
+     .before = order_faults_call_early},
+    {.name = "edge_lost",
+     .sentence = "every fourth node of a graph with edges lacks its last one",
+     .before = order_faults_lose_edge},
+    {.name = "capture_loosened",
+     .sentence = "every fourth wait between captured streams is skipped",
+     .before = order_faults_lose_dependence},
+    {.name = "wait_dropped_one_in",
+     .sentence = "one wait of a stream for an event in this many is skipped",
+     .before = order_faults_drop_wait,
+     .has_amount = true},
+    {.name = "event_early_one_in",
+     .sentence = "one query of an event in this many is answered with done",
+     .before = order_faults_answer_early,
+     .has_amount = true},
+    {.name = "stream_early_one_in",
+     .sentence = "one query of a stream in this many is answered with done",
+     .before = order_faults_answer_stream_early,
+     .has_amount = true},
+    {.name = "edge_lost_one_in",
+     .sentence = "one node with edges in this many lacks its last one",
+     .before = order_faults_lose_edge,
+     .has_amount = true},
     {.name = NULL}};
 
 /* ---- the claims: their text and their saboteurs are in beyond.toml ---- */

@@ -258,6 +258,12 @@ static bool attack_open_device(struct hyp_attack *attack, const struct hyp_attac
         setenv("TOLLENS_SOFT_GRANULARITY", wants->soft_granularity, 0);
     }
     if (wants->soft_devices != NULL) setenv("TOLLENS_SOFT_DEVICES", wants->soft_devices, 0);
+    if (wants->soft_order != NULL) {
+        char seed[32];
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)attack->session.seed);
+        setenv("TOLLENS_SOFT_ORDER", wants->soft_order, 0);
+        if (strcmp(wants->soft_order, "drawn") == 0) setenv("TOLLENS_SOFT_SEED", seed, 0);
+    }
     /* A driver has 8 queues to a GPU unless the environment requests more before it starts; the
      * work of a ninth stream waits for another stream's. Only for attacks that need it: with 32
      * queues, creating a context takes several times as long. */

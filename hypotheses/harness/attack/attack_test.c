@@ -57,6 +57,32 @@ Test(attack, how_many_soft_devices_a_person_asked_for_stays) {
     cr_assert_eq(devices_of("5"), 5);
 }
 
+static char order[64]; /* the environment's order and seed before the driver began */
+
+static void look_at_order(struct hyp_attack *attack) {
+    const char *seed = getenv("TOLLENS_SOFT_SEED");
+    snprintf(order, sizeof order, "%s %s", getenv("TOLLENS_SOFT_ORDER"), seed != NULL ? seed : "");
+    HYP_CHECK(attack, attack->context != NULL, "there is no context");
+}
+
+static const char *order_of(const char *wanted) {
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    setenv("TOLLENS_SEED", "7", 1);
+    unsetenv("TOLLENS_OUT");
+    unsetenv("TOLLENS_SOFT_SEED");
+    hyp_attack_run("h10", "made_up", &(struct hyp_attack_wants){.soft_order = wanted},
+                   look_at_order);
+    return order;
+}
+
+Test(attack, an_order_of_the_soft_device_is_had_by_who_wants_it) {
+    cr_assert_str_eq(order_of("newest"), "newest ");
+}
+
+Test(attack, a_drawn_order_is_drawn_by_the_attacks_seed) {
+    cr_assert_str_eq(order_of("drawn"), "drawn 7");
+}
+
 /* Pages of address space. */
 static unsigned long mapped_pages(void) {
     unsigned long pages = 0;

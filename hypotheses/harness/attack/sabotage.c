@@ -104,6 +104,10 @@ bool hyp_sabotage_turn(const char *name, const char *base) {
     return hyp_sabotage_amount(name, base) > 0 && hyp_rare_now();
 }
 
+bool hyp_sabotage_now(void) {
+    return hyp_rare_now();
+}
+
 /* 100000 as "100,000", 2.5 as "2.5". */
 static void write_number(double number, char *text, size_t bytes) {
     char digits[32];

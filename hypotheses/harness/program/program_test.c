@@ -443,6 +443,13 @@ Test(program, the_claim_on_peers_is_tried) {
               "%s", program_output);
 }
 
+/* So is the claim on order, which no fault of an order may survive. */
+Test(program, the_claim_on_order_is_tried) {
+    cr_assert(program_shell("\"$T\" run Q1 --device soft --sabotage --out \"$D/order\"") == 0 &&
+                  program_says("Q1  survived") && program_says("Q1  severity 100 %"),
+              "%s", program_output);
+}
+
 /* A part of each, in less than a second: copies come back whole, and no stream holds up others. */
 Test(program, streams_of_several_kernels_and_threads_are_tried) {
     cr_assert(program_shell("\"$T\" run H10 --device soft --filter 'copies_run*' --seeds 1 --out "

@@ -44,6 +44,7 @@ struct hyp_attack_wants {
     const char *soft_memory; /* the default of TOLLENS_SOFT_MEMORY, such as "256M"; NULL: none */
     const char *soft_granularity; /* the same of TOLLENS_SOFT_GRANULARITY */
     const char *soft_devices;     /* the same of TOLLENS_SOFT_DEVICES */
+    const char *soft_order;       /* the same of TOLLENS_SOFT_ORDER; drawn by the attack's seed */
 };
 
 /* Opens a device, runs the body and writes the record. */

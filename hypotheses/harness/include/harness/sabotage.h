@@ -53,6 +53,9 @@ void hyp_sabotage_place(uint64_t seed, const char *attack);
  * whether the fault occurs in this call. name may be NULL. Any thread. */
 TOL_API bool hyp_sabotage_turn(const char *name, const char *base);
 
+/* The same for the installed fault, in its hooks. */
+TOL_API bool hyp_sabotage_now(void);
+
 /* What a saboteur does, with its amount: "one launch in 100,000 is skipped". Returns text. */
 const char *hyp_sabotage_words(const char *name, char *text, size_t bytes);
 
