@@ -23,8 +23,10 @@ enum {
     AWAIT_EVENT = 4,
     QUERY_STREAM = 8,
     AWAIT_STREAM = 16,
-    BY_HOST = QUERY_EVENT | AWAIT_EVENT | QUERY_STREAM | AWAIT_STREAM,
-    ALL_WAYS = WAIT_EVENT | BY_HOST
+    AWAIT_CONTEXT = 32,
+    BY_HOST = QUERY_EVENT | AWAIT_EVENT | QUERY_STREAM | AWAIT_STREAM | AWAIT_CONTEXT,
+    ALL_WAYS = WAIT_EVENT | BY_HOST,
+    WAYS = 6
 };
 
 enum chain_kind { APART, BLOCKING, LEGACY }; /* of a stream, to the legacy one */
@@ -125,7 +127,7 @@ static bool chain_query(struct chain *c, struct tol_event *event, struct tol_str
 /* One way that is drawn from those that are allowed. */
 static unsigned draw_way(struct chain *c) {
     unsigned way = 0;
-    while ((way & c->ways) == 0) way = 1u << hyp_random_below(c->attack, 5);
+    while ((way & c->ways) == 0) way = 1u << hyp_random_below(c->attack, WAYS);
     return way;
 }
 
@@ -133,6 +135,10 @@ static unsigned draw_way(struct chain *c) {
 static bool chain_order(struct chain *c, unsigned t, unsigned step, unsigned s) {
     struct chain_stream *from = &c->streams[t];
     const unsigned way = draw_way(c);
+    if (way == AWAIT_CONTEXT) {
+        for (unsigned u = 0; u < STREAMS; u++) chain_add_stream(c->known, c, u);
+        return CHAIN_TRY(c, tol_context_synchronize(c->attack->context, ORDER_DEADLINE_MS));
+    }
     if (way == QUERY_STREAM || way == AWAIT_STREAM) {
         chain_add_stream(c->known, c, t);
         return way == QUERY_STREAM
@@ -417,6 +423,17 @@ static struct tol_graph *chain_capture(struct chain *c, unsigned steps) {
     return graph;
 }
 
+/* Kernels that the blocks must be ready for, in the stream of a graph and after it. */
+static bool chain_check_later(struct chain *c) {
+    bool ok = true;
+    for (unsigned b = 0; ok && b < BLOCKS; b++) {
+        const struct order_pass pass = {.from = tol_buffer_address(c->blocks[b].buffer),
+                                        .expected = c->blocks[b].stamp};
+        ok = HYP_OK(c->attack, order_launch(&c->stage, c->streams[0].stream, pass));
+    }
+    return ok;
+}
+
 /* A capture, launched several times, each time with the blocks as they were before. */
 static bool chain_captured_round(struct chain *c, unsigned steps) {
     struct tol_graph_exec *exec = NULL;
@@ -427,7 +444,7 @@ static bool chain_captured_round(struct chain *c, unsigned steps) {
     for (unsigned i = 0; ok && i < LAUNCHES; i++) {
         clear_hosts(c);
         ok = chain_fill(c) && HYP_OK(c->attack, tol_graph_launch(exec, c->streams[0].stream)) &&
-             chain_judge(c, "a captured graph");
+             chain_check_later(c) && chain_judge(c, "a captured graph");
     }
     tol_graph_exec_destroy(exec);
     tol_graph_destroy(graph);
