@@ -147,6 +147,5 @@ ROOMS = (
         below=("hypotheses/harness/", "kernels/", "runtime/models/", PUBLIC,
                "runtime/driver/bench/peer_speed.h"),
         floors=((".", "what the claims beyond the thirteen share"),
-                ("worker memory order peers", "the claims on the worker, on memory, on order, on "
-                                               "peers"))),
+                ("worker memory order peers", "the claims of a plugin each"))),
 )

@@ -25,9 +25,8 @@ from contents import BUILD, QUIET_NINJA, ROOT, Unmade, compiler_of, output, vers
 
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
-PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/worker-claims.so",
-            "build/memory-claims.so", "build/order-claims.so", "build/peer-claims.so",
-            "build/peer-process")
+PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/peer-process",
+            *(f"build/{part}-claims.so" for part in ("worker", "memory", "order", "peer")))
 
 
 def say(text: str) -> None:
