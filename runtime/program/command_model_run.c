@@ -330,8 +330,8 @@ static int model_run_judge(const struct model_run *run) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
         if (about.end != TOL_TEXT_FAILED) continue;
         if (about.status == TOL_CANCELLED) return EXIT_INTERRUPTED;
-        return hyp_command_complain("session %zu ended after %zu tokens: %s", i, about.tokens,
-                                    tol_status_sentence(about.status));
+        return hyp_command_complain("session %zu ended after %zu tokens: %s: %s", i, about.tokens,
+                                    tol_status_sentence(about.status), about.message);
     }
     return HYP_EXIT_OK;
 }

@@ -39,6 +39,22 @@ Test(model_run, text_is_streamed_and_the_same_as_in_json) {
     json_decref(line);
 }
 
+/* The last weight is NaN or infinity, and so is a logit. */
+Test(model_run, logits_that_are_no_numbers_are_a_failure_at_every_temperature) {
+    static const char *const weights[] = {"\\000\\000\\300\\177", "\\000\\000\\200\\177"};
+    char command[400];
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(command, sizeof command,
+                 "cp " MODEL "\"$D/bad.gguf\" && printf '%s' | dd of=\"$D/bad.gguf\" bs=1 "
+                 "seek=$(($(stat -c %%s \"$D/bad.gguf\") - 4)) conv=notrunc status=none && " RUN
+                 "\"$D/bad.gguf\" -p Hello -n 3 --temp %zu",
+                 weights[i / 2], i % 2);
+        cr_assert(program_shell(command) == 2, "%zu: %s", i, program_output);
+        cr_assert(program_says("the logit of token ") && program_says(" is NaN or +infinity"),
+                  "%zu: %s", i, program_output);
+    }
+}
+
 Test(model_run, a_session_writes_what_it_writes_alone) {
     static const char both[] =
         RUN MODEL "-p Hello -n 10 --temp 0.9 --top-k 50 --top-p 0.95 --min-p 0.01 "

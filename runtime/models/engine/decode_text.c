@@ -7,6 +7,7 @@
 
 #include <tokenizer.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ struct tol_text {
     size_t stop_count;
     char *pending; /* text that was decoded and not given away: fresh, then held back */
     size_t pending_bytes, pending_room, fresh_bytes;
+    char message[512];
 };
 
 /* ---- stop strings ---- */
@@ -245,7 +247,10 @@ tol_status tol_texts_step(struct tol_text *const *texts, size_t count) {
         if (t->about.end != TOL_TEXT_GOES_ON) continue;
         t->about.status = steps[at].status;
         if (t->about.status == TOL_OK) t->about.status = take_token(t, steps[at].token);
-        if (t->about.status != TOL_OK) t->about.end = TOL_TEXT_FAILED;
+        if (t->about.status != TOL_OK) {
+            t->about.end = TOL_TEXT_FAILED;
+            snprintf(t->message, sizeof t->message, "%s", tol_message());
+        }
         at++;
     }
 out:
@@ -258,7 +263,9 @@ struct tol_gguf_text tol_text_fresh(const struct tol_text *t) {
 }
 
 struct tol_text_about tol_text_about(const struct tol_text *t) {
-    return t->about;
+    struct tol_text_about about = t->about;
+    about.message = t->message;
+    return about;
 }
 
 const char *tol_text_end_name(enum tol_text_end end) {

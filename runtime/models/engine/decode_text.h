@@ -68,7 +68,8 @@ struct tol_text_about {
     size_t prompt_tokens, tokens; /* tokens: drawn so far, without the end's */
     int token;                    /* the latest; -1: none */
     enum tol_text_end end;
-    tol_status status; /* TOL_OK unless end is TOL_TEXT_FAILED */
+    tol_status status;   /* TOL_OK unless end is TOL_TEXT_FAILED */
+    const char *message; /* tol_message() of that failure, valid as long as the text; else "" */
 };
 TOL_API struct tol_text_about tol_text_about(const struct tol_text *text);
 

@@ -6,6 +6,7 @@
 #include "collective/gather_columns.h"
 #include "core/check.h"
 #include "decode/best.h"
+#include "decode/draw_arguments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +48,12 @@ tol_status loaded_team_join(struct tol_loaded *l, const struct tol_load_options 
     struct loaded_team *team = &l->team;
     team->way = options->way;
     TOL_TRY(loaded_team_with(l, 0, l->context, &team->collective));
-    if (l->share.ranks == 1) return TOL_OK;
     team->best = calloc(l->sessions, sizeof *team->best);
-    team->logits = calloc(l->sessions * l->shape.vocabulary, sizeof *team->logits);
-    TOL_CHECK(team->best != NULL && team->logits != NULL, TOL_OUT_OF_HOST_MEMORY,
-              "logits of %zu sessions", l->sessions);
+    if (l->share.ranks > 1) {
+        team->logits = calloc(l->sessions * l->shape.vocabulary, sizeof *team->logits);
+    }
+    TOL_CHECK(team->best != NULL && (team->logits != NULL || l->share.ranks == 1),
+              TOL_OUT_OF_HOST_MEMORY, "logits of %zu sessions", l->sessions);
 out:
     return status;
 }
@@ -116,7 +118,7 @@ tol_status loaded_team_settle(struct tol_loaded *l, tol_status status) {
 /* ---- results ---- */
 
 static size_t keys_bytes(const struct tol_loaded *l) {
-    return l->share.ranks > 1 ? kn_best_workspace(l->sessions) : 0;
+    return kn_best_workspace(l->sessions);
 }
 
 size_t loaded_received_best(const struct tol_loaded *l) {
@@ -131,8 +133,14 @@ size_t loaded_received_bytes(const struct tol_loaded *l) {
     return loaded_received_logits(l) + l->sessions * l->share.vocabulary_most * sizeof(float);
 }
 
-/* The token of the largest logit of a row: of equal ones the first device's, whose tokens are
- * lower. */
+/* The token of the largest logit of a row, by kn_best_order; as a draw answers. */
+static int device_team_answer(uint32_t order, int token) {
+    enum { MINUS_INFINITY = 0x007fffff };
+    static const uint32_t infinity = 0xff800000;
+    return order >= infinity ? DRAW_BAD - token : order <= MINUS_INFINITY ? DRAW_NONE : token;
+}
+
+/* Of equal ones the first device's, whose tokens are lower. */
 static int best_of(char *const *received, const struct tol_loaded *l, size_t row) {
     uint32_t highest = 0;
     int best = 0;
@@ -143,7 +151,7 @@ static int best_of(char *const *received, const struct tol_loaded *l, size_t row
         const uint32_t order = kn_best_order(received[i], row);
         if (i > 0 && order <= highest) continue;
         highest = order;
-        best = tokens[row] + (int)share->first_token;
+        best = device_team_answer(order, tokens[row] + (int)share->first_token);
     }
     return best;
 }
@@ -160,7 +168,7 @@ static void join_logits(char *const *received, struct tol_loaded *l, size_t row)
 }
 
 tol_status loaded_team_outcome(struct tol_loaded *l, size_t wanted, bool wants_logits,
-                               struct loaded_outcome *outcome) {
+                               bool is_drawn, struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
     char *received[KN_COLLECTIVE_RANKS_MAX] = {NULL};
     for (unsigned i = 0; i < l->share.ranks; i++) {
@@ -171,13 +179,12 @@ tol_status loaded_team_outcome(struct tol_loaded *l, size_t wanted, bool wants_l
     *outcome = (struct loaded_outcome){
         .best = (const int *)(void *)(received[0] + loaded_received_best(l)),
         .logits = (const float *)(void *)(received[0] + loaded_received_logits(l))};
-    if (l->share.ranks > 1) {
-        for (size_t row = 0; row < wanted; row++) {
-            l->team.best[row] = best_of(received, l, row);
-            if (wants_logits) join_logits(received, l, row);
-        }
-        *outcome = (struct loaded_outcome){.best = l->team.best, .logits = l->team.logits};
+    for (size_t row = 0; row < wanted && !is_drawn; row++) {
+        l->team.best[row] = best_of(received, l, row);
+        if (l->share.ranks > 1 && wants_logits) join_logits(received, l, row);
     }
+    if (!is_drawn) outcome->best = l->team.best;
+    if (l->share.ranks > 1) outcome->logits = l->team.logits;
     if (!wants_logits) outcome->logits = NULL;
 out:
     return status;

@@ -40,9 +40,11 @@ tol_status loaded_team_wait(struct tol_loaded *loaded);
  * If that fails the team is lost. Leaves the message. Returns the status. */
 tol_status loaded_team_settle(struct tol_loaded *loaded, tol_status status);
 
-/* Combines the devices' logits of the wanted rows. */
+/* Combines the devices' logits of the wanted rows. best has what a draw answers: a token,
+ * DRAW_NONE or DRAW_BAD - token. is_drawn: the devices have drawn it; else it is the largest
+ * logit's token. */
 tol_status loaded_team_outcome(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
-                               struct loaded_outcome *outcome);
+                               bool is_drawn, struct loaded_outcome *outcome);
 
 /* In the pinned block that a device's results go to: keys of the largest logits, their tokens, and
  * all logits. */

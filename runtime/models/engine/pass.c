@@ -272,13 +272,11 @@ static tol_status queue_logits(const struct work *w) {
                                           .out = scratch_place(w, scratch->best),
                                           .workspace = scratch_place(w, scratch->keys),
                                           .variant = w->wants_logits ? "parts" : NULL}));
-    }
-    TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_best(l), scratch->buffer,
-                             scratch->best, w->wanted * sizeof(int)));
-    if (l->share.ranks > 1) {
         TOL_TRY(tol_copy_to_host(w->stream, l->received, 0, scratch->buffer, scratch->keys,
                                  kn_best_workspace(w->wanted)));
     }
+    TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_best(l), scratch->buffer,
+                             scratch->best, w->wanted * sizeof(int)));
 out:
     return status;
 }
@@ -443,12 +441,12 @@ out:
     return status;
 }
 
-tol_status loaded_pass_take(struct tol_loaded *l, size_t wanted, bool wants_logits,
+tol_status loaded_pass_take(struct tol_loaded *l, size_t wanted, bool wants_logits, bool is_drawn,
                             struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
     TOL_TRY(loaded_team_wait(l));
     l->passes++;
-    status = loaded_team_outcome(l, wanted, wants_logits, outcome);
+    status = loaded_team_outcome(l, wanted, wants_logits, is_drawn, outcome);
 out:
     return status;
 }
@@ -481,7 +479,9 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
     TOL_TRY(loaded_pass_send(l, pass));
     if (form.draws) TOL_TRY(loaded_draw_send(l, pass->samplers, pass->count));
     status = queue_or_launch(l, &form);
-    if (status == TOL_OK) status = loaded_pass_take(l, form.wanted, form.wants_logits, outcome);
+    if (status == TOL_OK) {
+        status = loaded_pass_take(l, form.wanted, form.wants_logits, form.draws, outcome);
+    }
     status = loaded_team_settle(l, status);
 out:
     return status;

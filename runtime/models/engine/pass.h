@@ -36,6 +36,6 @@ tol_status loaded_pass_run(struct tol_loaded *loaded, const struct loaded_pass *
 tol_status loaded_pass_send(struct tol_loaded *loaded, const struct loaded_pass *pass);
 tol_status loaded_pass_queue_logits(struct tol_loaded *loaded, bool wants_logits);
 tol_status loaded_pass_take(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
-                            struct loaded_outcome *outcome);
+                            bool is_drawn, struct loaded_outcome *outcome);
 
 #endif

@@ -445,7 +445,7 @@ tol_status loaded_prompt_run(struct tol_loaded *l, const struct loaded_pass *pas
     TOL_TRY(loaded_team_check(l));
     TOL_TRY(loaded_pass_send(l, pass));
     status = prompt_queue_all(&all, wants_logits);
-    if (status == TOL_OK) status = loaded_pass_take(l, pass->wanted, wants_logits, outcome);
+    if (status == TOL_OK) status = loaded_pass_take(l, pass->wanted, wants_logits, false, outcome);
     status = loaded_team_settle(l, status);
 out:
     return status;

@@ -282,17 +282,13 @@ out:
     return status;
 }
 
-/* The largest logit's token, as decode/best.h has it, of what a draw left of a greedy row. */
-static int session_steps_largest_of(int drawn) {
-    if (drawn >= 0) return drawn;
-    return drawn == DRAW_NONE ? 0 : DRAW_BAD - drawn;
-}
-
 static tol_status session_steps_draw(struct tol_session *s, int *token) {
     tol_status status = TOL_OK;
-    *token = s->is_drawn && s->is_greedy ? session_steps_largest_of(s->best) : s->best;
-    if (!s->is_greedy && s->is_drawn) TOL_TRY(tol_sampler_take(s->sampler, s->best, token));
-    if (!s->is_greedy && !s->is_drawn) TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
+    if (s->is_greedy || s->is_drawn) {
+        TOL_TRY(tol_sampler_take(s->sampler, s->best, token));
+    } else {
+        TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
+    }
     TOL_CHECK(*token >= 0 && (size_t)*token < s->loaded->shape.vocabulary, TOL_MISMATCH,
               "the device drew token %d of a vocabulary of %zu", *token,
               s->loaded->shape.vocabulary);
