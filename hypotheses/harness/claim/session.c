@@ -5,8 +5,10 @@
 
 #include "files/atomic_file.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 bool hyp_session_number(const char *text, uint64_t most, uint64_t *number) {
@@ -107,9 +109,12 @@ bool hyp_session_read(struct hyp_session *session) {
 }
 
 const char *hyp_session_program(void) {
-    static _Thread_local char path[4096];
+    static _Thread_local char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
+    /* Without /proc, the path that it was started by. */
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (length <= 0 && (started == NULL || realpath(started, path) == NULL)) path[0] = '\0';
     return path;
 }
 

@@ -202,6 +202,10 @@ int hyp_command_run(int count, char **words) {
     if (!hyp_run_options_read(count, words, &run, &options)) {
         return hyp_command_complain("%s", hyp_error());
     }
+    if (access("/proc/self/maps", R_OK) != 0) {
+        hyp_command_next("mount -t proc proc /proc, in the container or the chroot");
+        return hyp_command_complain("/proc is not mounted: without it no attack can be found");
+    }
     if (options.list) return list_chosen(&run);
     const char *why = run_contradiction(&run, &options);
     if (why != NULL) return hyp_command_complain("%s", why);

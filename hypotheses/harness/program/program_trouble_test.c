@@ -202,3 +202,95 @@ Test(trouble, a_stdout_that_takes_nothing_is_an_error) {
                   command, program_output);
     }
 }
+
+/* ---- plugins that end the process, or judge something else ----------------------------------- */
+
+/* A plugin that measures 5 where at most 1 is allowed. */
+#define PLUGIN                                                                                     \
+    "#include <harness/plugin.h>\n#include <stdlib.h>\n#include <unistd.h>\n"                      \
+    "#ifndef MEASURED\n#define MEASURED .is_measured = true,\n#endif\n"                            \
+    "static const struct hyp_saboteur s[] = {{.name = \"alloc_leak\", .forced = "                  \
+    "HYP_MUST_FALSIFY}, {.name = NULL}};\n"                                                        \
+    "static const struct hyp_plugin_claim claims[] = {{.id = \"BRK\", .title = \"t\", .unit = "    \
+    "\"ratio\", .source = \"s\", .threshold = 1, .direction = HYP_AT_MOST, .words = {MEASURED "    \
+    ".claim = \"c\", .prediction = \"p\", .falsified_if = \"f\", .method = \"m\", .control = "     \
+    "\"k\", .confounders = \"z\"}, .saboteurs = s}, {.id = NULL}};\n"                              \
+    "HYP_PLUGIN(.name = \"brk\", .version = \"1\", .claims = claims);\n"                           \
+    "HYP_ATTACK(brk, a) { ATTACK; hyp_attack_measure(attack, VALUE, \"x\"); }\nEXTRA\n"
+
+/* Builds it with macros and runs its claim. Returns the exit code. */
+static int run_plugin(const char *macros) {
+    char command[1200];
+    program_write("p.c", PLUGIN);
+    snprintf(
+        command, sizeof command,
+        "\"${CC:-cc}\" -shared -fPIC -DVALUE=5 -DATTACK= -DEXTRA= %s -Ihypotheses/harness/include "
+        "-Iruntime/include -Iruntime/include/tollens -Iruntime/driver \"$D/p.c\" -o \"$D/p.so\" "
+        "|| exit 99; cd \"$D\" && rm -rf out && timeout -k 3 60 \"$T\" run --plugin p.so "
+        "--out out",
+        macros);
+    return program_shell(command);
+}
+
+Test(trouble, a_plugin_that_ends_the_process_hides_no_verdict) {
+    cr_assert(run_plugin("") == 1 && program_says("1 falsified"), "%s", program_output);
+    cr_assert(run_plugin("'-UEXTRA' '-DEXTRA=__attribute__((constructor)) static void c(void) { "
+                         "exit(0); }'") == 2,
+              "%s", program_output);
+    cr_assert(program_says("its constructors end the process"), "%s", program_output);
+    cr_assert(run_plugin("'-UEXTRA' '-DEXTRA=__attribute__((constructor)) static void c(void) { "
+                         "abort(); }'") == 2,
+              "%s", program_output);
+    cr_assert(program_says("its constructors end by signal 6"), "%s", program_output);
+    cr_assert(run_plugin("'-UEXTRA' '-DEXTRA=__attribute__((destructor)) static void c(void) { "
+                         "_exit(0); }'") == 1,
+              "%s", program_output);
+    cr_assert(run_plugin("'-UEXTRA' '-DEXTRA=static void c(void) { _exit(0); } "
+                         "__attribute__((constructor)) static void d(void) { atexit(c); }'") == 1,
+              "%s", program_output);
+    cr_assert(run_plugin("'-UATTACK' '-DATTACK=exit(0)'") != 0, "%s", program_output);
+}
+
+Test(trouble, a_plugin_that_judges_another_number_is_refused) {
+    cr_assert(run_plugin("-DMEASURED=") == 2, "%s", program_output);
+    cr_assert(program_says("BRK counts violations, so its threshold must be at most 0"), "%s",
+              program_output);
+}
+
+Test(trouble, an_attack_that_changes_its_folder_keeps_its_record) {
+    cr_assert(run_plugin("-UVALUE -DVALUE=0.5 '-UATTACK' '-DATTACK=if (chdir(\"/\")) abort()'") ==
+                  0,
+              "%s", program_output);
+    cr_assert(program_says("1 survived"), "%s", program_output);
+    expect_whole_files("out");
+}
+
+/* ---- what a parent process, a container or a job left ---------------------------------------- */
+
+Test(trouble, signals_that_a_parent_process_ignored_or_blocked_change_nothing) {
+    cr_assert(program_shell("perl -MPOSIX -e '$SIG{CHLD} = $SIG{PIPE} = \"IGNORE\"; "
+                            "sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGCHLD, SIGTERM)); exec "
+                            "@ARGV' timeout -k 3 60 \"$T\" run H3 --filter 'H3/small*' --out "
+                            "\"$D/out\"") == 3,
+              "%s", program_output);
+    cr_assert(program_says("the filter selected 1 of"), "%s", program_output);
+    /* A reader that goes away stops no run: the evidence is whole. */
+    cr_assert(program_shell("{ \"$T\" run H2 --seeds 1 --out \"$D/out\"; echo $? >\"$D/code\"; } | "
+                            "true; cat \"$D/code\"") == 0 &&
+                  program_says("2\n"),
+              "%s", program_output);
+    expect_whole_files("out");
+}
+
+Test(trouble, a_container_without_proc_and_a_limit_of_addresses_are_named) {
+    if (program_shell("unshare -rm mount -t tmpfs none /proc") != 0) {
+        cr_skip_test("not run here: no mount namespace");
+    }
+    cr_assert(program_shell("unshare -rm sh -c 'mount -t tmpfs none /proc && \"$T\" run H2 --out "
+                            "\"$D/out\"'") == 2,
+              "%s", program_output);
+    cr_assert(program_says("/proc is not mounted"), "%s", program_output);
+    cr_assert(program_shell("ulimit -v 4000000; \"$T\" run H2 --out \"$D/out\"") == 2, "%s",
+              program_output);
+    cr_assert(program_says("ulimit -v"), "%s", program_output);
+}

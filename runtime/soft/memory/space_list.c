@@ -6,6 +6,7 @@
 
 #include "maker.h"
 #include "base/options.h"
+#include "base/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@ static void space_list_reserve(void) {
         soft_space.end = (uint64_t)(uintptr_t)range + (1ull << shift);
         return;
     }
+    soft_log_print("32 GiB of addresses cannot be reserved for the device's memory; ulimit -v, or "
+                   "a limit of the job, may forbid it\n");
 }
 
 bool soft_space_open(void) {
