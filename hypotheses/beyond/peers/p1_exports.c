@@ -4,7 +4,7 @@
  */
 #include "peer_child.h"
 #include "peer_faults.h"
-#include "peer_shared.h"
+#include "peer_stage.h"
 
 #include <stdio.h>
 #include <unistd.h>

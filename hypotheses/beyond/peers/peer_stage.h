@@ -8,6 +8,7 @@
 #include "harness/plugin.h"
 
 #include "peer_driver.h"
+#include "peer_message.h"
 #include "peer_pattern.h"
 
 enum { PEER_DEVICES_MAX = 8, PEER_GUARD = 4096 };
@@ -71,5 +72,12 @@ bool peer_area_check(struct peer_stage *stage, const struct peer_area *area, siz
 /* Checks that the whole area, including its guards, is the pattern of seed. */
 bool peer_area_check_whole(struct peer_stage *stage, const struct peer_area *area, uint64_t seed,
                            const char *way);
+
+/* Whether a code says that the driver or the system does not do `what`. Notes it as not tested. */
+bool peer_is_unsupported(struct peer_stage *stage, int result, const char *what);
+
+/* Checks that the other process succeeded and found the pattern. false: it did not, or the driver
+ * does not do it, which is noted and no violation. */
+bool peer_answer_check(struct peer_stage *stage, const struct peer_answer *answer, const char *way);
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * Comparing in an attack: conditions, blocks, conditions again, and what they come to.
  */
-#include "harness/attack.h"
+#include "gpu_timer.h"
 
 #include "harness/clock.h"
 #include "files/atomic_file.h"
-#include "gpu_clock.h"
 #include "measure/pin.h"
 #include "measure/ticks.h"
 #include "record/record.h"

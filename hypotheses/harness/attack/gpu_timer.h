@@ -52,4 +52,10 @@ void hyp_gpu_timer_end(struct hyp_gpu_timer *timer);
  * it is used again: at least 2, at most 256. */
 unsigned hyp_gpu_rotation(const struct tol_device *device, size_t bytes);
 
+/* The clock rate of the multiprocessors, measured on the GPU as cycles per nanosecond of its own
+ * timer: it needs no tool and no privileges. On the soft device the rate has no meaning. Keeps one
+ * multiprocessor busy for this long and returns its clock in MHz; 0: a violation was recorded.
+ * Measure twice: the clock of an idle GPU rises first. */
+double hyp_gpu_clock_mhz(struct hyp_attack *attack, uint64_t wait_ns);
+
 #endif

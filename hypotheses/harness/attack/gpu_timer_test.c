@@ -1,7 +1,6 @@
 /*
  * The GPU timer and the GPU's clock: their mechanics, on the soft device.
  */
-#include "gpu_clock.h"
 #include "gpu_timer.h"
 
 #include <criterion/criterion.h>

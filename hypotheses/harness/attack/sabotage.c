@@ -6,8 +6,7 @@
 #include "core/planted.h"
 #include "files/atomic_file.h"
 #include "rare_turn.h"
-#include "sabotage_gross.h"
-#include "sabotage_rare.h"
+#include "sabotage_lists.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -22,6 +21,8 @@ static struct {
     const char *attack;
 } place = {0, ""};
 
+static double installed_amount; /* one fault is installed in a process */
+
 static const struct hyp_fault *plugin_faults[PLUGIN_FAULTS_MAX]; /* of plugins */
 static size_t plugin_fault_count;
 
@@ -33,6 +34,14 @@ static const struct hyp_fault *fault_at(size_t index) {
     if (index < gross + rare) return hyp_rare_fault(index - gross);
     index -= gross + rare;
     return index < plugin_fault_count ? plugin_faults[index] : NULL;
+}
+
+double hyp_sabotage_given(void) {
+    return installed_amount;
+}
+
+void hyp_sabotage_give(double amount) {
+    installed_amount = amount;
 }
 
 bool hyp_sabotage_add(const struct hyp_fault *fault) {

@@ -2,7 +2,7 @@
  * The hooks of gross faults, and their list. A hook finds a call's arguments by position, as
  * driver.def lists them.
  */
-#include "sabotage_gross.h"
+#include "sabotage_lists.h"
 
 #include "harness/clock.h"
 

@@ -1,7 +1,7 @@
 /*
  * The hooks of rare faults, and their list.
  */
-#include "sabotage_rare.h"
+#include "sabotage_lists.h"
 
 #include "rare_turn.h"
 

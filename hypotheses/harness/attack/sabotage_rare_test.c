@@ -3,7 +3,7 @@
  */
 #include "rare_turn.h"
 #include "files/atomic_file.h"
-#include "sabotage_rare.h"
+#include "sabotage_lists.h"
 #include "sabotage_scene.h"
 #include "harness/sabotage.h"
 #include "harness/session.h"
