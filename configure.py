@@ -410,7 +410,7 @@ class Programs:
             self.plugin("worker-claims", parts(f"{beyond}/worker/"), "-llzma -lpthread -lm"),
             self.plugin("memory-claims", [*parts(f"{beyond}/memory/"),
                                           "runtime/models/seal/plain_search"]),
-            self.plugin("order-claims", parts(f"{beyond}/order/")),
+            self.plugin("order-claims", parts(f"{beyond}/order/"), "-lpthread -ldl"),
             self.plugin("peer-claims", [*parts(f"{peers}/"), "runtime/driver/bench/peer_speed"],
                         "-lpthread -ldl"),
             self.plugin("hanging-claims", ["hypotheses/harness/test/hanging_claims"]),

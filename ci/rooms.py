@@ -145,7 +145,7 @@ ROOMS = (
     Room(
         root="hypotheses/beyond",
         below=("hypotheses/harness/", "kernels/", "runtime/models/", PUBLIC,
-               "runtime/driver/bench/peer_speed.h"),
+               "runtime/driver/bench/peer_speed.h", "runtime/driver/pool/pool_state.h"),
         floors=((".", "what the claims beyond the thirteen share"),
                 ("worker memory order peers", "the claims of a plugin each"))),
 )

@@ -4,9 +4,12 @@
  */
 #include "order_faults.h"
 
+#include "pool/pool_state.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The argument at a position, as a type. */
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
@@ -117,6 +120,88 @@ static void order_faults_lose_dependence(struct tol_interpose_call *call, void *
     if (status != CU_STREAM_CAPTURE_STATUS_NONE && order_faults_is_now(4)) order_faults_skip(call);
 }
 
+/* ---- Q2: what the pool hears of the driver, and what it does ---- */
+
+/* The name of the fault; NULL: no attack of Q2 has begun. */
+static const char *_Atomic sabotage;
+static atomic_bool is_compacting;
+
+void order_fault_begin(const struct hyp_attack *attack) {
+    atomic_store(&sabotage, attack->session.sabotage);
+}
+
+bool order_fault_now(const char *base) {
+    return hyp_sabotage_turn(atomic_load(&sabotage), base);
+}
+
+void order_fault_compaction(bool is_under_way) {
+    atomic_store(&is_compacting, is_under_way);
+}
+
+/* Only the copies of the pass itself, on the legacy stream, are waited for. What other streams
+ * write between a copy and the new mapping is lost, so there is time for that. */
+static void order_faults_compaction_early(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!atomic_load(&is_compacting)) return;
+    if (IS(call, cuMemUnmap)) usleep(1500);
+    if (IS(call, cuStreamQuery) && ARGUMENT(call, 0, CUstream) != NULL) {
+        order_faults_skip(call);
+    }
+}
+
+/* A mapping gets the memory of the one before it, if that has the same size. */
+static void order_faults_page_twice(struct tol_interpose_call *call, void *user) {
+    static _Thread_local CUmemGenericAllocationHandle before;
+    static _Thread_local size_t bytes;
+    (void)user;
+    if (!IS(call, cuMemMap)) return;
+    CUmemGenericAllocationHandle *handle = &ARGUMENT(call, 3, CUmemGenericAllocationHandle);
+    const CUmemGenericAllocationHandle own = *handle;
+    if (before != 0 && bytes == ARGUMENT(call, 1, size_t) &&
+        order_fault_now("page_mapped_twice_one_in")) {
+        *handle = before;
+    }
+    before = own;
+    bytes = ARGUMENT(call, 1, size_t);
+}
+
+/* The legacy stream orders nothing with the runtime's streams. */
+static void order_faults_graph_astray(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (IS(call, cuGraphLaunch) && order_fault_now("graph_astray_one_in")) {
+        ARGUMENT(call, 1, CUstream) = NULL;
+    }
+}
+
+/* The places of streams whose frees are all done. The caller holds the pool's lock. */
+static uint64_t order_faults_done(const struct tol_pool *pool) {
+    uint64_t done = 0;
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        const struct tol_ticket_stream *place = &pool->tickets.streams[i];
+        if (place->done >= place->last) done |= (uint64_t)1 << i;
+    }
+    return done;
+}
+
+tol_status order_fault_free(struct tol_pool *pool, struct tol_block block,
+                            struct tol_stream *stream) {
+    const char *name = atomic_load(&sabotage);
+    if (name == NULL || strcmp(name, "ticket_off_by_one") != 0) {
+        return tol_pool_free(pool, block, stream);
+    }
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t done = order_faults_done(pool);
+    pthread_mutex_unlock(&pool->lock);
+    const tol_status status = tol_pool_free(pool, block, stream);
+    pthread_mutex_lock(&pool->lock);
+    for (uint64_t rest = done & ~order_faults_done(pool); rest != 0; rest &= rest - 1) {
+        struct tol_ticket_stream *place = &pool->tickets.streams[__builtin_ctzll(rest)];
+        place->done = place->last;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
 const struct hyp_fault order_faults[] = {
     {.name = "wait_dropped",
      .sentence = "every fourth wait of a stream for an event is skipped",
@@ -161,6 +246,17 @@ const struct hyp_fault order_faults[] = {
      .sentence = "one node with edges in this many lacks its last one",
      .before = order_faults_lose_edge,
      .has_amount = true},
+    /* Q2 */
+    {"page_mapped_twice_one_in", "one mapping in this many has the memory of the one before it",
+     order_faults_page_twice, NULL, true, NULL},
+    {"graph_astray_one_in", "one graph in this many is launched on the legacy default stream",
+     order_faults_graph_astray, NULL, true, NULL},
+    {"compaction_in_use", "compaction does not wait for the work of streams",
+     order_faults_compaction_early, NULL, false, NULL},
+    {"ticket_off_by_one", "the work of a free counts as done when that of the free before it is",
+     NULL, NULL, false, NULL},
+    {"block_given_twice_one_in",
+     "one block in this many goes back to the pool while its owner has it", NULL, NULL, true, NULL},
     {.name = NULL}};
 
 /* ---- the claims: their text and their saboteurs are in beyond.toml ---- */

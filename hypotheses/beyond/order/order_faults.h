@@ -1,6 +1,7 @@
 /*
  * Order faults: calls of the driver that lose, move or answer something, which the attacks on the
- * claims must notice. Each is a hook in the interposer; the attacks do not know which.
+ * claims must notice. Most are hooks in the interposer. Those inside the pool are steps that the
+ * attacks on Q2 make in the pool's place.
  */
 #ifndef HYP_ORDER_FAULTS_H
 #define HYP_ORDER_FAULTS_H
@@ -8,5 +9,19 @@
 #include "harness/plugin.h"
 
 extern const struct hyp_fault order_faults[];
+
+/* The faults of Q2 are off until an attack has begun. */
+void order_fault_begin(const struct hyp_attack *attack);
+
+/* Whether the fault with this name, one in so many, occurs now. Any thread. */
+bool order_fault_now(const char *base);
+
+/* tol_pool_free; and if the tickets are off by one, then the work of this free counts as done where
+ * that of the free before it on the same stream does. */
+tol_status order_fault_free(struct tol_pool *pool, struct tol_block block,
+                            struct tol_stream *stream);
+
+/* A pass of compaction begins or ends. */
+void order_fault_compaction(bool is_under_way);
 
 #endif
