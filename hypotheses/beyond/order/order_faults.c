@@ -122,7 +122,7 @@ static void order_faults_lose_dependence(struct tol_interpose_call *call, void *
 
 /* ---- Q2: what the pool hears of the driver, and what it does ---- */
 
-/* The name of the fault; NULL: no attack of Q2 has begun. */
+/* The name of the fault; NULL: no attack of Q2 or Q3 has begun. */
 static const char *_Atomic sabotage;
 static atomic_bool is_compacting;
 
@@ -202,6 +202,56 @@ tol_status order_fault_free(struct tol_pool *pool, struct tol_block block,
     return status;
 }
 
+/* ---- Q3: calls that the driver does not get; below the interposer ---- */
+
+static struct tol_driver_table real;
+
+/* A function that says success and does nothing, when it is its turn. */
+#define LOST_LOSES(fault, function, parameters, names)                                             \
+    static CUresult CUDAAPI order_lost_##function parameters {                                     \
+        return order_fault_now(fault) ? CUDA_SUCCESS : real.function names;                        \
+    }
+#define LOST_FUNCTIONS(LOSES)                                                                      \
+    LOSES("free_lost_one_in", cuMemFree_v2, (CUdeviceptr at), (at))                                \
+    LOSES("release_lost_one_in", cuMemRelease, (CUmemGenericAllocationHandle handle), (handle))    \
+    LOSES("unmap_lost_one_in", cuMemUnmap, (CUdeviceptr at, size_t bytes), (at, bytes))            \
+    LOSES("addresses_lost_one_in", cuMemAddressFree, (CUdeviceptr at, size_t bytes), (at, bytes))  \
+    LOSES("pinned_lost_one_in", cuMemFreeHost, (void *at), (at))                                   \
+    LOSES("driver_pool_lost_one_in", cuMemPoolDestroy, (CUmemoryPool pool), (pool))                \
+    LOSES("unload_lost_one_in", cuModuleUnload, (CUmodule module), (module))                       \
+    LOSES("stream_lost_one_in", cuStreamDestroy_v2, (CUstream stream), (stream))                   \
+    LOSES("event_lost_one_in", cuEventDestroy_v2, (CUevent event), (event))                        \
+    LOSES("graph_lost_one_in", cuGraphDestroy, (CUgraph graph), (graph))                           \
+    LOSES("instance_lost_one_in", cuGraphExecDestroy, (CUgraphExec exec), (exec))                  \
+    LOSES("context_lost_one_in", cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device))
+LOST_FUNCTIONS(LOST_LOSES)
+
+static CUresult CUDAAPI order_stale_memory_info(size_t *free_bytes, size_t *total) {
+    static size_t first_free;
+    const CUresult result = real.cuMemGetInfo_v2(free_bytes, total);
+    if (result != CUDA_SUCCESS) return result;
+    if (first_free == 0) first_free = *free_bytes;
+    *free_bytes = first_free;
+    return result;
+}
+
+void order_fault_plant(const struct hyp_attack *attack, const struct tol_driver_table *table) {
+    struct tol_driver_table *changed = (struct tol_driver_table *)(uintptr_t)table;
+    const char *name = attack->session.sabotage;
+    order_fault_begin(attack);
+    if (name == NULL) return;
+    if (real.cuInit == NULL) real = *table; /* the tables of one library are the same */
+#define LOST_PLANTS(fault, function, parameters, names)                                            \
+    if (hyp_sabotage_amount(name, fault) > 0 && table->function != NULL) {                         \
+        changed->function = order_lost_##function;                                                 \
+    }
+    LOST_FUNCTIONS(LOST_PLANTS)
+    if (strcmp(name, "memory_info_stale") == 0) changed->cuMemGetInfo_v2 = order_stale_memory_info;
+}
+
+#define LOST(fault, call)                                                                          \
+    { fault, "one " call " in this many is lost", NULL, NULL, true, NULL }
+
 const struct hyp_fault order_faults[] = {
     {.name = "wait_dropped",
      .sentence = "every fourth wait of a stream for an event is skipped",
@@ -257,6 +307,21 @@ const struct hyp_fault order_faults[] = {
      NULL, NULL, false, NULL},
     {"block_given_twice_one_in",
      "one block in this many goes back to the pool while its owner has it", NULL, NULL, true, NULL},
+    /* Q3 */
+    LOST("free_lost_one_in", "free of device memory"),
+    LOST("release_lost_one_in", "release of a handle of memory"),
+    LOST("unmap_lost_one_in", "unmapping of memory"),
+    LOST("addresses_lost_one_in", "free of reserved addresses"),
+    LOST("pinned_lost_one_in", "free of pinned host memory"),
+    LOST("driver_pool_lost_one_in", "destruction of a driver's pool"),
+    LOST("unload_lost_one_in", "unload of a module"),
+    LOST("stream_lost_one_in", "destruction of a stream"),
+    LOST("event_lost_one_in", "destruction of an event"),
+    LOST("graph_lost_one_in", "destruction of a graph"),
+    LOST("instance_lost_one_in", "destruction of an instance of a graph"),
+    LOST("context_lost_one_in", "release of a context"),
+    {"memory_info_stale", "the driver says that as much memory is free as at first", NULL, NULL,
+     false, NULL},
     {.name = NULL}};
 
 /* ---- the claims: their text and their saboteurs are in beyond.toml ---- */

@@ -1,7 +1,8 @@
 /*
  * Order faults: calls of the driver that lose, move or answer something, which the attacks on the
  * claims must notice. Most are hooks in the interposer. Those inside the pool are steps that the
- * attacks on Q2 make in the pool's place.
+ * attacks on Q2 make in the pool's place. Those of Q3 are in the driver's own table, below the
+ * interposer: what counts calls sees one that succeeded, and the driver never gets it.
  */
 #ifndef HYP_ORDER_FAULTS_H
 #define HYP_ORDER_FAULTS_H
@@ -23,5 +24,8 @@ tol_status order_fault_free(struct tol_pool *pool, struct tol_block block,
 
 /* A pass of compaction begins or ends. */
 void order_fault_compaction(bool is_under_way);
+
+/* Begins, and plants the fault of Q3 that the attack runs under in the driver's table. */
+void order_fault_plant(const struct hyp_attack *attack, const struct tol_driver_table *table);
 
 #endif
