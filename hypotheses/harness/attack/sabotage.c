@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLUGIN_FAULTS_MAX = 64 };
+enum { PLUGIN_FAULTS_MAX = 256 };
 
 static struct {
     uint64_t seed;

@@ -394,10 +394,10 @@ Test(program, a_terminal_shows_a_bar, .timeout = 120) {
               "%s", program_output);
 }
 
-/* The claims on the worker are in a plugin beside the program. */
+/* The claims on the worker are in a plugin beside the program, and so are all the others. */
 Test(program, the_workers_claims_are_known_by_name) {
-    cr_assert(program_shell("\"$T\" explain W1 w3") == 0, "%s", program_output);
-    cr_assert(program_says("Decoding is llama.cpp's") && program_says("poison_hidden"));
+    cr_assert(program_shell("\"$T\" explain W1 w3 S2 P1 Q3") == 0, "%s", program_output);
+    cr_assert(program_says("poison_hidden") && program_says("free_lost_one_in"));
     cr_assert(program_shell("\"$T\" run --only h2,W2 --list --device soft") == 0, "%s",
               program_output);
     cr_assert(program_says("threads_beside_change_nothing") && program_says("H2"));
