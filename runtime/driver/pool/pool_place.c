@@ -274,14 +274,25 @@ static tol_status remap_idle(struct tol_pool *pool, const struct pool_place *pla
     return status;
 }
 
+/* The span that an address is in. */
+static struct tol_span *span_at(const struct tol_pool *pool, uint64_t address) {
+    struct tol_span *span = pool->spans.first;
+    while (address >= span->begin + span->bytes) span = span->after;
+    return span;
+}
+
 /* Maps memory at the pages that a place lacks: idle memory first if needed, and new memory for the
  * rest. */
-static tol_status map_place(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
+static tol_status map_place(struct tol_pool *pool, struct pool_place *place, uint64_t bytes) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
+    const size_t shared = pool->pages.shared_count;
     TOL_TRY(!pool->may_stitch && may_remap(pool, bytes, place->unmapped)
                 ? remap_idle(pool, place, bytes)
                 : tol_stitch_pages(pool, place->begin, bytes));
+    /* Where this released shared pages, their addresses have joined the holes beside them, and the
+     * record of the hole may be another's. */
+    if (pool->pages.shared_count != shared) place->hole = span_at(pool, place->begin);
     const struct tol_page_growth growth = growth_of(pool, place, bytes);
     TOL_TRY(
         tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));
