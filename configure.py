@@ -79,7 +79,7 @@ ROOMS = {
     "runtime/soft/": ("soft", SOFT_ROOM), "runtime/models/": ("models", MODELS_ROOM),
     "runtime/program/": ("claims", CLAIMS_ROOM), "runtime/examples/": ("kernels", KERNELS_ROOM),
     "runtime/include/": ("driver", DRIVER_ROOM), "runtime/driver/": ("driver", DRIVER_ROOM),
-    "kernels/": ("kernels", KERNELS_ROOM),
+    "kernels/": ("kernels", KERNELS_ROOM), "fixtures/driver/": ("driver", DRIVER_ROOM),
     "hypotheses/harness/": ("harness", HARNESS_ROOM), "hypotheses/": ("claims", CLAIMS_ROOM),
 }
 
@@ -442,6 +442,12 @@ class Programs:
             made.append(self.program(program_name(main), [main, *own], [ARCHIVE],
                                      "-lpthread -ldl -lm"))
         made += self.write_kernel_tools()
+        # Which driver it breaks, the loader decides: here it is linked with an empty library.
+        below = self.n.build("$folder/below/libcuda.so.1", "so", ldflags="-Wl,-soname,libcuda.so.1")
+        broken = self.objects(["fixtures/driver/broken_driver"])[0]
+        made.append(self.n.build("$folder/libtollens-broken.so", "so", f"{broken} {below}",
+                                 libs="-ldl", ldflags="$ldflags -Wl,--no-as-needed"))
+        made.append(self.program("broken-table", ["fixtures/driver/broken_table"], libs=""))
         for name, path in (("nvtx-listener", "runtime/driver/test/nvtx_listener"),
                            ("nvml-stand-in", "runtime/driver/test/nvml_stand_in")):
             made.append(self.plugin(f"lib{name}", [path]))
