@@ -24,8 +24,8 @@ HYP_WORDS(
     .falsified_if = "a byte differs, a byte outside the range changes, or a copy that does not "
                     "fit, or that uses a destroyed buffer, is accepted.",
     .method = "Copy random bytes to the device and back. For odd offsets, run thousands of random "
-              "writes, reads, fills and copies, and compare the buffer with a shadow copy on the "
-              "host.",
+              "writes, reads, fills and copies, also of rows and queued on a stream, and compare "
+              "the buffer with a shadow copy on the host.",
     .control = "The destinations, on the host and on the device, are poisoned before each round, "
                "so bytes that were never copied do not match.",
     .confounders = "If a copy also changed the reference, the comparison would find nothing. The "
@@ -289,6 +289,92 @@ HYP_ATTACK(h03, odd_offsets_touch_their_range_alone) {
     tol_buffer_destroy(spare);
     free(shadow);
     free(bytes);
+}
+
+/* ---- queued fills, and rows ------------------------------------------------------------------ */
+
+enum { AREA_BYTES = 1 << 16 };
+
+struct areas { /* two buffers, and what is in each */
+    struct tol_stream *stream;
+    struct tol_transfer *transfer;
+    struct tol_buffer *buffers[2];
+    unsigned char shadows[2][AREA_BYTES], bytes[AREA_BYTES];
+};
+
+static struct tol_transfer_rows draw_rows(struct hyp_attack *attack, size_t width, size_t height) {
+    struct tol_transfer_rows rows = {.width = width, .height = height, .host_pitch = width};
+    rows.device_pitch = width + hyp_random_below(attack, 64);
+    rows.offset =
+        hyp_random_below(attack, AREA_BYTES - (height - 1) * rows.device_pitch - width + 1);
+    return rows;
+}
+
+static void move_rows(unsigned char *to, size_t to_pitch, const unsigned char *from,
+                      size_t from_pitch, const struct tol_transfer_rows *rows) {
+    for (size_t row = 0; row < rows->height; row++) {
+        memcpy(to + row * to_pitch, from + row * from_pitch, rows->width);
+    }
+}
+
+/* Reads other rows than those just written, which staging blocks may still contain. */
+static bool rows_arrive(struct hyp_attack *attack, struct areas *a) {
+    const size_t width = 1 + hyp_random_below(attack, 300), one = hyp_random_below(attack, 2);
+    const size_t height = 1 + hyp_random_below(attack, 32), bytes = width * height;
+    const struct tol_transfer_rows from = draw_rows(attack, width, height),
+                                   to = draw_rows(attack, width, height);
+    const struct tol_place place = tol_place_of_buffer(a->buffers[one]),
+                           other = tol_place_of_buffer(a->buffers[1 - one]);
+    unsigned char *source = a->shadows[one] + from.offset, sent[300 * 32];
+    unsigned char *target = a->shadows[1 - one] + to.offset;
+    transfers_draw_bytes(attack, sent, bytes);
+    move_rows(target, to.device_pitch, source, from.device_pitch, &from);
+    if (!HYP_OK(attack, tol_transfer_copy_rows(a->transfer, other, &to, place, &from)) ||
+        !HYP_OK(attack, tol_transfer_write_rows(a->transfer, place, sent, &from)) ||
+        !HYP_OK(attack, tol_transfer_read_rows(a->transfer, other, a->bytes, &to))) {
+        return false;
+    }
+    move_rows(source, from.device_pitch, sent, width, &from);
+    move_rows(sent, width, target, to.device_pitch, &to);
+    return transfers_check_bytes(attack, "rows", a->bytes, sent, bytes);
+}
+
+static bool queued_fill_arrives(struct hyp_attack *attack, struct areas *a) {
+    const size_t element = (size_t)1 << hyp_random_below(attack, 3);
+    const size_t one = hyp_random_below(attack, 2);
+    const size_t most = AREA_BYTES / element, at = hyp_random_below(attack, most);
+    const size_t count = 1 + hyp_random_below(attack, most - at);
+    const unsigned value = (unsigned)(hyp_random(attack) >> (64 - 8 * element));
+    for (size_t i = at * element; i < (at + count) * element; i++) {
+        a->shadows[one][i] = (unsigned char)(value >> 8 * (i % element));
+    }
+    return HYP_OK(attack,
+                  tol_copy_fill(a->stream, a->buffers[one], at * element, value, element, count)) &&
+           HYP_OK(attack, tol_stream_synchronize(a->stream));
+}
+
+HYP_ATTACK(h03, queued_fills_and_rows_touch_their_range_alone) {
+    const unsigned turns = attack->session.full ? 2000 : 200;
+    struct areas *a = calloc(1, sizeof *a);
+    cr_assert(a != NULL, "no memory");
+    bool ok = HYP_OK(attack, tol_stream_create(attack->context, NULL, &a->stream)) &&
+              HYP_OK(attack, tol_transfer_create(attack->context, NULL, &a->transfer));
+    for (size_t i = 0; ok && i < 2; i++) {
+        transfers_draw_bytes(attack, a->shadows[i], AREA_BYTES);
+        ok = HYP_OK(attack, tol_buffer_create(attack->context, AREA_BYTES, 1, &a->buffers[i])) &&
+             HYP_OK(attack, tol_buffer_write(a->buffers[i], a->shadows[i], AREA_BYTES));
+    }
+    for (unsigned turn = 1; ok && turn <= turns; turn++) {
+        ok = turn % 2 == 0 ? rows_arrive(attack, a) : queued_fill_arrives(attack, a);
+        for (size_t i = 0; i < 2 && ok && turn % 4 == 0; i++) {
+            ok = HYP_OK(attack, tol_buffer_read(a->buffers[i], a->bytes, AREA_BYTES)) &&
+                 transfers_check_bytes(attack, "fills, rows", a->bytes, a->shadows[i], AREA_BYTES);
+        }
+    }
+    tol_transfer_destroy(a->transfer);
+    for (size_t i = 0; i < 2; i++) tol_buffer_destroy(a->buffers[i]);
+    tol_stream_destroy(a->stream);
+    free(a);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
