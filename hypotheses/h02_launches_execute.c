@@ -281,6 +281,28 @@ HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
     h02_launches_execute_end(&stage);
 }
 
+/* ---- shared memory --------------------------------------------------------------------------- */
+
+HYP_ATTACK(h02, a_block_gets_the_shared_memory_that_the_device_reports_and_no_more) {
+    struct stage stage;
+    const unsigned bytes =
+        (unsigned)tol_context_device(attack->context)->shared_bytes_per_block_optin;
+    if (h02_launches_execute_begin(attack, &stage, 1024)) {
+        const CUresult result =
+            tol_context_functions(attack->context)
+                ->cuFuncSetAttribute(tol_kernel_handle(stage.stamp),
+                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                     (int)bytes + 1);
+        HYP_CHECK(attack, result != CUDA_SUCCESS,
+                  "the driver allows %u bytes of shared memory per block, and reports %u",
+                  bytes + 1, bytes);
+        if (HYP_OK(attack, tol_kernel_allow_shared(stage.stamp, bytes))) {
+            launches_stamp(attack, &stage, (struct tol_launch_shape){5, 1, 1, 32, 1, 1, bytes});
+        }
+    }
+    h02_launches_execute_end(&stage);
+}
+
 /* ---- rejections ------------------------------------------------------------------------------ */
 
 static void launches_refuse(struct hyp_attack *attack, struct stage *stage,
