@@ -28,7 +28,7 @@ HYP_WORDS(
         "than the driver's; a quick run on a GPU leaves out those above 96 KiB. Load a "
         "kernel for each of ten targets, sm_70 to sm_120. Cut each text inside its bodies. "
         "Compare the message of a rejection with the log of the driver. Insert a NUL. Look "
-        "up names that do not exist.",
+        "up names that do not exist. Read and write variables that a kernel changes.",
     .control = "After the broken and the truncated texts, a valid module must load in the same "
                "context and its kernel must compute. A driver that rejects everything fails here.",
     .confounders = "The driver's JIT cache can answer without compiling. Each valid text "
@@ -421,6 +421,37 @@ HYP_ATTACK(h01, a_nul_inside_is_refused_and_one_behind_is_not) {
         tol_module_destroy(module);
     }
     free(text);
+}
+
+/* The kernel adds the second variable to the first. */
+HYP_ATTACK(h01, variables_have_their_values_and_are_the_kernels) {
+    static const char text[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                               ".visible .global .u32 sum[3] = {5, 6, 7};\n"
+                               ".visible .global .u32 term[3] = {10, 20, 30};\n"
+                               ".visible .entry add() {\n  .reg .b32 %a, %b;\n"
+                               "  ld.global.u32 %a, [sum+4];  ld.global.u32 %b, [term+4];\n"
+                               "  add.u32 %a, %a, %b;  st.global.u32 [sum+4], %a;  ret;\n}\n";
+    tol_auto_stream struct tol_stream *stream = NULL;
+    tol_auto_module struct tol_module *module = NULL;
+    tol_auto_buffer struct tol_buffer *sum = NULL, *term = NULL;
+    struct tol_kernel *kernel = NULL;
+    unsigned sums[3] = {0}, terms[3] = {0};
+    HYP_NEED(attack, tol_stream_create(attack->context, NULL, &stream));
+    HYP_NEED(attack, tol_module_load(attack->context, text, sizeof text - 1, NULL, &module));
+    HYP_NEED(attack, tol_module_kernel(module, "add", &kernel));
+    HYP_NEED(attack, tol_module_global(module, "sum", &sum));
+    HYP_NEED(attack, tol_module_global(module, "term", &term));
+    HYP_NEED(attack, tol_buffer_read(term, terms, sizeof terms));
+    HYP_CHECK(attack, terms[0] == 10 && terms[1] == 20 && terms[2] == 30,
+              "a variable is {%u, %u, %u}, expected {10, 20, 30}", terms[0], terms[1], terms[2]);
+    terms[1] = 94;
+    HYP_NEED(attack, tol_buffer_write(term, terms, sizeof terms));
+    HYP_NEED(attack, tol_launch(stream, kernel, tol_launch_linear(1, 1), TOL_NO_ARGUMENTS));
+    HYP_NEED(attack, tol_stream_synchronize(stream));
+    HYP_NEED(attack, tol_buffer_read(sum, sums, sizeof sums));
+    HYP_CHECK(attack, sums[0] == 5 && sums[1] == 100 && sums[2] == 7,
+              "a variable is {%u, %u, %u} after a kernel changed it, expected {5, 100, 7}", sums[0],
+              sums[1], sums[2]);
 }
 
 HYP_ATTACK(h01, functions_that_are_not_there_are_not_found) {
