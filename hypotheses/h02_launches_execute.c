@@ -24,7 +24,8 @@ HYP_WORDS(
     .method = "Run the kernel stamp over 1-D, 2-D and 3-D grids, with every block size from 1 to "
               "1024, prime sizes and random shapes, into memory that is poisoned before each "
               "launch; and 200,000 small launches (20,000 in quick mode on the soft device, "
-              "100,000 on a GPU) almost without waits, each into its own words.",
+              "100,000 on a GPU) almost without waits, each into its own words; and graphs whose "
+              "node changes. Launch with all shared memory that the device reports.",
     .control = "The poison is not a value that stamp writes for these seeds, and each launch has "
                "its own seed, so an old result cannot pass for a new one.",
     .confounders = "A wrong formula on the host would blame the device. The hash mixes in one "
@@ -278,6 +279,56 @@ HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
     if (h02_launches_execute_begin(attack, &stage, (size_t)launches * SMALL_WORDS)) {
         launches_launch_many(attack, &stage, launches);
     }
+    h02_launches_execute_end(&stage);
+}
+
+/* ---- graphs that change ---------------------------------------------------------------------- */
+
+enum { NODE_THREADS = 96 };
+
+/* Launches the instance, and expects the words that stamp writes for the seed. */
+static bool launches_replay(struct hyp_attack *attack, struct stage *stage,
+                            struct tol_graph_exec *exec, unsigned seed) {
+    const struct tol_launch_shape shape = tol_launch_linear(NODE_THREADS, 32);
+    const size_t at = GUARD_WORDS * sizeof(unsigned);
+    return HYP_OK(attack, tol_buffer_fill_at(stage->out, at, poison_word, 4, NODE_THREADS)) &&
+           HYP_OK(attack, tol_graph_launch(exec, stage->stream)) &&
+           HYP_OK(attack, tol_stream_synchronize(stage->stream)) &&
+           HYP_OK(attack, tol_buffer_read_at(stage->out, at, stage->host,
+                                             NODE_THREADS * sizeof(unsigned))) &&
+           check_elements(attack, &shape, seed, stage->host);
+}
+
+/* Changes the node in the graph, updates the instance, then changes the node in the instance. */
+HYP_ATTACK(h02, graphs_launch_what_their_node_was_last_changed_to) {
+    struct stage stage;
+    struct tol_graph *graph = NULL;
+    struct tol_graph_exec *exec = NULL;
+    const struct tol_launch_shape shape = tol_launch_linear(NODE_THREADS, 32);
+    unsigned seed = (unsigned)hyp_random(attack), node = 0;
+    bool ok = h02_launches_execute_begin(attack, &stage, NODE_THREADS);
+    const CUdeviceptr total = tol_buffer_address(stage.total),
+                      out = tol_buffer_address(stage.out) + GUARD_WORDS * sizeof(unsigned);
+    ok = ok && HYP_OK(attack, tol_graph_create(attack->context, &graph)) &&
+         HYP_OK(attack, tol_graph_add_kernel(graph, stage.stamp, shape,
+                                             TOL_ARGUMENTS(out, total, seed), NULL, 0, &node)) &&
+         HYP_OK(attack, tol_graph_instantiate(graph, &exec)) &&
+         HYP_OK(attack, tol_buffer_fill_at(stage.total, 0, 0, 4, 1)) &&
+         launches_replay(attack, &stage, exec, seed);
+    for (unsigned turn = 0; ok && turn < 10; turn++) {
+        seed++;
+        ok = HYP_OK(attack, tol_graph_set_kernel(graph, node, stage.stamp, shape,
+                                                 TOL_ARGUMENTS(out, total, seed))) &&
+             HYP_OK(attack, tol_graph_exec_update(exec, graph)) &&
+             launches_replay(attack, &stage, exec, seed);
+        seed++;
+        ok = ok &&
+             HYP_OK(attack, tol_graph_exec_set_kernel(exec, node, stage.stamp, shape,
+                                                      TOL_ARGUMENTS(out, total, seed))) &&
+             launches_replay(attack, &stage, exec, seed);
+    }
+    tol_graph_exec_destroy(exec);
+    tol_graph_destroy(graph);
     h02_launches_execute_end(&stage);
 }
 
