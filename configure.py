@@ -114,9 +114,8 @@ SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 # Both archives of the soft device, whole: nothing in them names the exported functions.
 SOFT_WHOLE = f"-Wl,--whole-archive {SOFT_ARCHIVES} -Wl,--no-whole-archive"
 CLAIMS = "build/generated/claims.def build/generated/beyond.def"
-CHOSEN = "runtime/driver/test/test_chosen"
 # Criterion links libgit2, for which the first stands in.
-STUBS = ["hypotheses/harness/run/git2_stub", CHOSEN]
+STUBS = ["hypotheses/harness/run/git2_stub", "runtime/driver/test/test_chosen"]
 
 CUDARTS = (12, 13)  # the versions of CUDA whose runtime library is made
 CUDART_EDITIONS = ("cudart_exports", "cudart_properties")  # what of it differs between them
@@ -512,7 +511,7 @@ class Programs:
                                          "runtime/models/seal/plain_search",
                                          "runtime/models/gguf/gguf_scene", *common, *STUBS],
                          [WORKER_ARCHIVE, SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
-            self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM, CHOSEN],
+            self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM, STUBS[1]],
                          [WORKER_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE], after=" ".join(
                              [DRIVER, "$folder/tollens", *plugins, client, listeners, guarded]))]
 

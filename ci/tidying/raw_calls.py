@@ -44,8 +44,7 @@ TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
 RAW = re.compile(r"(?:->|\.)\s*cu[A-Z]\w*|->raw\b|\bTOL_CU\s*\(|\btol_driver_functions\s*\("
                  r"|\bcu(?:Init|Ctx|Device|Event|Func|Graph|Launch|Mem|Module|Stream)\w*\s*\(")
 
-# What a library's caller decides by setlocale(): how strtod reads, and how printf writes a number
-# in a text that a machine reads, which has escaped quotes.
+# What setlocale() changes in libraries: strtod, and numbers in JSON, which has escaped quotes.
 OTHERS = r"(?:bench|tools|tune|table|test)/"
 LIBRARY = re.compile(rf"(?:runtime/(?:driver|models|soft)|kernels)/(?!{OTHERS})"
                      rf"(?:(?!/{OTHERS}|_(?:test|scene|bench)\.).)*\.[ch]")
@@ -55,11 +54,9 @@ WRITES = re.compile(r'\\"[^"\n]*%[-+ #0-9.*]*l?[aefgAEFG]')
 
 def in_locale(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Line and text of each number that depends on the locale."""
-    if not LIBRARY.fullmatch(path):
-        return
     text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
     pattern = READS if "c_locale.h" in text else re.compile(f"{READS.pattern}|{WRITES.pattern}")
-    for match in pattern.finditer(text):
+    for match in pattern.finditer(text) if LIBRARY.fullmatch(path) else ():
         yield text.count("\n", 0, match.start()) + 1, match.group()
 
 
