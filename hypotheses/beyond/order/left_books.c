@@ -6,6 +6,7 @@
 #include "order_faults.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,11 @@ bool left_books_read(struct hyp_attack *attack, struct left_books *books) {
                    "the driver does not say how much memory is free")) {
         return false;
     }
-    const struct mallinfo2 info = mallinfo2();
+    /* Of glibc 2.33 and newer. */
+    struct mallinfo2 (*own)(void) = NULL, info = {.uordblks = 0};
+    void *found = dlsym(RTLD_DEFAULT, "mallinfo2");
+    memcpy(&own, &found, sizeof own);
+    if (own != NULL) info = own();
     *books = (struct left_books){.device = total - free_bytes,
                                  .process = health.device.process_bytes,
                                  .heap = info.uordblks + info.hblkhd,

@@ -114,6 +114,19 @@ static bool chain_record(struct chain *c, unsigned t) {
     return CHAIN_TRY(c, tol_event_record(from->event, from->stream));
 }
 
+/* The runtime waits by queries; programs also by the driver's own call. */
+static bool chain_await_stream(struct chain *c, struct tol_stream *stream) {
+    if (hyp_random_below(c->attack, 2) == 0) {
+        return CHAIN_TRY(c, tol_stream_synchronize_for(stream, ORDER_DEADLINE_MS));
+    }
+    if (!CHAIN_TRY(c, tol_context_bind(c->attack->context))) return false;
+    const CUresult result = c->attack->raw->cuStreamSynchronize(tol_stream_handle(stream));
+    if (result != CUDA_SUCCESS && c->trouble[0] == '\0') {
+        snprintf(c->trouble, sizeof c->trouble, "cuStreamSynchronize: %d", (int)result);
+    }
+    return result == CUDA_SUCCESS;
+}
+
 /* Queries until the answer is that the work is done. */
 static bool chain_query(struct chain *c, struct tol_event *event, struct tol_stream *stream) {
     const uint64_t end = hyp_clock_ns() + ORDER_DEADLINE_MS * (uint64_t)1000000;
@@ -141,9 +154,8 @@ static bool chain_order(struct chain *c, unsigned t, unsigned step, unsigned s) 
     }
     if (way == QUERY_STREAM || way == AWAIT_STREAM) {
         chain_add_stream(c->known, c, t);
-        return way == QUERY_STREAM
-                   ? chain_query(c, NULL, from->stream)
-                   : CHAIN_TRY(c, tol_stream_synchronize_for(from->stream, ORDER_DEADLINE_MS));
+        return way == QUERY_STREAM ? chain_query(c, NULL, from->stream)
+                                   : chain_await_stream(c, from->stream);
     }
     /* An earlier recording is enough if it is after the step. */
     if ((from->recorded[t] < step || hyp_random_below(c->attack, 2) == 0) && !chain_record(c, t)) {
