@@ -381,7 +381,7 @@ static void chain_attack(struct hyp_attack *attack, unsigned ways,
                          const enum chain_kind kinds[STREAMS], unsigned threads) {
     enum { STEPS = 14 };
     struct chain c;
-    const unsigned rounds = attack->session.full ? 1000 : 60;
+    const unsigned rounds = attack->session.full ? 240 : 60;
     bool ok = chain_begin(attack, &c, ways, kinds);
     for (unsigned i = 0; ok && i < rounds; i++) {
         ok = chain_round(&c, threads, STEPS);
@@ -466,7 +466,7 @@ static bool chain_captured_round(struct chain *c, unsigned steps) {
 HYP_ATTACK_WITH(q1, captures_keep_the_order, .many_queues = true, .soft_order = "newest") {
     enum { STEPS = 12 };
     struct chain c;
-    const unsigned rounds = attack->session.full ? 300 : 20;
+    const unsigned rounds = attack->session.full ? 80 : 20;
     bool ok = chain_begin(attack, &c, WAIT_EVENT, all_apart);
     for (unsigned i = 0; ok && i < rounds; i++) {
         ok = chain_captured_round(&c, STEPS);

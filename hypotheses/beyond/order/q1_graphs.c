@@ -104,7 +104,7 @@ static bool nodes_round(struct hyp_attack *attack, struct node_graph *g) {
 
 static void nodes_attack(struct hyp_attack *attack) {
     struct node_graph g = {.stream = NULL};
-    const unsigned rounds = attack->session.full ? 300 : 20;
+    const unsigned rounds = attack->session.full ? 80 : 20;
     bool ok = order_stage_begin(attack, &g.stage) &&
               HYP_OK(attack, tol_stream_create(attack->context, NULL, &g.stream));
     for (unsigned b = 0; ok && b < NODE_BLOCKS; b++) {

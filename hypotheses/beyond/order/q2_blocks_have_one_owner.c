@@ -161,7 +161,7 @@ static void hand_walk(struct hand_stage *s, enum hand_kind kind, unsigned steps)
 
 HYP_ATTACK_WITH(q2, a_block_has_one_owner_over_streams, .many_queues = true,
                 .soft_order = "newest") {
-    const unsigned steps = attack->session.full ? 4000 : 320;
+    const unsigned steps = attack->session.full ? 1280 : 320;
     struct hand_stage s;
     if (hand_stage_begin(attack, &s)) {
         for (enum hand_kind kind = 0; kind < KINDS; kind++) {
@@ -241,7 +241,7 @@ static bool hand_round(struct hand_stage *s, struct hand_walker *walkers, unsign
 
 HYP_ATTACK_WITH(q2, a_block_has_one_owner_over_threads, .many_queues = true,
                 .soft_order = "drawn") {
-    const unsigned rounds = attack->session.full ? 60 : 6;
+    const unsigned rounds = attack->session.full ? 24 : 6;
     static struct hand_walker walkers[HAND_WALKERS];
     struct tol_pool_options options;
     struct hand_stage s;
@@ -315,7 +315,7 @@ static bool hand_claim(struct hand_walker *w) {
 
 HYP_ATTACK_WITH(q2, a_block_keeps_its_bytes_when_memory_moves, .many_queues = true,
                 .soft_order = "newest") {
-    const unsigned rounds = attack->session.full ? 300 : 60;
+    const unsigned rounds = attack->session.full ? 240 : 60;
     struct tol_pool_options options;
     struct tol_pool_stats stats = {.held = 0};
     struct hand_walker w;
@@ -400,7 +400,7 @@ static bool hand_replay(struct hand_walker *w, size_t bytes) {
 }
 
 HYP_ATTACK_WITH(q2, a_graph_keeps_its_blocks, .many_queues = true, .soft_order = "newest") {
-    const unsigned rounds = attack->session.full ? 1000 : 60;
+    const unsigned rounds = attack->session.full ? 240 : 60;
     struct tol_pool_options options;
     struct hand_walker w;
     struct hand_stage s;
