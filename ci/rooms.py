@@ -23,7 +23,7 @@ class Room:
 
 PUBLIC = "runtime/include/tollens/"
 # The driver's ABI, which the soft device and its CUDA runtime have in common with the runtime.
-ABI = tuple(PUBLIC + name for name in ("accesses.h", "cuda_abi", "cuda_result.def", "driver.def"))
+ABI = tuple(PUBLIC + name for name in ("accesses.h", "cuda_", "driver.def", "plain_text.h"))
 
 ROOMS = (
     Room(root="runtime/include", floors=((".", "public headers"),
@@ -116,7 +116,7 @@ ROOMS = (
     Room(
         root="hypotheses/harness", readme="hypotheses/README.md",
         public="hypotheses/harness/include/",
-        below=(PUBLIC + "tollens.h", "runtime/driver/core/planted.h",
+        below=(PUBLIC + "tollens.h", PUBLIC + "plain_text.h", "runtime/driver/core/planted.h",
                "runtime/program/commands.h"),
         floors=(
             ("include/harness", "public headers"),

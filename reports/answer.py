@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO, cast
 
 FAILED = 2  # of every command: usage, an error, or interrupted; 1 means that something got worse
 
@@ -31,7 +31,31 @@ def complain(command: str, options: argparse.Namespace, sentence: str) -> int:
     return FAILED
 
 
+class Plain:
+    """A stream with ? in the place of control characters, except line breaks and tabs: an escape
+    sequence in the name of a file could hide what was printed."""
+
+    MARKS = {number: "?" for number in (*range(32), *range(127, 160)) if chr(number) not in "\n\t"}
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        return self.stream.write(text.translate(self.MARKS))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
 def exit_code(command: Callable[[], int]) -> int:
+    """As run(), with plain text on stderr."""
+    if sys.stderr is None:
+        return run(command)
+    with contextlib.redirect_stderr(cast(TextIO, Plain(sys.stderr))):
+        return run(command)
+
+
+def run(command: Callable[[], int]) -> int:
     """Runs a command and writes what it printed. Python's own exit code of an exception is 1, and
     that of an output that cannot be written 120: here both are FAILED."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a parent process may have ignored it

@@ -11,6 +11,7 @@
 #include "files/atomic_file.h"
 #include "harness/session.h"
 #include "run/command.h"
+#include "tollens/plain_text.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -45,8 +46,8 @@ static void note(void *user, const struct tol_guard_note *note) {
     const struct guard_run *run = user;
     const bool is_usual = note->reason[0] == '\0';
     if (!run->options.is_verbose && is_usual) return;
-    fprintf(stderr, "guard: %s: %s -- %s --> %s%s%s\n", note->device, note->from, note->event,
-            note->to, is_usual ? "" : ": ", note->reason);
+    tol_plain_print(stderr, "guard: %s: %s -- %s --> %s%s%s\n", note->device, note->from,
+                    note->event, note->to, is_usual ? "" : ": ", note->reason);
 }
 
 static bool submit_all(struct guard_run *run) {
@@ -99,16 +100,16 @@ static void guard_print_json(const struct guard_run *run, int code) {
         "handovers", times_of(tol_guard_handovers(run->guard)), "recoveries",
         times_of(tol_guard_recoveries(run->guard)), "devices", devices_of(run->guard));
     char *text = object != NULL ? json_dumps(object, JSON_REAL_PRECISION(6)) : NULL;
-    if (text != NULL) fprintf(stderr, "%s\n", text);
+    if (text != NULL) tol_plain_print(stderr, "%s\n", text);
     free(text);
     json_decref(object);
 }
 
 static void print_times(const char *what, const struct tol_hdr *hdr) {
     if (hdr->total == 0) return;
-    fprintf(stderr, "guard: %s: %lld, p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", what,
-            (long long)hdr->total, (double)tol_hdr_percentile(hdr, 50) / 1e6,
-            (double)tol_hdr_percentile(hdr, 99) / 1e6, (double)tol_hdr_max(hdr) / 1e6);
+    tol_plain_print(stderr, "guard: %s: %lld, p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", what,
+                    (long long)hdr->total, (double)tol_hdr_percentile(hdr, 50) / 1e6,
+                    (double)tol_hdr_percentile(hdr, 99) / 1e6, (double)tol_hdr_max(hdr) / 1e6);
 }
 
 static void guard_print_text(const struct guard_run *run) {
@@ -127,7 +128,7 @@ static void guard_print_text(const struct guard_run *run) {
     print_times("from a failure to the device's next worker", tol_guard_recoveries(run->guard));
     for (size_t i = 0; tol_guard_device(run->guard, i, &name, &state, &reason); i++) {
         if (strcmp(state, "fenced") == 0)
-            fprintf(stderr, "guard: %s is fenced: %s\n", name, reason);
+            tol_plain_print(stderr, "guard: %s is fenced: %s\n", name, reason);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "soft_report.h"
 
 #include "record/record.h"
+#include "tollens/plain_text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -146,15 +147,16 @@ void hyp_soft_report_print(const struct hyp_soft_report *report, const char *che
     fprintf(out, "tollens soft: %llu finding%s", (unsigned long long)report->findings,
             report_plural(report->findings));
     for (size_t i = 0; i < report->kind_count; i++) {
-        fprintf(out, "%s%llu %s", i == 0 ? ": " : ", ", (unsigned long long)report->kinds[i].count,
-                report->kinds[i].name);
+        tol_plain_print(out, "%s%llu %s", i == 0 ? ": " : ", ",
+                        (unsigned long long)report->kinds[i].count, report->kinds[i].name);
     }
     if (report->notes > 0) {
         fprintf(out, "; %llu note%s", (unsigned long long)report->notes,
                 report_plural(report->notes));
     }
     fprintf(out, " (checks: %s)\n", checks);
-    if (report->first[0] != '\0') fprintf(out, "tollens soft: the first: %s\n", report->first);
+    if (report->first[0] != '\0')
+        tol_plain_print(out, "tollens soft: the first: %s\n", report->first);
     if (report->unreadable > 0) {
         fprintf(out, "tollens soft: %llu line%s could not be read, so there may be more\n",
                 (unsigned long long)report->unreadable, report_plural(report->unreadable));

@@ -12,6 +12,7 @@
 #include "record/record.h"
 #include "harness/sabotage.h"
 #include "record/timeline.h"
+#include "tollens/plain_text.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -61,6 +62,7 @@ bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format,
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    tol_plain_text(text);
     add_example(text);
     /* The process ends with the test, and what the attack still has with it: under a fault, to wait
      * for the rest would be to wait for one deadline after the other. */
@@ -95,6 +97,7 @@ void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const ch
     snprintf(record.code, sizeof record.code, "%s", code);
     va_start(arguments, format);
     vsnprintf(record.reason, sizeof record.reason, format, arguments);
+    tol_plain_text(record.reason);
     va_end(arguments);
 }
 

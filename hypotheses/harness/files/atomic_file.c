@@ -3,6 +3,8 @@
  */
 #include "atomic_file.h"
 
+#include "tollens/plain_text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -21,6 +23,7 @@ bool hyp_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, sizeof error, format, arguments);
+    tol_plain_text(error);
     va_end(arguments);
     return false;
 }

@@ -294,3 +294,31 @@ Test(trouble, a_container_without_proc_and_a_limit_of_addresses_are_named) {
               program_output);
     cr_assert(program_says("ulimit -v"), "%s", program_output);
 }
+
+/* A name with an escape sequence could hide a message, or change what a terminal shows of it. */
+Test(trouble, control_characters_of_names_and_variables_are_not_printed) {
+    static const char *const commands[] = {"\"$T\" \"$E\"",
+                                           "\"$T\" explain \"$E\"",
+                                           "\"$T\" run --out \"/dev/null/$E\"",
+                                           "\"$T\" run --device \"$E\"",
+                                           "\"$T\" gate \"$E\" --baseline x",
+                                           "\"$T\" list --plugin \"/no/$E\"",
+                                           "\"$T\" report \"/no/$E\"",
+                                           "\"$T\" merge \"/no/$E\" --out \"$D/m\"",
+                                           "\"$T\" replay \"/no/$E\"",
+                                           "\"$T\" model info \"/no/$E\"",
+                                           "\"$T\" soft -- \"/no/$E\"",
+                                           "\"$T\" soft --memory \"$E\" -- true",
+                                           "\"$T\" guard \"--$E\"",
+                                           "TOLLENS_SEED=$E \"$T\" run H1",
+                                           "TOLLENS_LIBCUDA=/no/$E \"$T\" run H1 --device cuda"};
+    char command[256];
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        snprintf(command, sizeof command, "E=$(printf '\\033[31mx\\302\\233y\\177'); %s",
+                 commands[i]);
+        cr_assert(program_shell(command) == 2, "%s: %s", command, program_output);
+        cr_assert(strpbrk(program_output, "\033\177\r") == NULL && !program_says("\302\233"),
+                  "%s: %s", command, program_output);
+        cr_assert(program_says("?[31mx"), "%s: %s", command, program_output);
+    }
+}

@@ -3,6 +3,8 @@
  */
 #include "command.h"
 
+#include "tollens/plain_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,9 +56,10 @@ int hyp_command_complain(const char *format, ...) {
     va_start(arguments, format);
     va_copy(again, arguments);
     vsnprintf(complaint, sizeof complaint, format, again);
+    tol_plain_text(complaint);
     va_end(again);
     fputs("tollens: ", stderr);
-    vfprintf(stderr, format, arguments);
+    tol_plain_vprint(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
     return HYP_EXIT_ERROR;
@@ -66,6 +69,7 @@ void hyp_command_next(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(next, sizeof next, format, arguments);
+    tol_plain_text(next);
     va_end(arguments);
 }
 
@@ -87,7 +91,7 @@ void hyp_command_say(const char *format, ...) {
     va_list arguments;
     if (is_json) return;
     va_start(arguments, format);
-    vprintf(format, arguments);
+    tol_plain_vprint(stdout, format, arguments);
     va_end(arguments);
 }
 

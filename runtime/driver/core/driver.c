@@ -7,6 +7,7 @@
 #include "libcuda_state.h"
 #include "library.h"
 #include "nvtx.h"
+#include "tollens/plain_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,8 +117,9 @@ static tol_status open_soft(const char *path, struct tol_driver **result) {
     }
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said)) {
-        fprintf(stderr, "tollens: using the soft device %s, which runs kernels on the CPU: %s\n",
-                driver->path, reason);
+        tol_plain_print(stderr,
+                        "tollens: using the soft device %s, which runs kernels on the CPU: %s\n",
+                        driver->path, reason);
     }
     *result = driver;
     return TOL_OK;

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "tollens/cuda_abi.h"
+#include "tollens/plain_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ TOL_PRINTF(1, 0)
 static void status_append(const char *format, va_list arguments) {
     size_t used = strlen(message);
     vsnprintf(message + used, sizeof message - used, format, arguments);
+    tol_plain_text(message + used);
 }
 
 const char *tol_status_name(tol_status status) {

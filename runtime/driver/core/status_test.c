@@ -61,6 +61,14 @@ static void *fail_elsewhere(void *argument) {
     return argument;
 }
 
+/* A name from a file could otherwise hide the message, or change what a terminal shows of it. */
+Test(status, a_message_has_no_control_characters_of_names) {
+    tol_fail("a.c", 1, TOL_NOT_FOUND, "%s", "no \033[31mkernel\a \302\2331m\177\r");
+    cr_assert_str_eq(tol_message(), "a.c:1: no ?[31mkernel? ??1m??");
+    tol_message_add("\n\t%s", "\303\244 \342\202\254");
+    cr_assert_str_eq(tol_message(), "a.c:1: no ?[31mkernel? ??1m??\n\t\303\244 \342\202\254");
+}
+
 Test(status, each_thread_has_its_own_message) {
     pthread_t thread;
     (void)tol_fail("f.c", 1, TOL_TIMEOUT, "mine");

@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "dice.h"
+#include "tollens/plain_text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static int complaints;
 
 static void options_complain(const char *name, const char *value, const char *allowed) {
     complaints++;
-    fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
+    tol_plain_print(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value,
+                    allowed);
 }
 
 /* Digits followed by K, M or G. strtoull would also accept blanks, a sign and overflow. */

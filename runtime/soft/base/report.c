@@ -5,6 +5,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "options.h"
+#include "tollens/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,7 +154,8 @@ static void write_to_file(const struct soft_report *report) {
     if (file >= 0) close(file);
     if (written == (ssize_t)line.length || complained) return;
     complained = true;
-    fprintf(stderr, "tollens-soft: cannot write to the report file %s: %s\n", path, strerror(why));
+    tol_plain_print(stderr, "tollens-soft: cannot write to the report file %s: %s\n", path,
+                    strerror(why));
 }
 
 void soft_report_print(const struct soft_report *report) {
@@ -161,7 +163,7 @@ void soft_report_print(const struct soft_report *report) {
     soft_report_text(report, text, sizeof text);
     soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
-    fprintf(stderr, "tollens-soft: %s\n", text);
+    tol_plain_print(stderr, "tollens-soft: %s\n", text);
     write_to_file(report);
     pthread_mutex_unlock(&notes.lock);
 }
@@ -205,7 +207,7 @@ void soft_log_add(const char *text) {
 void soft_log_print(const char *text) {
     soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
-    fprintf(stderr, "tollens-soft: %s", text);
+    tol_plain_print(stderr, "tollens-soft: %s", text);
     pthread_mutex_unlock(&notes.lock);
 }
 

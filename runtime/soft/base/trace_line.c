@@ -4,6 +4,7 @@
 #include "trace_line.h"
 
 #include "options.h"
+#include "tollens/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,8 @@ bool soft_trace_is_on(void) {
 static void trace_line_complain(const char *path) {
     static atomic_bool told;
     if (atomic_exchange(&told, true)) return;
-    fprintf(stderr, "tollens-soft: cannot write the trace to %s: %s\n", path, strerror(errno));
+    tol_plain_print(stderr, "tollens-soft: cannot write the trace to %s: %s\n", path,
+                    strerror(errno));
 }
 
 /* The file is opened for each line, because a program may close all unknown descriptors. */

@@ -4,6 +4,7 @@
 #include "cudart_link.h"
 
 #include "cudart_thread.h"
+#include "tollens/plain_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static cudaError_t link_image(const struct cudart_wrapper *wrapper, CUlibrary *l
     if (result != CUDA_SUCCESS) return (cudaError_t)result;
     result = link_parts(state, wrapper, library);
     if (result != CUDA_SUCCESS && log[0] != '\0') {
-        fprintf(stderr, "tollens-cudart: the program's parts cannot be linked: %s\n", log);
+        tol_plain_print(stderr, "tollens-cudart: the program's parts cannot be linked: %s\n", log);
     }
     (void)CU(cuLinkDestroy)(state);
     return (cudaError_t)result;

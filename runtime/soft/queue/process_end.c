@@ -11,6 +11,7 @@
 #include "state/contexts.h"
 #include "state/driver_state.h"
 #include "usage.h"
+#include "tollens/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +30,8 @@ static void end_write(const char *line, int length) {
     const char *path = soft_options()->summary;
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0 || write(file, line, (size_t)length) != length) {
-        fprintf(stderr, "tollens-soft: cannot write the summary to %s: %s\n", path,
-                strerror(errno));
+        tol_plain_print(stderr, "tollens-soft: cannot write the summary to %s: %s\n", path,
+                        strerror(errno));
     }
     if (file >= 0) close(file);
 }

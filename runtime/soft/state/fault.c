@@ -14,6 +14,7 @@
 #include "base/result_name.h"
 #include "memory/space.h"
 #include "thread_state.h"
+#include "tollens/plain_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static void log_fault(const struct soft_fault_rule *rule, const char *format, ..
     va_end(arguments);
     snprintf(line, sizeof line, "fault %u (line %u): %s", rule->number, rule->line, text);
     soft_log_add(line);
-    if (!faults.rules.quiet) fprintf(stderr, "tollens-soft: %s\n", line);
+    if (!faults.rules.quiet) tol_plain_print(stderr, "tollens-soft: %s\n", line);
 }
 
 static const char *code_text(CUresult code, char room[24]) {
@@ -70,14 +71,15 @@ static void read_rules(void) {
     if (path == NULL || path[0] == '\0') return;
     faults.result = soft_file_text(path, &text, NULL);
     if (faults.result != CUDA_SUCCESS) {
-        fprintf(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: cannot read the file %s\n", path);
+        tol_plain_print(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: cannot read the file %s\n",
+                        path);
         return;
     }
     if (soft_fault_rules_read(&faults.arena, text, strlen(text), &faults.rules, &error)) {
         faults.on = faults.rules.count > 0;
     } else {
-        fprintf(stderr, "tollens-soft: %s:%u:%u: %s\n", path, error.place.line, error.place.column,
-                error.text);
+        tol_plain_print(stderr, "tollens-soft: %s:%u:%u: %s\n", path, error.place.line,
+                        error.place.column, error.text);
         faults.result = CUDA_ERROR_INVALID_SOURCE;
     }
     free(text);
