@@ -19,6 +19,7 @@ touch logs/ran logs/failed logs/skipped logs/left-out
 nothing() {{ echo "not run here: there is no ptxas"; return 77; }}
 part() {{ echo "not run here: with nvcc: there is none"; echo "summary: 2 programs"; }}
 unexplained() {{ return 77; }}
+unbound() {{ echo "$nowhere"; }}
 for name in {names}; do step "$name" "$name"; done
 finish
 """
@@ -49,7 +50,7 @@ class Steps(trial.Trial):
         self.assertEqual(said[1].split(maxsplit=1)[1], "not run here: with nvcc: there is none")
 
     def test_a_failure_and_a_skip_without_a_reason_fail(self) -> None:
-        for name in ("false", "unexplained"):
+        for name in ("false", "unexplained", "unbound"):
             code, said, logs = self.run_steps("true", name)
             self.assertEqual(code, 1)
             self.assertEqual(said[-2:], [f"check: failed: {name}", "check: 1 passed, 1 failed"])

@@ -3,7 +3,10 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import sys
+import tempfile
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 loader = importlib.machinery.SourceFileLoader("clients", str(HERE / "clients"))
@@ -42,6 +45,14 @@ class Judging(unittest.TestCase):
         self.assertEqual(clients.chosen(names), [["-k", "not (test_two or test_3)"],
                                                  ["-k", "test_two"], ["-k", "test_3"]])
         self.assertEqual(clients.chosen([]), [[]])
+
+    def test_a_name_that_nothing_has_is_no_success(self) -> None:
+        with tempfile.TemporaryDirectory() as home, \
+                unittest.mock.patch.object(clients, "python_with", return_value=sys.executable), \
+                unittest.mock.patch.dict("os.environ", CUDA_HOME=home), \
+                unittest.mock.patch.object(sys, "argv", ["clients", "--short", "--only", "zzz"]):
+            pathlib.Path(home, "libnvvm.so").touch()
+            self.assertEqual(clients.main(), 2)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,9 @@ OUTCOMES = (
      r"\A[^T]*gpu: claims: done after \d+ s; left: nothing\n[^T]*\Z"),
     ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests"}, 0, "Tested: 11"),
     ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": "tests,all"}, 2, "TOLLENS_GPU_PARTS has all;"),
+    ("tollens", TOLLENS, (), {"TOLLENS_GPU_PARTS": ","}, 2, "TOLLENS_GPU_PARTS has nothing;"),
+    ("bench-seal", "#!/bin/sh\nexit 3\n", (), {"TOLLENS_GPU_PARTS": "benches",
+     "TOLLENS_DEVICE": "cuda"}, 1, "gpu: bench-seal ended with 3"),
     *(("tollens", TOLLENS, (), {name: "soon"}, 2, f"{name} must be a whole number") for name in (
         "TOLLENS_SUITE_SECONDS", "TOLLENS_SABOTEUR_SECONDS", "TOLLENS_TEST_SUITES_ONE_IN")))
 
@@ -152,6 +155,11 @@ class Gpu(trial.Trial):
                          "run P1 P2 --quick --seeds 1 --sabotage --saboteur-deadline 7 "
                          f"--verbose --out {self.folder}/out/peers/evidence\n")
 
+    def test_a_lane_that_left_no_results_is_no_success(self) -> None:
+        self.write("tollens", "#!/bin/sh\n")
+        for lane in ("report", "cpu", "gpu"):
+            self.expect(2, "so nothing was tested", "./lane", lane, "out", "--list")
+
     def test_peers_are_tried_where_they_are_named(self) -> None:
         for name in ("bench-peers", "test-runtime", "bench-collectives", "test-kernels"):
             self.write(name, f"#!/bin/sh\necho $* for {name}\n")
@@ -204,7 +212,7 @@ class Gpu(trial.Trial):
         self.write("test-runtime", f'#!/bin/sh\nexec "{ROOT}/build/test-runtime" "$@"\n')
         text = self.gpu(0, CRITERION_TEST_PATTERN="status/*")
         self.assertRegex(text, r"(?m)^ +\d+\.\d\d s  status::what_does_not_fit_a_message_is_cut$")
-        self.assertIn("Tested: 8", text)
+        self.assertIn("Tested: 9", text)
 
     def test_one_sixth_of_the_suites_runs_and_another_sixth_each_day(self) -> None:
         for name in ("test-runtime", "test-kernels", "test-worker"):
