@@ -54,6 +54,21 @@ static bool run_make_folder(const char *out, char *folder, size_t bytes) {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+static bool has_checked_nothing; /* and that is an error */
+
+/* A claim that was not tested may have had attacks, whose mechanics ran. */
+static bool run_checked_nothing(const struct hyp_run *run) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_verdict *verdict = &run->verdicts[i];
+        if (run->chosen[i] && verdict->kind != HYP_NOT_TESTED) return false;
+        for (size_t k = 0; run->chosen[i] && k < verdict->outcome_count; k++) {
+            const struct hyp_outcome *outcome = &verdict->outcomes[k];
+            if (outcome->has_record && outcome->record.samples > 0) return false;
+        }
+    }
+    return true;
+}
+
 static int exit_code(const struct hyp_run *run, const struct hyp_run_options *options) {
     bool broken = false, blind = false, untold = false;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
@@ -67,6 +82,8 @@ static int exit_code(const struct hyp_run *run, const struct hyp_run_options *op
     if (hyp_run_count(run, HYP_FALSIFIED) > 0) return HYP_EXIT_FALSIFIED;
     if (broken || blind || hyp_runner_interrupted()) return HYP_EXIT_ERROR;
     if (options->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0) return HYP_EXIT_FALSIFIED;
+    has_checked_nothing = !options->allow_untested && run_checked_nothing(run);
+    if (has_checked_nothing) return HYP_EXIT_ERROR;
     if ((untold || hyp_run_count(run, HYP_INCONCLUSIVE) > 0) && !options->inconclusive_warns) {
         return HYP_EXIT_INCONCLUSIVE;
     }
@@ -246,6 +263,10 @@ int hyp_command_run(int count, char **words) {
     if (hyp_runner_interrupted()) {
         hyp_command_complain("interrupted; the results so far are in %s", folder);
         hyp_command_next("%s", run.command);
+    }
+    if (has_checked_nothing) {
+        hyp_command_complain("no attack checked anything, so nothing is known");
+        hyp_command_next("%s --allow-untested, if that is no failure", run.command);
     }
     if (hyp_command_is_json()) run.exit_code = run_answer(&run, &options);
     free(command);

@@ -107,3 +107,16 @@ Test(program_terminal, an_error_says_what_to_do_next) {
     /* Who asks for help, or gets an answer, needs no next step. */
     cr_assert(program_shell("\"$T\" list") == 0 && !program_says("next: "));
 }
+
+/* ci/install and the packages have the version of the page. */
+TestSuite(version, .init = program_begin, .fini = program_end);
+
+Test(version, is_that_of_the_newest_changes) {
+    cr_assert(
+        program_shell("v=$(sed -n 's/^## \\([0-9.]*\\).*/\\1/p' ci/CHANGELOG.md | head -n 1); "
+                      "test -n \"$v\" && test \"$(\"$T\" --version)\" = \"tollens $v\"") == 0,
+        "%s", program_output);
+    cr_assert(program_shell("\"$T\" --help") == 0 && program_says("tollens --version prints"), "%s",
+              program_output);
+    cr_assert(program_shell("\"$T\" --version >/dev/full") == 2, "%s", program_output);
+}

@@ -257,6 +257,40 @@ Test(trouble, a_plugin_that_judges_another_number_is_refused) {
               program_output);
 }
 
+/* Nothing was checked, or the number is none: exit code 2 or 1, and never 0. */
+Test(trouble, an_attack_that_checked_nothing_is_no_success) {
+    cr_assert(run_plugin("'-UATTACK' '-DATTACK=if (attack != NULL) return'") == 2 &&
+                  program_says("a: the attack checked nothing"),
+              "%s", program_output);
+    cr_assert(run_plugin("'-UATTACK' '-DATTACK=hyp_attack_record(attack, 5, \"x\"); return'") ==
+                      2 &&
+                  program_says("a: the attack checked nothing"),
+              "%s", program_output);
+    cr_assert(run_plugin("'-UATTACK' '-DATTACK=HYP_CHECK(attack, true, \"x\"); return'") == 2 &&
+                  program_says("nothing was measured"),
+              "%s", program_output);
+    cr_assert(
+        run_plugin("'-UATTACK' '-DATTACK=hyp_attack_not_tested(attack, \"c\", \"r\"); return'") ==
+                2 &&
+            program_says("tollens: no attack checked anything, so nothing is known\n  next: "),
+        "%s", program_output);
+    cr_assert(program_shell("cd \"$D\" && \"$T\" run --plugin p.so --allow-untested --out o") == 0,
+              "%s", program_output);
+    cr_assert(!program_says("tollens: "), "%s", program_output);
+}
+
+Test(trouble, a_number_that_is_none_or_comes_first_hides_no_violation) {
+    cr_assert(run_plugin("-UVALUE '-DVALUE=(0.0 / 0.0)'") == 1, "%s", program_output);
+    cr_assert(run_plugin("-UVALUE '-DVALUE=(1.0 / 0.0)'") == 1, "%s", program_output);
+    cr_assert(run_plugin("-UVALUE '-DVALUE=(-1.0 / 0.0)'") == 2, "%s", program_output);
+    cr_assert(run_plugin("-UVALUE -DVALUE=0.5 '-UATTACK' "
+                         "'-DATTACK=hyp_attack_measure(attack, 9, \"y\")'") == 1,
+              "%s", program_output);
+    cr_assert(run_plugin("'-UEXTRA' '-DEXTRA=HYP_ATTACK(brk, b) { hyp_attack_not_tested(attack, "
+                         "\"c\", \"r\"); }'") == 1,
+              "%s", program_output);
+}
+
 Test(trouble, an_attack_that_changes_its_folder_keeps_its_record) {
     cr_assert(run_plugin("-UVALUE -DVALUE=0.5 '-UATTACK' '-DATTACK=if (chdir(\"/\")) abort()'") ==
                   0,

@@ -56,6 +56,7 @@ static const char usage[] =
     "                      given\n"
     "      --seeds N       attack claims without times with N seeds; default 2, with --full 8\n"
     "      --require-gpu   accept only a GPU, and fail if a claim is not tested\n"
+    "      --allow-untested   succeed even if no attack checked anything\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
     "      --verbose       print a line on stderr for each attack and each saboteur\n"
     "  gate EVIDENCE --baseline EVIDENCE\n"
@@ -125,6 +126,7 @@ static const char usage_every[] =
 
 static const char usage_end[] =
     "\n"
+    "tollens --version prints the version\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something was, or an allocation of a "
     "replay\n"
     "failed, 2 usage or harness error, or interrupted, 3 inconclusive\n"

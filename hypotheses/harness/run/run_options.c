@@ -85,6 +85,8 @@ static bool run_options_read_word(int count, char **words, int *i, struct hyp_ru
         options->verbose = true;
     } else if (strcmp(word, "--require-gpu") == 0) {
         options->require_gpu = true;
+    } else if (strcmp(word, "--allow-untested") == 0) {
+        options->allow_untested = true;
     } else if ((value = run_options_option("--device", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--device must be auto, cuda, cuda:N or soft");
         return hyp_session_device(value, &run->session.kind, &run->session.ordinal);

@@ -12,7 +12,7 @@ enum { HYP_REPEATS_MAX = 1000, HYP_SEEDS_MAX = 1000 };
 enum { HYP_SEEDS_QUICK = 2, HYP_SEEDS_FULL = 8 };
 
 struct hyp_run_options {
-    bool require_gpu;
+    bool require_gpu, allow_untested;
     bool inconclusive_warns;
     bool verbose;    /* a line on stderr for each attack */
     const char *out; /* NULL: the program chooses the folder */
