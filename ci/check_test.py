@@ -56,6 +56,10 @@ class Steps(trial.Trial):
             self.assertEqual(said[-2:], [f"check: failed: {name}", "check: 1 passed, 1 failed"])
             self.assertEqual(logs["skipped"], "")
 
+    def test_a_step_that_does_not_exist_is_an_error(self) -> None:
+        for words in (("--only", ","), ("--only",), ("--nothing",)):
+            self.expect(2, "or no step after it", CHECK, *words)
+
 
 if __name__ == "__main__":
     unittest.main()

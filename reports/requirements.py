@@ -30,12 +30,17 @@ from .toml_rows import check_keys, rows_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"
-SOURCES = ("000", "001", "002", "003", "004")
-CHECK = re.compile(r"H[1-9][0-9]?|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
+SOURCES = ("000", "001", "002", "003", "004", "Fail closed")
+CHECK = re.compile(r"H[1-9][0-9]?|step [a-z-]+(: (\w+)::(test_\w+))?|[a-z0-9_]+/[a-z0-9_*]+")
 STANDINGS = ("peer-reviewed", "documentation")
 IDENTIFIER = re.compile(r"doi:10\.\d{4}/\S+|arXiv:\d{4}\.\d{5}|https://\S+")
 WORST = ("falsified", "inconclusive", "not_tested", "survived")
 HEADINGS = ("", "requirement", "source", "state", "checked by")
+
+
+def has_test(file: str, name: str) -> bool:
+    return any(f"def {name}(" in path.read_text(encoding="utf-8") for room in ("ci", "reports")
+               for path in (ROOT / room).rglob(f"{file}.py"))
 
 
 def check_demand(demand: dict[str, Any]) -> None:
@@ -46,8 +51,11 @@ def check_demand(demand: dict[str, Any]) -> None:
     if not demand["source"].startswith(SOURCES):
         raise ValueError(f"{name} is of none of the documents {', '.join(SOURCES)}")
     for check in demand["checks"]:
-        if not CHECK.fullmatch(check):
+        found = CHECK.fullmatch(check)
+        if not found:
             raise ValueError(f'{name}: {check!r} is no "suite/test", "H4" or "step NAME"')
+        if found[1] and not has_test(found[2], found[3]):
+            raise ValueError(f"{name}: there is no {found[3]} in {found[2]}.py")
     if not demand["checks"] and not demand.get("open"):
         raise ValueError(f"{name} is checked by nothing, and does not say that it is open")
 
@@ -197,7 +205,7 @@ def missing(demands: list[dict[str, Any]], ran: dict[str, str], passed: dict[str
         reasons = []
         for check in demand["checks"]:
             if check.startswith("step "):
-                name = check[5:]
+                name = check[5:].partition(":")[0]
                 fault = step_fault(name, passed, failed)
                 wrong += [f"{demand['id']}: {fault}"] if fault else []
                 reasons += [f"{check}: {passed[name]}"] if passed.get(name) else []

@@ -16,11 +16,14 @@ def demands(verdicts: dict[str, str]) -> list[str]:
     lines, document = [], ""
     for name, text, source, came, checks in sorted(requirements.rows(verdicts),
                                                    key=lambda row: row[2][:3]):
-        number, _, section = source.partition(" ")
-        if number != document:
-            lines += ["", f"## Document {number}", ""]
-            document = number
-        place = f" ({section})" if section else ""
+        own = next(one for one in requirements.SOURCES if source.startswith(one))
+        if own != document:
+            lines += ["", f"## {'Document ' if own.isdigit() else ''}{own}", ""]
+            if not own.isdigit():
+                lines += ["Where a failure could look like success. Each makes the exit code",
+                          "another than 0, and the tests drive it.", ""]
+            document = own
+        place = f" ({source[len(own) + 1:]})" if source != own else ""
         state = "" if came == "tested" else f"*{markdown.escape(came[0].upper() + came[1:])}*: "
         lines.append(f"* **{name}**{place} {markdown.escape(text)}. "
                      f"{state}{markdown.escape(checks)}".rstrip(": "))

@@ -23,7 +23,7 @@ class Requirements(unittest.TestCase):
         for wanted in (*(f"H{n}" for n in range(1, 14)), *(f"M{n}" for n in range(1, 15)),
                        *(f"RF-{n}" for n in range(1, 16)), *(f"RISK-{n}" for n in range(1, 6)),
                        *(f"VO-{n}" for n in (5, 6, 8, 9)), *(f"WC-{n}" for n in range(1, 7)),
-                       *(f"FW-{n}" for n in range(1, 9))):
+                       *(f"FW-{n}" for n in range(1, 9)), *(f"FC-{n}" for n in range(1, 60))):
             self.assertIn(wanted, names)
         for begin in (*(f"CRT-00{n}" for n in range(1, 7)), "VO-1.", "VO-2.", "VO-3.", "ACC-"):
             self.assertTrue(any(name.startswith(begin) for name in names), begin)
@@ -44,6 +44,7 @@ class Requirements(unittest.TestCase):
     def test_nonsense_is_refused(self) -> None:
         self.assertEqual(len(self.load(DEMAND)), 1)
         for old, new, words in (("004 1", "005", "none of the documents"), ("a/b*", "a b", 'no "s'),
+                                ("a/b*", "step x: a_test::test_b", "there is no test_b in"),
                                 ('["a/b*"]', "[]", "open"), ("text", "texts", "no text"),
                                 ('"X"', '"X"\nmore = 1', "not known"), ("[[", "[", ""),
                                 ("[[demand]]", "[demand]", "list of tables"),

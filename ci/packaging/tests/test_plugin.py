@@ -62,7 +62,7 @@ def test_a_run_that_tested_nothing_is_no_success(pytester: pytest.Pytester) -> N
         assert done.returncode == code, done
 
 
-def test_a_parent_process_that_ignores_its_children_hides_no_failure(
+def test_a_parent_that_ignores_its_children_hides_no_failure(
         pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="def test_wrong(): assert False\n")
     start = ("import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "

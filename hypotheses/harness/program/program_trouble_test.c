@@ -329,6 +329,13 @@ Test(trouble, a_container_without_proc_and_a_limit_of_addresses_are_named) {
     cr_assert(program_says("ulimit -v"), "%s", program_output);
 }
 
+/* Criterion succeeds even if it ran no test. */
+Test(trouble, a_filter_of_tests_that_selects_none_is_an_error) {
+    cr_assert(program_shell("\"${T%/*}/test-harness\" --filter 'no_such_suite/*'") == 2, "%s",
+              program_output);
+    cr_assert(program_says("no test matches the filter"), "%s", program_output);
+}
+
 /* A name with an escape sequence could hide a message, or change what a terminal shows of it. */
 Test(trouble, control_characters_of_names_and_variables_are_not_printed) {
     static const char *const commands[] = {"\"$T\" \"$E\"",
