@@ -23,7 +23,7 @@ class Requirements(unittest.TestCase):
         for wanted in (*(f"H{n}" for n in range(1, 14)), *(f"M{n}" for n in range(1, 15)),
                        *(f"RF-{n}" for n in range(1, 16)), *(f"RISK-{n}" for n in range(1, 6)),
                        *(f"VO-{n}" for n in (5, 6, 8, 9)), *(f"WC-{n}" for n in range(1, 7)),
-                       *(f"FW-{n}" for n in range(1, 9)), *(f"FC-{n}" for n in range(1, 60))):
+                       *(f"FW-{n}" for n in range(1, 9)), *(f"FC-{n}" for n in range(1, 61))):
             self.assertIn(wanted, names)
         for begin in (*(f"CRT-00{n}" for n in range(1, 7)), "VO-1.", "VO-2.", "VO-3.", "ACC-"):
             self.assertTrue(any(name.startswith(begin) for name in names), begin)

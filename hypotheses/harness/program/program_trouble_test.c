@@ -6,8 +6,14 @@
 #include "shell_scene.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 TestSuite(trouble, .init = program_begin, .fini = program_end, .timeout = 300);
 
@@ -327,6 +333,32 @@ Test(trouble, a_container_without_proc_and_a_limit_of_addresses_are_named) {
     cr_assert(program_shell("ulimit -v 4000000; \"$T\" run H2 --out \"$D/out\"") == 2, "%s",
               program_output);
     cr_assert(program_says("ulimit -v"), "%s", program_output);
+}
+
+/* As in containers whose profile is older than these calls. It holds for this test's process and
+ * for all that it starts. */
+static bool refuse_calls(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+Test(trouble, a_container_that_refuses_membarrier_and_sysinfo_changes_no_verdict) {
+    cr_assert(refuse_calls());
+    cr_assert(program_shell("\"$T\" run H2 H9 H13 --seeds 1 --out \"$D/out\"") == 0 &&
+                  program_says("3 survived"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" run H9 --under alloc_leak --seeds 1 --out \"$D/under\"") == 1,
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- \"${T%/*}/soft-client\" store 16") ==
+                  7,
+              "%s", program_output);
 }
 
 /* Criterion succeeds even if it ran no test. */

@@ -8,7 +8,7 @@
 #include "managed.h"
 #include "memory_pool.h"
 
-#include <unistd.h>
+#include <sys/sysinfo.h>
 
 /* A driver maps allocations larger than 2 MiB with pages of that size, so they begin at one; some
  * programs rely on more than the 256 bytes that the manual promises (Taichi on 4096). */
@@ -54,9 +54,12 @@ CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, u
 
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host) {
-    /* More pages than the machine has cannot be pinned. */
-    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (bytes / page >= pages) return CUDA_ERROR_OUT_OF_MEMORY;
+    /* More than the machine has cannot be pinned. Where a container refuses sysinfo, sysconf would
+     * return a number that is none. */
+    struct sysinfo machine;
+    if (sysinfo(&machine) == 0 && bytes / machine.mem_unit >= machine.totalram) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     const struct soft_allocation wanted = {.bytes = bytes,
                                            .host = *host,
                                            .kind = *host != NULL ? SOFT_KIND_REGISTERED
