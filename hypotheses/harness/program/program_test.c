@@ -165,7 +165,7 @@ static long long count_in(const char *attack, const char *key) {
 
 /* Goal: an attack under a saboteur ends with its first violation, and without one it goes on. */
 Test(program, the_first_violation_is_enough_under_a_saboteur) {
-    static const char *const saboteurs[] = {"launch_drop", "launch_twice", "launch_short"};
+    static const char *const saboteurs[] = {"launch_drop", "launch_twice"};
     static const char attack[] = "attacks/every_block_size_runs_every_thread.json";
     char path[200];
     int code = program_shell("\"$T\" run H2 --sabotage --out \"$D/out\"");
