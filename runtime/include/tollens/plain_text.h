@@ -25,7 +25,7 @@ static inline void tol_plain_vprint(FILE *out, const char *format, va_list argum
     va_list again;
     va_copy(again, arguments);
     const int length = vsnprintf(room, sizeof room, format, arguments);
-    if (length >= (int)sizeof room && (text = malloc((size_t)length + 1)) != NULL) {
+    if (length >= (int)sizeof room && (text = (char *)malloc((size_t)length + 1)) != NULL) {
         vsnprintf(text, (size_t)length + 1, format, again);
     }
     va_end(again);
