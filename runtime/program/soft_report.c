@@ -70,6 +70,11 @@ static void take_summary(struct hyp_soft_report *report, const json_t *line) {
     report->processes++;
     report->kernels += report_number_of(line, "kernels");
     report->launches += report_number_of(line, "launches");
+    report->refused += report_number_of(line, "refused");
+    if (report->first_refused[0] == '\0') {
+        snprintf(report->first_refused, sizeof report->first_refused, "%s",
+                 report_text_of(line, "first_refused"));
+    }
 }
 
 static void each_line(struct hyp_soft_report *report, const char *path, long skip,
@@ -99,6 +104,15 @@ void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, 
 
 void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path) {
     each_line(report, path, 0, take_summary);
+    /* A program may do without a call that is not modelled; if no kernel ran, it did not. */
+    if (report->launches > 0 || report->refused == 0) return;
+    report->findings++;
+    count_kind(report, "refused");
+    if (report->first[0] != '\0') return;
+    snprintf(report->first, sizeof report->first,
+             "refused: no kernel ran, and %llu driver function%s refused; the first: %s",
+             (unsigned long long)report->refused, report->refused == 1 ? " was" : "s were",
+             report->first_refused);
 }
 
 static const char *report_plural(uint64_t count) {

@@ -21,6 +21,8 @@ struct hyp_soft_report {
     char first[1200]; /* the first finding in a line; "" if there is none */
     uint64_t begun;                        /* processes that used the device */
     uint64_t processes, kernels, launches; /* of those that ended by themselves */
+    uint64_t refused;                      /* driver functions that were refused */
+    char first_refused[512];
     uint64_t unreadable;                   /* lines that are no JSON object, of either file */
 };
 
