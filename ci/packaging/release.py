@@ -149,7 +149,7 @@ def main() -> int:
     wrong: list[str] = []
     try:
         if output("git", "-C", ROOT, "status", "--porcelain").strip():
-            say("what is not committed is left out")
+            say("files that are not committed are left out")
         out = options.out.resolve()
         # Which may move while it is made.
         commit = output("git", "-C", ROOT, "rev-parse", "HEAD").strip()

@@ -15,7 +15,7 @@
 
 enum { SLOW_NS = 100000, STAMPS_MAX = 4096, REPORT_WORDS = 4, BLOCK = 64 };
 
-/* slow ends after a time, or after so many turns, whatever the timer says. */
+/* slow ends after a time, or after a number of iterations, whatever the timer reads. */
 static const char kernels[] =
     ".version 6.4\n.target sm_70\n.address_size 64\n"
     ".visible .entry slow(.param .u32 ns) {\n"

@@ -40,7 +40,7 @@ void left_lives_end(struct left_lives *lives);
 /* Waits for the work of the context, and reads the books. false: a violation was recorded. */
 bool left_books_read(struct hyp_attack *attack, struct left_books *books);
 
-/* Runs rounds of so many lives and checks that the books are as before. */
+/* Runs rounds of count lives each and checks that the books are as before. */
 void left_lives_run(struct left_lives *lives, const char *what, unsigned count, left_life *life);
 
 #endif

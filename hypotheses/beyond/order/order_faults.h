@@ -14,7 +14,7 @@ extern const struct hyp_fault order_faults[];
 /* The faults of Q2 are off until an attack has begun. */
 void order_fault_begin(const struct hyp_attack *attack);
 
-/* Whether the fault with this name, one in so many, occurs now. Any thread. */
+/* Whether the named fault, of one call in a given number, occurs now. Thread-safe. */
 bool order_fault_now(const char *base);
 
 /* tol_pool_free; and if the tickets are off by one, then the work of this free counts as done where

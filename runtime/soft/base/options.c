@@ -88,7 +88,7 @@ static int options_visible_device(const char *word, size_t length, int devices) 
 }
 
 /* As the CUDA Programming Guide has it: devices in the order of the list, up to the first entry
- * that is none. A device that is listed twice is none the second time. */
+ * that names no device. A device that is listed twice ends the list, too. */
 static void options_read_visible(struct soft_options *options) {
     const char *value = getenv("CUDA_VISIBLE_DEVICES");
     const int devices = options->devices;

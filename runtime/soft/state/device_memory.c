@@ -54,8 +54,8 @@ CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, u
 
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host) {
-    /* More than the machine has cannot be pinned. Where a container refuses sysinfo, sysconf would
-     * return a number that is none. */
+    /* More than the machine has cannot be pinned. If a container refuses sysinfo, the result of
+     * sysconf is undefined. */
     struct sysinfo machine;
     if (sysinfo(&machine) == 0 && bytes / machine.mem_unit >= machine.totalram) {
         return CUDA_ERROR_OUT_OF_MEMORY;
