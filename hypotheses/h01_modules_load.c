@@ -346,20 +346,32 @@ static void check_log(struct hyp_attack *attack, const char *path, const char *t
     }
 }
 
+static void refuse_broken(struct hyp_attack *attack, const char *name, const char *text) {
+    struct tol_module *module = NULL;
+    tol_status status = tol_module_load(attack->context, text, strlen(text), NULL, &module);
+    hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", name);
+    HYP_CHECK(attack, module == NULL, "%s: rejected, but a module was returned", name);
+    if (status == TOL_OK) tol_module_destroy(module);
+    if (status == TOL_INVALID_MODULE) check_log(attack, name, text);
+}
+
+/* Each text of a file, from a line "//// NAME: ERROR" to the next. */
 HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
+    static const char mark[] = "\n//// ";
     struct files *files = list_files(attack, "fixtures/ptx/bad");
     for (size_t i = 0; i < files->count; i++) {
         size_t bytes = 0;
-        struct tol_module *module = NULL;
-        char *text = hyp_attack_file(attack, files->all[i].path, &bytes);
-        if (text == NULL) continue;
-        tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
-        hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", files->all[i].path);
-        HYP_CHECK(attack, module == NULL, "%s: rejected, but a module was returned",
-                  files->all[i].path);
-        if (status == TOL_OK) tol_module_destroy(module);
-        if (status == TOL_INVALID_MODULE) check_log(attack, files->all[i].path, text);
-        free(text);
+        char *file = hyp_attack_file(attack, files->all[i].path, &bytes), name[PATH_BYTES];
+        if (file == NULL) continue;
+        char *next = strstr(file, mark);
+        HYP_CHECK(attack, next != NULL, "%s has no texts", files->all[i].path);
+        for (char *text; (text = next) != NULL; refuse_broken(attack, name, text)) {
+            text += 1;
+            next = strstr(text, mark);
+            if (next != NULL) *next = '\0';
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 5, ":\n"), text + 5);
+        }
+        free(file);
         hyp_attack_progress(attack, (double)i / (double)files->count);
     }
     still_works(attack, "broken PTX");

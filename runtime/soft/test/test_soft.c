@@ -3,6 +3,8 @@
  */
 #include "test_soft.h"
 
+#include "table/joined_text.h"
+
 #include <dirent.h>
 #include <lzma.h>
 #include <stdio.h>
@@ -188,19 +190,32 @@ static int is_ptx(const struct dirent *entry) {
            ends_with(entry->d_name, ".pair");
 }
 
-/* Visits a file; of a pair both texts. Returns their number. */
+/* Visits the texts of a file that has several; 0: it is one text. */
+static size_t visit_joined(char *file, void (*visit)(const char *name, const char *text)) {
+    size_t count = 0;
+    struct joined_text one;
+    for (char *at = joined_text_first(file); at != NULL; count++) {
+        at = joined_text_cut(at, &one);
+        visit(one.name, one.text);
+    }
+    return count;
+}
+
+/* Visits a file, each text of several. Returns their number. */
 static size_t visit_file(const char *folder, const char *name,
                          void (*visit)(const char *name, const char *text)) {
     char one[300];
+    size_t joined = 0;
     const bool is_pair = ends_with(name, ".pair");
     const int length = (int)(strstr(name, is_pair ? ".pair" : ".ptx") - name);
     for (int i = 0; i <= (int)is_pair; i++) {
         snprintf(one, sizeof one, "%.*s%s.ptx", length, name, i == 1 ? "_right" : "");
         char *text = test_fixture(folder, one);
-        visit(one, text);
+        joined = visit_joined(text, visit);
+        if (joined == 0) visit(one, text);
         free(text);
     }
-    return is_pair ? 2 : 1;
+    return is_pair ? 2 : joined > 0 ? joined : 1;
 }
 
 size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text)) {

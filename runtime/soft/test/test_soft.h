@@ -63,7 +63,8 @@ const char *test_captured(FILE *stream);
 /* The text of a file under fixtures/ptx. Free it. */
 char *test_fixture(const char *folder, const char *name);
 
-/* Calls visit for each file of a folder of fixtures/ptx, in the order of their names; how many. */
+/* Calls visit for each text of a folder of fixtures/ptx, files sorted by name. Returns how many.
+ * The name is the file's, or that of one of several texts of a file (table/joined_text.h). */
 size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text));
 
 #endif
