@@ -42,38 +42,39 @@ static int recorded(const char *name) {
     return code;
 }
 
-/* What a fault says of the soft device itself; -1 if nothing. */
-static int excepted(const char *path) {
-    static const char mark[] = "// soft: ";
-    char line[256];
-    int code = -1;
-    FILE *file = fopen(path, "r");
-    cr_assert(file != NULL, "%s", path);
-    for (int i = 0; i < 2 && fgets(line, sizeof line, file) != NULL; i++) {
-        size_t length = strlen(mark);
-        if (strncmp(line, mark, length) == 0) code = (int)strtol(line + length, NULL, 10);
-    }
-    fclose(file);
-    return code;
+/* What a fault says of the soft device itself, in its second line; -1 if nothing. */
+static int excepted(const char *text) {
+    static const char mark[] = "\n// soft: ";
+    const char *end = strchr(text, '\n');
+    bool has = end != NULL && strncmp(end, mark, sizeof mark - 1) == 0;
+    return has ? (int)strtol(end + sizeof mark - 1, NULL, 10) : -1;
 }
 
 Test(fault_code, the_codes_are_those_of_a_gpu) {
     find_files();
     size_t count = 0;
-    char **names = fault_names(folder, &count);
+    struct fault *faults = fault_read(folder, &count);
     cr_assert(count >= 40, "%zu faults", count);
     setenv("TOLLENS_SOFT_WORKERS", "1", 1);
     for (size_t i = 0; i < count; i++) {
-        char path[8500], message[512];
+        char message[512];
+        const char *name = faults[i].name;
         struct fault_outcome outcome = {0};
-        snprintf(path, sizeof path, "%s/%s.ptx", folder, names[i]);
-        int own = excepted(path), expected = own >= 0 ? own : recorded(names[i]);
-        cr_assert(expected >= 0, "%s is not in the record", names[i]);
-        cr_assert(fault_run(driver, path, &outcome, message, sizeof message), "%s", message);
-        cr_expect_eq((int)outcome.code, expected, "%s gave %d at %s, and not %d: %s", names[i],
+        int own = excepted(faults[i].text), expected = own >= 0 ? own : recorded(name);
+        cr_assert(expected >= 0, "%s is not in the record", name);
+        cr_assert(fault_run(driver, &faults[i], &outcome, message, sizeof message), "%s", message);
+        cr_expect_eq((int)outcome.code, expected, "%s gave %d at %s, and not %d: %s", name,
                      (int)outcome.code, outcome.call, expected, outcome.log);
-        free(names[i]);
     }
-    free(names);
+    fault_free(faults, count);
     printf("%zu faults\n", count);
+}
+
+Test(fault_code, a_folder_without_faults_has_none) {
+    size_t count = 1;
+    find_files();
+    strcat(folder, "/../handwritten"); /* texts without a name */
+    cr_assert_null(fault_read(folder, &count));
+    strcat(folder, "/none");
+    cr_assert_null(fault_read(folder, &count));
 }

@@ -3,6 +3,7 @@
  */
 #include "fault_run.h"
 
+#include "joined_text.h"
 #include "table_device.h"
 
 #include <dirent.h>
@@ -14,15 +15,6 @@
 #include <unistd.h>
 
 enum { DEADLINE_S = 60, TEXT_MAX = 1 << 16 };
-
-static bool fault_run_read_text(const char *path, char *text, char *message, size_t bytes) {
-    FILE *file = fopen(path, "r");
-    size_t length = file != NULL ? fread(text, 1, TEXT_MAX - 1, file) : 0;
-    text[length] = '\0';
-    if (file != NULL) fclose(file);
-    if (length == 0) snprintf(message, bytes, "%s: %s", path, strerror(errno));
-    return length > 0;
-}
 
 static void fault_run_ended(struct fault_outcome *outcome, const char *call, CUresult code) {
     outcome->code = code;
@@ -67,22 +59,20 @@ static void fault_run_be_child(const char *driver, const char *ptx, int out) {
     _exit(write(out, &told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
 }
 
-bool fault_run(const char *driver, const char *path, struct fault_outcome *outcome, char *message,
-               size_t message_bytes) {
+bool fault_run(const char *driver, const struct fault *fault, struct fault_outcome *outcome,
+               char *message, size_t message_bytes) {
     struct {
         struct fault_outcome outcome;
         char message[512];
     } told = {0};
     int ends[2], status = 0;
-    char *ptx = malloc(TEXT_MAX);
-    if (ptx == NULL || !fault_run_read_text(path, ptx, message, message_bytes) || pipe(ends) != 0) {
-        free(ptx);
+    if (pipe(ends) != 0) {
+        snprintf(message, message_bytes, "%s: pipe: %s", fault->name, strerror(errno));
         return false;
     }
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) fault_run_be_child(driver, ptx, ends[1]);
-    free(ptx);
+    if (child == 0) fault_run_be_child(driver, fault->text, ends[1]);
     close(ends[1]);
     bool whole = child > 0 && read(ends[0], &told, sizeof told) == (ssize_t)sizeof told;
     close(ends[0]);
@@ -92,34 +82,64 @@ bool fault_run(const char *driver, const char *path, struct fault_outcome *outco
     if (whole) {
         snprintf(message, message_bytes, "%s", told.message);
     } else if (child > 0 && WIFSIGNALED(status)) {
-        snprintf(message, message_bytes, "%s: the process was killed by signal %d", path,
+        snprintf(message, message_bytes, "%s: the process was killed by signal %d", fault->name,
                  WTERMSIG(status));
     } else {
-        snprintf(message, message_bytes, "%s: the process reported nothing", path);
+        snprintf(message, message_bytes, "%s: the process reported nothing", fault->name);
     }
     return false;
 }
 
 static int fault_run_by_name(const void *one, const void *other) {
-    return strcmp(*(char *const *)one, *(char *const *)other);
+    return strcmp(((const struct fault *)one)->name, ((const struct fault *)other)->name);
 }
 
-char **fault_names(const char *folder, size_t *count) {
+/* Adds the texts of a file; false: it cannot be read, has none, or there is no memory. */
+static bool fault_run_add_file(const char *path, struct fault **faults, size_t *count) {
+    static char file_text[TEXT_MAX];
+    struct joined_text one;
+    FILE *file = fopen(path, "r");
+    size_t length = file != NULL ? fread(file_text, 1, TEXT_MAX - 1, file) : 0;
+    bool whole = file != NULL && feof(file);
+    file_text[length] = '\0';
+    if (file != NULL) fclose(file);
+    char *at = whole ? joined_text_first(file_text) : NULL;
+    bool ok = at != NULL;
+    while (at != NULL && ok) {
+        at = joined_text_cut(at, &one);
+        struct fault *more = realloc(*faults, (*count + 1) * sizeof **faults);
+        char *text = more != NULL ? strdup(one.text) : NULL;
+        if (more != NULL) *faults = more;
+        ok = text != NULL;
+        if (!ok) break;
+        memcpy(more[*count].name, one.name, sizeof one.name);
+        more[(*count)++].text = text;
+    }
+    return ok;
+}
+
+struct fault *fault_read(const char *folder, size_t *count) {
     DIR *directory = opendir(folder);
-    char **names = NULL;
+    struct fault *faults = NULL;
+    bool ok = directory != NULL;
     *count = 0;
-    if (directory == NULL) return NULL;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    for (struct dirent *entry; ok && (entry = readdir(directory)) != NULL;) {
+        char path[8400];
         size_t length = strlen(entry->d_name);
         if (length < 5 || strcmp(entry->d_name + length - 4, ".ptx") != 0) continue;
-        char **more = realloc(names, (*count + 1) * sizeof *names);
-        if (more == NULL) break;
-        names = more;
-        names[*count] = strndup(entry->d_name, length - 4);
-        if (names[*count] == NULL) break;
-        (*count)++;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        ok = fault_run_add_file(path, &faults, count);
     }
-    closedir(directory);
-    if (names != NULL) qsort(names, *count, sizeof *names, fault_run_by_name);
-    return names;
+    if (directory != NULL) closedir(directory);
+    if (!ok) {
+        fault_free(faults, *count);
+        return NULL;
+    }
+    if (faults != NULL) qsort(faults, *count, sizeof *faults, fault_run_by_name);
+    return faults;
+}
+
+void fault_free(struct fault *faults, size_t count) {
+    for (size_t i = 0; faults != NULL && i < count; i++) free(faults[i].text);
+    free(faults);
 }

@@ -42,11 +42,11 @@ static bool fault_table_is_wanted(const char *name, char **wanted, int count) {
     return count == 0;
 }
 
-static void run_one(const char *driver, const char *folder, const char *name, FILE *out) {
-    char path[8192], message[512];
+static void run_one(const char *driver, const struct fault *fault, FILE *out) {
+    char message[512];
+    const char *name = fault->name;
     struct fault_outcome outcome;
-    snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
-    if (!fault_run(driver, path, &outcome, message, sizeof message)) {
+    if (!fault_run(driver, fault, &outcome, message, sizeof message)) {
         printf("%-32s %s\n", name, message);
         return;
     }
@@ -72,21 +72,20 @@ int main(int count, char **arguments) {
         }
     }
     if (folder == NULL) folder = fault_table_find_folder(near, sizeof near);
-    size_t names = 0;
-    char **name = folder != NULL ? fault_names(folder, &names) : NULL;
+    size_t faults = 0;
+    struct fault *fault = folder != NULL ? fault_read(folder, &faults) : NULL;
     FILE *out = record != NULL ? fopen(record, "w") : NULL;
-    if (name == NULL || (record != NULL && out == NULL)) {
+    if (fault == NULL || (record != NULL && out == NULL)) {
         fprintf(stderr, "fault-table: %s\n",
-                name == NULL ? "no fixtures/ptx/faults found nearby: use --faults"
-                             : "cannot write the record");
+                fault == NULL ? "no fixtures/ptx/faults found nearby: use --faults"
+                              : "cannot write the record");
         return 2;
     }
-    for (size_t i = 0; i < names; i++) {
-        if (fault_table_is_wanted(name[i], arguments + at, count - at))
-            run_one(driver, folder, name[i], out);
-        free(name[i]);
+    for (size_t i = 0; i < faults; i++) {
+        if (fault_table_is_wanted(fault[i].name, arguments + at, count - at))
+            run_one(driver, &fault[i], out);
     }
-    free(name);
+    fault_free(fault, faults);
     if (out != NULL && fclose(out) != 0) {
         fprintf(stderr, "fault-table: cannot write the record\n");
         return 2;
