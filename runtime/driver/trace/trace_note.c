@@ -5,6 +5,7 @@
 
 #include "core/monotonic.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -183,6 +184,7 @@ static struct tol_trace_operation *trace_note_begin(struct tol_interpose_call *c
     struct tol_trace_operation *operation = take_record(work->kind, stream);
     bool is_known = operation != NULL && goes_on(place, stream);
     call->begin_ns = tol_now_ns();
+    assert(place->ended_ns <= call->begin_ns); /* 0: nothing is known */
     own.bursts = is_known && call->begin_ns - place->ended_ns < tol_trace.options.gap_ns &&
                  tol_trace.options.share > 1 && own.run != NULL;
     own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&

@@ -355,6 +355,33 @@ Test(trace, what_comes_later_begins_with_its_call_or_with_an_event) {
     }
 }
 
+static void *wait_for_stream(void *stream) {
+    MUST(tol_stream_synchronize(stream));
+    return NULL;
+}
+
+/* The stream is the same, but what was queued on it before is in the trace that was removed. */
+Test(trace, a_new_trace_knows_nothing_of_what_an_earlier_one_saw) {
+    pthread_t other;
+    struct tol_buffer *buffer = NULL;
+    const struct tol_trace_options options = {.begins = TOL_TRACE_BEGINS_DERIVED};
+    MUST(tol_trace_install(test_driver(), &options, NULL));
+    struct tol_stream *stream = stream_with_two(&buffer);
+    MUST(tol_stream_synchronize(stream));
+    tol_trace_remove(test_driver());
+    MUST(tol_trace_install(test_driver(), &options, NULL));
+    /* The context is current here, and the new trace first sees it where it becomes current. */
+    cr_assert_eq(pthread_create(&other, NULL, wait_for_stream, stream), 0);
+    pthread_join(other, NULL);
+    MUST(tol_copy_fill(stream, buffer, 0, 2, 4, 16));
+    MUST(tol_stream_synchronize(stream));
+    char *text = written(false);
+    cr_assert(count(text, "\"cat\":\"fill\"") == 1 && own_begins(text) == 1, "%s", text);
+    free(text);
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+}
+
 Test(trace, refuses_what_does_not_go_together) {
     static const struct tol_trace_options wrong[] = {
         {.share = TOL_TRACE_SHARE_MAX + 1},
