@@ -244,6 +244,19 @@ Test(replay, a_bad_line_is_refused_by_its_number) {
     }
 }
 
+/* A line has at most 398 characters, as the array for one and fgets leave room for. */
+Test(replay, a_line_that_is_too_long_is_refused_as_such) {
+    for (int length = 398; length <= 399; length++) {
+        char text[1024];
+        snprintf(text, sizeof text, HEAD "#%0*d\n", length - 1, 0);
+        program_write("in/trace", text);
+        int code = program_shell("\"$T\" replay \"$D/in/trace\"");
+        bool is_refused = code == 2 && program_says("line 9: the line is too long");
+        cr_assert(length == 399 ? is_refused : code == 0, "%d: %d: %s", length, code,
+                  program_output);
+    }
+}
+
 /* A free of a block that was allocated before the trace is left out, and its thread with it. */
 Test(replay, threads_without_an_event_are_not_counted) {
     program_write("in/trace", "#tollens pool trace 1\n#lost 1\n"

@@ -93,7 +93,7 @@ Test(graph, arguments_change_in_place_and_queued_launches_keep_theirs) {
 }
 
 Test(graph, refuses_with_a_sentence) {
-    struct tol_graph *graph = NULL, *wider = NULL;
+    struct tol_graph *graph = NULL, *wider = NULL, *captured = NULL;
     struct tol_graph_exec *exec = NULL;
     unsigned far = 7;
     begin();
@@ -113,6 +113,12 @@ Test(graph, refuses_with_a_sentence) {
     MUST_FAIL(tol_graph_capture_end(stream, &graph), TOL_INVALID_ARGUMENT, "not being captured");
     MUST(tol_graph_launch(exec, stream)); /* as it was */
     cr_assert(at(0) == 1);
+    /* The driver would add the graph to the capture as a node, and nothing would run. */
+    MUST(tol_graph_capture_begin(stream));
+    MUST_FAIL(tol_graph_launch(exec, stream), TOL_INVALID_ARGUMENT, "is being captured");
+    MUST(tol_graph_capture_end(stream, &captured));
+    cr_assert_eq(tol_graph_nodes(captured), 0, "%u nodes", tol_graph_nodes(captured));
+    tol_graph_destroy(captured);
     tol_graph_exec_destroy(exec);
     tol_graph_destroy(graph);
     tol_graph_destroy(wider);
