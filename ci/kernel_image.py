@@ -43,6 +43,17 @@ def packed(content: bytes) -> bytes:
     return lzma.compress(content, check=lzma.CHECK_CRC32, filters=FILTERS)
 
 
+def kept_text(file: pathlib.Path) -> bytes:
+    """What a kept file holds: the kernels' are packed. ValueError: it is damaged."""
+    content = file.read_bytes()
+    if file.suffix != ".xz":
+        return content
+    try:
+        return lzma.decompress(content)
+    except lzma.LZMAError as error:
+        raise ValueError(f"{file} is damaged: {error}") from error
+
+
 def assembly(name: str, images: list[tuple[str, int, str, bool]]) -> str:
     """What .incbin cannot say goes into a table of struct kn_image."""
     lines = [f"# The images of {name}. Written by ci/kernel_image.py.", '    .section .rodata,"a"']
@@ -63,7 +74,7 @@ def main() -> int:
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     out, source, ptx = sys.argv[1:4]
     nvcc = " ".join(sys.argv[4:])
-    text = lzma.decompress(pathlib.Path(ptx).read_bytes())
+    text = kept_text(pathlib.Path(ptx))
     target = re.search(rb"^\.target sm_(\d+[af]?)", text, re.MULTILINE)
     if target is None:
         print(f"kernel_image.py: {ptx} names no target", file=sys.stderr)

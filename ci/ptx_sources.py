@@ -20,7 +20,6 @@ stale.
 
 import datetime
 import hashlib
-import lzma
 import pathlib
 import re
 import sys
@@ -115,17 +114,6 @@ def all_made(root: pathlib.Path) -> dict[str, Made]:
     return dict(sorted(made.items()))
 
 
-def kept_text(file: pathlib.Path) -> bytes:
-    """What a kept file holds: the kernels' are packed. ValueError: it is damaged."""
-    content = file.read_bytes()
-    if file.suffix != ".xz":
-        return content
-    try:
-        return lzma.decompress(content)
-    except lzma.LZMAError as error:
-        raise ValueError(f"{file} is damaged: {error}") from error
-
-
 def keep(file: pathlib.Path, text: bytes) -> None:
     file.write_bytes(kernel_image.packed(text) if file.suffix == ".xz" else text)
 
@@ -134,8 +122,8 @@ def present(root: pathlib.Path) -> dict[str, tuple[str, str]]:
     found = {}
     for path, made in all_made(root).items():
         file = root / path
-        text = hashlib.sha256(kept_text(file)).hexdigest() if file.is_file() else "missing"
-        found[path] = (checksum(made), text)
+        found[path] = checksum(made), "missing" if not file.is_file() else (
+            hashlib.sha256(kernel_image.kept_text(file)).hexdigest())
     return found
 
 
@@ -203,7 +191,7 @@ def main() -> int:
         write(ROOT, sys.argv[2:])
         return 0
     if sys.argv[1:2] == ["--text"] and len(sys.argv) == 3:
-        sys.stdout.buffer.write(kept_text(pathlib.Path(sys.argv[2])))
+        sys.stdout.buffer.write(kernel_image.kept_text(pathlib.Path(sys.argv[2])))
         return 0
     if sys.argv[1:2] == ["--keep"] and len(sys.argv) == 4:
         keep(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]).read_bytes())

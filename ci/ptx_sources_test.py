@@ -4,6 +4,7 @@
 import pathlib
 import unittest
 
+import kernel_image
 import ptx_sources
 import trial
 
@@ -52,7 +53,7 @@ class PtxSources(trial.Trial):
                 ("runtime/soft/corpus/sorting.cu", "int c;\n", [
                     f"fixtures/ptx/corpus/sorting_{target}.ptx{changed}"
                     for target in (75, 80, 90)])):
-            before = ptx_sources.kept_text(self.root / path)
+            before = kernel_image.kept_text(self.root / path)
             ptx_sources.keep(self.root / path, text.encode())
             self.assertEqual(self.findings(), found, path)
             ptx_sources.keep(self.root / path, before)
@@ -124,7 +125,7 @@ class PtxSources(trial.Trial):
         paths = sorted(kept.glob("*.ptx.xz"))
         self.assertGreater(len(paths), 100)
         for path in paths:
-            text = ptx_sources.kept_text(path).decode()
+            text = kernel_image.kept_text(path).decode()
             self.assertNotRegex(text, "_INTERNAL_(?!0{8}_)", path.name)
 
     def test_writing_names_sources_and_includes_debugging_information(self) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-import ptx_sources
+import kernel_image
 import trial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -101,7 +101,7 @@ class Sweep(unittest.TestCase):
         kept = ROOT / "fixtures/ptx/kernels"
         wanted = {(name, entry) for name in names
                   if not re.search("planted|defects|read_words", name)
-                  for entry in re.findall(r"\.entry (\w+)", ptx_sources.kept_text(
+                  for entry in re.findall(r"\.entry (\w+)", kernel_image.kept_text(
                       kept / f"{name}.ptx.xz").decode())}
         self.assertEqual({tuple(line.split()[1:]) for line in listed}, wanted)
 

@@ -79,6 +79,17 @@ class Archived:
 Folder = pathlib.Path | Archived
 
 
+def packed(files: dict[str, bytes]) -> bytes:
+    """An archive of files: the same for the same files."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, data in sorted(files.items()):
+            member = tarfile.TarInfo(name)  # time, user and group 0, mode 0644
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return lzma.compress(plain.getvalue(), preset=9 | lzma.PRESET_EXTREME)
+
+
 def decompressed(packed: bytes) -> bytes:
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY_MAX)
     plain = stream.decompress(packed, BYTES_MAX + 1)

@@ -105,7 +105,7 @@ class Archives(unittest.TestCase):
         self.assertFalse((self.top / "new").exists())
 
     def test_damaged_and_foreign_archives_are_refused(self) -> None:
-        good = pack.packed(pack.files_of(self.folder))
+        good = archive.packed(pack.files_of(self.folder))
         for at in (0, 5, len(good) // 3, len(good) - 13, len(good) - 1):
             self.refused(good[:at])
         changed = bytearray(good)
@@ -134,7 +134,7 @@ class Archives(unittest.TestCase):
                          {"evidence", archive.NAME}, "nothing is unpacked")
 
     def test_absurd_sizes_are_refused(self) -> None:
-        good = pack.packed(pack.files_of(self.folder))
+        good = archive.packed(pack.files_of(self.folder))
         for name, most, words in (("BYTES_MAX", 9000, "unpacks to more than"),
                                   ("BYTES_MAX", 100, "is larger than"),
                                   ("FILES_MAX", 5, "more than 5 members"),
@@ -145,7 +145,7 @@ class Archives(unittest.TestCase):
     def test_damage_inside_names_the_member(self) -> None:
         files = pack.files_of(self.folder)
         for name, data in (("H3/every_size.hlog", b"Tag=a,0,1,2,oops\n"), ("machine.json", None)):
-            self.path.write_bytes(pack.packed({key: value for key, value in
+            self.path.write_bytes(archive.packed({key: value for key, value in
                                                {**files, name: data}.items() if value}))
             for words in (["reports"], ["reports", "compare", self.folder]):
                 done = self.run_program(*words, self.path, "--out", self.top / "out")

@@ -10,12 +10,9 @@ left out. A report/ in the evidence folder is not packed, since it can be made a
 """
 
 import argparse
-import io
 import json
-import lzma
 import pathlib
 import sys
-import tarfile
 
 from . import archive, code, evidence
 
@@ -34,23 +31,13 @@ def files_of(folder: pathlib.Path) -> dict[str, bytes]:
     return files
 
 
-def packed(files: dict[str, bytes]) -> bytes:
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, data in sorted(files.items()):
-            member = tarfile.TarInfo(name)  # time, user and group 0, mode 0644
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return lzma.compress(plain.getvalue(), preset=9 | lzma.PRESET_EXTREME)
-
-
 def pack(folder: pathlib.Path, out: pathlib.Path) -> str:
     """Writes the archive and the copies beside it; returns a line about it."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder")
     evidence.read(folder)  # refuses damaged evidence
     files, path = files_of(folder), out / archive.NAME
-    data = packed(files)
+    data = archive.packed(files)
     if path.exists() and path.read_bytes() != data:
         raise ValueError(f"{path} exists and has other evidence in it")
     out.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ class Links(unittest.TestCase):
 
     def test_files_of_an_archive_are_named_and_linked_once_they_are_unpacked(self) -> None:
         path, out = self.top / archive.NAME, self.top / "out"
-        path.write_bytes(pack.packed(pack.files_of(self.run_folder)))
+        path.write_bytes(archive.packed(pack.files_of(self.run_folder)))
         page = self.page(path, out=out)
         self.assertEqual(self.linked(page, out), {path.resolve()})
         self.assertIn("<li>every_size.hlog <small>", page)
@@ -70,7 +70,7 @@ class Links(unittest.TestCase):
         for name in ("one", "two"):
             made_evidence.make(self.top / name)
             (self.top / f"{name}.tar.xz").write_bytes(
-                pack.packed(pack.files_of(self.top / name)))
+                archive.packed(pack.files_of(self.top / name)))
         page = self.page(self.top / "one.tar.xz", self.top / "two.tar.xz", "--unpack", out=out)
         self.assertEqual(self.linked(page, out),
                          self.all_files(out / "evidence1") | self.all_files(out / "evidence2"))

@@ -5,12 +5,14 @@ they reach. The same inputs make the same archive.
 """
 
 import hashlib
-import io
-import lzma
 import pathlib
-import tarfile
+import sys
 
-CORPUS = pathlib.Path(__file__).resolve().parents[2] / "fixtures/corpus"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from reports import archive  # noqa: E402  (the other folder)
+
+CORPUS = ROOT / "fixtures/corpus"
 INPUTS_MAX, BYTES_MAX = 1000, 1 << 20  # xz makes about a tenth of it
 
 
@@ -23,26 +25,12 @@ def unpack(target: str, folder: pathlib.Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if not archive_of(target).exists():
         return 0
-    count = 0
-    with tarfile.open(archive_of(target), "r:xz") as archive:
-        for member in archive:
-            content = archive.extractfile(member)
-            if content is None or "/" in member.name:
-                raise OSError(f"{archive_of(target)}: {member.name} is no plain file")
-            (folder / member.name).write_bytes(content.read())
-            count += 1
-    return count
-
-
-def pack(inputs: dict[str, bytes]) -> bytes:
-    """An archive without what differs by machine or by time."""
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name in sorted(inputs):
-            member = tarfile.TarInfo(name)
-            member.size = len(inputs[name])
-            archive.addfile(member, io.BytesIO(inputs[name]))
-    return lzma.compress(plain.getvalue(), preset=9 | lzma.PRESET_EXTREME)
+    inputs = archive.members(archive.decompressed(archive_of(target).read_bytes()))
+    for name, content in inputs.items():
+        if "/" in name:
+            raise OSError(f"{archive_of(target)}: {name} is in a folder")
+        (folder / name).write_bytes(content)
+    return len(inputs)
 
 
 def write(target: str, folder: pathlib.Path, findings: list[pathlib.Path]) -> dict[str, bytes]:
@@ -57,5 +45,5 @@ def write(target: str, folder: pathlib.Path, findings: list[pathlib.Path]) -> di
             kept[hashlib.sha1(data).hexdigest()] = data
             size += len(data)
     CORPUS.mkdir(parents=True, exist_ok=True)
-    archive_of(target).write_bytes(pack(kept))
+    archive_of(target).write_bytes(archive.packed(kept))
     return kept

@@ -132,7 +132,7 @@ class Sums(Fleets):
         (self.top / "copy/report/newest.html").symlink_to("report.html")
         (self.top / "copy/said.txt").write_text("no file of the run")
         (self.top / "packed").mkdir()
-        (self.top / "packed" / archive.NAME).write_bytes(pack.packed(pack.files_of(first)))
+        (self.top / "packed" / archive.NAME).write_bytes(archive.packed(pack.files_of(first)))
         others = [self.top / "copy", self.top / "packed", self.top / "packed" / archive.NAME, first]
         said = self.merged(first, *others, self.make("b"))
         self.assertEqual(sum(len(machine["runs"]) for machine in said["machines"]), 2)
