@@ -10,7 +10,8 @@ import shutil
 from collections.abc import Iterator
 
 from mutation.judge import Bench, Made
-from mutation.operators import Mutant, c_mutants, statuses
+from mutation.lexer import Source
+from mutation.operators import Edit, Mutant, c_edits, statuses
 from mutation.running import MutateError, Suites, build, digest, ninja
 from tidying.budgets import tree
 
@@ -36,8 +37,8 @@ class CBench(Bench):
                  for path in sorted((self.root / room).rglob("*.c"))]
         return [file for file in found if not LEFT_OUT.search(file)]
 
-    def mutants_in(self, file: str, text: str) -> list[Mutant]:
-        return c_mutants(file, text, self.status)
+    def edits(self, source: Source) -> Iterator[Edit]:
+        return c_edits(source, self.status)
 
     def prepare(self) -> None:
         self._copy_tree()

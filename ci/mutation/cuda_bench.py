@@ -16,8 +16,7 @@ from collections.abc import Iterator
 
 import ptx_sources
 from mutation.judge import Bench, Made
-from mutation.cuda_operators import cuda_mutants
-from mutation.operators import Mutant
+from mutation.operators import Mutant, cuda_edits
 from mutation.running import SUITE, SWEEP, MutateError, Suites, build, digest, run, say, words
 
 TESTS, DEVICE, TRIED = "test-kernels", "libtollens-soft.so", "build/mutate-kernels"
@@ -45,7 +44,7 @@ def changed_entries(before: str, after: str) -> list[str]:
 
 class CudaBench(Bench):
     record, tried, even = "kernels.toml", TRIED, True
-    mutants_in = staticmethod(cuda_mutants)
+    edits = staticmethod(cuda_edits)
 
     def __init__(self, root: pathlib.Path, environment: dict[str, str]) -> None:
         super().__init__(root, root / TRIED, {**environment, **WATCHED})
@@ -164,15 +163,12 @@ class CudaBench(Bench):
     def names(self, name: str, entries: list[str], image: pathlib.Path) -> Iterator[str]:
         """The cases that launch one of these entries, the cheapest first, then the suites of the
         operation, then the others of the folder."""
-        group = self.group.get(name)
-        rows = [row for row in self._cases(group) if set(entries) & set(row[1])] if group else []
-        if rows:
-            self.link(SWEEP, image)
-        yield from (f"{SWEEP} {case}" for case, _, _ in sorted(rows, key=lambda row: row[2]))
-        suites = [suite for suites in self.suites_of(name) for suite in suites]
-        if suites:
-            self.link(TESTS, image)
-        yield from (f"{TESTS} {suite}" for suite in suites)
+        rows = self._cases(self.group[name]) if name in self.group else []
+        cases = [row[0] for row in sorted(rows, key=lambda row: row[2]) if set(entries) & {*row[1]}]
+        for program, some in ((SWEEP, cases), (TESTS, sum(self.suites_of(name), []))):
+            if some:
+                self.link(program, image)
+            yield from (f"{program} {each}" for each in some)
 
     def _cases(self, group: str) -> list[tuple[str, list[str], float]]:
         """The cases of a group, the entries that each launches, and its CPU seconds. They stay in

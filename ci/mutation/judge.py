@@ -3,15 +3,28 @@
 import argparse
 import collections
 import hashlib
+import json
 import pathlib
 import subprocess
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from mutation.operators import Mutant
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    import tomli as tomllib  # type: ignore[no-redef]
+
+from mutation.operators import Mutant, mutants
 from mutation.running import MutateError, Suites, locked, say
-from mutation.results import Survivors
+
+HEAD = """\
+# Mutants that no test notices. Written by ci/mutate, except "equivalent": there a person says why
+# no test can notice this one. An entry with a reason is kept, and ci/mutate --check demands that
+# its line is still in the file; one without a reason is a test that somebody owes.
+"""
+IDENTITY = ("file", "operator", "before", "after", "nth")  # what Mutant.key is made of
+KEYS = {*IDENTITY, "line", "tests", "equivalent"}
 
 
 class Made(NamedTuple):
@@ -37,7 +50,7 @@ class Bench:
     def mutants(self, file: str) -> list[Mutant]:
         if file not in self.known:
             self.texts[file] = (self.root / file).read_text(encoding="utf-8")
-            self.known[file] = self.mutants_in(file, self.texts[file])
+            self.known[file] = mutants(file, self.texts[file], self.edits)
         return self.known[file]
 
 
@@ -80,9 +93,58 @@ def drawn(everything: list[Mutant], count: int | None, seed: int, even: bool) ->
     return [shuffled[place] for _, place in sorted(order)[:count]]
 
 
+class Survivors:
+    """The committed file, in which a person argues that a mutant is equivalent."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        self.entries: dict[str, dict[str, Any]] = {}
+        if not self.path.exists():
+            return
+        try:
+            read = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            for entry in read.get("survivors", []):
+                if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
+                    raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
+                self.entries["\t".join(str(entry.get(key, 0)) for key in IDENTITY)] = entry
+        except (ValueError, KeyError, OSError) as error:
+            raise MutateError(f"{self.path}: {error!r}") from error
+
+    def argument(self, key: str) -> str:
+        return str(self.entries.get(key, {}).get("equivalent", "")).strip()
+
+    def note(self, mutant: Mutant, tests: str | None) -> None:
+        """Takes up a survivor of these tests, with the argument that is there. Without tests drops
+        it, unless it is argued: then its argument is wrong, and the run says so."""
+        argument = self.argument(mutant.key)
+        if tests is not None:
+            row = {key: getattr(mutant, key) for key in ("file", "line", *IDENTITY[1:])
+                   if key != "nth" or mutant.nth}
+            self.entries[mutant.key] = {**row, "tests": tests, "equivalent": argument}
+        elif not argument:
+            self.entries.pop(mutant.key, None)
+
+    def forget(self, file: str, keys: set[str]) -> None:
+        """Of a file that was read again: what is no mutant of it any more and was not argued."""
+        self.entries = {key: entry for key, entry in self.entries.items()
+                        if entry["file"] != file or key in keys or self.argument(key)}
+
+    def write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        entries = sorted(self.entries.values(), key=lambda entry: (
+            entry["file"], entry["line"], entry["operator"], entry["after"]))
+        # One line per entry. A JSON string of these characters is also one of TOML.
+        body = "".join("  { " + ", ".join(
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+            + " },\n" for entry in entries)
+        new = self.path.with_suffix(".new")
+        new.write_text(f"{HEAD}\nsurvivors = [\n{body}]\n", encoding="utf-8")
+        new.rename(self.path)
+
+
 class Judge:
-    def __init__(self, bench: Bench, options: argparse.Namespace, survivors: Survivors) -> None:
-        self.bench, self.options, self.survivors = bench, options, survivors
+    def __init__(self, bench: Bench, survivors: Survivors) -> None:
+        self.bench, self.survivors = bench, survivors
         self.counts: collections.Counter[str] = collections.Counter()  # by kind of verdict
         self.argued = self.left = 0  # survivors with an argument, and without
 
@@ -104,21 +166,16 @@ class Judge:
         return ("survived", "; ".join(asked)) if asked else ("same code", "")
 
     def _ask(self, what: str, names: Iterator[str]) -> tuple[str, str]:
-        ran, seconds, end = [], 0.0, ""
+        ran = []
         for name in names:
-            if self.options.limit and seconds > self.options.limit:
-                end = " before the limit"
-                break
             found = self.bench.suites.ask(self.bench.tried, name)
             if found is None:
                 continue
             ran.append(name)
-            seconds += found.seconds
             if found.kind != "passed":
                 return found.kind, f"{name}: {found.what}"
         some = ", ".join(ran[:8]) + (f" and {len(ran) - 8} more" if len(ran) > 8 else "")
-        return "survived", (f"{what}: " if what else "") + (
-            some or "no test executes the line") + end
+        return "survived", (f"{what}: " if what else "") + (some or "no test executes the line")
 
     def judge(self, mutant: Mutant, place: str) -> None:
         """Says and notes the verdict on a mutant."""
@@ -182,7 +239,7 @@ def go(bench: Bench, options: argparse.Namespace) -> int:
     say(f"{len(sample)} of {len(everything)} mutants of {len(files)} files")
     for file in files:
         survivors.forget(file, {mutant.key for mutant in bench.mutants(file)})
-    judge = Judge(bench, options, survivors)
+    judge = Judge(bench, survivors)
     with locked(bench.folder):
         bench.prepare()
         for number, mutant in enumerate(sample, 1):

@@ -70,6 +70,12 @@ class Source:
         token = self.tokens[index]
         return self.text[token.begin - 1].isspace() and self.text[token.end].isspace()
 
+    def level(self, index: int, end: int | None = None) -> Iterator[int]:
+        """From a token on, with what is between brackets left out, and its closing bracket."""
+        while index < (len(self.tokens) if end is None else end):
+            yield index
+            index = max(index, self.partner.get(index, index)) + 1
+
     def _find_code(self) -> None:
         index = 0
         while index < len(self.tokens):
@@ -90,13 +96,12 @@ class Source:
 
     def arguments(self, index: int, end: int) -> Iterator[str]:
         """Between two brackets, blanks squeezed."""
-        first = place = index + 1
-        while place <= end:
+        first = index + 1
+        for place in [*self.level(first, end), end]:
             if place == end or self.tokens[place].text == ",":
                 text = self.text[self.tokens[first].begin:self.tokens[place - 1].end]
                 yield " ".join(text.split())
                 first = place + 1
-            place = self.partner.get(place, place) + 1 if place < end else place + 1
 
     def _stands_alone(self, index: int, end: int) -> bool:
         """NAME(...) that begins a line and that neither a body nor a semicolon follows."""
@@ -119,9 +124,5 @@ class Source:
 
     def end_of_statement(self, index: int) -> int:
         """The index of its semicolon, or -1 where a block ends first."""
-        while index < len(self.tokens):
-            text = self.tokens[index].text
-            if text in (";", "}"):
-                return index if text == ";" else -1
-            index = self.partner.get(index, index) + 1 if text in ("(", "[", "{") else index + 1
-        return -1
+        end = next((at for at in self.level(index) if self.tokens[at].text in (";", "}")), -1)
+        return end if self.text_at(end) == ";" else -1

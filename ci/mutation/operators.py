@@ -14,11 +14,26 @@ Of C:
 
 Left alone: asserts, which only watch; the sizes of arrays where they are declared; {0}; the
 preprocessor's lines.
+
+Of CUDA C, after Zhu and Zaidman ("Massively Parallel, Highly Efficient, but What About the Test
+Suite Quality? Applying Mutation Testing to GPU Programs", ICST 2020):
+
+| operator              | changes                                                                 |
+|-----------------------|-------------------------------------------------------------------------|
+| gpu_index_replacement | threadIdx and blockIdx into each other, blockDim and gridDim likewise   |
+| gpu_index_increment   | a component of one of these into one more                               |
+| gpu_index_decrement   | into one less                                                           |
+| sync_removal          | deletes a call of __syncthreads or __syncwarp                           |
+| share_removal         | a __shared__ array into one per thread                                  |
+| atom_removal          | an atomic operation into a read and a write                             |
+
+Their other three change what a launch says between <<< and >>>. No source here has a launch: the
+host's C launches kernels.
 """
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mutation.lexer import KEYWORDS, TYPES, Source
 
@@ -35,6 +50,13 @@ WATCHES = {"assert", "static_assert", "_Static_assert"}
 # What precedes the condition of a ?:.
 BEFORE_CONDITION = {"=", "(", "[", "{", ",", ";", "}", ":", "?", "return", *(
     sign for sign in ARITHMETIC if sign.endswith("=")), ""}
+OTHER_INDEX = {"threadIdx": "blockIdx", "blockIdx": "threadIdx",
+               "blockDim": "gridDim", "gridDim": "blockDim"}
+# What an atomic operation stores, given the old value and its arguments.
+PLAIN = {"atomicAdd": "old + {0}", "atomicSub": "old - {0}", "atomicExch": "{0}",
+         "atomicMax": "old > {0} ? old : {0}", "atomicMin": "old < {0} ? old : {0}",
+         "atomicAnd": "old & {0}", "atomicOr": "old | {0}", "atomicXor": "old ^ {0}",
+         "atomicCAS": "old == {0} ? {1} : old"}
 Edit = tuple[str, int, int, str]  # operator, begin, end, by what
 
 
@@ -67,17 +89,12 @@ def statuses(text: str) -> dict[str, str]:
     return dict(zip(names, [*names[1:], *names[1:2]])) if len(names) > 1 else {}
 
 
-def c_mutants(file: str, text: str, status: dict[str, str]) -> list[Mutant]:
-    """All of a file of C, in the order of their places."""
+def mutants(file: str, text: str, edits: Callable[[Source], Iterator[Edit]]) -> list[Mutant]:
+    """All of a file, in the order of their places."""
     source = Source(text)
-    return numbered(file, source, _c_edits(source, status))
-
-
-def numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
-    text = source.text
     found: list[Mutant] = []
     seen: dict[tuple[str, str, str], int] = {}
-    for operator, begin, end, new in sorted(edits, key=lambda edit: edit[1:3]):
+    for operator, begin, end, new in sorted(edits(source), key=lambda edit: edit[1:3]):
         lines = source.starts[source.line(begin) - 1], text.find("\n", end)
         before = " ".join(text[lines[0]:lines[1]].split())
         after = " ".join((text[lines[0]:begin] + new + text[end:lines[1]]).split())
@@ -88,9 +105,8 @@ def numbered(file: str, source: Source, edits: Iterator[Edit]) -> list[Mutant]:
     return found
 
 
-# ---- C -----------------------------------------------------------------------------------------
-
-def _c_edits(source: Source, status: dict[str, str]) -> Iterator[Edit]:
+def c_edits(source: Source, status: dict[str, str]) -> Iterator[Edit]:
+    """The edits of a file of C, given what each status becomes."""
     index = 0
     while index < len(source.tokens):
         if source.is_code[index] and source.text_at(index) in WATCHES and (
@@ -153,7 +169,7 @@ def _conditions(source: Source, index: int) -> Iterator[Edit]:
     if name in ("if", "while", "TOL_CHECK") and source.text_at(index + 1) == "(":
         first, last = index + 2, source.partner[index + 1] - 1
         if name == "TOL_CHECK":
-            last = _end_of_argument(source, first)
+            last = next(at for at in source.level(first) if source.text_at(at) in (",", ")")) - 1
     elif name == "?":
         first, last = _begin_of_condition(source, index), index - 1
     else:
@@ -164,12 +180,6 @@ def _conditions(source: Source, index: int) -> Iterator[Edit]:
     yield "negated", begin, end, f"!({source.text[begin:end]})"
 
 
-def _end_of_argument(source: Source, index: int) -> int:
-    while source.text_at(index) not in (",", ")"):
-        index = source.partner.get(index, index) + 1
-    return index - 1
-
-
 def _begin_of_condition(source: Source, index: int) -> int:
     while source.text_at(index - 1) not in BEFORE_CONDITION:
         index = source.partner.get(index - 1, index - 1)
@@ -177,13 +187,8 @@ def _begin_of_condition(source: Source, index: int) -> int:
 
 
 def _is_equality(source: Source, first: int, last: int) -> bool:
-    signs = []
-    index = first
-    while index <= last:
-        if source.text_at(index) in ("==", "!=", "&&", "||", "?"):
-            signs.append(source.text_at(index))
-        index = source.partner.get(index, index) + 1
-    return signs in (["=="], ["!="])
+    texts = map(source.text_at, source.level(first, last + 1))
+    return [text for text in texts if text in ("==", "!=", "&&", "||", "?")] in (["=="], ["!="])
 
 
 def _statements(source: Source, index: int) -> Iterator[Edit]:
@@ -211,3 +216,34 @@ def _is_declaration(source: Source, index: int) -> bool:
     if following.text == "*":
         return not source.is_spaced(index + 1)
     return following.kind == "word"
+
+
+def cuda_edits(source: Source) -> Iterator[Edit]:
+    for index, token in enumerate(source.tokens):
+        if token.kind != "word":
+            continue
+        place = token.begin, token.end
+        if token.text in OTHER_INDEX and source.text_at(index + 1) == ".":
+            yield "gpu_index_replacement", *place, OTHER_INDEX[token.text]
+            end = source.tokens[index + 2].end
+            words = source.text[token.begin:end]
+            yield "gpu_index_increment", token.begin, end, f"({words} + 1)"
+            yield "gpu_index_decrement", token.begin, end, f"({words} - 1)"
+        elif token.text in ("__syncthreads", "__syncwarp") and source.begins_statement(index):
+            last = source.end_of_statement(index)
+            yield "sync_removal", token.begin, source.tokens[last].end, ";"
+        elif token.text == "__shared__" and source.text_at(index - 1) != "extern":
+            yield "share_removal", *place, ""
+        elif token.text in PLAIN and source.text_at(index + 1) == "(":
+            yield from _atomic(source, index)
+
+
+def _atomic(source: Source, index: int) -> Iterator[Edit]:
+    close = source.partner[index + 1]
+    arguments = list(source.arguments(index + 1, close))
+    if len(arguments) != 2 + (source.text_at(index) == "atomicCAS"):
+        return
+    values = [f"({argument})" for argument in arguments[1:]]
+    new = PLAIN[source.text_at(index)].format(*values)
+    yield "atom_removal", source.tokens[index].begin, source.tokens[close].end, (
+        f"[&] {{ volatile auto *at = {arguments[0]}; auto old = *at; *at = {new}; return old; }}()")

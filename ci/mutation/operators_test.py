@@ -6,8 +6,7 @@ import sys
 import unittest
 
 from mutation.lexer import Source
-from mutation.cuda_operators import cuda_mutants
-from mutation.operators import Mutant, c_mutants, statuses
+from mutation.operators import Mutant, c_edits, cuda_edits, mutants, statuses
 
 STATUS = statuses("TOL_STATUS(OK, \"\")\nTOL_STATUS(BAD, \"\")\nTOL_STATUS(WORSE, \"\")\n")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -60,7 +59,7 @@ CUDA = (
 
 
 def of_c(text: str) -> list[Mutant]:
-    return c_mutants("f.c", text, STATUS)
+    return mutants("f.c", text, lambda source: c_edits(source, STATUS))
 
 
 class TheOperators(unittest.TestCase):
@@ -74,7 +73,8 @@ class TheOperators(unittest.TestCase):
             self.assertEqual([each.after for each in found if each.operator == operator], after,
                              f"{operator}: {line}")
         for operator, line, *after in CUDA:
-            found = cuda_mutants("k.cu", f"__global__ void k(int *a, int b) {{\n{line}\n}}\n")
+            text = f"__global__ void k(int *a, int b) {{\n{line}\n}}\n"
+            found = mutants("k.cu", text, cuda_edits)
             self.assertEqual([each.after for each in found if each.operator == operator], after,
                              f"{operator}: {line}")
 
