@@ -125,7 +125,7 @@ ROOMS = (
                       "goes"),
             ("measure", "the sampler, intervals, effects, the machine and its conditions"),
             ("record", "what one attack found, in the form of the evidence; the timeline"),
-            ("attack", "how an attack runs: injected faults, the ledger, walks, load"),
+            ("attack", "how an attack runs: injected faults, memory counts, pool walks, load"),
             ("plugin", "plugins: claims of other libraries"),
             ("judge", "verdicts, results, the gate"),
             ("run", "a run: its schedule, its workers, its evidence, its output"),
