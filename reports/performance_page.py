@@ -18,9 +18,9 @@ OPERATIONS = (
     (("grouped.txt",), "Grouped products",
      "`cublas bf16` is one cuBLAS product of bf16 matrices of the same size.", "grouped"),
     (("attention.txt",), "Attention",
-     "`cudnn` and `efficient` are PyTorch's backends. Paged attention is compared with the same "
-     "keys in rows, packed attention with one call per sequence, e4m3 with fp16, and one row of q "
-     "with the driver's copy of 1 GiB (`copy`).", "attention"),
+     "`cudnn` and `efficient` are PyTorch's backends. Paged attention is compared with "
+     "attention over contiguous keys, packed attention with one call per sequence, e4m3 with fp16, "
+     "and one row of q with the driver's copy of 1 GiB (`copy`).", "attention"),
     (("backward.txt",), "Gradients of attention", "`cudnn` is PyTorch's cuDNN backend.",
      "attention_backward"),
     (("softmax.txt",), "Softmax", "`copy` is the driver's copy of 1 GiB, `copying as much` its "
@@ -43,9 +43,9 @@ HEAD = """# Performance
 
 Written by `reports/written.py` from the evidence that [the index](../reports/published/INDEX.md)
 lists. Each table has the newest run of each kind of machine and, per shape, the kernel that a call
-chooses by itself. A ratio above 1 is faster than the peer; both were timed in turn in the same
-process or run, and 95 % intervals follow in parentheses. Times are in microseconds. These figures
-are no claims: claims and their verdicts are in [RESULTS.md](../reports/RESULTS.md).
+chooses by itself. A ratio above 1 means that the kernel is faster than the peer; both were timed in
+turn in the same process or run, and 95 % intervals follow in parentheses. Times are in us. These
+figures are not claims; claims and their verdicts are in [RESULTS.md](../reports/RESULTS.md).
 """
 ROW = re.compile(r"(\w+) +(.*\S) +(\d+\.\d+) +(\d+\.\d+ (?:TFLOP|GB)/s) *(.*)")
 VARIANT = re.compile(r"(.*?)(?: {2,}| (?=(?:(?:paged|packed|e4m3) )?\w+$))(\S.*)")
