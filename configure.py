@@ -73,7 +73,7 @@ KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {DRIVER_ROOM}"
 MODELS_ROOM = f"{MODELS} {KERNELS_ROOM}"
 HARNESS_ROOM = "-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated " \
                f"-Iruntime/program -Iruntime/include/tollens {DRIVER_ROOM}"
-CLAIMS_ROOM = f"-Ihypotheses {HARNESS_ROOM} {MODELS} -Ikernels"
+CLAIMS_ROOM = f"-Ihypotheses {HARNESS_ROOM} {MODELS} -Ikernels -Iruntime/soft"
 # The first room whose folder a path begins with is its own.
 ROOMS = {
     "runtime/soft/": ("soft", SOFT_ROOM), "runtime/models/": ("models", MODELS_ROOM),
@@ -109,7 +109,7 @@ SHORT_OF_MEMORY = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE, SEAL_ARCHIVE = "$folder/libtollens-worker.a", "$folder/libtollens-seal.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
-DRIVER = "$folder/libtollens-soft.so"
+DRIVER, AUDIT_LIBRARY = "$folder/libtollens-soft.so", "$folder/libtollens-audit.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 # Both archives of the soft device, whole: nothing in them names the exported functions.
 SOFT_WHOLE = f"-Wl,--whole-archive {SOFT_ARCHIVES} -Wl,--no-whole-archive"
@@ -212,7 +212,7 @@ def objects_of(sources: list[str]) -> list[str]:
 
 
 SOFT_APART = tuple(f"runtime/soft/{part}/" for part in
-                   ("ops", "cudart", "tools", "table", "corpus", "test"))
+                   ("ops", "cudart", "audit", "tools", "table", "corpus", "test"))
 DRIVER_APART = tuple(f"runtime/driver/{part}/" for part in ("torch", "bench", "test", "refused"))
 DRIVER_PARTS = parts("runtime/driver/", "runtime/models/gguf/", "runtime/models/tokenizer/",
                      without=DRIVER_APART)
@@ -220,16 +220,17 @@ TORCH = parts("runtime/driver/torch/")
 SOFT = parts("runtime/soft/", without=SOFT_APART)
 SOFT_CORE = parts("runtime/soft/ops/")  # compiled once for each processor level
 CUDART = parts("runtime/soft/cudart/")
+AUDIT_ELF = "runtime/soft/audit/audit_elf"  # the program reads programs with it as well
 KERNELS = parts("kernels/", without=("kernels/bench/", "kernels/sweep/", "kernels/ladder/"))
 ENGINE = parts("runtime/models/engine/")
 SEAL = parts("runtime/models/seal/")
 HARNESS = parts("hypotheses/harness/", without=("hypotheses/harness/fuzz/",))
-PROGRAM = parts("runtime/program/")
+PROGRAM = [*parts("runtime/program/"), AUDIT_ELF]
 ACCURACY = parts("hypotheses/accuracy/")
 ATTACKS = [source for source in within("hypotheses/h") if re.match(r"hypotheses/h\d\d", source)]
 TABLE = parts("runtime/soft/table/", without=("runtime/soft/table/oracle/",))
-FUZZ_SOFT, FUZZ_SOFT_DRIVER = ["runtime/soft/tools/fuzz/fuzz", "runtime/soft/test/box_model"], \
-    "runtime/soft/tools/fuzz/replay"
+FUZZ_SOFT, FUZZ_SOFT_DRIVER = ["runtime/soft/tools/fuzz/fuzz", "runtime/soft/test/box_model",
+                               AUDIT_ELF], "runtime/soft/tools/fuzz/replay"
 FUZZ_HARNESS = ["hypotheses/harness/fuzz/fuzz_input"]
 SOFT_TARGETS = [one for one in mains("runtime/soft/tools/fuzz/") if one != FUZZ_SOFT_DRIVER]
 HARNESS_TARGETS = [one for one in mains("hypotheses/harness/fuzz/", "runtime/program/")
@@ -303,8 +304,7 @@ def write_compile_rules(n: Ninja) -> None:
     # Exceptions pass through PyTorch's allocator.
     n.compile_rule("torch", f"$common $flags -fexceptions {DRIVER_ROOM}")
     for major in CUDARTS:
-        n.compile_rule(f"cudart{major}",
-                       f"$common $flags $calm {SOFT_ROOM} -DCUDART_MAJOR={major}")
+        n.compile_rule(f"cudart{major}", f"$common $flags $calm {SOFT_ROOM} -DCUDART_MAJOR={major}")
 
 
 # ---- the libraries: the runtime, the soft device, the kernels, models ---------------------------
@@ -341,6 +341,10 @@ def write_libraries() -> str:
     n.build(DRIVER, "so", needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} -lpthread -lm",
             ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
     write_cudart(n)
+    # The loader loads it before all else: without sanitizers, whatever the variant.
+    n.build(AUDIT_LIBRARY, "so", " ".join(
+        n.build(f"$folder/audit/{stem(source)}.o", "cc", f"{source}.c", cflags=f"$common -O2 -g "
+                f"{SOFT_ROOM}") for source in parts("runtime/soft/audit/")), ldflags="$defs")
     for archive, images in zip((KERNELS_ARCHIVE, CUBINS_ARCHIVE), IMAGE_FOLDERS):
         n.build(archive, "ar", " ".join([*objects_of(KERNELS), *images_in(images)]))
     n.build(WORKER_ARCHIVE, "ar", " ".join(objects_of(ENGINE)))
@@ -428,8 +432,7 @@ class Programs:
         for main in mains("runtime/soft/table/"):
             made.append(self.program(program_name(main), [main, *TABLE],
                                      libs="-lz -lpthread -ldl -lm"))
-        made.append(self.program("probe-driver", ["runtime/soft/tools/probe_driver"],
-                                 libs="-ldl"))
+        made.append(self.program("probe-driver", ["runtime/soft/tools/probe_driver"], libs="-ldl"))
         bench = "runtime/driver/bench/"
         for main in mains(bench):
             first = stem(main).partition("_")[0]
@@ -490,7 +493,8 @@ class Programs:
         driver = [one for one in tests("runtime/driver/", "runtime/models/gguf/",
                                        "runtime/models/tokenizer/")
                   if stem(one) not in ("nvtx_listener", "nvml_stand_in")]
-        soft = [*tests("runtime/soft/"), *parts("runtime/soft/table/", "runtime/soft/corpus/")]
+        soft = [*tests("runtime/soft/"), *parts("runtime/soft/table/", "runtime/soft/corpus/",
+                                                AUDIT_ELF)]
         harness = [one for one in tests("hypotheses/", "runtime/program/")
                    if stem(one) != "hanging_claims"]
         kernels_bench = [f"kernels/bench/{part}" for part in (
@@ -512,8 +516,8 @@ class Programs:
                                          "runtime/models/gguf/gguf_scene", *common, *STUBS],
                          [WORKER_ARCHIVE, SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*harness, *ACCURACY, *HARNESS, *PROGRAM, STUBS[1]],
-                         [WORKER_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE], after=" ".join(
-                             [DRIVER, "$folder/tollens", *plugins, client, listeners, guarded]))]
+                         [WORKER_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE], after=" ".join([
+                             *LIBRARIES, "$folder/tollens", *plugins, client, listeners, guarded]))]
 
     def write(self) -> str:
         plugins = self.write_tollens()
@@ -531,7 +535,7 @@ class Programs:
 
 
 LIBRARIES = [ARCHIVE, "$folder/libtollens.so", KERNELS_ARCHIVE, WORKER_ARCHIVE, SEAL_ARCHIVE,
-             DRIVER, "$folder/libtollens-torch.so",
+             DRIVER, "$folder/libtollens-torch.so", AUDIT_LIBRARY,
              *(f"$folder/libcudart.so.{major}" for major in CUDARTS)]
 
 
@@ -548,13 +552,10 @@ def fuzz_name(target: str, prefix: str) -> str:
     return prefix + "-" + target.rsplit("/fuzz_", 1)[-1]
 
 
-def replay_parts() -> list[str]:
-    """What tests and fuzz targets share with the command `replay`."""
-    return [f"runtime/program/{part}" for part in ("trace_file", "trace_replay")]
-
-
 def trace_parts(target: str) -> list[str]:
-    return replay_parts() if target.startswith("runtime/program/") else []
+    """What fuzz targets share with the command `replay`."""
+    return [f"runtime/program/{part}" for part in ("trace_file", "trace_replay")
+            if target.startswith("runtime/program/")]
 
 
 # ---- each variant, and the targets of one alone -------------------------------------------------
@@ -593,8 +594,7 @@ def write_variant(n: Ninja, name: str) -> str:
         n.build(f"{folder}/bench-soft", "exe", " ".join(f"{folder}/{one}.o" for one in bench),
                 libs=f"{SOFT_WHOLE} -lpthread -lm".replace("$folder", folder),
                 needs=f"{folder}/soft.a {folder}/soft-levels.a", ldflags="$ldflags")
-        n.build("bench-soft" + ("" if name == "dev" else f"-{name}"), "run",
-                f"{folder}/bench-soft")
+        n.build("bench-soft" + ("" if name == "dev" else f"-{name}"), "run", f"{folder}/bench-soft")
     return folder
 
 

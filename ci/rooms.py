@@ -26,8 +26,7 @@ PUBLIC = "runtime/include/tollens/"
 ABI = tuple(PUBLIC + name for name in ("accesses.h", "cuda_", "driver.def", "plain_text.h"))
 
 ROOMS = (
-    Room(root="runtime/include", floors=((".", "public headers"),
-                                         ("tollens", "public headers"))),
+    Room(root="runtime/include", floors=((".", "public headers"), ("tollens", "public headers"))),
     Room(
         root="runtime/driver", readme="runtime/README.md", below=(PUBLIC,), public=PUBLIC,
         floors=(
@@ -46,7 +45,7 @@ ROOMS = (
         ),
         above=("bench", "test", "refused")),
     Room(
-        root="runtime/soft", readme="runtime/soft/README.md", below=ABI,
+        root="runtime/soft", readme="runtime/soft/README.md", below=(*ABI, "runtime/soft/audit/"),
         floors=(
             ("base", "options, the arena, JSON, files, findings, the ABI's types and the lists of "
                      "functions"),
@@ -77,9 +76,10 @@ ROOMS = (
         below=(*ABI, "runtime/soft/base/abi.h", "runtime/soft/base/functions"),
         floors=(
             (".", "the CUDA runtime API: what is registered, launches, devices, streams"),
-            ("memory", "allocations, copies, arrays, textures"),
-            ("graph", "graphs and captures"),
+            ("memory", "allocations, copies, arrays, textures"), ("graph", "graphs and captures"),
         )),
+    # What is loaded before all else, and depends on nothing but the C library.
+    Room(root="runtime/soft/audit", floors=((".", "which libraries a program gets"),)),
     Room(
         root="kernels",
         below=(PUBLIC, "runtime/driver/core/", "runtime/driver/health/nvml.h",
@@ -135,13 +135,12 @@ ROOMS = (
     # The other commands of `tollens`: they need the harness's files and options.
     Room(
         root="runtime/program",
-        below=(PUBLIC, "runtime/models/", "kernels/", "hypotheses/harness/"),
+        below=(PUBLIC, "runtime/models/", "kernels/", "hypotheses/harness/", "runtime/soft/audit/"),
         floors=((".", "the commands of `tollens` that are not about claims"),)),
     Room(
         root="hypotheses", below=("hypotheses/harness/", "kernels/"),
         floors=(("accuracy", "what attacks on the accuracy of kernels share"),
-                (". h05 h06", "the claims, one per file or folder")),
-        above=("example_plugin",)),
+                (". h05 h06", "the claims, one per file or folder")), above=("example_plugin",)),
     Room(
         root="hypotheses/beyond",
         below=("hypotheses/harness/", "kernels/", "runtime/models/", PUBLIC,

@@ -1,5 +1,6 @@
 /*
- * doctor: which drivers and devices there are, and what a test of claims lacks here.
+ * doctor: which drivers and devices there are, and what a test of claims lacks here; with
+ * -- PROGRAM, what `tollens soft` would do for that program.
  */
 #include "run/command.h"
 
@@ -7,8 +8,10 @@
 #include "harness/claim.h"
 #include "harness/session.h"
 #include "record/record.h"
+#include "soft_program.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Sets a member if there is an object: without --json there is none. */
@@ -139,6 +142,11 @@ static bool show_folder(const char *folder) {
 }
 
 int hyp_command_doctor(int count, char **words) {
+    if (count > 1 && strcmp(words[0], "--") == 0) {
+        if (hyp_command_is_json())
+            return hyp_command_complain("doctor -- PROGRAM prints text, without --json");
+        return hyp_soft_program_doctor(words[1], hyp_session_soft_library());
+    }
     if (count > 0) return hyp_command_complain("doctor takes no arguments: %s", words[0]);
     json_t *drivers = json_array();
     bool gpu = show_driver(HYP_DEVICE_CUDA, drivers);

@@ -3,11 +3,13 @@
  *
  *     tollens soft [options] -- PROGRAM ARGUMENTS...
  *
- * The program and its children find the soft device as libcuda.so.1, by a folder of links in front
- * of LD_LIBRARY_PATH. Its output and its exit code are unchanged; the summary goes to stderr.
+ * The audit library (runtime/soft/audit) decides which libraries the program and its children get.
+ * Programs that look for the file libcuda.so.1, to link with it, find it in a folder of links in
+ * front of LD_LIBRARY_PATH. Output and exit code are the program's; the summary goes to stderr.
  */
 #include "run/command.h"
 #include "harness/session.h"
+#include "soft_program.h"
 #include "soft_report.h"
 
 #include <dlfcn.h>
@@ -53,10 +55,13 @@ static const char usage[] =
     "                       exit code 2\n"
     "  --workers N          threads that run blocks; with 1, a run is deterministic\n"
     "\n"
-    "The program must load the driver as libcuda.so.1, and its kernels must have PTX. Programs "
-    "that\n"
-    "nvcc builds use the CUDA runtime: link it with -cudart shared, and add PTX, such as\n"
-    "    nvcc -cudart shared -gencode arch=compute_80,code=compute_80 -lineinfo\n"
+    "The kernels must have PTX of a target that the device has, such as\n"
+    "    nvcc -gencode arch=compute_80,code=compute_80 -lineinfo\n"
+    "The libraries libcuda, libcudart and libnvidia-ml are replaced wherever the program looks "
+    "for\n"
+    "them. A CUDA runtime that nvcc linked statically is replaced too, unless the program is\n"
+    "stripped. Programs that are setuid, static or not linked with glibc are refused; tollens\n"
+    "doctor -- PROGRAM says what would be done for a program.\n"
     "A summary goes to stderr at the end. Exit codes: the program's, or 128 plus the number of "
     "the\n"
     "signal that ended it, or that of --error-exitcode; 2 if the program could not be run, or "
@@ -254,6 +259,8 @@ static int soft_make_folder(struct soft_run *run) {
                                     strerror(errno));
     }
     if (soft_check_options(library) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
+    const char *says = hyp_soft_program_audit(library);
+    if (says[0] != '\0') fprintf(stderr, "tollens soft: %s\n", says);
     snprintf(run->folder, sizeof run->folder, "%.2000s/tollens-soft-XXXXXX", parent);
     if (mkdtemp(run->folder) == NULL) {
         const int error = errno;
@@ -280,6 +287,16 @@ static int soft_make_folder(struct soft_run *run) {
     setenv("TOLLENS_SOFT_SUMMARY", run->summary, 1);
     setenv("TOLLENS_SOFT_REPORT", run->report, 1);
     return HYP_EXIT_OK;
+}
+
+/* Whether the loader will do what the environment asks for. Children are not looked at. */
+static int soft_check_program(const struct soft_run *run) {
+    struct hyp_soft_program program;
+    hyp_soft_program_read(run->words[0], &program);
+    if (program.refusal[0] == '\0' || run->allows_unused) return HYP_EXIT_OK;
+    hyp_command_next("%s soft --allow-unused -- %s, if only its children use the device",
+                     hyp_command_program(), run->words[0]);
+    return hyp_command_complain("soft: %s", program.refusal);
 }
 
 static volatile sig_atomic_t child;
@@ -329,6 +346,7 @@ int hyp_command_soft(int count, char **words) {
     struct soft_run run = {.folder = ""};
     struct hyp_soft_report report = {.findings = 0};
     int code = soft_read_words(&run, count, words);
+    if (code == HYP_EXIT_OK) code = soft_check_program(&run);
     if (code == HYP_EXIT_OK) code = soft_make_folder(&run);
     if (code != HYP_EXIT_OK) {
         end_folder(&run);

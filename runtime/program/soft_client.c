@@ -8,8 +8,13 @@
  *     soft-client table 0         requests a table that is not documented; table-store INDEX then
  *                                 goes on as store does
  *     soft-client return CODE     makes a context and returns CODE
+ *     soft-client open PATH       opens a library as the driver, and makes a context
+ *     soft-client version 0       prints the version of the CUDA runtime
+ *
+ * It has the functions of a CUDA runtime that was linked into it, by their names and no more.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,12 +45,48 @@ static int (*find(const char *name))(void *, ...) {
         if (result != 0) fprintf(stderr, "%s: %d\n", name, result);                                \
     } while (0)
 
+#ifndef __SANITIZE_ADDRESS__ /* then `tollens soft` preloads no runtime */
+/* What nvcc leaves in a program, for one that is stripped. */
+__attribute__((section(".nvFatBinSegment"), used)) static const uint64_t segment[3];
+
+void **__cudaRegisterFatBinary(void *wrapper);
+int cudaRuntimeGetVersion(int *version);
+int cudaThreadExit(void);
+
+/* Each is longer than a jump. */
+void **__cudaRegisterFatBinary(void *wrapper) {
+    fprintf(stderr, "the client's own __cudaRegisterFatBinary\n");
+    return wrapper;
+}
+
+int cudaRuntimeGetVersion(int *version) {
+    *version = -1;
+    return fprintf(stderr, "the client's own cudaRuntimeGetVersion\n");
+}
+
+/* CUDA 12 has it, and CUDA 13 does not. */
+int cudaThreadExit(void) {
+    return fprintf(stderr, "the client's own cudaThreadExit\n");
+}
+#else
+static int cudaRuntimeGetVersion(int *version) {
+    return *version = -1;
+}
+#endif
+
 int main(int count, char **words) {
     void *context = NULL, *module = NULL, *kernel = NULL;
     uint64_t memory = 0;
     if (count != 3) return 2;
     const long number = strtol(words[2], NULL, 10);
-    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (strcmp(words[1], "version") == 0) {
+        int version = 0;
+        cudaRuntimeGetVersion(&version);
+        printf("version %d\n", version);
+        return 0;
+    }
+    const bool opens = strcmp(words[1], "open") == 0;
+    library = dlopen(opens ? words[2] : "libcuda.so.1", RTLD_NOW);
     if (library == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         return 98;
@@ -53,6 +94,7 @@ int main(int count, char **words) {
     CALL("cuInit", (void *)(uintptr_t)0);
     CALL("cuDevicePrimaryCtxRetain", &context, 0);
     CALL("cuCtxSetCurrent", context);
+    if (opens) return 0;
     if (strcmp(words[1], "return") == 0) return (int)number;
     if (strcmp(words[1], "refuse") == 0) {
         static const char cubin[64] = "\177ELF\2\1\1\63";

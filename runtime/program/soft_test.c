@@ -131,6 +131,150 @@ Test(soft_command, nvjitlink_can_be_hidden) {
     cr_assert(program_says("libnvJitLink.so.12\nlibnvJitLink.so.13\n"), "%s", program_output);
 }
 
+/* Without the audit library, the loader would open this file, which is no library. */
+Test(soft_command, a_driver_is_replaced_wherever_it_is_looked_for) {
+    program_write("libcuda.so.1", "no library\n");
+    cr_assert(program_shell(CLIENT " open \"$D/libcuda.so.1\"") == 98, "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft -- " CLIENT " open \"$D/libcuda.so.1\"") == 0, "%s",
+              program_output);
+    cr_assert(program_shell("\"$T\" soft -- sh -c 'cd /; LD_LIBRARY_PATH=$D " CLIENT
+                            " store 3; LD_LIBRARY_PATH= " CLIENT " store 3'") == 0,
+              "%s", program_output);
+    cr_assert(program_says("2 processes, 2 kernels, 2 launches"), "%s", program_output);
+    /* What is not of the list stays. */
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- " CLIENT " open \"$D/libother.so.1\"") ==
+                  98,
+              "%s", program_output);
+    /* What the user preloads and audits stays too. */
+    cr_assert(program_shell("LD_PRELOAD=libdl.so.2 LD_AUDIT=/none/audit.so \"$T\" soft "
+                            "--allow-unused -- sh -c 'echo $LD_PRELOAD; echo $LD_AUDIT'") == 0 &&
+                  program_says("libdl.so.2") && program_says("libtollens-audit.so:/none/audit.so"),
+              "%s", program_output);
+}
+
+Test(soft_command, a_static_runtime_is_redirected_by_its_names) {
+#ifdef PROGRAM_IS_SANITIZED
+    cr_skip_test("no runtime is preloaded that the sanitizers are in");
+#endif
+    cr_assert(program_shell(CLIENT " version 0") == 0 && program_says("version -1\n"), "%s",
+              program_output);
+    /* Its functions are those of CUDA 12. */
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- " CLIENT " version 0") == 0, "%s",
+              program_output);
+    cr_assert(program_says("version 12") && !program_says("own cuda"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- sh -c 'cd /; " CLIENT " version 0'") ==
+                      0 &&
+                  program_says("version 12"),
+              "%s", program_output);
+    /* A child that is started without the runtime says so. */
+    cr_assert(program_shell("\"$T\" soft --allow-unused -- env -u LD_PRELOAD " CLIENT
+                            " version 0") == 0 &&
+                  program_says("version -1\n") &&
+                  program_says("is not redirected, because no libcudart of tollens is loaded"),
+              "%s", program_output);
+}
+
+Test(soft_command, a_runtime_that_cannot_be_redirected_is_named) {
+#ifdef PROGRAM_IS_SANITIZED
+    cr_skip_test("the client has no runtime then");
+#endif
+    if (program_shell("strip -o \"$D/stripped\" " CLIENT) == 0) {
+        cr_assert(program_shell("\"$T\" soft --allow-unused -- \"$D/stripped\" version 0") == 0,
+                  "%s", program_output);
+        cr_assert(program_says("/stripped has device code and a CUDA runtime whose functions have "
+                               "no names: its CUDA calls are refused; link it with -cudart shared, "
+                               "or do not strip it"),
+                  "%s", program_output);
+        cr_assert(program_shell("\"$T\" doctor -- \"$D/stripped\"") == 0 &&
+                      program_says("CUDA runtime: static and without names"),
+                  "%s", program_output);
+    }
+    /* PR_SET_MDWE: this process and its children may not change pages that are executed. */
+#define UNCHANGED "perl -e 'exit 9 if syscall(157, 65, 1, 0, 0, 0) != 0; exec @ARGV' "
+#if defined(__x86_64__)
+    if (program_shell(UNCHANGED "true") == 0) {
+        cr_assert(program_shell("\"$T\" soft --allow-unused -- " UNCHANGED CLIENT " version 0") ==
+                      0,
+                  "%s", program_output);
+        cr_assert(
+            program_says("soft-client: the pages of its static CUDA runtime may not be changed "
+                         "(mprotect: ") &&
+                program_says("version -1\n"),
+            "%s", program_output);
+    }
+#endif
+}
+
+Test(soft_command, a_program_without_the_loader_is_refused) {
+    static const unsigned char head[64] = {0x7f, 'E',      'L',       'F',      2,        1,
+                                           1,    [16] = 2, [18] = 62, [20] = 1, [54] = 56};
+    char path[600];
+    cr_assert(program_shell("echo \"$D/static\"") == 0);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(program_output, "\n"), program_output);
+    FILE *file = fopen(path, "wb");
+    cr_assert(file != NULL && fwrite(head, sizeof head, 1, file) == 1 && fclose(file) == 0);
+    cr_assert(program_shell("chmod +x \"$D/static\" && \"$T\" doctor -- \"$D/static\"") == 2);
+#if defined(__x86_64__)
+    cr_assert(program_says("tollens soft refuses it: ") &&
+                  program_says("/static is statically linked, so no loader can give it the soft "
+                               "device\n"),
+              "%s", program_output);
+    /* A script's program is its interpreter. */
+    program_write("script", "#! ./static  -x\n");
+    cr_assert(program_shell("cd \"$D\" && chmod +x script && \"$T\" soft -- ./script") == 2 &&
+                  program_says("/static is statically linked") &&
+                  program_says("soft --allow-unused -- ./script, if only its children"),
+              "%s", program_output);
+#endif
+    if (program_shell("test \"$(id -u)\" = 0 && cp \"$(command -v true)\" \"$D/changes\" && chown "
+                      "daemon \"$D/changes\" && chmod u+s \"$D/changes\"") != 0) {
+        return;
+    }
+    cr_assert(program_shell("\"$T\" soft -- \"$D/changes\"") == 2 &&
+                  program_says("/changes is setuid or setgid, so the loader ignores LD_AUDIT"),
+              "%s", program_output);
+}
+
+Test(soft_command, the_doctor_says_what_a_program_gets) {
+    cr_assert(program_shell("\"$T\" doctor -- sh") == 0, "%s", program_output);
+    cr_assert(program_says("program: /") && program_says("\n  CUDA runtime: none in this file") &&
+                  program_says("/libtollens-soft.so\n  libcuda.so ") &&
+                  program_says("/libcudart.so.13\n"),
+              "%s", program_output);
+#ifndef PROGRAM_IS_SANITIZED
+    cr_assert(program_shell("\"$T\" doctor -- " CLIENT) == 0 &&
+                  program_says("  CUDA runtime: static; its functions go to the libcudart below\n"),
+              "%s", program_output);
+#endif
+    cr_assert(program_shell("\"$T\" doctor -- /no/such/program") == 2 &&
+                  program_says("there is no program /no/such/program"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" doctor --json -- sh") == 2 && program_says("without --json"),
+              "%s", program_output);
+}
+
+Test(soft_command, without_the_audit_library_it_says_so) {
+    cr_assert(program_shell("mkdir \"$D/alone\" \"$D/a:b\" && for d in alone a:b; do ln "
+                            "\"${T%/*}/libtollens-soft.so\" \"$D/$d\" || cp "
+                            "\"${T%/*}/libtollens-soft.so\" \"$D/$d\"; done; cp "
+                            "\"${T%/*}/libtollens-audit.so\" \"$D/a:b\"") == 0,
+              "%s", program_output);
+    cr_assert(
+        program_shell("TOLLENS_SOFT_LIBRARY=\"$D/alone/libtollens-soft.so\" \"$T\" soft -- " CLIENT
+                      " store 1") == 0,
+        "%s", program_output);
+    cr_assert(program_says("tollens soft: libtollens-audit.so is not beside ") &&
+                  program_says("1 process, 1 kernel, 1 launch"),
+              "%s", program_output);
+    cr_assert(
+        program_shell("TOLLENS_SOFT_LIBRARY=\"$D/a:b/libtollens-soft.so\" \"$T\" soft -- " CLIENT
+                      " store 1") == 0,
+        "%s", program_output);
+    cr_assert(program_says("because LD_AUDIT separates paths at : and expands $") &&
+                  program_says("1 process, 1 kernel, 1 launch"),
+              "%s", program_output);
+}
+
 Test(soft_command, a_run_that_tested_nothing_is_no_success) {
     cr_assert(program_shell("\"$T\" soft -- true") == 2, "%s", program_output);
     cr_assert(program_says("no process used the device, so nothing was tested") &&

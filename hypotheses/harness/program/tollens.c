@@ -18,7 +18,7 @@
 static const char usage[] =
     "usage: tollens COMMAND [options]; tollens COMMAND --help describes one command\n"
     "\n"
-    "  doctor              show the drivers and devices, and what is missing\n"
+    "  doctor [-- PROGRAM]  show the drivers and devices, or what soft would do for a program\n"
     "  list                list the claims, with their numbers of attacks and saboteurs\n"
     "  explain H3          explain a claim: prediction, method, controls, saboteurs\n"
     "  run [H1 H3 ...]     try to falsify the named claims; without names, all of them\n"
