@@ -18,8 +18,8 @@ BUILD = ROOT / "build"
 QUIET_NINJA = str(ROOT / "ci/quiet_ninja")
 PACKAGES = BUILD / "packages"
 # Beside the program, where it looks for them.
-LIBRARIES = ("libtollens-soft.so", "libcudart.so.12", "libcudart.so.13", "libnvml-stand-in.so",
-             "libtollens-torch.so")
+LIBRARIES = ("libtollens-soft.so", "libtollens-audit.so", "libcudart.so.12", "libcudart.so.13",
+             "libnvml-stand-in.so", "libtollens-torch.so")
 # Of every Linux that wheels are for (PEP 600's policies), or of the driver.
 EVERYWHERE = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|cuda)|ld-linux-.*)\.so\b")
 FIXTURES = ("ptx/bad", "ptx/faults", "ptx/handwritten", "ptx/kernels", "ptx/sanitizer",
