@@ -16,6 +16,12 @@
 
 enum { INTERPRETERS_MAX = 4 }; /* as many as the kernel follows */
 
+#ifdef __SANITIZE_ADDRESS__ /* libraries that the sanitizers are in cannot be preloaded */
+enum { PRELOADS = 0 };
+#else
+enum { PRELOADS = 1 };
+#endif
+
 /* Finds an executable file as a shell does. */
 static bool program_find(const char *word, char *path) {
     const char *folders = getenv("PATH");
@@ -147,11 +153,9 @@ const char *hyp_soft_program_audit(const char *soft) {
                  path);
         return says;
     }
-    bool done = setenv("TOLLENS_SOFT_LIBRARY", soft, 1) == 0 &&
-                program_add_variable("LD_AUDIT", path, ':', true);
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizers' own libraries would have to be preloaded first */
-    done = done && preload_runtimes(soft);
-#endif
+    const bool done = setenv("TOLLENS_SOFT_LIBRARY", soft, 1) == 0 &&
+                      program_add_variable("LD_AUDIT", path, ':', true) &&
+                      (!PRELOADS || preload_runtimes(soft));
     return done ? "" : "out of memory";
 }
 

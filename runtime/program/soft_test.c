@@ -145,11 +145,13 @@ Test(soft_command, a_driver_is_replaced_wherever_it_is_looked_for) {
     cr_assert(program_shell("\"$T\" soft --allow-unused -- " CLIENT " open \"$D/libother.so.1\"") ==
                   98,
               "%s", program_output);
+#ifndef PROGRAM_IS_SANITIZED /* it does not start below another preloaded library */
     /* What the user preloads and audits stays too. */
     cr_assert(program_shell("LD_PRELOAD=libdl.so.2 LD_AUDIT=/none/audit.so \"$T\" soft "
                             "--allow-unused -- sh -c 'echo $LD_PRELOAD; echo $LD_AUDIT'") == 0 &&
-                  program_says("libdl.so.2") && program_says("libtollens-audit.so:/none/audit.so"),
+                  program_says("libdl.so.2 ") && program_says("libtollens-audit.so:/none/audit.so"),
               "%s", program_output);
+#endif
 }
 
 Test(soft_command, a_static_runtime_is_redirected_by_its_names) {
