@@ -310,6 +310,8 @@ Test(soft_command, what_is_refused_is_a_finding) {
               program_output);
     cr_assert(program_says("no kernel ran, and 1 driver function was refused; the first: cuGet"),
               "%s", program_output);
+    cr_assert(program_says("NVIDIA's CUDA runtime in /") && program_says("/soft-client needs it; "),
+              "%s", program_output);
     /* Its caller goes on without it. */
     cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table-store 3") == 0,
               "%s", program_output);

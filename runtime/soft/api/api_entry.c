@@ -7,6 +7,7 @@
 #include "entries.h"
 #include "export.h"
 #include "not_modelled.h"
+#include "base/call_site.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/result_name.h"
@@ -60,12 +61,15 @@ EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_
  * linked in requests them before anything else, and ends with an uninformative error. */
 EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     static atomic_bool told;
+    char object[1024], text[1400];
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (!atomic_exchange(&told, true)) {
-        static const char text[] =
-            "cuGetExportTable: the requested table is not documented, and this driver lacks it. "
-            "A program linked with NVIDIA's CUDA runtime needs it; one that nvcc links with "
-            "-cudart shared runs under tollens soft\n";
+        soft_call_site_object(object, sizeof object);
+        snprintf(text, sizeof text,
+                 "cuGetExportTable: the requested table is not documented, and this driver lacks "
+                 "it. NVIDIA's CUDA runtime in %s needs it; link that with -cudart shared, or do "
+                 "not strip it, and tollens soft replaces the runtime\n",
+                 object[0] != '\0' ? object : "the program");
         soft_log_print(text);
         soft_refusal_add(SOFT_REFUSED_CALL, text);
     }

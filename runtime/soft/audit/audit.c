@@ -230,6 +230,9 @@ static void audit_object(const struct link_map *map) {
     if (kind != AUDIT_RUNTIME_NONE && realpath(path, name) == NULL)
         snprintf(name, sizeof name, "%s", path);
     if (kind == AUDIT_RUNTIME_STRIPPED) {
+        /* A library may never be called, as most of those of a framework: where it is, the driver
+         * refuses the call and names it. */
+        if (map->l_name[0] != '\0') goto out;
         audit_say("%s has device code and a CUDA runtime whose functions have no names: its CUDA "
                   "calls are refused; link it with -cudart shared, or do not strip it",
                   name);
@@ -243,6 +246,7 @@ static void audit_object(const struct link_map *map) {
                       name);
         }
     }
+out:
     audit_close(&elf);
 }
 

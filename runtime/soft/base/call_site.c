@@ -18,6 +18,7 @@ _Thread_local const void *soft_call_site;
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unwind.h>
 
 /* Finds the line of a site, and the file that it is in. false: the file has none. */
@@ -90,7 +91,31 @@ const void *soft_call_site_of(const void *site) {
     return i < count ? frames[i] : site;
 }
 
+void soft_call_site_object(char *text, size_t bytes) {
+    enum { FRAMES = 16 };
+    void *frames[FRAMES];
+    Dl_info own, info;
+    text[0] = '\0';
+    if (dladdr((const void *)__builtin_return_address(0), &own) == 0) return;
+    const int count = backtrace(frames, FRAMES);
+    for (int i = 0; i < count; i++) {
+        struct link_map *map = NULL;
+        if (dladdr1(frames[i], &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL ||
+            info.dli_fbase == own.dli_fbase) {
+            continue;
+        }
+        char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL);
+        snprintf(text, bytes, "%s", path != NULL ? path : info.dli_fname);
+        free(path);
+        return;
+    }
+}
+
 #else
+
+void soft_call_site_object(char *text, size_t bytes) {
+    if (bytes > 0) text[0] = '\0';
+}
 
 const void *soft_call_site_of(const void *site) {
     return site;

@@ -20,4 +20,8 @@ const void *soft_call_site_of(const void *site);
  * "" for NULL and if unknown. Reads the program's file. */
 void soft_call_site_text(const void *site, char *text, size_t bytes);
 
+/* Writes the path of the object that called this library, that of the nearest frame outside it; ""
+ * if it is unknown. Walks the stack, so it is not for calls that are frequent. */
+void soft_call_site_object(char *text, size_t bytes);
+
 #endif

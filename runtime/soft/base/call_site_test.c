@@ -60,6 +60,21 @@ Test(call_site, what_is_no_code_has_no_place) {
     cr_assert_null(soft_call_site_of(NULL));
 }
 
+static char object_text[4096];
+
+static int object_order(const void *left, const void *right) {
+    (void)left, (void)right;
+    soft_call_site_object(object_text, sizeof object_text);
+    return 0;
+}
+
+/* This program contains the library, so it is the C library whose frame is the nearest. */
+Test(call_site, the_nearest_object_outside_is_named) {
+    int numbers[2] = {1, 2};
+    qsort(numbers, 2, sizeof numbers[0], object_order);
+    cr_assert(object_text[0] == '/' && strstr(object_text, "libc") != NULL, "%s", object_text);
+}
+
 /* A library without line tables is named with the offset. */
 Test(call_site, without_a_table_it_is_an_offset) {
     char text[256];
