@@ -7,6 +7,7 @@
  *     soft-client refuse 0        loads an image without PTX
  *     soft-client table 0         requests a table that is not documented; table-store INDEX then
  *                                 goes on as store does
+ *     soft-client unmodelled 0    calls a function that our CUDA runtime does not model
  *     soft-client return CODE     makes a context and returns CODE
  *     soft-client open PATH       opens a library as the driver, and makes a context
  *     soft-client version 0       prints the version of the CUDA runtime
@@ -83,6 +84,12 @@ int main(int count, char **words) {
         int version = 0;
         cudaRuntimeGetVersion(&version);
         printf("version %d\n", version);
+        return 0;
+    }
+    if (strcmp(words[1], "unmodelled") == 0) {
+        library = dlopen("libcudart.so.13", RTLD_NOW);
+        if (library == NULL) return 98;
+        CALL("cudaImportExternalMemory", NULL);
         return 0;
     }
     const bool opens = strcmp(words[1], "open") == 0;

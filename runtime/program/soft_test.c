@@ -312,6 +312,11 @@ Test(soft_command, what_is_refused_is_a_finding) {
               "%s", program_output);
     cr_assert(program_says("NVIDIA's CUDA runtime in /") && program_says("/soft-client needs it; "),
               "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " unmodelled 0") == 7, "%s",
+              program_output);
+    cr_assert(program_says("no kernel ran, and 1 driver function was refused; the first: "
+                           "cudaImportExternalMemory is not modelled"),
+              "%s", program_output);
     /* Its caller goes on without it. */
     cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table-store 3") == 0,
               "%s", program_output);

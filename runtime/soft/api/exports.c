@@ -7,6 +7,7 @@
 #include "export.h"
 
 #include "base/call_site.h"
+#include "base/report.h"
 #include "driver/call.h"
 #include "entries.h"
 #include "queue/access_tell.h"
@@ -76,6 +77,12 @@ const int tollens_soft_device = 1;
 SOFT_VISIBLE void tollens_soft_call_site(const void *site);
 void tollens_soft_call_site(const void *site) {
     soft_call_site = site;
+}
+
+/* It also passes what it refuses itself, which counts as a driver function that was refused. */
+SOFT_VISIBLE void tollens_soft_refusal(const char *text);
+void tollens_soft_refusal(const char *text) {
+    soft_refusal_add(SOFT_REFUSED_CALL, text);
 }
 
 /* For watches: tollens/accesses.h. */

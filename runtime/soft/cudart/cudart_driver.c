@@ -12,6 +12,7 @@
 
 struct cudart_driver cudart_driver;
 void (*cudart_driver_site)(const void *site);
+void (*cudart_driver_refusal)(const char *text);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t outcome;
@@ -66,6 +67,8 @@ static cudaError_t driver_open_driver(void) {
     driver_fill(library);
     const any_function site = driver_find(library, "tollens_soft_call_site");
     memcpy(&cudart_driver_site, &site, sizeof site);
+    const any_function refusal = driver_find(library, "tollens_soft_refusal");
+    memcpy(&cudart_driver_refusal, &refusal, sizeof refusal);
     CUresult result = cudart_driver.cuInit.plain(0);
     if (result != CUDA_SUCCESS) return (cudaError_t)result;
     result = cudart_driver.cuDriverGetVersion.plain(&version);

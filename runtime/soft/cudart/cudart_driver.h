@@ -24,6 +24,10 @@ extern struct cudart_driver cudart_driver;
  * driver call, and NULL after the last. NULL: this driver has no such function. */
 extern void (*cudart_driver_site)(const void *site);
 
+/* Counts a call that this library refuses as one that the driver refused. NULL: not the soft
+ * device. */
+extern void (*cudart_driver_refusal)(const char *text);
+
 /* Opens the driver and initialises it, once; any thread. cudaErrorInsufficientDriver: there is
  * none, or it is older than this library's major version of CUDA. */
 cudaError_t cudart_driver_ready(void);

@@ -8,7 +8,8 @@
 
 #include <stdatomic.h>
 
-/* cudaErrorNotSupported, and a line on stderr at the function's first call. Any thread. */
+/* cudaErrorNotSupported; at the function's first call also a line on stderr, and the soft device
+ * counts it as refused. Any thread. */
 cudaError_t cudart_not_modelled(const char *name, atomic_bool *told);
 
 #endif
