@@ -81,6 +81,7 @@ struct soft_run {
     bool allows_unused;  /* a program that does not use the device is no error */
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
+    struct hyp_soft_program program;
 };
 
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
@@ -259,7 +260,7 @@ static int soft_make_folder(struct soft_run *run) {
                                     strerror(errno));
     }
     if (soft_check_options(library) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
-    const char *says = hyp_soft_program_audit(library);
+    const char *says = hyp_soft_program_audit(&run->program, library);
     if (says[0] != '\0') fprintf(stderr, "tollens soft: %s\n", says);
     snprintf(run->folder, sizeof run->folder, "%.2000s/tollens-soft-XXXXXX", parent);
     if (mkdtemp(run->folder) == NULL) {
@@ -290,13 +291,12 @@ static int soft_make_folder(struct soft_run *run) {
 }
 
 /* Whether the loader will do what the environment asks for. Children are not looked at. */
-static int soft_check_program(const struct soft_run *run) {
-    struct hyp_soft_program program;
-    hyp_soft_program_read(run->words[0], &program);
-    if (program.refusal[0] == '\0' || run->allows_unused) return HYP_EXIT_OK;
+static int soft_check_program(struct soft_run *run) {
+    hyp_soft_program_read(run->words[0], &run->program);
+    if (run->program.refusal[0] == '\0' || run->allows_unused) return HYP_EXIT_OK;
     hyp_command_next("%s soft --allow-unused -- %s, if only its children use the device",
                      hyp_command_program(), run->words[0]);
-    return hyp_command_complain("soft: %s", program.refusal);
+    return hyp_command_complain("soft: %s", run->program.refusal);
 }
 
 static volatile sig_atomic_t child;

@@ -16,6 +16,11 @@
 
 enum { INTERPRETERS_MAX = 4 }; /* as many as the kernel follows */
 
+/* With an audit library, the loader lays out thread-local variables before it opens libraries, and
+ * those that need a fixed place get one of the spare bytes, of which there are 512. Each thread's
+ * stack loses them. The threads' and leaks' sanitizers have more than a few. */
+enum { TLS_BYTES = 8 << 10, TLS_BYTES_SANITIZED = 1 << 20 };
+
 #ifdef __SANITIZE_ADDRESS__ /* libraries that the sanitizers are in cannot be preloaded */
 enum { PRELOADS = 0 };
 #else
@@ -75,7 +80,11 @@ static void program_judge(struct hyp_soft_program *program, const char *bytes,
                           const struct stat *status) {
     struct audit_elf elf;
     const bool is_elf = audit_elf_open(&elf, bytes, (size_t)status->st_size);
-    const char *loader = is_elf ? audit_elf_loader(&elf) : NULL, *why = NULL;
+    const char *loader = is_elf ? audit_elf_loader(&elf) : NULL, *why = NULL, *name = NULL;
+    for (unsigned i = 0; is_elf && (name = audit_elf_dynamic(&elf, DT_NEEDED, i)) != NULL; i++) {
+        if (strncmp(name, "libtsan.", 8) == 0 || strncmp(name, "liblsan.", 8) == 0)
+            program->tls_bytes = TLS_BYTES_SANITIZED;
+    }
     if (changes_user(status)) {
         why = "is setuid or setgid, so the loader ignores LD_AUDIT";
     } else if (is_elf && loader == NULL) {
@@ -89,7 +98,7 @@ static void program_judge(struct hyp_soft_program *program, const char *bytes,
 }
 
 void hyp_soft_program_read(const char *word, struct hyp_soft_program *program) {
-    *program = (struct hyp_soft_program){.path = ""};
+    *program = (struct hyp_soft_program){.path = "", .tls_bytes = TLS_BYTES};
     if (!program_find(word, program->path)) program->path[0] = '\0';
     for (int i = 0; i < INTERPRETERS_MAX && program->path[0] != '\0'; i++) {
         char interpreter[PATH_MAX], path[PATH_MAX];
@@ -136,9 +145,9 @@ static bool preload_runtimes(const char *soft) {
     return program_add_variable("ASAN_OPTIONS", "verify_asan_link_order=0", ':', false);
 }
 
-const char *hyp_soft_program_audit(const char *soft) {
+const char *hyp_soft_program_audit(const struct hyp_soft_program *program, const char *soft) {
     static char says[PATH_MAX + 200];
-    char path[PATH_MAX];
+    char path[PATH_MAX], tunable[80];
     if (!audit_name_file("libtollens-audit.so", soft, path, sizeof path)) {
         snprintf(says, sizeof says,
                  "libtollens-audit.so is not beside %s: LD_LIBRARY_PATH alone leads to the soft "
@@ -153,8 +162,11 @@ const char *hyp_soft_program_audit(const char *soft) {
                  path);
         return says;
     }
+    /* What the user sets follows, and counts. */
+    snprintf(tunable, sizeof tunable, "glibc.rtld.optional_static_tls=%lu", program->tls_bytes);
     const bool done = setenv("TOLLENS_SOFT_LIBRARY", soft, 1) == 0 &&
                       program_add_variable("LD_AUDIT", path, ':', true) &&
+                      program_add_variable("GLIBC_TUNABLES", tunable, ':', true) &&
                       (!PRELOADS || preload_runtimes(soft));
     return done ? "" : "out of memory";
 }
@@ -236,7 +248,7 @@ int hyp_soft_program_doctor(const char *word, const char *soft) {
         hyp_command_say("tollens soft refuses it: %s\n", program.refusal);
         return HYP_EXIT_ERROR;
     }
-    const char *says = hyp_soft_program_audit(library);
+    const char *says = hyp_soft_program_audit(&program, library);
     if (says[0] != '\0') {
         hyp_command_say("%s\n", says);
         return HYP_EXIT_ERROR;

@@ -145,6 +145,11 @@ Test(soft_command, a_driver_is_replaced_wherever_it_is_looked_for) {
     cr_assert(program_shell("\"$T\" soft --allow-unused -- " CLIENT " open \"$D/libother.so.1\"") ==
                   98,
               "%s", program_output);
+    cr_assert(
+        program_shell("GLIBC_TUNABLES=glibc.malloc.check=0 \"$T\" soft --allow-unused -- sh -c "
+                      "'echo $GLIBC_TUNABLES'") == 0 &&
+            program_says("glibc.rtld.optional_static_tls=8192:glibc.malloc.check=0\n"),
+        "%s", program_output);
 #ifndef PROGRAM_IS_SANITIZED /* it does not start below another preloaded library */
     /* What the user preloads and audits stays too. */
     cr_assert(program_shell("LD_PRELOAD=libdl.so.2 LD_AUDIT=/none/audit.so \"$T\" soft "
