@@ -98,12 +98,12 @@ void soft_call_site_object(char *text, size_t bytes) {
     text[0] = '\0';
     if (dladdr((const void *)__builtin_return_address(0), &own) == 0) return;
     const int count = backtrace(frames, FRAMES);
+    bool is_below = false; /* a sanitizer's backtrace has a frame of its own first */
     for (int i = 0; i < count; i++) {
         struct link_map *map = NULL;
-        if (dladdr1(frames[i], &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL ||
-            info.dli_fbase == own.dli_fbase) {
-            continue;
-        }
+        if (dladdr1(frames[i], &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) continue;
+        is_below |= info.dli_fbase == own.dli_fbase;
+        if (!is_below || info.dli_fbase == own.dli_fbase) continue;
         char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL);
         snprintf(text, bytes, "%s", path != NULL ? path : info.dli_fname);
         free(path);
