@@ -31,6 +31,10 @@ static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, un
     return CUDA_SUCCESS;
 }
 
+EXPORT(cuCtxCreate, (CUcontext * pctx, unsigned int flags, CUdevice dev)) {
+    return context_create(pctx, flags, dev, 3010);
+}
+
 EXPORT(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev)) {
     return context_create(pctx, flags, dev, 3020);
 }

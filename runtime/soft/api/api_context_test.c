@@ -65,6 +65,11 @@ Test(api_context, making_one_makes_it_current) {
     OK(cuCtxGetId(NULL, &id));
     OK(cuCtxGetApiVersion(context, &version));
     cr_assert(version >= 3020);
+    CUcontext old = NULL;
+    OK(cuCtxCreate(&old, 0, 0));
+    OK(cuCtxGetApiVersion(old, &version));
+    cr_assert_eq(version, 3010);
+    OK(cuCtxDestroy(old));
     REFUSED(cuCtxGetDevice(NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuCtxGetId(context, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuCtxGetApiVersion((CUcontext)(uintptr_t)16, &version), CUDA_ERROR_INVALID_CONTEXT);

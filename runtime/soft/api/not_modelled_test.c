@@ -60,6 +60,30 @@ Test(not_modelled, no_variant_is_modelled_and_not) {
     }
 }
 
+/* An old name of which a newer form is modelled does what it did, except those of CUDA 2 and 3 with
+ * 32-bit addresses or sizes: none has a name that CUDA 4 or a later version introduced. */
+Test(not_modelled, old_forms_of_modelled_functions_are_modelled) {
+    for (int i = 0; i < SOFT_OTHERS; i++) {
+        const struct soft_entry *one = &soft_other_entries[i];
+        if (one->version < 3020) continue;
+        for (int j = 0; j < SOFT_CALLS; j++) {
+            cr_assert(strcmp(one->base, soft_entries[j].base) != 0, "%s is not modelled, %s is",
+                      one->name, soft_entries[j].name);
+        }
+    }
+}
+
+Test(not_modelled, names_of_graphics_are_found) {
+    static const char *const names[] = {"cuGLInit", "cuGraphicsGLRegisterImage",
+                                        "cuEGLStreamConsumerConnect", "cuVDPAUGetDevice",
+                                        "cuGraphicsVDPAURegisterVideoSurface"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        void *function = NULL;
+        OK(cuGetProcAddress_v2(names[i], &function, 13000, 0, NULL));
+        cr_assert(function != NULL, "%s", names[i]);
+    }
+}
+
 Test(not_modelled, the_first_call_of_each_says_so) {
     char path[] = "/tmp/tollens-not-modelled-XXXXXX", said[2000] = "";
     int file = mkstemp(path), kept = dup(STDERR_FILENO);

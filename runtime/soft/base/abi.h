@@ -128,6 +128,16 @@ typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUstreamAttrValue);
 
 /* ---- graphs ---- */
 
+/* Before CUDA 12: without a kernel and a context. */
+typedef struct {
+    CUfunction func;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    void **kernelParams;
+    void **extra;
+} SOFT_ABI(CUDA_KERNEL_NODE_PARAMS_v1);
+
 typedef struct {
     CUdeviceptr dst;
     size_t pitch;

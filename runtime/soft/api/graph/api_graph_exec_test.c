@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static CUgraphExec instantiate(CUgraph graph) {
     CUgraphExec exec = NULL;
@@ -391,4 +392,48 @@ Test(api_graph_exec, the_oldest_node_can_run_first) {
 
 Test(api_graph_exec, the_newest_node_can_run_first_but_not_before_its_edges) {
     cr_assert_eq(last_of_nodes("newest"), 2);
+}
+
+/* Python programs call the names without a version, and pass the structure without the last two
+ * fields. */
+Test(api_graph_exec, the_functions_before_cuda_12_do_the_same) {
+    api_context(0);
+    CUdeviceptr memory = new_memory();
+    CUgraph graph = graph_new();
+    CUgraphNode node = NULL;
+    unsigned value = 5;
+    void *parameters[] = {&memory, &value};
+    const CUDA_KERNEL_NODE_PARAMS kernel = graph_kernel("put", parameters);
+    struct {
+        CUDA_KERNEL_NODE_PARAMS_v1 old;
+        uint64_t after[2]; /* no fields of the structure */
+    } params = {.after = {~0ull, ~0ull}}, got = params;
+    memcpy(&params.old, &kernel, sizeof params.old);
+    REFUSED(cuGraphAddKernelNode(&node, graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphAddKernelNode(&node, graph, NULL, 0, &params.old));
+    CUgraphExec exec = instantiate(graph);
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    cr_assert_eq(api_read(memory), 5);
+
+    value = 6;
+    REFUSED(cuGraphExecKernelNodeSetParams(exec, node, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphExecKernelNodeSetParams(exec, node, &params.old));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    cr_assert_eq(api_read(memory), 6);
+
+    value = 7;
+    params.old.sharedMemBytes = 16;
+    REFUSED(cuGraphKernelNodeSetParams(node, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphKernelNodeSetParams(node, &params.old));
+    REFUSED(cuGraphKernelNodeGetParams(node, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphKernelNodeGetParams(node, &got.old));
+    cr_assert(got.old.func == kernel.func && got.old.gridDimX == 1);
+    cr_assert_eq(got.old.sharedMemBytes, 16);
+    cr_assert(got.after[0] == ~0ull && got.after[1] == ~0ull);
+    graph_run(graph, NULL);
+    cr_assert_eq(api_read(memory), 7);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
 }

@@ -76,6 +76,41 @@ EXPORT(cuGraphExecKernelNodeSetParams_v2,
     return soft_exec_set_params(exec, node, &params);
 }
 
+/* As before CUDA 12. The functions whose structure has a kernel and a context begin with the same
+ * fields. */
+static CUDA_KERNEL_NODE_PARAMS graph_node_of_old_kernel(const CUDA_KERNEL_NODE_PARAMS_v1 *old) {
+    CUDA_KERNEL_NODE_PARAMS kernel = {.func = NULL};
+    memcpy(&kernel, old, sizeof *old);
+    return kernel;
+}
+
+EXPORT(cuGraphAddKernelNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *nodes,
+                              size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *old)) {
+    if (old == NULL) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_KERNEL_NODE_PARAMS kernel = graph_node_of_old_kernel(old);
+    return soft_cuGraphAddKernelNode_v2(node, graph, nodes, count, &kernel);
+}
+
+EXPORT(cuGraphKernelNodeGetParams, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *old)) {
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    CUresult result = soft_cuGraphKernelNodeGetParams_v2(node, old != NULL ? &kernel : NULL);
+    if (result == CUDA_SUCCESS) memcpy(old, &kernel, sizeof *old);
+    return result;
+}
+
+EXPORT(cuGraphKernelNodeSetParams, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *old)) {
+    if (old == NULL) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_KERNEL_NODE_PARAMS kernel = graph_node_of_old_kernel(old);
+    return soft_cuGraphKernelNodeSetParams_v2(node, &kernel);
+}
+
+EXPORT(cuGraphExecKernelNodeSetParams,
+       (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *old)) {
+    if (old == NULL) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_KERNEL_NODE_PARAMS kernel = graph_node_of_old_kernel(old);
+    return soft_cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel);
+}
+
 /* ---- copies ---- */
 
 static CUgraphNodeParams graph_node_of_copy(const CUDA_MEMCPY3D *copy, CUcontext context) {

@@ -46,6 +46,10 @@ static CUresult ipc_open_memory(CUdeviceptr *pointer, const CUipcMemHandle *hand
     return soft_imported_open(context, &name, pointer);
 }
 
+EXPORT(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned int flags)) {
+    return ipc_open_memory(pointer, &handle, flags);
+}
+
 EXPORT(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned int flags)) {
     return ipc_open_memory(pointer, &handle, flags);
 }
