@@ -4,8 +4,8 @@
     ci/tidying/toolkit_names.py           with the toolkit that configure.py found, if any
     ci/tidying/toolkit_names.py FILE      with this cuda.h or this libcudart.so
 
-A line for each name that the toolkit has and ours have not. Names that cuda.h does not have are of
-the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1
+A line for each name that the toolkit has and ours have not. Names that the headers do not have are
+of the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1
 something was, 2 the file cannot be read.
 """
 
@@ -22,8 +22,10 @@ NAME = re.compile(r"^SOFT_NAME\((\w+), \d+, (\w+), (\w*)\)", re.MULTILINE)
 DECLARED = re.compile(r"\bCUDAAPI\s+(cu[A-Z]\w*)\s*\(")
 RENAMED = re.compile(r"^\s*#\s*define\s+cu[A-Z]\w*\s+(cu[A-Z]\w*)\s*$", re.MULTILINE)
 PER_THREAD = re.compile(r"__CUDA_API_(PTDS|PTSZ)\((cu\w+)\)")
-# Declared for the compiler alone: libcuda's own stub does not export it.
-NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz"}
+# The headers of the driver; all but the first are about graphics and profilers.
+HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
+# Declared for the compiler alone: libcuda's own stub does not export it; and for Windows.
+NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz", "cuWGLGetDevice"}
 ROW = re.compile(r"^CUDART_(?:FN|AS|NAME)\((\w+), (\w+), (\w+)[,)]", re.MULTILINE)
 # Written out: what nvcc's code calls, and what does not return an error or has its own layout.
 SPELLED = re.compile(r"^CUDART_VISIBLE [^;{]*?\b(\w+)\(", re.MULTILINE)
@@ -63,8 +65,8 @@ def names_of(path: pathlib.Path) -> tuple[set[str], set[str], str]:
     """The names of a file of a toolkit, ours, and where a line for each is to be added."""
     if path.suffix == ".h":
         names = declared(path.read_text(encoding="utf-8"))
-        if len(names) < 100:
-            raise ValueError(f"it declares {len(names)} functions, so it is not cuda.h")
+        if len(names) < (100 if path.name == "cuda.h" else 3):
+            raise ValueError(f"it declares {len(names)} functions, so it is not {path.name}")
         return names, exported_by_driver(), "functions.def or functions_other.def"
     text = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(path)],
                           capture_output=True, text=True, check=True).stdout
@@ -77,7 +79,7 @@ def names_of(path: pathlib.Path) -> tuple[set[str], set[str], str]:
 
 
 def found_files() -> list[pathlib.Path]:
-    """The cuda.h that configure.py found, and the runtime of its toolkit."""
+    """The headers that configure.py found, and the runtime of their toolkit."""
     config = ROOT / "build/config.ninja"
     text = config.read_text(encoding="utf-8") if config.exists() else ""
     folder = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", text)
@@ -85,7 +87,8 @@ def found_files() -> list[pathlib.Path]:
         return []
     headers = pathlib.Path(folder[1])
     libraries = [headers.parent / name / "libcudart.so" for name in ("lib64", "lib")]
-    return [path for path in (headers / "cuda.h", *libraries) if path.exists()][:2]
+    found = [path for path in libraries if path.exists()][:1]
+    return [path for path in map(headers.joinpath, HEADERS) if path.exists()] + found
 
 
 def compare(path: pathlib.Path) -> int:
