@@ -111,7 +111,8 @@ int main(int count, char **words) {
     if (strncmp(words[1], "table", 5) == 0) {
         static const char id[16] = "not documented";
         CALL("cuGetExportTable", &module, id);
-        if (words[1][5] == '\0') return 0;
+        if (strcmp(words[1], "table-memory") == 0) CALL("cuMemAlloc_v2", &memory, (size_t)64);
+        if (strcmp(words[1], "table-store") != 0) return 0;
     }
     CALL("cuModuleLoadData", &module, ptx);
     CALL("cuModuleGetFunction", &kernel, module, "store");

@@ -323,6 +323,8 @@ Test(soft_command, what_is_refused_is_a_finding) {
                            "cudaImportExternalMemory is not modelled"),
               "%s", program_output);
     /* Its caller goes on without it. */
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table-memory 0") == 0,
+              "%s", program_output);
     cr_assert(program_shell("\"$T\" soft --error-exitcode 7 -- " CLIENT " table-store 3") == 0,
               "%s", program_output);
 }

@@ -63,16 +63,14 @@ EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     static atomic_bool told;
     char object[1024], text[1400];
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
-    if (!atomic_exchange(&told, true)) {
-        soft_call_site_object(object, sizeof object);
-        snprintf(text, sizeof text,
-                 "cuGetExportTable: the requested table is not documented, and this driver lacks "
-                 "it. NVIDIA's CUDA runtime in %s needs it; link that with -cudart shared, or do "
-                 "not strip it, and tollens soft replaces the runtime\n",
-                 object[0] != '\0' ? object : "the program");
-        soft_log_print(text);
-        soft_refusal_add(SOFT_REFUSED_CALL, text);
-    }
+    soft_call_site_object(object, sizeof object);
+    snprintf(text, sizeof text,
+             "cuGetExportTable: the requested table is not documented, and this driver lacks it. "
+             "NVIDIA's CUDA runtime in %s needs it; link that with -cudart shared, or do not strip "
+             "it, and tollens soft replaces the runtime\n",
+             object[0] != '\0' ? object : "the program");
+    if (!atomic_exchange(&told, true)) soft_log_print(text);
+    soft_refusal_add(SOFT_REFUSED_TABLE, text);
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,7 +170,7 @@ void soft_report_print(const struct soft_report *report) {
 }
 
 static struct {
-    uint64_t count;
+    _Atomic uint64_t count;
     char first[512];
 } refusals[SOFT_REFUSALS]; /* guarded by notes.lock */
 
@@ -179,6 +180,14 @@ void soft_refusal_add(enum soft_refusal kind, const char *text) {
         snprintf(refusals[kind].first, sizeof refusals[kind].first, "%.*s",
                  (int)strcspn(text, "\n"), text);
     }
+    pthread_mutex_unlock(&notes.lock);
+}
+
+void soft_refusal_forgive(enum soft_refusal kind) {
+    if (atomic_load_explicit(&refusals[kind].count, memory_order_relaxed) == 0) return;
+    pthread_mutex_lock(&notes.lock);
+    refusals[kind].count = 0;
+    refusals[kind].first[0] = '\0';
     pthread_mutex_unlock(&notes.lock);
 }
 

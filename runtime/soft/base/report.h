@@ -56,10 +56,14 @@ void soft_log_print(const char *text);
 
 /* ---- requests that this driver refuses and a GPU's may grant ---- */
 
-enum soft_refusal { SOFT_REFUSED_IMAGE, SOFT_REFUSED_CALL, SOFT_REFUSALS };
+enum soft_refusal { SOFT_REFUSED_IMAGE, SOFT_REFUSED_CALL, SOFT_REFUSED_TABLE, SOFT_REFUSALS };
 
 /* Counts a refusal and keeps the first text of its kind. Thread-safe. */
 void soft_refusal_add(enum soft_refusal kind, const char *text);
+
+/* Forgets the refusals of a kind: whoever was refused went on without. Thread-safe, and a load if
+ * there are none. */
+void soft_refusal_forgive(enum soft_refusal kind);
 
 /* The number of refusals of a kind. first: the text of the first one without its line break; ""
  * if there is none. */

@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "base/report.h"
 #include "graph/capture.h"
 #include "state/driver_state.h"
 #include "state/fault.h"
@@ -55,8 +56,34 @@ CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site
     return is_unsafe[call] ? soft_capture_allows() : CUDA_SUCCESS;
 }
 
+/* Calls that only a program makes which does something with the device. NVIDIA's CUDA runtime makes
+ * none of them after it was refused the tables that it needs. */
+static bool is_use(enum soft_call call) {
+    switch (call) {
+    case SOFT_CALL_cuMemAlloc_v2:
+    case SOFT_CALL_cuMemAllocPitch_v2:
+    case SOFT_CALL_cuMemAllocManaged:
+    case SOFT_CALL_cuMemAllocAsync:
+    case SOFT_CALL_cuMemAllocHost_v2:
+    case SOFT_CALL_cuMemHostAlloc:
+    case SOFT_CALL_cuMemCreate:
+    case SOFT_CALL_cuStreamCreate:
+    case SOFT_CALL_cuStreamCreateWithPriority:
+    case SOFT_CALL_cuEventCreate:
+    case SOFT_CALL_cuModuleLoad:
+    case SOFT_CALL_cuModuleLoadData:
+    case SOFT_CALL_cuModuleLoadDataEx:
+    case SOFT_CALL_cuLibraryLoadData:
+    case SOFT_CALL_cuCtxSynchronize:
+        return true;
+    default:
+        return false;
+    }
+}
+
 CUresult soft_call_end(enum soft_call call, CUresult result) {
     struct soft_thread *thread = soft_thread();
+    if (result == CUDA_SUCCESS && is_use(call)) soft_refusal_forgive(SOFT_REFUSED_TABLE);
     soft_trace_call_end(call, result);
     /* The thread is inside another call, to which this state belongs. */
     if (thread->in_host_function) return result;

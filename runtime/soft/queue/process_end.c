@@ -98,7 +98,11 @@ static void end_at_exit(void) {
     pthread_mutex_lock(&soft_lock);
     const uint64_t unfinished = drained ? 0 : end_unfinished();
     const struct soft_usage usage = soft_usage();
-    const uint64_t refused = soft_refusal_count(SOFT_REFUSED_CALL, first, sizeof first);
+    char table[512];
+    const uint64_t tables = soft_refusal_count(SOFT_REFUSED_TABLE, table, sizeof table);
+    const uint64_t calls = soft_refusal_count(SOFT_REFUSED_CALL, first, sizeof first);
+    const uint64_t refused = calls + (tables > 0 ? 1 : 0);
+    if (calls == 0) memcpy(first, table, sizeof first);
     for (char *c = first; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = '?';
     }
