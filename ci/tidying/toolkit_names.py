@@ -22,7 +22,6 @@ NAME = re.compile(r"^SOFT_NAME\((\w+), \d+, (\w+), (\w*)\)", re.MULTILINE)
 DECLARED = re.compile(r"\bCUDAAPI\s+(cu[A-Z]\w*)\s*\(")
 RENAMED = re.compile(r"^\s*#\s*define\s+cu[A-Z]\w*\s+(cu[A-Z]\w*)\s*$", re.MULTILINE)
 PER_THREAD = re.compile(r"__CUDA_API_(PTDS|PTSZ)\((cu\w+)\)")
-# The headers of the driver; all but the first are about graphics and profilers.
 HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
 # Declared for the compiler alone: libcuda's own stub does not export it; and for Windows.
 NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz", "cuWGLGetDevice"}
@@ -87,8 +86,7 @@ def found_files() -> list[pathlib.Path]:
         return []
     headers = pathlib.Path(folder[1])
     libraries = [headers.parent / name / "libcudart.so" for name in ("lib64", "lib")]
-    found = [path for path in libraries if path.exists()][:1]
-    return [path for path in map(headers.joinpath, HEADERS) if path.exists()] + found
+    return [path for path in (*map(headers.joinpath, HEADERS), *libraries) if path.exists()][:6]
 
 
 def compare(path: pathlib.Path) -> int:
