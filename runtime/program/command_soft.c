@@ -44,7 +44,7 @@ static const char usage[] =
     "                       (ui.perfetto.dev)\n"
     "  --devices N          the number of devices, 1 to 8; default 1\n"
     "  --memory SIZE        the memory of each device, such as 512M; default 8G\n"
-    "  --compute N          the compute capability, 70 to 90; default 90\n"
+    "  --compute N          the compute capability, 70 to 121; default 90\n"
     "  --driver N           the CUDA version of the driver, such as 12040; default 13000\n"
     "  --faults FILE        make calls fail as FILE says (runtime/soft/driver/FAULTS.md)\n"
     "  --seed N             another order of blocks and warps\n"

@@ -101,6 +101,8 @@ Test(api_image, the_best_text_for_the_device_is_taken) {
         const char *compute, *target;
         CUresult result;
     } cases[] = {{"90", ".target sm_80", CUDA_SUCCESS},
+                 {"121", ".target sm_120", CUDA_SUCCESS},
+                 {"110", ".target sm_80", CUDA_SUCCESS},
                  {"86", ".target sm_80", CUDA_SUCCESS},
                  {"75", ".target sm_75", CUDA_SUCCESS},
                  {"70", "compute capability 7.0", CUDA_ERROR_NO_BINARY_FOR_GPU}};
@@ -163,7 +165,7 @@ Test(api_image, machine_code_alone_is_refused_with_what_helps) {
     cr_assert(strstr(said, "numba-cuda") != NULL, "%s", said);
     said = refused("newer.fatbin", CUDA_ERROR_NO_BINARY_FOR_GPU);
     cr_assert_str_eq(said, "the fat binary has PTX for compute_100, and this device is of compute "
-                           "capability 9.0\n");
+                           "capability 9.0 (--compute selects another)\n");
 }
 
 /* Truncated anywhere, and with each byte of the headers changed: refused, or another text is used;

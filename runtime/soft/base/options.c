@@ -110,6 +110,19 @@ static void options_read_visible(struct soft_options *options) {
     }
 }
 
+/* PTX ISA 9.0, section 11.1.2: the targets from 7.0 on. The default is the newest whose
+ * instructions without a suffix are all there: of 10.0 and later, some are refused. */
+static void options_read_compute(struct soft_options *options) {
+    static const int known[] = {70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+    static const char what[] = "70, 72, 75, 80, 86 to 90, 100, 103, 110, 120 or 121";
+    const char *name = "TOLLENS_SOFT_COMPUTE";
+    const int value = (int)options_read_number(name, 70, 121, 90, what);
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) is_known |= known[i] == value;
+    if (!is_known) options_complain(name, getenv(name), what);
+    options->compute_capability = is_known ? value : 90;
+}
+
 static void read_checks(struct soft_options *options) {
     const struct {
         const char *word;
@@ -177,8 +190,7 @@ void soft_options_read(struct soft_options *options) {
     }
     options->workers = (int)options_read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores,
                                                 "a number from 1 to 256");
-    options->compute_capability = (int)options_read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90,
-                                                           "a compute capability from 70 to 90");
+    options_read_compute(options);
     options->driver_version = (int)options_read_number(
         "TOLLENS_SOFT_DRIVER_VERSION", SOFT_DRIVER_VERSION_MIN, SOFT_DRIVER_VERSION_MAX,
         SOFT_DRIVER_VERSION_MAX, "a version from 11000 to 13000");

@@ -22,7 +22,7 @@ struct soft_options {
     uint64_t memory_bytes;                  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */
     uint64_t granularity;   /* TOLLENS_SOFT_GRANULARITY: of cuMemCreate's memory; 4K to 2M */
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
-    int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 90 */
+    int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 121 */
     int driver_version;     /* TOLLENS_SOFT_DRIVER_VERSION: 11000 to 13000 */
     bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of unwritten memory */
     bool check_sync;        /* it has sync: barriers and member masks used in undefined ways */

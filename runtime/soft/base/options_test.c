@@ -48,6 +48,14 @@ Test(options, there_is_no_second_processor_level) {
     cr_assert_eq(read_with("TOLLENS_SOFT_CORE", "2").core, 0);
 }
 
+Test(options, compute_capabilities_are_those_of_devices) {
+    static const char name[] = "TOLLENS_SOFT_COMPUTE";
+    cr_assert_eq(read_with(name, "121").compute_capability, 121);
+    cr_assert_eq(read_with(name, "100").compute_capability, 100);
+    cr_assert_eq(read_with(name, "95").compute_capability, 90);
+    cr_assert_eq(read_with(name, "122").compute_capability, 90);
+}
+
 /* Source: CUDA Programming Guide 13.0, "CUDA Environment Variables", CUDA_VISIBLE_DEVICES. */
 Test(options, visible_devices_are_those_of_cuda) {
     static const struct {

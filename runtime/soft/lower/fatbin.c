@@ -3,6 +3,7 @@
  */
 #include "fatbin.h"
 
+#include "ptx/ptx.h"
 #include "tollens/cuda_abi.h"
 
 #include <dlfcn.h>
@@ -194,10 +195,11 @@ static void fatbin_refuse(const struct held *held, const char *what, int capabil
     }
     const bool has_other = held->has_machine || held->has_lto;
     if (held->has_ptx) {
-        char limit[80];
+        char limit[120];
         fatbin_put(says, has_other ? " and PTX for" : " PTX for");
         put_list(says, "compute_", held->ptx);
-        snprintf(limit, sizeof limit, ", and this device is of compute capability %d.%d\n",
+        snprintf(limit, sizeof limit,
+                 ", and this device is of compute capability %d.%d (--compute selects another)\n",
                  capability / 10, capability % 10);
         fatbin_put(says, limit);
         return;
@@ -220,31 +222,60 @@ void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
                "driver where it is not: tollens soft --no-nvjitlink hides it\n");
 }
 
+/* Whether a text is for a device. The entries tell the number of its target, but not the suffix. */
+static bool fatbin_text_fits(const char *text, int capability) {
+    static const char word[] = ".target";
+    const char *at = strstr(text, word);
+    if (at == NULL) return true; /* the reader says what is wrong */
+    at += sizeof word - 1;
+    at += strspn(at, " \t");
+    if (strncmp(at, "sm_", 3) != 0) return true;
+    const size_t digits = strspn(at + 3, "0123456789");
+    const char suffix = at[3 + digits];
+    return (suffix != 'a' && suffix != 'f') ||
+           ptx_target_fits((unsigned)strtoul(at + 3, NULL, 10), suffix, (unsigned)capability);
+}
+
+/* The entry of PTX with the highest architecture up to a limit, the last one of several. A NULL
+ * payload: there is none. false: an entry is damaged. */
+static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, struct held *held) {
+    struct entry entry;
+    bool damaged = false;
+    *best = (struct entry){.architecture = 0};
+    while (fatbin_next(&walk, &entry, &damaged)) {
+        const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
+        if (entry.kind == KIND_MACHINE) held->machine[a] = held->has_machine = true;
+        if (entry.kind == KIND_LTO) held->lto[a] = held->has_lto = true;
+        if (entry.kind != KIND_PTX) continue;
+        held->ptx[a] = held->has_ptx = true;
+        if (a <= limit && a >= best->architecture) *best = entry;
+    }
+    return !damaged;
+}
+
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
                       char says[SOFT_FATBIN_SAYS]) {
     struct walk walk;
-    struct entry entry, best = {.architecture = 0};
     struct held held = {.has_ptx = false};
-    bool damaged = false;
     says[0] = '\0';
     *result = CUDA_ERROR_INVALID_IMAGE;
     if (!fatbin_begin(&walk, image, most)) {
         snprintf(says, SOFT_FATBIN_SAYS, "the fat binary's header is damaged or cut off\n");
         return NULL;
     }
-    while (fatbin_next(&walk, &entry, &damaged)) {
-        const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
-        if (entry.kind == KIND_MACHINE) held.machine[a] = held.has_machine = true;
-        if (entry.kind == KIND_LTO) held.lto[a] = held.has_lto = true;
-        if (entry.kind != KIND_PTX) continue;
-        held.ptx[a] = held.has_ptx = true;
-        if (a <= (unsigned)capability && a >= best.architecture) best = entry;
+    for (unsigned limit = (unsigned)capability;;) {
+        struct entry best;
+        if (!fatbin_best(walk, limit, &best, &held)) {
+            snprintf(says, SOFT_FATBIN_SAYS, "an entry of the fat binary is damaged or cut off\n");
+            return NULL;
+        }
+        if (best.payload == NULL) break;
+        char *text = fatbin_text_of(&best, length, result, says);
+        if (text == NULL || fatbin_text_fits(text, capability)) return text;
+        free(text);
+        if (best.architecture == 0) break;
+        limit = best.architecture - 1;
     }
-    if (damaged) {
-        snprintf(says, SOFT_FATBIN_SAYS, "an entry of the fat binary is damaged or cut off\n");
-        return NULL;
-    }
-    if (best.payload != NULL) return fatbin_text_of(&best, length, result, says);
     *result = CUDA_ERROR_NO_BINARY_FOR_GPU;
     fatbin_refuse(&held, "the fat binary", capability, says);
     return NULL;

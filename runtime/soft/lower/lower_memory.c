@@ -133,6 +133,21 @@ static enum soft_access_space parameter_space(const struct soft_lowering *loweri
     return moved ? SOFT_SPACE_LOCAL : SOFT_SPACE_PARAM;
 }
 
+/* Vectors of 32 bytes: four of 64 bits or eight of 32, in global memory, since sm_100. */
+static bool check_wide(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                       unsigned bits) {
+    const enum soft_access_space space = soft_space_of(in->opcode);
+    const bool is_there = (space == SOFT_SPACE_GENERIC || space == SOFT_SPACE_GLOBAL) &&
+                          !ptx_has(in->opcode, PTX_constant) && in->opcode->row->name[2] != 'u';
+    if (bits < 32 || !is_there) {
+        return LOWER_FAIL(lowering, in, "the vector is larger than 16 bytes");
+    }
+    if (lowering->module->target >= 100 && lowering->module->version >= 88) return true;
+    return LOWER_FAIL(lowering, in,
+                      "the vector is larger than 16 bytes, which needs .target sm_100 and "
+                      ".version 8.8 or newer");
+}
+
 /* The registers of a load or store: one, or a vector's. They may be wider than the type. */
 struct data {
     const struct ptx_operand *items;
@@ -142,7 +157,10 @@ struct data {
 static bool memory_read_data(struct soft_lowering *lowering, const struct ptx_instruction *in,
                              const struct ptx_operand *operand, struct data *data) {
     enum ptx_modifier type = in->opcode->type[0];
-    unsigned wanted = ptx_has(in->opcode, PTX_v2) ? 2 : ptx_has(in->opcode, PTX_v4) ? 4 : 1;
+    unsigned wanted = ptx_has(in->opcode, PTX_v2)   ? 2
+                      : ptx_has(in->opcode, PTX_v4) ? 4
+                      : ptx_has(in->opcode, PTX_v8) ? 8
+                                                    : 1;
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
     *data = (struct data){.items = vector ? operand->items : operand,
                           .count = vector ? operand->count : 1,
@@ -153,12 +171,11 @@ static bool memory_read_data(struct soft_lowering *lowering, const struct ptx_in
     if (type == PTX_b128 && soft_space_of(in->opcode) == SOFT_SPACE_PARAM) {
         return LOWER_FAIL(lowering, in, "a parameter cannot be read or written as .b128");
     }
-    if (ptx_types[type].bits / 8 * wanted > 16) {
-        return LOWER_FAIL(lowering, in, "the vector is larger than 16 bytes");
-    }
+    const bool is_wide = ptx_types[type].bits / 8 * wanted > 16;
+    if (is_wide && !check_wide(lowering, in, ptx_types[type].bits)) return false;
     for (unsigned i = 0; i < data->count; i++) {
         const struct ptx_operand *item = &data->items[i];
-        if (item->kind == PTX_OPERAND_REGISTER && soft_bits(item->type) > data->bits) {
+        if (item->kind == PTX_OPERAND_REGISTER && soft_bits(item->type) > data->bits && !is_wide) {
             data->bits = soft_bits(item->type);
         }
     }
@@ -195,7 +212,7 @@ static bool memory_is_plain(const struct ptx_instruction *in, const struct data 
     unsigned bits = ptx_types[in->opcode->type[0]].bits;
     if (data->bits != bits || bits < 32 || bits > 64) return false;
     bool wide = bits == 64;
-    if (data->count == 4 && wide) return false;
+    if (data->count * bits > 128) return false;
     *place = data->count == 1 ? wide : data->count == 2 ? 2u + wide : 4;
     return true;
 }
@@ -253,7 +270,7 @@ bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction 
     if (!check_policy(lowering, in)) return false;
     enum soft_access_space space = soft_space_at(in->opcode, &in->operands[1]);
     if (!memory_read_data(lowering, in, &in->operands[0], &data)) return false;
-    uint32_t registers[4] = {SOFT_NO_VALUE};
+    uint32_t registers[8] = {SOFT_NO_VALUE};
     for (unsigned i = 0; i < data.count; i++) {
         if (!soft_destination(lowering, &data.items[i], data.bits, type, &registers[i]))
             return false;
@@ -312,7 +329,7 @@ bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction 
         (!passed && !soft_read_address(lowering, &in->operands[0], space, &address))) {
         return false;
     }
-    uint32_t registers[4] = {SOFT_NO_VALUE};
+    uint32_t registers[8] = {SOFT_NO_VALUE};
     for (unsigned i = 0; i < data.count; i++) {
         enum ptx_modifier type = in->opcode->type[0];
         if (!soft_source(lowering, &data.items[i], data.bits, type, &registers[i])) return false;

@@ -234,6 +234,14 @@ struct ptx_module {
     struct ptx_file *files;
 };
 
+/* Whether code for a target runs on a device of a compute capability (90: 9.0): without a suffix
+ * also on later devices, with 'f' on later ones of the same major version, with 'a' on no other. */
+static inline bool ptx_target_fits(unsigned target, char suffix, unsigned capability) {
+    if (target > capability) return false;
+    if (suffix == 'a') return target == capability;
+    return suffix != 'f' || target / 10 == capability / 10;
+}
+
 /* What is known of a type. */
 struct ptx_type_info {
     const char *text;

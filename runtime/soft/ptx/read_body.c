@@ -47,6 +47,11 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
                           "'%.*s' needs .target sm_%u or newer", (int)length, spelling,
                           row->target_min);
     }
+    if (reader->module->target > 90 && strcmp(row->name, "wgmma") == 0) {
+        return soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
+                          "'%.*s' is of .target sm_90a alone, and this is for sm_%u", (int)length,
+                          spelling, reader->module->target);
+    }
     if (row->version_min > reader->module->version) {
         return soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
                           "'%.*s' needs .version %u.%u or newer", (int)length, spelling,

@@ -95,12 +95,15 @@ static bool read_target(struct ptx_reader *reader) {
         reader->module->target_suffix = text[at++];
     }
     unsigned since = fits && at == length ? version_of_architecture(number) : 0;
+    if (reader->module->target_suffix == 'a' && number == 90) since = 80;
+    if (reader->module->target_suffix == 'a' && number < 90) since = 0;
+    if (reader->module->target_suffix == 'f' && since < 88) since = number < 100 ? 0 : 88;
     if (since == 0) {
         return PTX_FAIL(reader, "unknown target '%.*s'", (int)length, text);
     }
     if (reader->module->version < since) {
-        return PTX_FAIL(reader, "target sm_%u needs PTX %u.%u or newer, and this is PTX %u.%u",
-                        number, since / 10, since % 10, reader->module->version / 10,
+        return PTX_FAIL(reader, "target %.*s needs PTX %u.%u or newer, and this is PTX %u.%u",
+                        (int)length, text, since / 10, since % 10, reader->module->version / 10,
                         reader->module->version % 10);
     }
     reader->module->target = number;

@@ -40,9 +40,9 @@ static const struct ptx_function *function(const char *name) {
 }
 
 Test(read, version_and_target_are_noted) {
-    cr_assert(read_text(".version 7.8 .target sm_90a, debug .address_size 64"), "%s",
+    cr_assert(read_text(".version 8.0 .target sm_90a, debug .address_size 64"), "%s",
               diagnostic.message);
-    cr_assert_eq(module.version, 78);
+    cr_assert_eq(module.version, 80);
     cr_assert_eq(module.target, 90);
     cr_assert_eq(module.target_suffix, 'a');
     cr_assert(read_text(".version 6.0\n.target sm_70\n"), "%s", diagnostic.message);

@@ -152,10 +152,21 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
     jit_answer(&jit->errors, "");
 }
 
-/* Whether every text is for a device like this one, or for the requested target. */
+/* Whether every text is for a device like this one, or for the requested target. PTX ISA 9.0,
+ * section 11.1.2: what has a suffix does not run on later devices. */
 static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
     for (unsigned u = 0; u < module->unit_count; u++) {
-        if ((int)module->units[u].ptx.target <= target) continue;
+        const struct ptx_module *ptx = &module->units[u].ptx;
+        if (ptx_target_fits(ptx->target, ptx->target_suffix, (unsigned)target)) continue;
+        if (ptx->target_suffix != 0 && (int)ptx->target <= target) {
+            snprintf(text, bytes,
+                     "the PTX is for sm_%u%c, which is for %s of compute capability %u.%u alone, "
+                     "and the device has %d.%d\n",
+                     ptx->target, ptx->target_suffix,
+                     ptx->target_suffix == 'f' ? "the family" : "devices", ptx->target / 10,
+                     ptx->target % 10, target / 10, target % 10);
+            return false;
+        }
         snprintf(text, bytes, "the PTX is for sm_%u, and the device has compute capability %d.%d\n",
                  module->units[u].ptx.target, target / 10, target % 10);
         return false;

@@ -148,7 +148,8 @@ static void agrees(const char *file) {
     size_t recorded = 0;
     for (size_t i = 0; i < table.count; i++) {
         const struct table_row *row = &table.rows[i];
-        const struct table_line *line = path != NULL ? table_record_find(&record, row->text) : NULL;
+        const struct table_line *line =
+            path != NULL && row->target <= 90 ? table_record_find(&record, row->text) : NULL;
         struct table_outcome outcome;
         cr_assert(table_device_run(&device, row, &outcome), "%s: %s", row->text, device.message);
         cr_expect(outcome.code == CUDA_SUCCESS, "%s is refused: %s", row->text, outcome.log);
@@ -187,10 +188,17 @@ FAMILY(matrix)
 FAMILY(tensor_model)
 FAMILY(tensor_volta)
 
+/* Instructions that an H200 lacks. */
+Test(table, newer_agrees_with_the_oracle) {
+    setenv("TOLLENS_SOFT_COMPUTE", "120", 1);
+    agrees("newer.table");
+}
+
+#define NEWER "newer" /* the last file, which the record of an H200 lacks */
 static const char *const files[] = {
-    "integer",     "carry",   "bits",         "video",        "half",  "float",
-    "approximate", "compare", "move",         "convert",      "lanes", "atomic",
-    "tensor",      "matrix",  "tensor_volta", "tensor_model", "order", "wgmma"};
+    "integer",      "carry",        "bits",    "video", "half",   "float",  "approximate",
+    "compare",      "move",         "convert", "lanes", "atomic", "tensor", "matrix",
+    "tensor_volta", "tensor_model", "order",   "wgmma", NEWER};
 
 Test(table, no_file_of_rows_is_left_out) {
     struct table all = {0}, some = {0};
@@ -214,7 +222,7 @@ Test(table, the_record_has_every_row) {
     if (path == NULL) cr_skip_test("no golden record yet: %s", RECORD);
     struct table_record record;
     cr_assert(table_record_read(&record, path), "%s", record.message);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i + 1 < sizeof files / sizeof files[0]; i++) {
         struct table rows = {0};
         char name[64];
         snprintf(name, sizeof name, "%s.table", files[i]);

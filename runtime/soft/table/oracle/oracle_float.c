@@ -107,6 +107,13 @@ static uint64_t float_choose(const struct oracle_call *call, struct oracle_forma
     return own[first ? 0 : 1] | product_sign;
 }
 
+/* min and max of three: the first two, and then the third. */
+static uint64_t float_choose_three(const struct oracle_call *call, struct oracle_format format,
+                                   const uint64_t *bits) {
+    const uint64_t rest[2] = {float_choose(call, format, bits), bits[2]};
+    return float_choose(call, format, rest);
+}
+
 /* One element: the sources' bits are given. */
 static bool float_element(const struct oracle_call *call, struct oracle_format format,
                           const uint64_t *bits, unsigned count, uint64_t *result) {
@@ -117,7 +124,8 @@ static bool float_element(const struct oracle_call *call, struct oracle_format f
         x[i] = ftz ? float_flushed(format, bits[i]) : oracle_decode(format, bits[i]);
     }
     if (oracle_is(call, "min") || oracle_is(call, "max")) {
-        *result = float_choose(call, format, bits);
+        *result =
+            count == 3 ? float_choose_three(call, format, bits) : float_choose(call, format, bits);
         if (oracle_has(call, "relu") && (*result & sign) != 0) *result = 0;
         return true;
     }
@@ -157,8 +165,28 @@ static bool float_twice(const struct oracle_call *call, struct oracle_format for
     return true;
 }
 
+/* A half, or two, and a single: every source is exact, and the result is rounded once. */
+static bool float_mixed(const struct oracle_call *call) {
+    struct oracle_format single = oracle_format_of(call->type[0]);
+    struct oracle_format half = oracle_format_of(call->type[1]);
+    struct oracle_number x[3] = {{.kind = ORACLE_ZERO}}, number;
+    enum oracle_rounding rounding = oracle_rounding_of(call);
+    const unsigned count = call->row->source_count;
+    if (oracle_is(call, "cvt") || count < 2 || count > 3) return false;
+    for (unsigned i = 0; i < count; i++) {
+        x[i] = oracle_decode(i + 1 < count ? half : single, call->source[i]);
+    }
+    if (!float_compute(call, x, rounding, &number)) return false;
+    float_give(call, call->type[0], float_finish(call, single, number, rounding));
+    return true;
+}
+
 bool oracle_float(const struct oracle_call *call) {
     const struct table_type *type = call->type[0];
+    if (type != NULL && type->kind == 'F' && call->type[1] != NULL && call->type[1]->bits == 16 &&
+        type->bits == 32 && type->elements == 1 && call->instruction->type_count == 2) {
+        return float_mixed(call);
+    }
     if (type == NULL || type->kind != 'F' || call->instruction->type_count != 1 ||
         oracle_has(call, "approx") || oracle_has(call, "full") || oracle_has(call, "global") ||
         oracle_has(call, "shared")) {

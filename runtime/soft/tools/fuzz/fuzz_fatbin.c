@@ -23,7 +23,7 @@ static void check_sentence(const char *says) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const int capabilities[] = {70, 90};
+    static const int capabilities[] = {70, 90, 121};
     char says[SOFT_FATBIN_SAYS];
     char *image = malloc(size + 1); /* ends where the file does, for the sanitizer */
     if (size < 4 || image == NULL) goto out;
