@@ -173,7 +173,6 @@ FAMILY(integer)
 FAMILY(bits)
 FAMILY(video)
 FAMILY(carry)
-FAMILY(float)
 FAMILY(half)
 FAMILY(approximate)
 FAMILY(compare)
@@ -188,17 +187,16 @@ FAMILY(matrix)
 FAMILY(tensor_model)
 FAMILY(tensor_volta)
 
-/* Instructions that an H200 lacks. */
-Test(table, newer_agrees_with_the_oracle) {
+/* Its last rows are of instructions that an H200 lacks. */
+Test(table, float_agrees_with_the_oracle_and_an_h200) {
     setenv("TOLLENS_SOFT_COMPUTE", "120", 1);
-    agrees("newer.table");
+    agrees("float.table");
 }
 
-#define NEWER "newer" /* the last file, which the record of an H200 lacks */
 static const char *const files[] = {
-    "integer",      "carry",        "bits",    "video", "half",   "float",  "approximate",
-    "compare",      "move",         "convert", "lanes", "atomic", "tensor", "matrix",
-    "tensor_volta", "tensor_model", "order",   "wgmma", NEWER};
+    "integer",     "carry",   "bits",         "video",        "half",  "float",
+    "approximate", "compare", "move",         "convert",      "lanes", "atomic",
+    "tensor",      "matrix",  "tensor_volta", "tensor_model", "order", "wgmma"};
 
 Test(table, no_file_of_rows_is_left_out) {
     struct table all = {0}, some = {0};
@@ -222,12 +220,13 @@ Test(table, the_record_has_every_row) {
     if (path == NULL) cr_skip_test("no golden record yet: %s", RECORD);
     struct table_record record;
     cr_assert(table_record_read(&record, path), "%s", record.message);
-    for (size_t i = 0; i + 1 < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct table rows = {0};
         char name[64];
         snprintf(name, sizeof name, "%s.table", files[i]);
         read_rows(&rows, name);
         for (size_t r = 0; r < rows.count; r++) {
+            if (rows.rows[r].target > 90) continue; /* an H200 lacks it */
             cr_expect(table_record_find(&record, rows.rows[r].text) != NULL, "%s has no line of %s",
                       RECORD, rows.rows[r].text);
         }
