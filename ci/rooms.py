@@ -67,7 +67,7 @@ ROOMS = (
             ("graph", "graphs, captures, executable graphs"),
             ("driver", "contexts, what happens around every call, leaks, copies"),
             ("api", "the exported functions: arguments are checked here"),
-            ("api/memory api/graph", "the exported functions of memory and of graphs"),
+            ("api/memory api/graph nvml", "the exported functions of memory, graphs and NVML"),
         ),
         above=("tools", "tools/bench", "tools/fuzz", "table", "table/oracle", "corpus", "test")),
     # The CUDA runtime works on any driver, and takes the driver's ABI alone from the soft device.

@@ -85,11 +85,13 @@ struct soft_run {
 };
 
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
- * and others the second; names of nvJitLink, to hide it: a program that finds a library of
- * that name without its functions links through the driver; the runtime libraries that exist. */
-static const char *const links[] = {"libcuda.so.1",       "libcuda.so",      "libnvJitLink.so.12",
-                                    "libnvJitLink.so.13", "libcudart.so.12", "libcudart.so.13"};
-enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2, HIDING_LINKS = 4 };
+ * and others the second, and which is NVML as well; names of nvJitLink, to hide it: a program that
+ * finds a library of that name without its functions links through the driver; the runtime
+ * libraries that exist. */
+static const char *const links[] = {"libcuda.so.1",       "libcuda.so",         "libnvidia-ml.so.1",
+                                    "libnvJitLink.so.12", "libnvJitLink.so.13", "libcudart.so.12",
+                                    "libcudart.so.13"};
+enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 3, HIDING_LINKS = 5 };
 
 /* Options whose value a variable of the soft device takes. */
 static const struct {

@@ -8,6 +8,7 @@
  *     soft-client table 0         requests a table that is not documented; table-store INDEX then
  *                                 goes on as store does
  *     soft-client unmodelled 0    calls a function that our CUDA runtime does not model
+ *     soft-client nvml COUNT      returns 0 if NVML tells of so many devices
  *     soft-client return CODE     makes a context and returns CODE
  *     soft-client open PATH       opens a library as the driver, and makes a context
  *     soft-client version 0       prints the version of the CUDA runtime
@@ -80,6 +81,14 @@ int main(int count, char **words) {
     uint64_t memory = 0;
     if (count != 3) return 2;
     const long number = strtol(words[2], NULL, 10);
+    if (strcmp(words[1], "nvml") == 0) {
+        unsigned devices = 0;
+        library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+        if (library == NULL) return 98;
+        CALL("nvmlInit_v2", NULL);
+        CALL("nvmlDeviceGetCount_v2", &devices);
+        return devices == number ? 0 : 97;
+    }
     if (strcmp(words[1], "version") == 0) {
         int version = 0;
         cudaRuntimeGetVersion(&version);

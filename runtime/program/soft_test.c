@@ -329,6 +329,11 @@ Test(soft_command, what_is_refused_is_a_finding) {
               "%s", program_output);
 }
 
+Test(soft_command, nvml_has_the_same_devices) {
+    cr_assert(program_shell("\"$T\" soft --allow-unused --devices 3 -- " CLIENT " nvml 3") == 0,
+              "%s", program_output);
+}
+
 Test(soft_command, what_the_parent_process_left_changes_nothing) {
 #define IGNORING "perl -e '$SIG{CHLD} = $SIG{PIPE} = \"IGNORE\"; exec @ARGV' \"$T\" soft -- "
     cr_assert(program_shell(IGNORING "false") == 1, "%s", program_output);

@@ -57,7 +57,7 @@ EXPORT(cuDeviceGetName, (char *name, int len, CUdevice device)) {
     CUresult result = device_check_device(device, name);
     if (result != CUDA_SUCCESS) return result;
     if (len <= 0) return CUDA_ERROR_INVALID_VALUE;
-    snprintf(name, (size_t)len, "Tollens soft device");
+    snprintf(name, (size_t)len, SOFT_DEVICE_NAME);
     return CUDA_SUCCESS;
 }
 

@@ -1,10 +1,12 @@
 /*
- * Initialisation and devices: calls before cuInit, with invalid devices or with NULL results.
+ * Initialisation and devices: calls before cuInit, with invalid devices or with NULL results;
+ * and what NVML tells of devices.
  */
 #include "driver/call.h"
 #include "entries.h"
 #include "test/test_api.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,4 +212,160 @@ Test(api_device, a_forked_process_cannot_use_the_parents_devices) {
     cr_assert(fgets(line, sizeof line, file) == NULL, "%s", line);
     fclose(file);
     unlink(path);
+}
+
+/* ---- NVML (nvml/soft_nvml.c) beside CUDA: both must tell the same ---- */
+
+/* The functions are called as any program does, which knows the structures of nvml.h. */
+struct memory {
+    unsigned long long total, free, used;
+};
+struct memory_2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+struct process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlSystemGetDriverVersion(char *version, unsigned bytes);
+int nvmlSystemGetCudaDriverVersion_v2(int *version);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **device);
+int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes);
+int nvmlDeviceGetIndex(void *device, unsigned *index);
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
+int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+const char *nvmlErrorString(int result);
+
+enum {
+    UNINITIALIZED = 1,
+    INVALID = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    TOO_SMALL = 7,
+    VERSION = 25
+};
+#define NVML_IS(call, code) cr_assert_eq(call, code, "%s", #call)
+
+/* NVML numbers all devices; CUDA those of CUDA_VISIBLE_DEVICES. */
+Test(soft_nvml, it_has_the_devices_of_cuda) {
+    char name[96], cuda_name[96], id[32], text[96];
+    unsigned count = 0, index = 9;
+    int version = 0, cuda_version = 0, major = 0, minor = 0, capability[2];
+    void *device = NULL, *found = NULL;
+    CUuuid uuid;
+    setenv("TOLLENS_SOFT_DEVICES", "3", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+    setenv("TOLLENS_SOFT_COMPUTE", "121", 1);
+    NVML_IS(nvmlDeviceGetCount_v2(&count), UNINITIALIZED);
+    NVML_IS(nvmlInit_v2(), 0);
+    NVML_IS(nvmlDeviceGetCount_v2(&count), 0);
+    cr_assert_eq(count, 3);
+    api_context(0);
+    OK(cuDeviceGetPCIBusId(id, sizeof id, 0));
+    NVML_IS(nvmlDeviceGetHandleByPciBusId_v2(id, &device), 0);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(2, &found), 0);
+    cr_assert(device == found);
+    NVML_IS(nvmlDeviceGetIndex(device, &index), 0);
+    cr_assert_eq(index, 2);
+
+    OK(cuDeviceGetUuid_v2(&uuid, 0));
+    NVML_IS(nvmlDeviceGetUUID(device, text, sizeof text), 0);
+    cr_assert(strncmp(text, "GPU-", 4) == 0 && strlen(text) == 40, "%s", text);
+    const char *at = text + 4;
+    for (int i = 0; i < 16; i++, at += 2) {
+        if (*at == '-') at++;
+        const char digits[3] = {at[0], at[1], '\0'};
+        cr_assert_eq((unsigned char)uuid.bytes[i], strtoul(digits, NULL, 16), "%s", text);
+    }
+    NVML_IS(nvmlDeviceGetHandleByUUID(text, &found), 0);
+    cr_assert(device == found);
+
+    OK(cuDeviceGetName(cuda_name, sizeof cuda_name, 0));
+    NVML_IS(nvmlDeviceGetName(device, name, sizeof name), 0);
+    cr_assert_str_eq(name, cuda_name);
+    OK(cuDriverGetVersion(&cuda_version));
+    NVML_IS(nvmlSystemGetCudaDriverVersion_v2(&version), 0);
+    cr_assert_eq(version, cuda_version);
+    OK(cuDeviceGetAttribute(&capability[0], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    OK(cuDeviceGetAttribute(&capability[1], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+    NVML_IS(nvmlDeviceGetCudaComputeCapability(device, &major, &minor), 0);
+    cr_assert(major == capability[0] && minor == capability[1] && major == 12 && minor == 1);
+    NVML_IS(nvmlSystemGetDriverVersion(text, sizeof text), 0);
+    cr_assert(strncmp(text, "580.", 4) == 0, "%s", text);
+    NVML_IS(nvmlShutdown(), 0);
+    NVML_IS(nvmlShutdown(), UNINITIALIZED);
+}
+
+Test(soft_nvml, memory_is_what_this_process_has) {
+    struct memory memory;
+    struct memory_2 newer = {.version = 0};
+    struct process process;
+    unsigned count = 0;
+    void *device = NULL;
+    CUdeviceptr address = 0;
+    size_t left = 0, total = 0;
+    NVML_IS(nvmlInit_v2(), 0);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(0, &device), 0);
+    NVML_IS(nvmlDeviceGetMemoryInfo(device, &memory), 0); /* before cuInit */
+    cr_assert(memory.used == 0 && memory.free == memory.total);
+    NVML_IS(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, NULL), 0);
+    cr_assert_eq(count, 0);
+    api_context(0);
+    OK(cuMemAlloc_v2(&address, 1 << 20));
+    OK(cuMemGetInfo_v2(&left, &total));
+    NVML_IS(nvmlDeviceGetMemoryInfo(device, &memory), 0);
+    cr_assert(memory.total == total && memory.free == left && memory.used == total - left);
+    NVML_IS(nvmlDeviceGetMemoryInfo_v2(device, &newer), VERSION);
+    newer.version = sizeof newer | 2u << 24;
+    NVML_IS(nvmlDeviceGetMemoryInfo_v2(device, &newer), 0);
+    cr_assert(newer.total == total && newer.free == left && newer.reserved == 0);
+    NVML_IS(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, NULL), TOO_SMALL);
+    cr_assert_eq(count, 1);
+    NVML_IS(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, &process), 0);
+    cr_assert(count == 1 && process.pid == (unsigned)getpid() && process.bytes == memory.used);
+    OK(cuMemFree_v2(address));
+}
+
+Test(soft_nvml, what_is_wrong_is_refused) {
+    char text[4];
+    unsigned number = 0;
+    void *device = NULL;
+    NVML_IS(nvmlInit_v2(), 0);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(1, &device), INVALID);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(0, NULL), INVALID);
+    NVML_IS(nvmlDeviceGetHandleByUUID("GPU-746f6c6c", &device), NOT_FOUND);
+    NVML_IS(nvmlDeviceGetHandleByPciBusId_v2("0000:01:00.0", &device), NOT_FOUND);
+    NVML_IS(nvmlDeviceGetHandleByPciBusId_v2("the first", &device), INVALID);
+    NVML_IS(nvmlDeviceGetIndex(&number, &number), INVALID);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(0, &device), 0);
+    NVML_IS(nvmlDeviceGetName(device, text, sizeof text), TOO_SMALL);
+    NVML_IS(nvmlDeviceGetTemperature(device, 0, &number), NOT_SUPPORTED);
+    cr_assert_str_eq(nvmlErrorString(NOT_SUPPORTED), "Not Supported");
+}
+
+/* As tollens soft does, one file under two names is one library. */
+Test(soft_nvml, the_soft_device_exports_it) {
+    static const char *const names[] = {"nvmlInit_v2", "nvmlDeviceGetPowerUsage",
+                                        "nvmlDeviceGetFieldValues", "nvmlSystemGetNVMLVersion"};
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
+    cr_assert(length > 0);
+    path[length] = '\0';
+    strcpy(strrchr(path, '/'), "/libtollens-soft.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    cr_assert(library != NULL, "%s", dlerror());
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cr_assert(dlsym(library, names[i]) != NULL, "%s", names[i]);
+    }
 }

@@ -22,8 +22,8 @@ static const struct audit_name {
     {"libcuda.so", NULL, false},
     {"libcudart.so.13", "libcudart.so.13", true},
     {"libcudart.so.12", "libcudart.so.12", true},
-    {"libnvidia-ml.so.1", "libtollens-nvml.so", false},
-    {"libnvidia-ml.so", "libtollens-nvml.so", false},
+    {"libnvidia-ml.so.1", NULL, false},
+    {"libnvidia-ml.so", NULL, false},
 };
 enum { AUDIT_NAMES = sizeof audit_names / sizeof audit_names[0] };
 

@@ -57,17 +57,22 @@ void soft_options_uuid(int hardware, char uuid[SOFT_UUID_BYTES]) {
     uuid[SOFT_UUID_BYTES - 1] = (char)('0' + hardware);
 }
 
-/* Whether a word begins the name of a device, "GPU-746f6c6c-656e-7320-...", after "GPU-". */
-static bool options_names_device(const char *word, size_t length, int hardware) {
-    char uuid[SOFT_UUID_BYTES], text[48];
+void soft_options_uuid_text(int hardware, char text[SOFT_UUID_TEXT - 4]) {
+    char uuid[SOFT_UUID_BYTES];
     size_t at = 0;
     soft_options_uuid(hardware, uuid);
     for (int i = 0; i < SOFT_UUID_BYTES; i++) {
         const bool is_part = i == 4 || i == 6 || i == 8 || i == 10;
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x", is_part ? "-" : "",
+        at += (size_t)snprintf(text + at, SOFT_UUID_TEXT - 4 - at, "%s%02x", is_part ? "-" : "",
                                (unsigned char)uuid[i]);
     }
-    return length > 0 && length <= at && strncasecmp(word, text, length) == 0;
+}
+
+/* Whether a word begins the name of a device, "GPU-746f6c6c-656e-7320-...", after "GPU-". */
+static bool options_names_device(const char *word, size_t length, int hardware) {
+    char text[SOFT_UUID_TEXT - 4];
+    soft_options_uuid_text(hardware, text);
+    return length > 0 && length <= strlen(text) && strncasecmp(word, text, length) == 0;
 }
 
 /* The device that a word of CUDA_VISIBLE_DEVICES means: an index, or the beginning of one UUID
@@ -92,6 +97,7 @@ static int options_visible_device(const char *word, size_t length, int devices) 
 static void options_read_visible(struct soft_options *options) {
     const char *value = getenv("CUDA_VISIBLE_DEVICES");
     const int devices = options->devices;
+    options->all_devices = devices;
     for (int i = 0; i < devices; i++) options->hardware[i] = i;
     if (value == NULL) return;
     options->devices = 0;

@@ -10,7 +10,10 @@
 /* The range of TOLLENS_SOFT_DRIVER_VERSION, as reported by cuDriverGetVersion. */
 enum { SOFT_DRIVER_VERSION_MIN = 11000, SOFT_DRIVER_VERSION_MAX = 13000 };
 
-enum { SOFT_OPTIONS_DEVICES_MAX = 8, SOFT_UUID_BYTES = 16 };
+/* A UUID as text has 36 characters, "GPU-" before it, and a NUL. */
+enum { SOFT_OPTIONS_DEVICES_MAX = 8, SOFT_UUID_BYTES = 16, SOFT_UUID_TEXT = 41 };
+
+#define SOFT_DEVICE_NAME "Tollens soft device"
 
 /* Which of the work that may run next does: TOLLENS_SOFT_ORDER. */
 enum soft_order { SOFT_ORDER_TURNS, SOFT_ORDER_OLDEST, SOFT_ORDER_NEWEST, SOFT_ORDER_DRAWN };
@@ -18,6 +21,7 @@ enum soft_order { SOFT_ORDER_TURNS, SOFT_ORDER_OLDEST, SOFT_ORDER_NEWEST, SOFT_O
 struct soft_options {
     /* TOLLENS_SOFT_DEVICES, 1 to 8, of which CUDA_VISIBLE_DEVICES selects: 0 to 8. */
     int devices;
+    int all_devices;                        /* TOLLENS_SOFT_DEVICES alone */
     int hardware[SOFT_OPTIONS_DEVICES_MAX]; /* of each, its number without CUDA_VISIBLE_DEVICES */
     uint64_t memory_bytes;                  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */
     uint64_t granularity;   /* TOLLENS_SOFT_GRANULARITY: of cuMemCreate's memory; 4K to 2M */
@@ -45,8 +49,9 @@ struct soft_options {
 
 const struct soft_options *soft_options(void);
 
-/* The UUID of a device, by its number without CUDA_VISIBLE_DEVICES. */
+/* The UUID of a device, by its number without CUDA_VISIBLE_DEVICES; and as text, without "GPU-". */
 void soft_options_uuid(int hardware, char uuid[SOFT_UUID_BYTES]);
+void soft_options_uuid_text(int hardware, char text[SOFT_UUID_TEXT - 4]);
 
 /* When the piece of work with this number, counted from 1, has its turn in an order other than
  * turns: the least number runs first. Neither 0 nor UINT64_MAX. */
