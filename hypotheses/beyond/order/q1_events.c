@@ -1,5 +1,5 @@
 /*
- * Attack on Q1: the times of events.
+ * Attacks on Q1: the times of events, and waits for them.
  */
 #include "order_stage.h"
 
@@ -42,6 +42,48 @@ HYP_ATTACK(q1, events_are_as_far_apart_as_their_work) {
         if (events[i] != NULL) (void)attack->raw->cuEventDestroy_v2(events[i]);
     }
     tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+    order_stage_end(&stage);
+}
+
+/* When the driver's own wait for an event returns, the kernel before it has written its block, and
+ * the event says so too. The runtime calls that wait for work on pinned memory. */
+HYP_ATTACK_WITH(q1, a_wait_for_an_event_ends_after_its_work, .many_queues = true,
+                .soft_order = "newest") {
+    struct order_stage stage;
+    struct tol_stream *stream = NULL;
+    CUevent event = NULL;
+    void *words = NULL;
+    CUdeviceptr address = 0;
+    const struct tol_driver_table *raw = attack->raw;
+    bool ok = order_stage_begin(attack, &stage) &&
+              HYP_OK(attack, tol_stream_create(attack->context, NULL, &stream)) &&
+              HYP_CHECK(attack,
+                        raw->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
+                            raw->cuMemHostAlloc(&words, ORDER_BYTES, CU_MEMHOSTALLOC_DEVICEMAP) ==
+                                CUDA_SUCCESS &&
+                            raw->cuMemHostGetDevicePointer_v2(&address, words, 0) == CUDA_SUCCESS,
+                        "there is no event or no pinned memory");
+    for (unsigned round = 0; ok && round < 40; round++) {
+        const struct order_pass pass = {
+            .to = address, .written = order_stamp(&stage), .is_slow = true};
+        ok = HYP_OK(attack, order_launch(&stage, stream, pass)) &&
+             HYP_CHECK(attack,
+                       raw->cuEventRecord(event, tol_stream_handle(stream)) == CUDA_SUCCESS &&
+                           raw->cuEventSynchronize(event) == CUDA_SUCCESS,
+                       "an event was not recorded, or not waited for");
+        const unsigned at = ok ? order_difference(pass.written, words) : 0;
+        ok = ok &&
+             HYP_CHECK(attack, at == ORDER_WORDS,
+                       "position %u of a block is not yet written after the wait for the "
+                       "event that follows its kernel",
+                       at) &&
+             HYP_CHECK(attack, raw->cuEventQuery(event) == CUDA_SUCCESS,
+                       "an event is not complete after the wait for it");
+    }
+    (void)order_stage_settle(&stage);
+    if (event != NULL) (void)raw->cuEventDestroy_v2(event);
+    if (words != NULL) (void)raw->cuMemFreeHost(words);
     tol_stream_destroy(stream);
     order_stage_end(&stage);
 }
