@@ -8,6 +8,7 @@
 #include "harness/clock.h"
 #include "attack/module_loads.h"
 #include "files/packed_file.h"
+#include "tollens/plain_text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -335,6 +336,7 @@ static void check_log(struct hyp_attack *attack, const char *path, const char *t
         return;
     }
     log[LOG_BYTES - 1] = '\0';
+    tol_plain_text(log); /* as messages are */
     /* The driver may log the same elsewhere (cuLogsCurrent), and the message then has both. */
     const char *own = strstr(tol_message(), "the JIT's log:");
     if (!HYP_CHECK(attack, own != NULL, "%s: the message lacks the JIT's log", path)) return;
