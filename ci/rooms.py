@@ -138,7 +138,7 @@ ROOMS = (
         below=(PUBLIC, "runtime/models/", "kernels/", "hypotheses/harness/", "runtime/soft/audit/"),
         floors=((".", "the commands of `tollens` that are not about claims"),)),
     Room(
-        root="hypotheses", below=("hypotheses/harness/", "kernels/"),
+        root="hypotheses", below=("hypotheses/harness/", "kernels/", PUBLIC + "plain_text.h"),
         floors=(("accuracy", "what attacks on the accuracy of kernels share"),
                 (". h05 h06", "the claims, one per file or folder")), above=("example_plugin",)),
     Room(
