@@ -34,7 +34,7 @@ static const char usage[] =
     "    tollens soft --check memory,init,sync,race --error-exitcode 1 -- ./my-test\n"
     "    tollens soft --devices 2 --memory 512M -- pytest\n"
     "\n"
-    "  --check LIST         memory, init, sync, race, stream, leak, fatal; default:\n"
+    "  --check LIST         memory, init, sync, race, race=strict, stream, leak, fatal; default:\n"
     "                       memory,init,sync\n"
     "  --json               print the summary as one JSON object (hypotheses/JSON.md)\n"
     "  --error-exitcode N   the exit code if anything was found; default: the program's\n"

@@ -138,6 +138,7 @@ static void read_checks(struct soft_options *options) {
         {"init", &options->check_init},
         {"sync", &options->check_sync},
         {"race", &options->check_race},
+        {"race=strict", &options->check_race_strict},
         {"stream", &options->check_stream},
         {"leak", &options->check_leak},
         {"fatal", &options->check_fatal},
@@ -155,8 +156,9 @@ static void read_checks(struct soft_options *options) {
             i++;
         }
         if (i == WORDS) {
-            options_complain("TOLLENS_SOFT_CHECK", value,
-                             "a list of: memory, init, sync, race, stream, leak, fatal");
+            options_complain(
+                "TOLLENS_SOFT_CHECK", value,
+                "a list of: memory, init, sync, race, race=strict, stream, leak, fatal");
             *options = before;
             return;
         }
@@ -164,6 +166,7 @@ static void read_checks(struct soft_options *options) {
         word += length;
         if (*word == ',') word++;
     }
+    options->check_race |= options->check_race_strict;
 }
 
 static enum soft_order options_read_order(void) {

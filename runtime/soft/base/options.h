@@ -31,6 +31,8 @@ struct soft_options {
     bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of unwritten memory */
     bool check_sync;        /* it has sync: barriers and member masks used in undefined ways */
     bool check_race;        /* it has race: accesses that nothing orders */
+    bool check_race_strict; /* it has race=strict, which implies race: a strong read orders nothing
+                             * without a fence, and weak reads race with atomics */
     bool check_stream;      /* it has stream: unordered operations of streams */
     bool check_leak;        /* it has leak: objects that were not released */
     bool check_fatal;       /* it has fatal: a finding in a kernel ends the launch */

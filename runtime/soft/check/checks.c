@@ -58,6 +58,7 @@ static const struct soft_instruction *checked_map(struct soft_warp *warp,
 static const struct soft_instruction *checked_fence(struct soft_warp *warp,
                                                     const struct soft_instruction *in) {
     bool for_inits = (in->mode & SOFT_FENCE_INITS) != 0;
+    if (!for_inits) soft_race_fence_reads(warp);
     if (!for_inits) soft_race_fence(warp, (enum soft_scope)in->mode);
     return checks_unchecked(in)(warp, in);
 }

@@ -69,6 +69,8 @@ void soft_race_begin(struct soft_cta *cta) {
         for (int lane = 0; lane < SOFT_LANES; lane++) {
             soft_clock_drop(clocks, warp->known[lane]);
             warp->known[lane] = NULL;
+            soft_clock_drop(clocks, warp->observed[lane]);
+            warp->observed[lane] = NULL;
             for (int far = 0; far < 2; far++) {
                 soft_clock_drop(clocks, warp->released[far][lane].clock);
                 warp->released[far][lane] = (struct soft_released){0};

@@ -24,6 +24,10 @@ struct soft_warp;
 void soft_race_warp_sync(struct soft_warp *warp);
 void soft_race_fence(struct soft_warp *warp, enum soft_scope scope);
 
+/* The active lanes execute a fence: what their strong reads observed orders what follows. That
+ * matters with race=strict alone; without it, the reads did so themselves. */
+void soft_race_fence_reads(struct soft_warp *warp);
+
 /* The active lanes are about to change a tensor map, or copy one together. */
 void soft_race_map(struct soft_warp *warp, const struct soft_instruction *instruction);
 

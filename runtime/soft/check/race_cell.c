@@ -2,9 +2,10 @@
  * One word: its last writer, its readers since then, and what its strong writes pass on.
  *
  * Of mutually ordered accesses only the last is kept, because whatever is ordered after it is
- * ordered after all of them. Two races of the memory model are not reported. A weak read concurrent
- * with atomics gets one of their values; programs read like this before a compare-and-swap, as in
- * the CUDA Programming Guide. And a strong read is treated as if a fence followed it.
+ * ordered after all of them. Two races of the memory model are reported with race=strict alone. A
+ * weak read concurrent with atomics gets one of their values; programs read like this before a
+ * compare-and-swap, as in the CUDA Programming Guide. And without strict, a strong read is treated
+ * as if a fence followed it.
  */
 #include "race_state.h"
 
@@ -30,13 +31,14 @@ static bool races_with_write(const struct soft_checked_access *touch,
                              const struct soft_cell *cell) {
     const struct soft_mark *write = &cell->write;
     if (write->time == 0 || both_strong(touch, write)) return false;
-    if (write->atomic && !touch->writes) return false;
+    if (write->atomic && !touch->writes && !touch->strict) return false;
     return !soft_race_ordered(touch, write) &&
            !(write->scope != SOFT_SCOPE_WEAK && has_seen(touch, cell->flag));
 }
 
 static bool races_with_read(const struct soft_checked_access *touch, const struct soft_mark *read) {
-    if (read->time == 0 || both_strong(touch, read) || touch->mark.atomic) return false;
+    if (read->time == 0 || both_strong(touch, read)) return false;
+    if (touch->mark.atomic && !touch->strict) return false;
     return !soft_race_ordered(touch, read);
 }
 

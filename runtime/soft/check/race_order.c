@@ -71,14 +71,35 @@ bool soft_race_ordered(const struct soft_checked_access *touch, const struct sof
     return mark->product ? knows_any(touch, mark) : race_order_knows(touch, mark, mark->lanes);
 }
 
+static void race_order_add(struct soft_race_cta *own, struct soft_clock **to,
+                           struct soft_clock *clock) {
+    struct soft_clocks *clocks = &own->race->clocks;
+    if (clock == NULL || clock == *to) return;
+    struct soft_clock *both = soft_clock_join(clocks, *to, clock);
+    soft_clock_drop(clocks, *to);
+    *to = both;
+    own->acquired = true;
+}
+
 void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock) {
-    struct soft_clocks *clocks = &touch->race->clocks;
-    struct soft_clock **known = &touch->cta->warps[touch->mark.warp].known[touch->lane];
-    if (clock == NULL || clock == *known) return;
-    struct soft_clock *both = soft_clock_join(clocks, *known, clock);
-    soft_clock_drop(clocks, *known);
-    *known = both;
-    touch->cta->acquired = true;
+    struct soft_warp_order *warp = &touch->cta->warps[touch->mark.warp];
+    race_order_add(touch->cta,
+                   touch->observes ? &warp->observed[touch->lane] : &warp->known[touch->lane],
+                   clock);
+}
+
+void soft_race_fence_reads(struct soft_warp *warp) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL || !own->acquired) return;
+    struct soft_warp_order *order = &own->warps[warp->index];
+    pthread_mutex_lock(&own->race->lock);
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        race_order_add(own, &order->known[lane], order->observed[lane]);
+        soft_clock_drop(&own->race->clocks, order->observed[lane]);
+        order->observed[lane] = NULL;
+    }
+    pthread_mutex_unlock(&own->race->lock);
 }
 
 /* The join of the additional clocks of a mask's lanes; with a reference. */

@@ -77,6 +77,7 @@ struct soft_warp_order {
     uint32_t lanes[SOFT_LANES][SOFT_LANES];
     uint32_t warps[SOFT_WARPS_MAX];
     struct soft_clock *known[SOFT_LANES];
+    struct soft_clock *observed[SOFT_LANES]; /* race=strict: known after the lane's next fence */
     struct soft_fenced fenced[2][SOFT_LANES]; /* by a scope of .cta or more, of .gpu or more */
     struct soft_released released[2][SOFT_LANES];
     struct soft_proxy_fences *proxies[SOFT_PROXY_SPACES]; /* a lane each; NULL: no fences */
@@ -137,6 +138,8 @@ struct soft_checked_access {
     uint32_t lane, before; /* before: the lanes of this execution that have been checked */
     struct soft_mark mark;
     bool reads, writes, acquires, shared;
+    bool strict;             /* race=strict: a weak read races with an atomic */
+    bool observes;           /* and what a strong read acquires waits for a fence */
     bool plain;              /* a load, a store or an atomic */
     bool settles;            /* a copy that has been pending */
     bool maps;               /* a copy that reads its tensor map */

@@ -122,6 +122,46 @@ Test(report, what_is_not_asked_for_is_not_found) {
     cr_assert_str_eq(test_captured(stderr), "");
 }
 
+/* Block 1 reads a word that block 0 changes by an atomic; two blocks take a lock, with or without a
+ * fence after the compare-and-swap that takes it. */
+#define GUARD                                                                                      \
+    TEST_KERNEL("mov.u32 %r5, %ctaid.x; setp.ne.u32 %p1, %r5, 0;\n"                                \
+                "@%p1 ld.global.u32 %r6, [%rd1];\n"                                                \
+                "@!%p1 atom.global.max.u32 %r6, [%rd1], 3;\n")
+#define LOCK(fence)                                                                                \
+    TEST_KERNEL("AGAIN: atom.global.cas.b32 %r5, [%rd1], 0, 1; setp.ne.u32 %p1, %r5, 0;\n"         \
+                "@%p1 bra AGAIN;\n" fence                                                          \
+                "ld.global.u32 %r6, [%rd1+4]; add.u32 %r6, %r6, 1; st.global.u32 [%rd1+4], %r6;\n" \
+                "membar.gl; atom.global.exch.b32 %r5, [%rd1], 0;\n")
+
+static void check_races(const char *text, const char *checks, bool are_expected) {
+    uint32_t out[64] = {0};
+    begin_file(checks);
+    TEST_RUN(text, 2, 1, out);
+    const char *json = reported();
+    cr_assert_eq(times_in(json, "data race") > 0, are_expected, "%s", json);
+}
+
+Test(report, a_weak_read_beside_an_atomic_is_no_race) {
+    check_races(GUARD, "race", false);
+}
+
+Test(report, a_weak_read_beside_an_atomic_is_a_strict_race) {
+    check_races(GUARD, "race=strict", true);
+}
+
+Test(report, a_lock_without_a_fence_is_no_race) {
+    check_races(LOCK(""), "race", false);
+}
+
+Test(report, a_lock_without_a_fence_is_a_strict_race) {
+    check_races(LOCK(""), "race=strict", true);
+}
+
+Test(report, a_lock_with_a_fence_is_no_strict_race) {
+    check_races(LOCK("membar.gl;\n"), "race=strict", false);
+}
+
 /* The default looks for what costs next to nothing to look for. */
 Test(report, a_list_of_checks_that_makes_no_sense_is_ignored) {
     uint32_t out[64] = {0};
@@ -130,7 +170,7 @@ Test(report, a_list_of_checks_that_makes_no_sense_is_ignored) {
     TEST_RUN(RACE, 1, 64, out);
     cr_assert(strstr(test_captured(stderr),
                      "TOLLENS_SOFT_CHECK=race,luck is ignored: it must be a "
-                     "list of: memory, init, sync, race, stream, leak, fatal") != NULL,
+                     "list of: memory, init, sync, race, race=strict, stream, leak, fatal") != NULL,
               "%s", test_captured(stderr));
     const char *json = reported();
     cr_assert_eq(times_in(json, "\"kind\": \"uninitialised read\""), 1, "%s", json);

@@ -17,12 +17,13 @@ uint32_t soft_order_of(const struct ptx_opcode *opcode) {
     const char *name = opcode->row->name;
     bool atomic = name[0] == 'a' || name[0] == 'r';
     bool releases = ptx_has(opcode, PTX_release) || ptx_has(opcode, PTX_acq_rel);
-    bool strong = atomic || releases || ptx_has(opcode, PTX_relaxed) ||
-                  ptx_has(opcode, PTX_acquire) || ptx_has(opcode, PTX_volatile_) ||
-                  ptx_has(opcode, PTX_mmio);
+    bool acquires = ptx_has(opcode, PTX_acquire) || ptx_has(opcode, PTX_acq_rel);
+    bool strong = atomic || releases || acquires || ptx_has(opcode, PTX_relaxed) ||
+                  ptx_has(opcode, PTX_volatile_) || ptx_has(opcode, PTX_mmio);
     if (!strong) return 0;
     uint32_t scope = soft_scope_of(opcode, SOFT_SCOPE_GPU);
-    return scope << SOFT_ACCESS_SCOPE_SHIFT | (releases ? SOFT_ACCESS_RELEASE : 0);
+    return scope << SOFT_ACCESS_SCOPE_SHIFT | (releases ? SOFT_ACCESS_RELEASE : 0) |
+           (acquires ? SOFT_ACCESS_ACQUIRE : 0);
 }
 
 bool soft_lower_fence(struct soft_lowering *lowering, const struct ptx_instruction *in) {

@@ -23,7 +23,8 @@ enum {
     SOFT_ACCESS_SCOPE_SHIFT = 18,       /* enum soft_scope: of a strong access, which may overlap
                                    * others */
     SOFT_ACCESS_SCOPE = 3 << 18,
-    SOFT_ACCESS_RELEASE = 1 << 20 /* a strong write with a fence of its own */
+    SOFT_ACCESS_RELEASE = 1 << 20, /* a strong write with a fence of its own */
+    SOFT_ACCESS_ACQUIRE = 1 << 21  /* a strong read with a fence of its own */
 };
 
 /* The scope of a strong operation or a fence. There are no threads outside the device, so .sys is
