@@ -48,6 +48,7 @@ void soft_front_clear(struct soft_front *front) {
 
 static void capture_release(struct soft_capture *capture) {
     if (--capture->references > 0) return;
+    soft_front_clear(&capture->left);
     free(capture);
 }
 
@@ -130,6 +131,7 @@ static CUresult check_joined(const struct soft_capture *capture) {
     if (order == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     bool joined = true;
     mark_behind(&capture->origin->front, order, capture->graph->node_count);
+    for (unsigned i = 0; i < capture->left.count; i++) joined &= capture->left.edges[i].from->mark;
     for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {
             if (s->capture != capture) continue;
@@ -205,11 +207,14 @@ void soft_capture_forget_event(struct soft_event *event) {
 void soft_capture_forget_stream(struct soft_stream *stream) {
     struct soft_capture *capture = stream->capture;
     if (capture == NULL) return;
-    capture->broken = true;
     if (capture->origin != stream) {
+        for (unsigned i = 0; i < stream->front.count; i++) {
+            capture->broken |= !soft_front_add(&capture->left, &stream->front.edges[i]);
+        }
         capture_leave(stream);
         return;
     }
+    capture->broken = true;
     struct soft_graph *graph = capture->graph;
     bool owned = capture->owns_graph;
     capture_close(capture);

@@ -25,6 +25,7 @@ struct soft_capture {
     CUstreamCaptureMode mode;
     const struct soft_thread *thread; /* that began it */
     struct soft_stream *origin;       /* NULL once that is destroyed */
+    struct soft_front left;           /* the fronts of its streams that were destroyed */
     unsigned references;              /* of streams, events, and the list */
     bool ended;
     struct soft_capture *next, **link; /* in the list of active captures */
@@ -54,7 +55,8 @@ CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *
 CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event, bool early);
 CUresult soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
 
-/* Removes an event's capture; removes a stream from its capture. */
+/* Removes an event's capture; removes a stream from its capture, which breaks if it began there.
+ * The work of another stream must still be joined with the origin. */
 void soft_capture_forget_event(struct soft_event *event);
 void soft_capture_forget_stream(struct soft_stream *stream);
 

@@ -337,7 +337,31 @@ Test(api_capture, the_mode_says_which_threads_must_not_make_unsafe_calls) {
     REFUSED(cuThreadExchangeStreamCaptureMode(NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
-Test(api_capture, destroying_what_takes_part_breaks_it) {
+Test(api_capture, a_joined_stream_may_be_destroyed) {
+    CUdeviceptr memory = 0;
+    api_context(0);
+    OK(cuMemAlloc_v2(&memory, 64));
+    CUstream stream = graph_stream();
+    CUevent event = graph_event();
+    size_t count = 0;
+    for (int late = 0; late < 2; late++) {
+        CUstream other = graph_stream();
+        OK(cuStreamBeginCapture_v2(stream, global));
+        OK(cuEventRecord(event, stream));
+        OK(cuStreamWaitEvent(other, event, 0));
+        OK(cuMemsetD8Async(memory, 1, 1, other));
+        OK(cuEventRecord(event, other));
+        if (late) OK(cuStreamDestroy_v2(other));
+        OK(cuStreamWaitEvent(stream, event, 0));
+        if (!late) OK(cuStreamDestroy_v2(other));
+        OK(cuMemsetD8Async(memory, 2, 1, stream));
+        CUgraph graph = capture_end(stream);
+        OK(cuGraphGetNodes(graph, NULL, &count));
+        cr_assert_eq(count, 2);
+    }
+}
+
+Test(api_capture, work_of_a_destroyed_stream_must_be_joined) {
     CUdeviceptr memory = 0;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
@@ -349,7 +373,7 @@ Test(api_capture, destroying_what_takes_part_breaks_it) {
     OK(cuEventDestroy_v2(fork)); /* it has done its part */
     OK(cuMemsetD8Async(memory, 1, 1, other));
     OK(cuStreamDestroy_v2(other));
-    fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    fails(stream, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
     OK(cuStreamBeginCapture_v2(stream, global));
     OK(cuMemsetD8Async(memory, 1, 1, stream));
     OK(cuStreamDestroy_v2(stream));
