@@ -4,6 +4,7 @@
 #include "prior.h"
 
 #include "finding.h"
+#include "lower/loaded_module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct soft_footprint {
 struct soft_prior {
     _Atomic int references;
     struct soft_footprint *own;
+    bool can_trigger;   /* the launch's module may contain griddepcontrol */
     atomic_bool timely; /* the next grid begins after this one's own wait */
     /* Grids that its dependents are not ordered after either; known when it has ended. */
     struct soft_footprint *passed[SOFT_PRIORS_MAX];
@@ -47,6 +49,14 @@ void soft_prior_drop(struct soft_prior *prior) {
     free(prior);
 }
 
+/* Whether a text of a launch's module may contain griddepcontrol, which needs sm_90. */
+static bool prior_may_have_it(const struct soft_launch *launch) {
+    for (unsigned u = 0; u < launch->module->unit_count; u++) {
+        if (launch->module->units[u].ptx.target >= 90) return true;
+    }
+    return false;
+}
+
 void soft_prior_keep(struct soft_launch *launch) {
     if (launch->prior != NULL) return;
     struct soft_prior *prior = calloc(1, sizeof *prior);
@@ -60,12 +70,14 @@ void soft_prior_keep(struct soft_launch *launch) {
     }
     *own = (struct soft_footprint){.references = 1, .touched = touched};
     snprintf(own->kernel, sizeof own->kernel, "%s", launch->code->name);
-    *prior = (struct soft_prior){.references = 1, .own = own};
+    *prior =
+        (struct soft_prior){.references = 1, .own = own, .can_trigger = prior_may_have_it(launch)};
     launch->prior = prior;
 }
 
 void soft_prior_add(struct soft_launch *launch, struct soft_prior *prior) {
     if (prior == NULL || launch->after_count == SOFT_PRIORS_MAX) return;
+    if (!prior->can_trigger && !prior_may_have_it(launch)) return;
     launch->after[launch->after_count++] = soft_prior_hold(prior);
 }
 

@@ -26,7 +26,8 @@ struct soft_prior *soft_prior_hold(struct soft_prior *prior);
 void soft_prior_drop(struct soft_prior *prior);
 
 /* A launch that is queued may begin before a grid has ended. More than SOFT_PRIORS_MAX such grids
- * are forgotten. */
+ * are forgotten. So is a grid if neither its module nor the launch's may contain griddepcontrol: it
+ * cannot trigger the launch early, and the launch's kernel cannot be written to wait. */
 void soft_prior_add(struct soft_launch *launch, struct soft_prior *prior);
 
 /* A launch begins, and has ended. */

@@ -35,18 +35,22 @@ TestSuite(programmatic, .init = open_streams);
 
 /* A kernel of that name with a body: %rd2 is the thread's word of data, %rd4 that of other. The
  * body begins at line 9. */
-static CUfunction kernel(const char *name, const char *body) {
+static CUfunction kernel_for(unsigned target, const char *name, const char *body) {
     static char text[4000];
     snprintf(text, sizeof text,
-             ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 room[256];\n"
+             ".version 8.0\n.target sm_%u\n.address_size 64\n.shared .align 128 .b8 room[256];\n"
              ".visible .entry %s(.param .u64 data, .param .u64 other)\n{\n"
              ".reg .b32 %%r<10>; .reg .b64 %%rd<10>; .reg .pred %%p<4>;\n"
              "ld.param.u64 %%rd1, [data]; ld.param.u64 %%rd3, [other]; mov.u32 %%r0, %%tid.x; "
              "mov.u32 %%r9, 7; mul.wide.u32 %%rd5, %%r0, 4; add.u64 %%rd2, %%rd1, %%rd5; "
              "add.u64 %%rd4, %%rd3, %%rd5;\n"
              "%sret;\n}\n",
-             name, body);
+             target, name, body);
     return api_function(text, name);
+}
+
+static CUfunction kernel(const char *name, const char *body) {
+    return kernel_for(90, name, body);
 }
 
 static CUlaunchAttribute serialization(int allowed) {
@@ -307,6 +311,18 @@ Test(programmatic, a_box_that_began_before_the_wait_is_told_of) {
                "ld.shared.u32 %r1, [%r3];\n" STORE_OTHER),
         stream, 1, 1, &attribute);
     expect("at PTX line 15: cp.async.bulk.tensor", "which kernel first writes");
+}
+
+Test(programmatic, texts_before_sm_90_can_neither_trigger_nor_wait) {
+    launch(kernel_for(80, "first", STORE));
+    launch_early(kernel_for(80, "second", LOAD STORE_OTHER));
+    expect_nothing();
+}
+
+Test(programmatic, a_text_before_sm_90_cannot_wait_for_a_trigger) {
+    launch(kernel("first", TRIGGER STORE));
+    launch_early(kernel_for(80, "second", LOAD STORE_OTHER));
+    expect("thread (0,0,0)", "which kernel first writes");
 }
 
 /* ---- events ---- */

@@ -64,7 +64,7 @@ void test_cudart_begin(void) {
     fill(library, "__cudaPopCallConfiguration", &rt.__cudaPopCallConfiguration);
 }
 
-static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                           ".visible .global .align 4 .u32 numbers[4] = {1, 2, 3, 4};\n"
                           ".visible .entry store(.param .u64 to, .param .u32 value) {\n"
                           "  .reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
