@@ -23,6 +23,7 @@ struct name {
 struct node {
     const struct soft_unit *unit;
     struct name *functions, *shared;
+    uint32_t dynamic_alignment; /* of the dynamic shared memory that it names; 0: it names none */
     bool calls_by_address;
 };
 
@@ -73,7 +74,11 @@ static bool visit_operand(struct linking *linking, struct node *node, const stru
     }
     if (symbol->kind != PTX_VARIABLE || symbol->is.variable->space != PTX_shared) return true;
     struct ptx_variable *variable = symbol->is.variable;
-    if (variable->external && variable->is_unsized) return true;
+    if (variable->external && variable->is_unsized) {
+        if (variable->alignment > node->dynamic_alignment)
+            node->dynamic_alignment = variable->alignment;
+        return true;
+    }
     if (!f->entry || (variable->user != NULL && variable->user != f)) variable->common = true;
     variable->user = f;
     return link_add_name(linking, &node->shared, symbol);
@@ -120,14 +125,18 @@ static void link_see(struct linking *linking, uint32_t number, uint32_t *seen_co
     linking->work[(*seen_count)++] = number;
 }
 
-/* The end of the common variables that a function and its possible callees name. */
-static uint64_t link_reach(struct linking *linking, uint32_t number) {
+/* The end of the common variables that a function and its possible callees name, and the largest
+ * alignment of dynamic shared memory that these name. */
+static uint64_t link_reach(struct linking *linking, uint32_t number, uint32_t *dynamic_alignment) {
     uint32_t seen_count = 0;
     uint64_t end = 0;
+    *dynamic_alignment = 0;
     memset(linking->seen, 0, linking->linked->count * sizeof linking->seen[0]);
     link_see(linking, number, &seen_count);
     for (uint32_t at = 0; at < seen_count; at++) {
         const struct node *node = &linking->nodes[linking->work[at]];
+        if (node->dynamic_alignment > *dynamic_alignment)
+            *dynamic_alignment = node->dynamic_alignment;
         for (const struct name *name = node->shared; name != NULL; name = name->next) {
             const struct ptx_variable *variable = name->symbol->is.variable;
             uint64_t behind = variable->address + variable->bytes;
@@ -144,6 +153,18 @@ static uint64_t link_reach(struct linking *linking, uint32_t number) {
     return end;
 }
 
+/* Dynamic shared memory begins at a multiple of 16 after the static one. What a larger alignment
+ * needs counts as static, so that all limits count it. */
+static bool pad_for_dynamic(struct linking *linking, uint32_t alignment, uint64_t *end) {
+    if (alignment <= 16) return true;
+    *end = (*end + alignment - 1) / alignment * alignment;
+    return *end <= SHARED_BYTES_MAX ||
+           soft_error(linking->diagnostic, 0, CUDA_ERROR_INVALID_PTX,
+                      "more than %d bytes of shared memory, with the padding of dynamic shared "
+                      "memory that is aligned to %u bytes",
+                      SHARED_BYTES_MAX, alignment);
+}
+
 static bool place_shared(struct linking *linking) {
     struct soft_linked *linked = linking->linked;
     uint64_t common_end = 0;
@@ -152,9 +173,11 @@ static bool place_shared(struct linking *linking) {
         if (!link_place(linking, linking->nodes[i].shared, true, &common_end)) return false;
     }
     for (uint32_t i = 0; i < linked->count; i++) {
-        uint64_t end = link_reach(linking, i);
+        uint32_t dynamic_alignment = 0;
+        uint64_t end = link_reach(linking, i, &dynamic_alignment);
         soft_unit_look_at(linking->diagnostic, linking->nodes[i].unit);
         if (!link_place(linking, linking->nodes[i].shared, false, &end)) return false;
+        if (!pad_for_dynamic(linking, dynamic_alignment, &end)) return false;
         linked->functions[i]->code->shared_bytes = (uint32_t)end;
     }
     return true;

@@ -19,8 +19,9 @@ struct soft_linked {
     uint64_t base;
 };
 
-/* Gives every function with a body its code, empty except for shared_bytes, and its address. The
- * units have been united. */
+/* Gives every function with a body its code, empty except for shared_bytes, and its address.
+ * shared_bytes includes the padding that aligns dynamic shared memory beyond 16. The units have
+ * been united. */
 bool soft_link(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
                const struct soft_unit *units, unsigned count, struct soft_linked *linked);
 

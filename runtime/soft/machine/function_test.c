@@ -220,6 +220,42 @@ Test(function, special_registers_and_constants_in_functions) {
     }
 }
 
+/* Dynamic shared memory has the largest alignment of the declarations that a kernel reaches, also
+ * through a function, and the padding counts as static. */
+Test(function, dynamic_shared_memory_is_aligned) {
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".extern .shared .align 1024 .b8 wide[]; .extern .shared .align 4 .b8 narrow[];\n"
+        ".func (.reg .b32 %at) where() { mov.u32 %at, wide; ret; }\n"
+        ".visible .entry calls(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %rd<2>;\n"
+        " .shared .align 8 .b8 own[32]; ld.param.u64 %rd1, [out]; st.shared.u32 [own], 1;\n"
+        " call (%r1), where; st.shared.u32 [%r1], 2; st.global.u32 [%rd1], %r1; ret; }\n"
+        ".visible .entry alone(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %rd<2>;\n"
+        " .shared .align 8 .b8 own_too[40]; ld.param.u64 %rd1, [out];\n"
+        " st.shared.u32 [own_too], 1; mov.u32 %r1, narrow; st.shared.u32 [%r1], 2;\n"
+        " st.global.u32 [%rd1], %r1; ret; }\n";
+    static const struct {
+        const char *name;
+        uint32_t at;
+        int fixed;
+    } kernels[] = {{"calls", 1024, 1024}, {"alone", 48, 40}};
+    CUmodule module = test_load(text);
+    for (int k = 0; k < 2; k++) {
+        CUfunction function = test_function(module, kernels[k].name);
+        int bytes = 0;
+        uint32_t at = 0;
+        CUdeviceptr out = 0;
+        void *parameters[] = {&out};
+        cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+        cr_assert_eq(bytes, kernels[k].fixed, "%d", bytes);
+        cr_assert_eq(cuMemAlloc_v2(&out, 4), CUDA_SUCCESS);
+        cr_assert_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 4096, NULL, parameters, NULL),
+                     CUDA_SUCCESS);
+        cr_assert_eq(cuMemcpyDtoH_v2(&at, out, 4), CUDA_SUCCESS);
+        cr_assert_eq(at, kernels[k].at, "%u", at);
+    }
+}
+
 /* Shared memory: all callers share a function's variable; a kernel's own takes no space in another
  * kernel; dynamic memory begins after the static memory of the launched kernel. */
 Test(function, shared_memory_of_functions_and_kernels) {
