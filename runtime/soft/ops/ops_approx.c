@@ -42,16 +42,8 @@ static inline float log2_float(float x, uint32_t mode) {
 }
 OP1(lg2_f32, f32, f32, log2_float(x, in->mode))
 
-/* The sine, for quadrant 0, or the cosine, for quadrant 1, of x. */
-static inline double sine_double(double x, double quadrant) {
-    const double shifter = 0x1.8p52;
-    double shifted = x * 0.6366197723675814 + shifter;
-    double turns = shifted - shifter;
-    /* pi/2 in three parts: the product with the first two is exact while turns is below 2^20. */
-    double r = x - turns * 0x1.921fb544p+0;
-    r -= turns * 0x1.0b4611a6p-34;
-    r -= turns * 0x1.3198a2e037073p-69;
-    uint64_t where = (bits_f64(shifted) + (uint64_t)quadrant) & 3;
+/* The sine of r and where quarters of a turn. */
+static inline double sine_after_quarters(double r, uint64_t where) {
     double s = r * r;
     double sine = -1.0 / 39916800;
     sine = sine * s + 1.0 / 362880;
@@ -70,12 +62,40 @@ static inline double sine_double(double x, double quadrant) {
     return where & 2 ? -value : value;
 }
 
+/* Adding it to a double rounds to an integer, which is then in the low bits. */
+static const double sine_shifter = 0x1.8p52;
+
+/* The sine, for quadrant 0, or the cosine, for quadrant 1, of x from -pi to pi. */
+static inline double sine_double(double x, double quadrant) {
+    double shifted = x * 0.6366197723675814 + sine_shifter;
+    double turns = shifted - sine_shifter;
+    /* pi/2 in three parts: the product with the first two is exact. */
+    double r = x - turns * 0x1.921fb544p+0;
+    r -= turns * 0x1.0b4611a6p-34;
+    r -= turns * 0x1.3198a2e037073p-69;
+    return sine_after_quarters(r, bits_f64(shifted) + (uint64_t)quadrant);
+}
+
+/* The same outside -pi to pi, where the manual bounds the error by 2^-14.7 up to 100 pi and not at
+ * all beyond. Results of an H200 fit a product of x and 1/(2 pi), both of 24 bits, that is rounded
+ * to 24 bits toward zero, and the sine of that fraction of a turn. In double the product is exact.
+ */
+static inline double sine_reduced(double x, double quadrant) {
+    uint64_t product = bits_f64(x * (double)float_f32(0x3e22f983));
+    double turns = float_f64(product & ~(uint64_t)0x1fffffff);
+    double quarters = 4 * (turns - trunc(turns));
+    double shifted = quarters + sine_shifter;
+    double r = (quarters - (shifted - sine_shifter)) * 1.5707963267948966;
+    double y = sine_after_quarters(r, bits_f64(shifted) + (uint64_t)quadrant);
+    return y == 0 ? copysign(0, x) : y;
+}
+
 static inline float sine_float(float x, double quadrant, uint32_t mode) {
     if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
-    /* Beyond this the manual has no bound; the remainder still makes the result a sine. */
-    double wide = (double)x;
-    if (wide > 1e6 || wide < -1e6) wide = remainder(wide, 6.283185307179586);
-    float y = (float)sine_double(wide, quadrant);
+    const float pi = 0x1.921fb6p+1f;
+    bool reduces = x > pi || x < -pi;
+    float y =
+        (float)(reduces ? sine_reduced((double)x, quadrant) : sine_double((double)x, quadrant));
     if (mode & SOFT_MODE_FTZ) y = flush_f32(y);
     y = x == 0 && quadrant == 0 ? x : y; /* sin(-0) is -0 */
     return x - x == 0 ? y : float_f32(0x7fffffff);
