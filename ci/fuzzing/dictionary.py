@@ -19,7 +19,7 @@ SOURCES = {
               ['"rules"', '"quiet"', "true", "each", "cuMem*", "256M"]),
     "options": ([f"{SOFT}/base/options.c"], ["18446744073709551615", "4096G", "K", "M"]),
     "table": ([f"{SOFT}/table/table_read.c", f"{SOFT}/table/table_type.c"], [">1", "{", "|", "}"]),
-    "fatbin": ([], [r"\x50\xed\x55\xba\x01\x00\x10\x00", r"\x7fELF\x02\x01\x01\x33",
+    "fatbin": ([], [r"\x50\xed\x55\xba\x01\x00\x10\x00", r"\x7fELF\x02\x01\x01\x33", r"\x07tollens",
                     r"\x01\x00\x01\x01\x40\x00\x00\x00", r"\x02\x00\x01\x01\x40\x00\x00\x00",
                     r"\x00\x20\x00\x00", r"\x00\x80\x00\x00", r"\x28\xb5\x2f\xfd"]),
     "elf": ([], [r"\x7fELF\x02\x01\x01", "__cudaRegisterFatBinary", ".nvFatBinSegment"]),

@@ -11,10 +11,10 @@
 #include "state/image.h"
 #include "state/jit.h"
 #include "base/options.h"
+#include "lower/container.h"
 #include "lower/device_runtime.h"
 #include "lower/fatbin.h"
 #include "lower/host_object.h"
-#include "lower/linked_image.h"
 #include "ptx/reader.h"
 
 #include <stdio.h>
@@ -25,7 +25,8 @@ struct link {
     struct soft_jit jit; /* the options of cuLinkCreate, whose buffers must outlive this */
     struct soft_source *sources;
     unsigned count;
-    void *image; /* what was completed */
+    void *image;       /* what was completed */
+    bool is_toolchain; /* texts of compilers that make machine code elsewhere */
 };
 
 EXPORT(cuLinkCreate_v2,
@@ -76,8 +77,11 @@ static CUresult link_keep(struct link *link, const struct soft_source *source) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memcpy(copy, source->text, source->length);
-    link->sources[link->count++] =
-        (struct soft_source){.name = name, .text = copy, .length = source->length, .linked = true};
+    link->sources[link->count++] = (struct soft_source){.name = name,
+                                                        .text = copy,
+                                                        .length = source->length,
+                                                        .linked = true,
+                                                        .is_compiled = source->is_compiled};
     return CUDA_SUCCESS;
 }
 
@@ -91,6 +95,7 @@ static CUresult link_check(const struct link *link, const struct soft_source *so
     diagnostic->name = source->name;
     diagnostic->text = source->text;
     diagnostic->length = source->length;
+    diagnostic->takes_newer = source->is_compiled;
     CUresult result = CUDA_SUCCESS;
     if (!ptx_read(diagnostic, &arena, &alone, &ptx)) {
         result = (CUresult)diagnostic->result;
@@ -107,18 +112,22 @@ static CUresult add_text(struct link *link, const char *text, size_t length, con
     char *copy = calloc(1, source.length + 1);
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(copy, source.text, source.length);
-    const struct soft_source own = {.name = name, .text = copy, .length = source.length};
+    const struct soft_source own = {
+        .name = name, .text = copy, .length = source.length, .is_compiled = link->is_toolchain};
     CUresult result = link_check(link, &own);
     if (result == CUDA_SUCCESS) result = link_keep(link, &own);
     free(copy);
     return result;
 }
 
-/* An already linked image adds all its texts. */
-static CUresult add_linked(struct link *link, const void *image) {
+/* A container adds all its texts. */
+static CUresult add_container(struct link *link, const void *image, size_t bytes) {
     unsigned count = 0;
-    struct soft_source *sources = soft_linked_image_sources(image, &count);
-    if (sources == NULL) return CUDA_ERROR_INVALID_IMAGE;
+    struct soft_source *sources = soft_container_sources(image, bytes, &count);
+    if (sources == NULL) {
+        soft_jit_fail(&link->jit, "the input, PTX in a container of Tollens, is damaged\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
     CUresult result = CUDA_SUCCESS;
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         result = link_keep(link, &sources[i]);
@@ -148,7 +157,9 @@ static int link_add_object(void *data, const char *member, const void *image, si
     if (text != NULL) {
         const char *file = objects->name != NULL ? objects->name : "input";
         snprintf(name, sizeof name, member[0] != '\0' ? "%s(%s)" : "%s", file, member);
-        result = (int)add_text(objects->link, text, length, name);
+        result = length > 0 && soft_container_is(text)
+                     ? (int)add_container(objects->link, text, length)
+                     : (int)add_text(objects->link, text, length, name);
         objects->added++;
         free(text);
     } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
@@ -192,7 +203,7 @@ static CUresult add_binary(struct link *link, const void *data, size_t bytes, co
     struct soft_jit jit = link->jit;
     struct soft_source *sources = NULL;
     unsigned count = 0;
-    if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
+    if (bytes >= MAGIC_BYTES && soft_container_is(data)) return add_container(link, data, bytes);
     if (soft_host_object_is(data, bytes)) return add_objects(link, data, bytes, name);
     jit.image_bytes = bytes;
     const enum soft_image_kind kind =
@@ -205,7 +216,9 @@ static CUresult add_binary(struct link *link, const void *data, size_t bytes, co
     }
     CUresult result = soft_image_sources(data, &jit, &sources, &count);
     if (result == CUDA_SUCCESS) {
-        result = add_text(link, sources->text, sources->length, name);
+        for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+            result = add_text(link, sources[i].text, sources[i].length, name);
+        }
     }
     free(sources);
     return result;
@@ -281,24 +294,38 @@ EXPORT(cuLinkAddFile, (CUlinkState state, CUjitInputType type, const char *path,
     return soft_cuLinkAddFile_v2(state, type, path, count, options, values);
 }
 
-EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
-    struct link *link = NULL;
+static CUresult link_complete(struct link *link, void **image, size_t *size) {
     struct soft_module *module = NULL;
     const struct soft_reach nowhere = {.device = 0, .slot = SOFT_SLOT_NONE};
-    CUresult result = link_find(state, &link);
-    if (result != CUDA_SUCCESS) return result;
     if (image == NULL || link->count == 0 || link->image != NULL) return CUDA_ERROR_INVALID_VALUE;
     struct soft_jit whole = link->jit;
     whole.is_part = false;
-    result = soft_jit_load(link->sources, link->count, &nowhere, &whole, &module);
+    CUresult result = soft_jit_load(link->sources, link->count, &nowhere, &whole, &module);
     if (result != CUDA_SUCCESS) return result;
     soft_module_release(module);
     size_t bytes = 0;
-    link->image = soft_linked_image_make(link->sources, link->count, &bytes);
+    const unsigned capability = (unsigned)soft_options()->compute_capability;
+    link->image = soft_container_make(link->sources, link->count, capability, &bytes);
     if (link->image == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     *image = link->image;
     if (size != NULL) *size = bytes;
     return CUDA_SUCCESS;
+}
+
+EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
+    struct link *link = NULL;
+    const CUresult result = link_find(state, &link);
+    return result == CUDA_SUCCESS ? link_complete(link, image, size) : result;
+}
+
+static void link_free(struct link *link) {
+    for (unsigned i = 0; i < link->count; i++) {
+        free((char *)(uintptr_t)link->sources[i].name);
+        free((char *)(uintptr_t)link->sources[i].text);
+    }
+    free(link->sources);
+    free(link->image);
+    free(link);
 }
 
 EXPORT(cuLinkDestroy, (CUlinkState state)) {
@@ -308,12 +335,37 @@ EXPORT(cuLinkDestroy, (CUlinkState state)) {
     pthread_mutex_lock(&soft_lock);
     soft_handle_remove(SOFT_HANDLE_LINK, link);
     pthread_mutex_unlock(&soft_lock);
-    for (unsigned i = 0; i < link->count; i++) {
-        free((char *)(uintptr_t)link->sources[i].name);
-        free((char *)(uintptr_t)link->sources[i].text);
-    }
-    free(link->sources);
-    free(link->image);
-    free(link);
+    link_free(link);
     return CUDA_SUCCESS;
+}
+
+/* ---- for the nvJitLink of runtime/soft/toolchain, which has no context and no handles ------- */
+
+/* A link whose errors go to a log that outlives it; NULL without memory. */
+SOFT_VISIBLE void *tollens_soft_link_create(char *log, size_t bytes);
+void *tollens_soft_link_create(char *log, size_t bytes) {
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL) return NULL;
+    link->is_toolchain = true;
+    link->jit = (struct soft_jit){.image_bytes = SIZE_MAX, .is_part = true};
+    link->jit.errors = (struct soft_jit_log){.buffer = log, .bytes = bytes};
+    return link;
+}
+
+/* Adds a CUjitInputType, and returns a CUresult; the data is copied. */
+SOFT_VISIBLE int tollens_soft_link_add(void *link, int type, const void *data, size_t bytes,
+                                       const char *name);
+int tollens_soft_link_add(void *link, int type, const void *data, size_t bytes, const char *name) {
+    return (int)link_add(link, (CUjitInputType)type, data, bytes, name);
+}
+
+/* The container, which the link owns. Returns a CUresult. */
+SOFT_VISIBLE int tollens_soft_link_complete(void *link, void **image, size_t *bytes);
+int tollens_soft_link_complete(void *link, void **image, size_t *bytes) {
+    return (int)link_complete(link, image, bytes);
+}
+
+SOFT_VISIBLE void tollens_soft_link_free(void *link);
+void tollens_soft_link_free(void *link) {
+    link_free(link);
 }

@@ -55,7 +55,9 @@ EXPORT(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL || image == NULL) return CUDA_ERROR_INVALID_VALUE;
     const enum soft_image_kind kind = soft_image_kind(image);
-    if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN) return CUDA_ERROR_INVALID_IMAGE;
+    if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN && kind != SOFT_IMAGE_CONTAINER) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
     return module_load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "fatbin.h"
 
+#include "container.h"
 #include "ptx/ptx.h"
 #include "tollens/cuda_abi.h"
 
@@ -15,6 +16,7 @@
 enum { WRAPPER = 0x466243b1 };
 static const uint32_t container_magic = 0xba55ed50;
 enum { CONTAINER_BYTES = 16, ENTRY_BYTES = 64, KIND_PTX = 1, KIND_MACHINE = 2, KIND_LTO = 8 };
+enum { CONTAINER_IDENT = 16 }; /* what soft_container_is reads */
 enum { FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
 enum { TEXT_MAX = 1 << 28, ARCHITECTURES = 200 };
 
@@ -157,8 +159,15 @@ static char *fatbin_text_of(const struct entry *entry, size_t *length, int *resu
         return NULL;
     }
     text[bytes] = '\0';
-    *length = strlen(text); /* PTX is padded with NULs */
+    *length = entry->kind == KIND_PTX ? strlen(text) : bytes; /* PTX is padded with NULs */
     return text;
+}
+
+/* PTX, or in place of machine code a container of it. */
+static bool fatbin_has_text(const struct entry *entry) {
+    return entry->kind == KIND_PTX ||
+           (entry->kind == KIND_MACHINE && entry->whole == 0 && entry->bytes >= CONTAINER_IDENT &&
+            soft_container_is(entry->payload));
 }
 
 /* ---- what an image without PTX has ----------------------------------------------------------- */
@@ -236,9 +245,10 @@ static bool fatbin_text_fits(const char *text, int capability) {
            ptx_target_fits((unsigned)strtoul(at + 3, NULL, 10), suffix, (unsigned)capability);
 }
 
-/* The entry of PTX with the highest architecture up to a limit, the last one of several. A NULL
- * payload: there is none. false: an entry is damaged. */
-static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, struct held *held) {
+/* The entry with a text and the highest architecture up to a limit, the last one of several, and one
+ * of compressed machine code. A NULL payload: there is none. false: an entry is damaged. */
+static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, struct entry *packed,
+                        struct held *held) {
     struct entry entry;
     bool damaged = false;
     *best = (struct entry){.architecture = 0};
@@ -246,9 +256,10 @@ static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, st
         const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
         if (entry.kind == KIND_MACHINE) held->machine[a] = held->has_machine = true;
         if (entry.kind == KIND_LTO) held->lto[a] = held->has_lto = true;
-        if (entry.kind != KIND_PTX) continue;
-        held->ptx[a] = held->has_ptx = true;
-        if (a <= limit && a >= best->architecture) *best = entry;
+        if (entry.kind == KIND_PTX) held->ptx[a] = held->has_ptx = true;
+        if (a > limit) continue;
+        if (entry.kind == KIND_MACHINE && entry.whole > 0) *packed = entry;
+        if (fatbin_has_text(&entry) && a >= best->architecture) *best = entry;
     }
     return !damaged;
 }
@@ -256,6 +267,7 @@ static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, st
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
                       char says[SOFT_FATBIN_SAYS]) {
     struct walk walk;
+    struct entry packed = {.architecture = 0};
     struct held held = {.has_ptx = false};
     says[0] = '\0';
     *result = CUDA_ERROR_INVALID_IMAGE;
@@ -265,16 +277,22 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
     }
     for (unsigned limit = (unsigned)capability;;) {
         struct entry best;
-        if (!fatbin_best(walk, limit, &best, &held)) {
+        if (!fatbin_best(walk, limit, &best, &packed, &held)) {
             snprintf(says, SOFT_FATBIN_SAYS, "an entry of the fat binary is damaged or cut off\n");
             return NULL;
         }
         if (best.payload == NULL) break;
         char *text = fatbin_text_of(&best, length, result, says);
-        if (text == NULL || fatbin_text_fits(text, capability)) return text;
+        if (text == NULL || best.kind != KIND_PTX || fatbin_text_fits(text, capability)) return text;
         free(text);
         if (best.architecture == 0) break;
         limit = best.architecture - 1;
+    }
+    /* Only a fat binary that would be refused is worth unpacking machine code for. */
+    if (packed.payload != NULL && !held.has_ptx) {
+        char *inner = fatbin_text_of(&packed, length, result, says);
+        if (inner != NULL && *length >= CONTAINER_IDENT && soft_container_is(inner)) return inner;
+        free(inner);
     }
     *result = CUDA_ERROR_NO_BINARY_FOR_GPU;
     fatbin_refuse(&held, "the fat binary", capability, says);

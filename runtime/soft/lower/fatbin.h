@@ -24,8 +24,9 @@ size_t soft_fatbin_bytes(const void *image, size_t most);
 
 /*
  * The PTX for the highest architecture up to the capability (90 for 9.0), terminated by NUL, to be
- * freed. most is the number of readable bytes of the image; SIZE_MAX if unknown. NULL: *result is
- * CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
+ * freed; where machine code should be, a container counts as PTX and is returned as it is
+ * (container.h). most is the number of readable bytes of the image; SIZE_MAX if unknown. NULL:
+ * *result is CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
  * CUDA_ERROR_INVALID_IMAGE (damaged) or CUDA_ERROR_OUT_OF_MEMORY, and says has the reason and the
  * remedy, with a newline.
  */

@@ -149,6 +149,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
         unit->name = sources[u].name;
         unit->length = sources[u].length;
         unit->linked = sources[u].linked;
+        unit->is_compiled = sources[u].is_compiled;
         unit->text = soft_arena_text(&module->arena, sources[u].text, sources[u].length);
         if (unit->text == NULL) return false;
         module->unit_count++;

@@ -18,6 +18,7 @@ struct soft_diagnostic {
     const char *name; /* of the text, before the line number; NULL: "ptx" */
     const char *text; /* the PTX */
     size_t length;
+    bool takes_newer; /* the text may be of a newer version of PTX than the driver's */
     bool failed;
     int result; /* the CUresult the failure maps to */
     char message[2048];

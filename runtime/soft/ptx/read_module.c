@@ -55,7 +55,7 @@ static bool read_version(struct ptx_reader *reader) {
         version = version * 10 + (unsigned)(text[i] - '0');
     }
     const unsigned newest = newest_version();
-    if (version > newest) {
+    if (version > newest && !reader->diagnostic->takes_newer) {
         return soft_error(reader->diagnostic, reader->token->offset,
                           CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
                           "PTX %u.%u is newer than %u.%u, the newest version this device supports",

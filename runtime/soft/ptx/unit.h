@@ -13,6 +13,8 @@ struct soft_source {
     const char *text;
     size_t length;
     bool linked; /* by the linker: another text must define what it only declares */
+    /* By a compiler that makes machine code elsewhere, which drivers take of any version. */
+    bool is_compiled;
 };
 
 struct soft_unit {
@@ -20,7 +22,7 @@ struct soft_unit {
     const char *name; /* while it is loaded */
     char *text;       /* a copy of the PTX, for reports */
     size_t length;
-    bool linked;
+    bool linked, is_compiled;
 };
 
 /* Errors name the text that they occur in. */
@@ -29,6 +31,7 @@ static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
     diagnostic->name = unit->name;
     diagnostic->text = unit->text;
     diagnostic->length = unit->length;
+    diagnostic->takes_newer = unit->is_compiled;
 }
 
 #endif

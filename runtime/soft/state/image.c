@@ -5,8 +5,8 @@
 
 #include "handle_set.h"
 #include "base/options.h"
+#include "lower/container.h"
 #include "lower/fatbin.h"
-#include "lower/linked_image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool begins_as_ptx(const char *text) {
 enum soft_image_kind soft_image_kind(const void *image) {
     static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
     const unsigned char *bytes = image;
-    if (soft_linked_image_is(image)) return SOFT_IMAGE_LINKED;
+    if (soft_container_is(image)) return SOFT_IMAGE_CONTAINER;
     if (soft_fatbin_is(image)) return SOFT_IMAGE_FATBIN;
     /* Text shorter than four bytes ends before the comparison does. */
     int i = 0;
@@ -64,9 +64,17 @@ static CUresult refuse_cubin(const void *image, const struct soft_jit *jit) {
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The source and its text are one allocation, so that one free releases both. */
-static CUresult fatbin_source(const void *image, const struct soft_jit *jit,
-                              struct soft_source **sources) {
+static CUresult container_sources(const void *image, size_t most, const struct soft_jit *jit,
+                                  struct soft_source **sources, unsigned *count) {
+    *sources = soft_container_sources(image, most, count);
+    if (*sources != NULL) return CUDA_SUCCESS;
+    soft_jit_fail(jit, "the image, PTX in a container of Tollens, is damaged or cut off\n");
+    return CUDA_ERROR_INVALID_IMAGE;
+}
+
+/* The sources and their texts are one allocation, so that one free releases both. */
+static CUresult fatbin_sources(const void *image, const struct soft_jit *jit,
+                               struct soft_source **sources, unsigned *count) {
     char says[SOFT_FATBIN_SAYS];
     size_t length = 0;
     int result = CUDA_SUCCESS;
@@ -76,14 +84,27 @@ static CUresult fatbin_source(const void *image, const struct soft_jit *jit,
         soft_jit_fail(jit, says);
         return (CUresult)result;
     }
-    *sources = malloc(sizeof **sources + length + 1);
-    if (*sources != NULL) {
-        char *copy = (char *)(*sources + 1);
-        memcpy(copy, text, length + 1);
-        **sources = (struct soft_source){.name = jit->name, .text = copy, .length = length};
+    result = CUDA_SUCCESS;
+    struct soft_source plain = {.name = jit->name, .text = text, .length = length};
+    struct soft_source *inner = NULL;
+    if (length > 0 && soft_container_is(text)) {
+        result = (int)container_sources(text, length, jit, &inner, count);
     }
+    if (result == CUDA_SUCCESS) {
+        *sources = malloc(*count * sizeof **sources + length + 1);
+        if (*sources == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result == CUDA_SUCCESS) {
+        char *copy = (char *)(*sources + *count);
+        memcpy(copy, text, length + 1);
+        for (unsigned i = 0; i < *count; i++) {
+            (*sources)[i] = inner != NULL ? inner[i] : plain;
+            (*sources)[i].text = copy + ((*sources)[i].text - text);
+        }
+    }
+    free(inner);
     free(text);
-    return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return (CUresult)result;
 }
 
 CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
@@ -94,13 +115,12 @@ CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
     case SOFT_IMAGE_CUBIN:
         return refuse_cubin(image, jit);
     case SOFT_IMAGE_FATBIN:
-        return fatbin_source(image, jit, sources);
+        return fatbin_sources(image, jit, sources, count);
     case SOFT_IMAGE_NONE:
         soft_jit_fail(jit, "the image is not PTX, which begins with a directive or a comment\n");
         return CUDA_ERROR_INVALID_IMAGE;
-    case SOFT_IMAGE_LINKED:
-        *sources = soft_linked_image_sources(image, count);
-        return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    case SOFT_IMAGE_CONTAINER:
+        return container_sources(image, jit->image_bytes, jit, sources, count);
     default:
         *sources = malloc(sizeof **sources);
         if (*sources == NULL) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -6,18 +6,18 @@
 
 #include "jit.h"
 
-/* The kind of an image: a text; linked texts; a fat binary, which may have PTX; a cubin, which this
- * device cannot run; or unknown. */
+/* The kind of an image: a text; a container of texts; a fat binary, which may have PTX; a cubin,
+ * which this device cannot run; or unknown. */
 enum soft_image_kind {
     SOFT_IMAGE_TEXT,
-    SOFT_IMAGE_LINKED,
+    SOFT_IMAGE_CONTAINER,
     SOFT_IMAGE_FATBIN,
     SOFT_IMAGE_CUBIN,
     SOFT_IMAGE_NONE
 };
 enum soft_image_kind soft_image_kind(const void *image);
 
-/* The texts of an image, in an array to be freed; a text from a fat binary ends with the array, the
+/* The texts of an image, in an array to be freed; texts from a fat binary end with the array, the
  * others are in the image. CUDA_ERROR_NO_BINARY_FOR_GPU: it has no PTX for this device, and the log
  * lists its contents; CUDA_ERROR_INVALID_IMAGE: it is damaged. */
 CUresult soft_image_sources(const void *image, const struct soft_jit *jit,

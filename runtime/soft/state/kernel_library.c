@@ -6,7 +6,8 @@
 #include "contexts.h"
 #include "handle_set.h"
 #include "image.h"
-#include "lower/linked_image.h"
+#include "base/options.h"
+#include "lower/container.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +21,6 @@ struct soft_loaded {
     struct soft_module *module;
     struct soft_loaded *next;
 };
-
-/* The image that each context loads. For a fat binary the text is enough, which its source has
- * already. */
-static void *copy_image(const void *image, const struct soft_source *source) {
-    const enum soft_image_kind kind = soft_image_kind(image);
-    const void *from = kind == SOFT_IMAGE_FATBIN ? source->text : image;
-    size_t bytes = kind == SOFT_IMAGE_LINKED ? soft_linked_image_bytes(image) : strlen(from) + 1;
-    void *copy = malloc(bytes);
-    if (copy != NULL) memcpy(copy, from, bytes);
-    return copy;
-}
 
 static void free_library(struct soft_library *library) {
     soft_module_release(library->prototype);
@@ -49,7 +39,10 @@ static CUresult load_prototype(struct soft_library *library, const void *image,
         result = soft_jit_load(sources, count, &nowhere, jit, &library->prototype);
     }
     if (result == CUDA_SUCCESS) {
-        library->image = copy_image(image, sources);
+        /* What each context loads: of a fat binary, the text for this device alone. */
+        size_t bytes = 0;
+        const unsigned capability = (unsigned)soft_options()->compute_capability;
+        library->image = soft_container_make(sources, count, capability, &bytes);
         if (library->image == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     free(sources);
@@ -158,7 +151,7 @@ static void take_settings(const struct soft_library *library, struct soft_module
 
 static CUresult load_into(struct soft_library *library, struct soft_context *context,
                           struct soft_module **module) {
-    struct soft_jit jit = {0};
+    struct soft_jit jit = {.image_bytes = SIZE_MAX};
     struct soft_loaded *loaded = calloc(1, sizeof *loaded);
     if (loaded == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = soft_image_load(context, library->image, &jit, module);

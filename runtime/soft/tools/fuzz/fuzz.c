@@ -3,6 +3,8 @@
  */
 #include "fuzz.h"
 
+#include "lower/container.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +48,8 @@ CUmodule fuzz_load(const uint8_t *data, size_t size) {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)sizeof log};
     CUmodule module = NULL;
-    /* What cuLinkComplete makes says itself how long it is, and is believed. */
-    if (size > 0 && data[0] == '\1') return NULL;
+    /* A container says itself how long it is, and is believed: fuzz_fatbin.c is for those. */
+    if (size >= 16 && soft_container_is(data)) return NULL;
     /* The loader reads up to the first zero. */
     char *text = fuzz_text(data, size);
     CUresult result = cuModuleLoadDataEx(&module, text, 2, options, values);

@@ -1,9 +1,11 @@
 /*
- * Fuzz target: any bytes as a fat binary or a cubin in a file. The reader returns text of the
- * length that it gives, or one of three results and a sentence; it reads nothing past the file.
+ * Fuzz target: any bytes as a fat binary, a cubin or a container of PTX in a file. The reader
+ * returns text of the length that it gives, or one of three results and a sentence; the texts of a
+ * container are whole, and come back from a container of them. It reads nothing past the file.
  */
 #include "fuzz.h"
 
+#include "lower/container.h"
 #include "lower/fatbin.h"
 
 #include <stdlib.h>
@@ -22,6 +24,29 @@ static void check_sentence(const char *says) {
     }
 }
 
+/* The texts of a container, and those of one that is made of them. */
+static void check_container(const void *image, size_t bytes) {
+    unsigned count = 0, again = 0;
+    size_t made = 0;
+    struct soft_source *sources = soft_container_sources(image, bytes, &count);
+    if (sources == NULL) return;
+    void *copy =
+        count <= SOFT_CONTAINER_TEXTS_MAX ? soft_container_make(sources, count, 90, &made) : NULL;
+    struct soft_source *others = copy != NULL ? soft_container_sources(copy, made, &again) : NULL;
+    fatbin_check(copy == NULL || (others != NULL && again == count), "another container",
+                 (int)count, "");
+    for (unsigned i = 0; i < count; i++) {
+        fatbin_check(strlen(sources[i].text) == sources[i].length, "text of another length", (int)i,
+                     "");
+        fatbin_check(others == NULL || (strcmp(others[i].text, sources[i].text) == 0 &&
+                                        others[i].linked == sources[i].linked),
+                     "another text", (int)i, "");
+    }
+    free(others);
+    free(copy);
+    free(sources);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const int capabilities[] = {70, 90, 121};
     char says[SOFT_FATBIN_SAYS];
@@ -30,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     image = realloc(image, size);
     if (image == NULL) fuzz_fail("out of memory", 0, "");
     memcpy(image, data, size);
+    if (size >= 16 && soft_container_is(image)) check_container(image, size);
     if (size >= SOFT_CUBIN_BYTES) {
         memset(says, 0, sizeof says);
         soft_fatbin_refuse_cubin(image, says);
@@ -48,7 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_sentence(says);
             continue;
         }
-        fatbin_check(strlen(text) == length, "text of another length", (int)length, "");
+        if (length >= 16 && soft_container_is(text)) {
+            check_container(text, length);
+        } else {
+            fatbin_check(strlen(text) == length, "text of another length", (int)length, "");
+        }
         free(text);
     }
 out:
