@@ -117,6 +117,8 @@ CLAIMS = "build/generated/claims.def build/generated/beyond.def"
 # Criterion links libgit2, for which the first stands in.
 STUBS = ["hypotheses/harness/run/git2_stub", "runtime/driver/test/test_chosen"]
 
+# The compilers of the same, by their libraries, and what else those are linked with.
+COMPILERS = {"nvrtc": "$folder/runtime/soft/lower/container.o", "nvJitLink": ""}
 CUDARTS = (12, 13)  # the versions of CUDA whose runtime library is made
 CUDART_EDITIONS = ("cudart_exports", "cudart_properties")  # what of it differs between them
 
@@ -212,7 +214,7 @@ def objects_of(sources: list[str]) -> list[str]:
 
 
 SOFT_APART = tuple(f"runtime/soft/{part}/" for part in
-                   ("ops", "cudart", "audit", "tools", "table", "corpus", "test"))
+                   ("ops", "cudart", "audit", "toolchain", "tools", "table", "corpus", "test"))
 DRIVER_APART = tuple(f"runtime/driver/{part}/" for part in ("torch", "bench", "test", "refused"))
 DRIVER_PARTS = parts("runtime/driver/", "runtime/models/gguf/", "runtime/models/tokenizer/",
                      without=DRIVER_APART)
@@ -310,7 +312,8 @@ def write_compile_rules(n: Ninja) -> None:
 # ---- the libraries: the runtime, the soft device, the kernels, models ---------------------------
 
 def write_cudart(n: Ninja) -> None:
-    """libcudart.so.12 and libcudart.so.13. They call the driver by dlopen alone."""
+    """The libraries of CUDA 12 and 13: libcudart, which call the driver by dlopen alone, libnvrtc
+    and libnvJitLink."""
     common = [source for source in CUDART if stem(source) not in CUDART_EDITIONS]
     n.build("$folder/cudart.a", "ar", " ".join(objects_of(common)))
     for major in CUDARTS:
@@ -320,6 +323,11 @@ def write_cudart(n: Ninja) -> None:
         n.build(f"$folder/{library}", "so", own, needs=f"$folder/cudart.a {names}",
                 libs="-Wl,--whole-archive $folder/cudart.a -Wl,--no-whole-archive -lpthread -ldl",
                 ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--version-script={names} $complete")
+        for name, more in COMPILERS.items():
+            own, library = f"runtime/soft/toolchain/{name.lower()}", f"lib{name}.so.{major}"
+            part = n.build(f"$folder/{own}_{major}.o", f"cudart{major}", f"{own}.c")
+            n.build(f"$folder/{library}", "so", f"{part} {more}", libs="-lpthread -ldl",
+                    ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--default-symver $complete")
 
 
 def write_libraries() -> str:
@@ -451,6 +459,7 @@ class Programs:
                                  libs="-ldl", ldflags="$ldflags -Wl,--no-as-needed"))
         made.append(self.program("broken-table", ["fixtures/driver/broken_table"], libs=""))
         for name, path in (("nvtx-listener", "runtime/driver/test/nvtx_listener"),
+                           ("nvrtc-stand-in", "runtime/driver/test/nvrtc_stand_in"),
                            ("nvml-stand-in", "runtime/driver/test/nvml_stand_in")):
             made.append(self.plugin(f"lib{name}", [path]))
         return made
@@ -484,7 +493,7 @@ class Programs:
                 needs=f"{KERNELS_ARCHIVE} {ARCHIVE}"))
 
     def write_tests(self, plugins: list[str], tools: list[str]) -> list[str]:
-        listeners = " ".join(tools[-2:])
+        listeners = " ".join(tools[-3:])
         client = self.program("soft-client", ["runtime/program/soft_client"], libs="-ldl")
         guarded = self.program("guard-client", ["runtime/driver/test/guard_client"], [ARCHIVE],
                                "-lpthread -ldl -lm")
@@ -492,7 +501,7 @@ class Programs:
         common = [f"runtime/driver/test/{part}" for part in ("test_device", "test_scenarios")]
         driver = [one for one in tests("runtime/driver/", "runtime/models/gguf/",
                                        "runtime/models/tokenizer/")
-                  if stem(one) not in ("nvtx_listener", "nvml_stand_in")]
+                  if stem(one) not in ("nvtx_listener", "nvrtc_stand_in", "nvml_stand_in")]
         soft = [*tests("runtime/soft/"), *parts("runtime/soft/table/", "runtime/soft/corpus/",
                                                 AUDIT_ELF)]
         harness = [one for one in tests("hypotheses/", "runtime/program/")
@@ -536,7 +545,8 @@ class Programs:
 
 LIBRARIES = [ARCHIVE, "$folder/libtollens.so", KERNELS_ARCHIVE, WORKER_ARCHIVE, SEAL_ARCHIVE,
              DRIVER, "$folder/libtollens-torch.so", AUDIT_LIBRARY,
-             *(f"$folder/libcudart.so.{major}" for major in CUDARTS)]
+             *(f"$folder/lib{name}.so.{major}" for name in ("cudart", *COMPILERS)
+               for major in CUDARTS)]
 
 
 def program_name(source: str) -> str:

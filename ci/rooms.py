@@ -69,7 +69,7 @@ ROOMS = (
             ("api", "the exported functions: arguments are checked here"),
             ("api/memory api/graph nvml", "the exported functions of memory, graphs and NVML"),
         ),
-        above=("tools", "tools/bench", "tools/fuzz", "table", "table/oracle", "corpus", "test")),
+        above=(*"toolchain tools tools/bench tools/fuzz table table/oracle corpus test".split(),)),
     # The CUDA runtime works on any driver, and takes the driver's ABI alone from the soft device.
     Room(
         root="runtime/soft/cudart",

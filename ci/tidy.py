@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
 LINES_MAX = {".c": 500, ".h": 500, ".cu": 500, ".py": 250}
 # One description of the build, which reads from top to bottom.
-LONGER = {"configure.py": 760}
+LONGER = {"configure.py": 770}
 
 TOP = {"LICENSE", "README.md", "build.ninja", "ci", "configure.py", "fixtures", "hypotheses",
        "kernels", "reports", "runtime"}

@@ -9,6 +9,7 @@
 #include "harness/session.h"
 #include "record/record.h"
 #include "soft_program.h"
+#include "soft_toolchain.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -176,6 +177,7 @@ int hyp_command_doctor(int count, char **words) {
         hyp_command_say(
             "  claims about results                tollens run --device soft\n"
             "  a CUDA program of yours             tollens soft -- PROGRAM ARGUMENTS\n");
+        hyp_soft_toolchain_say();
     }
     return HYP_EXIT_OK;
 }

@@ -11,6 +11,7 @@
 #include "harness/session.h"
 #include "soft_program.h"
 #include "soft_report.h"
+#include "soft_toolchain.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,6 +52,10 @@ static const char usage[] =
     "  --order WORD         which stream runs next: turns, oldest, newest or drawn by the seed\n"
     "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
     "                       driver instead of generating machine code\n"
+    "  --toolchain off      leave NVIDIA's ptxas, nvcc, NVRTC and nvJitLink as they are; by "
+    "default\n"
+    "                       a run has its own, which give PTX to the soft device in place of\n"
+    "                       machine code (runtime/soft/toolchain/README.md)\n"
     "  --allow-unused       succeed even if the program never uses the device; otherwise that is\n"
     "                       exit code 2\n"
     "  --workers N          threads that run blocks; with 1, a run is deterministic\n"
@@ -78,6 +83,7 @@ struct soft_run {
     bool keeps_report;
     char trace[PATH_MAX]; /* "": there is none */
     bool hides_nvjitlink, as_json;
+    bool has_no_toolchain;
     bool allows_unused;  /* a program that does not use the device is no error */
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
@@ -85,13 +91,13 @@ struct soft_run {
 };
 
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
- * and others the second, and which is NVML as well; names of nvJitLink, to hide it: a program that
- * finds a library of that name without its functions links through the driver; the runtime
- * libraries that exist. */
+ * and others the second, and which is NVML as well; the compilers of the toolchain, of which
+ * nvJitLink may be hidden: a program that finds a library of that name without its functions links
+ * through the driver; the runtime libraries. */
 static const char *const links[] = {"libcuda.so.1",       "libcuda.so",         "libnvidia-ml.so.1",
-                                    "libnvJitLink.so.12", "libnvJitLink.so.13", "libcudart.so.12",
-                                    "libcudart.so.13"};
-enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 3, HIDING_LINKS = 5 };
+                                    "libnvJitLink.so.12", "libnvJitLink.so.13", "libnvrtc.so.12",
+                                    "libnvrtc.so.13",     "libcudart.so.12",    "libcudart.so.13"};
+enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 3, HIDING_LINKS = 5, COMPILERS = 7 };
 
 /* Options whose value a variable of the soft device takes. */
 static const struct {
@@ -174,6 +180,12 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
         }
         if (strcmp(words[at], "--no-nvjitlink") == 0) {
             run->hides_nvjitlink = true;
+        } else if (value == NULL &&
+                   (value = soft_value_of("--toolchain", &at, count, words)) != NULL) {
+            run->has_no_toolchain = strcmp(value, "off") == 0;
+            if (!run->has_no_toolchain && strcmp(value, "on") != 0) {
+                return hyp_command_complain("soft: --toolchain is on or off, not %s", value);
+            }
         } else if (strcmp(words[at], "--allow-unused") == 0) {
             run->allows_unused = true;
         } else if (strcmp(words[at], "--json") == 0) {
@@ -210,26 +222,21 @@ static void end_folder(struct soft_run *run) {
         snprintf(path, sizeof path, "%s/%s", run->folder, links[i]);
         unlink(path);
     }
+    hyp_soft_toolchain_close(run->folder);
     unlink(run->summary);
     if (!run->keeps_report) unlink(run->report);
     rmdir(run->folder);
 }
 
-/* The file that a link of the folder names. A runtime library is in the soft device's folder, or
- * below it where that is one of the system's, which other programs use. false: it is not there. */
+/* The file that a link of the folder names. false: there is to be no link. */
 static bool find_target(const struct soft_run *run, int link, const char *soft, char *path,
                         size_t bytes) {
-    static const char *const ways[] = {"", "tollens-soft/"};
-    const int folder = (int)(strrchr(soft, '/') - soft) + 1;
-    if (link < HIDING_LINKS) {
+    if (link < DRIVER_LINKS || (link < HIDING_LINKS && run->hides_nvjitlink)) {
         snprintf(path, bytes, "%s", soft);
-        return link < DRIVER_LINKS || run->hides_nvjitlink;
+        return true;
     }
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        snprintf(path, bytes, "%.*s%s%s", folder, soft, ways[i], links[link]);
-        if (access(path, R_OK) == 0) return true;
-    }
-    return false;
+    return !(link < COMPILERS && run->has_no_toolchain) &&
+           hyp_soft_toolchain_library(soft, links[link], path, bytes);
 }
 
 /* Whether the soft device can read all its options. It complains on stderr itself. */
@@ -278,6 +285,7 @@ static int soft_make_folder(struct soft_run *run) {
             return hyp_command_complain("soft: %s: %s", path, strerror(errno));
         }
     }
+    if (!run->has_no_toolchain && !hyp_soft_toolchain_open(run->folder)) return HYP_EXIT_ERROR;
     snprintf(run->summary, sizeof run->summary, "%s/summary", run->folder);
     if (!run->keeps_report) snprintf(run->report, sizeof run->report, "%s/report", run->folder);
     const size_t bytes = strlen(run->folder) + (before != NULL ? strlen(before) : 0) + 2;

@@ -12,6 +12,10 @@
  *     soft-client return CODE     makes a context and returns CODE
  *     soft-client open PATH       opens a library as the driver, and makes a context
  *     soft-client version 0       prints the version of the CUDA runtime
+ *     soft-client nvrtc OPTIONS   compiles PTX with NVRTC, with options between commas, prints the
+ *                                 log and runs the cubin; nvrtc12 with that of CUDA 12
+ *     soft-client nvjitlink KIND  links two texts with nvJitLink and runs the cubin; KIND ltoir
+ *                                 gives LTO-IR, option-X the option -X; nvjitlink12 as above
  *
  * It has the functions of a CUDA runtime that was linked into it, by their names and no more.
  */
@@ -30,7 +34,8 @@ static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
                           "  st.global.u32 [%rd0], 7;\n"
                           "  ret;\n}\n";
 
-static void *library;
+static void *library;  /* what find looks into: the driver, or a compiler */
+static char *compiled; /* what a compiler made */
 
 static int (*find(const char *name))(void *, ...) {
     int (*function)(void *, ...) = NULL;
@@ -76,7 +81,72 @@ static int cudaRuntimeGetVersion(int *version) {
 }
 #endif
 
+static int open_library(const char *name) {
+    library = dlopen(name, RTLD_NOW);
+    if (library != NULL) return 0;
+    fprintf(stderr, "%s\n", dlerror());
+    return 98;
+}
+
+/* The result of the first failing call of NVRTC. */
+static int compile_nvrtc(const char *name, char *options) {
+    const char *words[8];
+    int count = 0, code = 0;
+    void *program = NULL;
+    size_t bytes = 0;
+    static char log[2048];
+    if (open_library(name) != 0) return 98;
+    for (char *word = strtok(options, ","); word != NULL; word = strtok(NULL, ",")) {
+        if (count < 8) words[count++] = word;
+    }
+    CALL("nvrtcCreateProgram", &program, ptx, "client.cu", 0, NULL, NULL);
+    code = find("nvrtcCompileProgram")(program, count, words);
+    CALL("nvrtcGetProgramLogSize", program, &bytes);
+    CALL("nvrtcGetProgramLog", program, log);
+    printf("log of %zu bytes: %s\n", bytes, log);
+    if (code == 0) {
+        CALL("nvrtcGetCUBINSize", program, &bytes);
+        printf("cubin: %s\n", bytes > 64 ? "there" : "none");
+        compiled = bytes > 64 ? malloc(bytes) : NULL;
+        if (compiled != NULL) CALL("nvrtcGetCUBIN", program, compiled);
+    }
+    CALL("nvrtcDestroyProgram", &program);
+    return code;
+}
+
+static int link_nvjitlink(const char *name, const char *kind) {
+    static const char second[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                                 ".visible .entry other() { ret; }\n";
+    enum { KIND_PTX = 2, KIND_LTOIR = 3 };
+    char option[64] = "-lineinfo", log[512] = "";
+    const char *options[] = {"-arch=sm_90", option};
+    void *handle = NULL;
+    size_t bytes = 0;
+    if (open_library(name) != 0) return 98;
+    if (strncmp(kind, "option-", 7) == 0) snprintf(option, sizeof option, "%s", kind + 6);
+    int code = find("nvJitLinkCreate")(&handle, 2u, options);
+    if (code != 0) return code;
+    const int type = strcmp(kind, "ltoir") == 0 ? KIND_LTOIR : KIND_PTX;
+    code = find("nvJitLinkAddData")(handle, type, ptx, sizeof ptx - 1, "first");
+    if (code == 0) code = find("nvJitLinkAddData")(handle, 2, second, sizeof second, "second");
+    if (code == 0 && strcmp(kind, "twice") == 0)
+        CALL("nvJitLinkAddData", handle, 2, second, sizeof second, "third");
+    if (code == 0) code = find("nvJitLinkComplete")(handle);
+    if (code == 0) {
+        CALL("nvJitLinkGetLinkedCubinSize", handle, &bytes);
+        compiled = malloc(bytes);
+        CALL("nvJitLinkGetLinkedCubin", handle, compiled);
+    } else {
+        CALL("nvJitLinkGetErrorLogSize", handle, &bytes);
+        if (bytes <= sizeof log) CALL("nvJitLinkGetErrorLog", handle, log);
+        printf("log: %s\n", log);
+    }
+    CALL("nvJitLinkDestroy", &handle);
+    return code;
+}
+
 int main(int count, char **words) {
+    int code = 0;
     void *context = NULL, *module = NULL, *kernel = NULL;
     uint64_t memory = 0;
     if (count != 3) return 2;
@@ -96,17 +166,19 @@ int main(int count, char **words) {
         return 0;
     }
     if (strcmp(words[1], "unmodelled") == 0) {
-        library = dlopen("libcudart.so.13", RTLD_NOW);
-        if (library == NULL) return 98;
+        if (open_library("libcudart.so.13") != 0) return 98;
         CALL("cudaImportExternalMemory", NULL);
         return 0;
     }
     const bool opens = strcmp(words[1], "open") == 0;
-    library = dlopen(opens ? words[2] : "libcuda.so.1", RTLD_NOW);
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 98;
+    if (strncmp(words[1], "nvrtc", 5) == 0) {
+        code = compile_nvrtc(words[1][5] != '\0' ? "libnvrtc.so.12" : "libnvrtc.so.13", words[2]);
+    } else if (strncmp(words[1], "nvjitlink", 9) == 0) {
+        code = link_nvjitlink(words[1][9] != '\0' ? "libnvJitLink.so.12" : "libnvJitLink.so.13",
+                              words[2]);
     }
+    if (code != 0) return code;
+    if (open_library(opens ? words[2] : "libcuda.so.1") != 0) return 98;
     CALL("cuInit", (void *)(uintptr_t)0);
     CALL("cuDevicePrimaryCtxRetain", &context, 0);
     CALL("cuCtxSetCurrent", context);
@@ -123,7 +195,7 @@ int main(int count, char **words) {
         if (strcmp(words[1], "table-memory") == 0) CALL("cuMemAlloc_v2", &memory, (size_t)64);
         if (strcmp(words[1], "table-store") != 0) return 0;
     }
-    CALL("cuModuleLoadData", &module, ptx);
+    CALL("cuModuleLoadData", &module, compiled != NULL ? compiled : ptx);
     CALL("cuModuleGetFunction", &kernel, module, "store");
     CALL("cuMemAlloc_v2", &memory, (size_t)64);
     uint64_t to = memory + 4 * (uint64_t)number;

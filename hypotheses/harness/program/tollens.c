@@ -269,6 +269,7 @@ static int run_words(int argc, char **argv) {
 int main(int argc, char **argv) {
     set_signals();
     hyp_command_begin(argv[0]);
-    const int code = run_words(argc, argv);
+    const int tool = hyp_command_soft_tool(argc, argv);
+    const int code = tool >= 0 ? tool : run_words(argc, argv);
     hyp_command_exit(code);
 }

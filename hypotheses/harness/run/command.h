@@ -36,6 +36,10 @@ int hyp_command_model_bench(int count, char **words);
 int hyp_command_soft(int count, char **words);
 int hyp_command_guard(int count, char **words);
 
+/* The program as a compiler of `tollens soft`, if words[0], what it was called by, is one's name:
+ * its exit code, or -1. */
+int hyp_command_soft_tool(int count, char **words);
+
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */
 int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

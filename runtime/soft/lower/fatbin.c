@@ -245,8 +245,8 @@ static bool fatbin_text_fits(const char *text, int capability) {
            ptx_target_fits((unsigned)strtoul(at + 3, NULL, 10), suffix, (unsigned)capability);
 }
 
-/* The entry with a text and the highest architecture up to a limit, the last one of several, and one
- * of compressed machine code. A NULL payload: there is none. false: an entry is damaged. */
+/* The entry with a text and the highest architecture up to a limit, the last one of several; and an
+ * entry of compressed machine code. A NULL payload: there is none. false: an entry is damaged. */
 static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, struct entry *packed,
                         struct held *held) {
     struct entry entry;
@@ -283,7 +283,8 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
         }
         if (best.payload == NULL) break;
         char *text = fatbin_text_of(&best, length, result, says);
-        if (text == NULL || best.kind != KIND_PTX || fatbin_text_fits(text, capability)) return text;
+        if (text == NULL || best.kind != KIND_PTX || fatbin_text_fits(text, capability))
+            return text;
         free(text);
         if (best.architecture == 0) break;
         limit = best.architecture - 1;
