@@ -344,7 +344,8 @@ EXPORT(cuLinkDestroy, (CUlinkState state)) {
 /* A link whose errors go to a log that outlives it; NULL without memory. */
 SOFT_VISIBLE void *tollens_soft_link_create(char *log, size_t bytes);
 void *tollens_soft_link_create(char *log, size_t bytes) {
-    struct link *link = calloc(1, sizeof *link);
+    /* The texts' variables are placed, perhaps before cuInit. */
+    struct link *link = soft_space_open() ? calloc(1, sizeof *link) : NULL;
     if (link == NULL) return NULL;
     link->is_toolchain = true;
     link->jit = (struct soft_jit){.image_bytes = SIZE_MAX, .is_part = true};

@@ -247,6 +247,7 @@ static int assemble_check_whole(const struct soft_source *source, const struct a
     char says[SAYS] = "";
     const struct soft_load_log log = {.text = says, .bytes = sizeof says};
     struct soft_module *module = NULL;
+    if (!soft_space_open()) return assemble_fail("Out of addresses");
     if (soft_module_load(source, 1, &nowhere, &module, &log) != CUDA_SUCCESS) {
         return assemble_refuse(source->name, says);
     }

@@ -69,7 +69,8 @@ static int assemble(const char *text, const char *options) {
 }
 
 #define HEAD ".version 8.7\n.target sm_90a\n.address_size 64\n"
-static const char fine[] = HEAD ".visible .entry k() {\n  .reg .b32 %r<2>;\n"
+static const char fine[] = HEAD ".global .align 1 .b8 _$_str[11] = {95, 95};\n"
+                                ".visible .entry k() {\n  .reg .b32 %r<2>;\n"
                                 "  mov.u32 %r1, %tid.x;\n  ret;\n}\n";
 
 Test(assemble, the_command_lines_of_compilers_make_a_container) {
