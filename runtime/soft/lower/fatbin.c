@@ -227,8 +227,8 @@ void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
     char *end = strrchr(says, '\n');
     if (end != NULL) *end = '\0';
     fatbin_put(says,
-               "; numba-cuda makes cubins where nvJitLink is installed, and links PTX through the "
-               "driver where it is not: tollens soft --no-nvjitlink hides it\n");
+               "; to programs that compile kernels while they run, tollens soft gives compilers "
+               "that keep PTX, unless --toolchain is off\n");
 }
 
 /* Whether a text is for a device. The entries tell the number of its target, but not the suffix. */
