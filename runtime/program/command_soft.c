@@ -83,7 +83,6 @@ struct soft_run {
     bool keeps_report;
     char trace[PATH_MAX]; /* "": there is none */
     bool hides_nvjitlink, as_json;
-    bool has_no_toolchain;
     bool allows_unused;  /* a program that does not use the device is no error */
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
@@ -182,10 +181,10 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
             run->hides_nvjitlink = true;
         } else if (value == NULL &&
                    (value = soft_value_of("--toolchain", &at, count, words)) != NULL) {
-            run->has_no_toolchain = strcmp(value, "off") == 0;
-            if (!run->has_no_toolchain && strcmp(value, "on") != 0) {
+            if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
                 return hyp_command_complain("soft: --toolchain is on or off, not %s", value);
             }
+            setenv("TOLLENS_SOFT_TOOLCHAIN", value, 1); /* the audit library reads it too */
         } else if (strcmp(words[at], "--allow-unused") == 0) {
             run->allows_unused = true;
         } else if (strcmp(words[at], "--json") == 0) {
@@ -228,6 +227,11 @@ static void end_folder(struct soft_run *run) {
     rmdir(run->folder);
 }
 
+static bool has_toolchain(void) {
+    const char *value = getenv("TOLLENS_SOFT_TOOLCHAIN");
+    return value == NULL || strcmp(value, "off") != 0;
+}
+
 /* The file that a link of the folder names. false: there is to be no link. */
 static bool find_target(const struct soft_run *run, int link, const char *soft, char *path,
                         size_t bytes) {
@@ -235,7 +239,7 @@ static bool find_target(const struct soft_run *run, int link, const char *soft, 
         snprintf(path, bytes, "%s", soft);
         return true;
     }
-    return !(link < COMPILERS && run->has_no_toolchain) &&
+    return (link >= COMPILERS || has_toolchain()) &&
            hyp_soft_toolchain_library(soft, links[link], path, bytes);
 }
 
@@ -285,7 +289,7 @@ static int soft_make_folder(struct soft_run *run) {
             return hyp_command_complain("soft: %s: %s", path, strerror(errno));
         }
     }
-    if (!run->has_no_toolchain && !hyp_soft_toolchain_open(run->folder)) return HYP_EXIT_ERROR;
+    if (has_toolchain() && !hyp_soft_toolchain_open(run->folder)) return HYP_EXIT_ERROR;
     snprintf(run->summary, sizeof run->summary, "%s/summary", run->folder);
     if (!run->keeps_report) snprintf(run->report, sizeof run->report, "%s/report", run->folder);
     const size_t bytes = strlen(run->folder) + (before != NULL ? strlen(before) : 0) + 2;

@@ -13,7 +13,8 @@
  *     soft-client open PATH       opens a library as the driver, and makes a context
  *     soft-client version 0       prints the version of the CUDA runtime
  *     soft-client nvrtc OPTIONS   compiles PTX with NVRTC, with options between commas, prints the
- *                                 log and runs the cubin; nvrtc12 with that of CUDA 12
+ *                                 log and runs the cubin; nvrtc12 with that of CUDA 12,
+ *                                 nvrtc=PATH with a file
  *     soft-client nvjitlink KIND  links two texts with nvJitLink and runs the cubin; KIND ltoir
  *                                 gives LTO-IR, option-X the option -X; nvjitlink12 as above
  *
@@ -172,7 +173,10 @@ int main(int count, char **words) {
     }
     const bool opens = strcmp(words[1], "open") == 0;
     if (strncmp(words[1], "nvrtc", 5) == 0) {
-        code = compile_nvrtc(words[1][5] != '\0' ? "libnvrtc.so.12" : "libnvrtc.so.13", words[2]);
+        code = compile_nvrtc(words[1][5] == '='    ? words[1] + 6
+                             : words[1][5] != '\0' ? "libnvrtc.so.12"
+                                                   : "libnvrtc.so.13",
+                             words[2]);
     } else if (strncmp(words[1], "nvjitlink", 9) == 0) {
         code = link_nvjitlink(words[1][9] != '\0' ? "libnvJitLink.so.12" : "libnvJitLink.so.13",
                               words[2]);

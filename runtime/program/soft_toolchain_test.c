@@ -84,6 +84,21 @@ Test(soft_toolchain, nvrtc_makes_ptx_of_what_was_to_be_machine_code) {
               "%s", program_output);
 }
 
+/* As PyPI's packages are loaded. */
+Test(soft_toolchain, nvrtc_is_replaced_by_path_and_calls_the_one_of_that_path) {
+    cr_assert(program_shell("cp \"${T%/*}/libnvrtc-stand-in.so\" \"$D/libnvrtc.so.13\" && "
+                            "\"$T\" soft --error-exitcode 7 -- " CLIENT
+                            " nvrtc=$D/libnvrtc.so.13 -arch=sm_90") == 0,
+              "%s", program_output);
+    cr_assert(program_says(": -arch=compute_90\n") && program_says("cubin: there\n"), "%s",
+              program_output);
+    /* The stand-in itself refuses machine code. */
+    cr_assert(program_shell("\"$T\" soft --toolchain off -- " CLIENT
+                            " nvrtc=$D/libnvrtc.so.13 -arch=sm_90") == 5 &&
+                  program_says(": -arch=sm_90\n"),
+              "%s", program_output);
+}
+
 Test(soft_toolchain, nvrtc_refuses_forms_without_ptx_by_name) {
     static const char *const cases[][2] = {{"-arch=sm_90,-dlto", "LTO-IR (-dlto"},
                                            {"--dlink-time-opt", "LTO-IR (-dlto"},

@@ -33,7 +33,8 @@ enum { WAITING_MAX = 64 };
 
 /* What of the list is replaced. */
 static struct replacement {
-    char path[PATH_MAX]; /* "": nothing is there */
+    char path[PATH_MAX];     /* "": nothing is there */
+    char original[PATH_MAX]; /* the last path that the program asked for */
     bool is_open;
     uintptr_t base; /* where it is mapped */
 } replacements[AUDIT_NAMES];
@@ -274,22 +275,42 @@ static bool all_runtimes_open(void) {
 }
 
 EXPORT unsigned la_version(unsigned version) {
-    const char *soft = getenv("TOLLENS_SOFT_LIBRARY");
+    const char *soft = getenv("TOLLENS_SOFT_LIBRARY"),
+               *toolchain = getenv("TOLLENS_SOFT_TOOLCHAIN");
+    const bool has_compilers = toolchain == NULL || strcmp(toolchain, "off") != 0;
     if (soft == NULL) return 0; /* the loader goes on without this library */
     for (size_t row = 0; row < AUDIT_NAMES; row++) {
         struct replacement *one = &replacements[row];
-        if (!audit_name_file(audit_names[row].file, soft, one->path, sizeof one->path))
+        if ((audit_names[row].is_compiler && !has_compilers) ||
+            !audit_name_file(audit_names[row].file, soft, one->path, sizeof one->path)) {
             one->path[0] = '\0';
+        }
     }
     return version < LAV_CURRENT ? version : LAV_CURRENT; /* nothing here differs between them */
 }
 
+/* Whether a replacement itself asks for a library of its name, as NVRTC's does for the real one: as
+ * /dev/null/NAME, which no file can have, for what the program asked for, and else for a file. A
+ * bare name would be the replacement, which has it too. The loader sets the cookie of an object to
+ * its link_map. */
+static bool asks_for_original(const uintptr_t *cookie, const struct replacement *replacement) {
+    const struct link_map *asker = (const struct link_map *)*cookie;
+    return asker->l_name != NULL && strcmp(asker->l_name, replacement->path) == 0;
+}
+
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     const char *slash = strrchr(name, '/'), *last = slash != NULL ? slash + 1 : name;
-    (void)cookie;
     for (size_t row = 0; flag == LA_SER_ORIG && row < AUDIT_NAMES; row++) {
-        if (strcmp(last, audit_names[row].name) == 0 && replacements[row].path[0] != '\0')
-            return replacements[row].path;
+        struct replacement *one = &replacements[row];
+        if (strcmp(last, audit_names[row].name) != 0 || one->path[0] == '\0') continue;
+        if (asks_for_original(cookie, one)) {
+            const bool is_named = strncmp(name, "/dev/null/", 10) == 0;
+            return is_named && one->original[0] != '\0' ? one->original : (char *)(uintptr_t)name;
+        }
+        /* A path is worth more than a name that some other file may have as well. */
+        if (slash != NULL || one->original[0] == '\0')
+            snprintf(one->original, sizeof one->original, "%s", name);
+        return one->path;
     }
     return (char *)(uintptr_t)name;
 }

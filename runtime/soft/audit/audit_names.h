@@ -17,13 +17,18 @@ static const struct audit_name {
     const char *name; /* the last part of what is asked for */
     const char *file; /* of ours; NULL: the soft device */
     bool is_runtime;  /* it defines the functions of the CUDA runtime, and is preloaded */
+    bool is_compiler; /* of the toolchain, which TOLLENS_SOFT_TOOLCHAIN=off leaves out */
 } audit_names[] = {
-    {"libcuda.so.1", NULL, false},
-    {"libcuda.so", NULL, false},
-    {"libcudart.so.13", "libcudart.so.13", true},
-    {"libcudart.so.12", "libcudart.so.12", true},
-    {"libnvidia-ml.so.1", NULL, false},
-    {"libnvidia-ml.so", NULL, false},
+    {"libcuda.so.1", NULL, false, false},
+    {"libcuda.so", NULL, false, false},
+    {"libcudart.so.13", "libcudart.so.13", true, false},
+    {"libcudart.so.12", "libcudart.so.12", true, false},
+    {"libnvidia-ml.so.1", NULL, false, false},
+    {"libnvidia-ml.so", NULL, false, false},
+    {"libnvrtc.so.12", "libnvrtc.so.12", false, true},
+    {"libnvrtc.so.13", "libnvrtc.so.13", false, true},
+    {"libnvJitLink.so.12", "libnvJitLink.so.12", false, true},
+    {"libnvJitLink.so.13", "libnvJitLink.so.13", false, true},
 };
 enum { AUDIT_NAMES = sizeof audit_names / sizeof audit_names[0] };
 
