@@ -179,7 +179,7 @@ Test(soft_toolchain, nvcc_adds_ptx_and_makes_containers) {
                   !program_says("<other>"),
               "%s", program_output);
     cr_assert(program_shell(IN_TOOLKIT "-cubin -arch=sm_70 a.cu") == 255 &&
-                  program_says("is higher than sm_70"),
+                  program_says("is not for sm_70"),
               "%s", program_output);
     cr_assert(program_shell(IN_TOOLKIT "-cubin broken.cu; echo code $?") == 0 &&
                   program_says("code 3\n"),

@@ -252,12 +252,13 @@ static int assemble_check_whole(const struct soft_source *source, const struct a
         return assemble_refuse(source->name, says);
     }
     const unsigned target = module->units[0].ptx.target;
-    if (target <= architecture && assembly->is_verbose) assemble_list(module, architecture);
+    const char suffix = module->units[0].ptx.target_suffix;
+    const bool fits = ptx_target_fits(target, suffix, architecture);
+    if (fits && assembly->is_verbose) assemble_list(module, architecture);
     soft_module_release(module);
-    return target <= architecture
-               ? 0
-               : assemble_fail("SM version specified by .target, sm_%u, is higher than sm_%u",
-                               target, architecture);
+    return fits ? 0
+                : assemble_fail("SM version specified by .target, sm_%u%.1s, is not for sm_%u",
+                                target, &suffix, architecture);
 }
 
 /* Reads a part of a program; linking finds what is missing. */

@@ -79,7 +79,7 @@ Test(assemble, the_command_lines_of_compilers_make_a_container) {
         "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90a %i -o %o",
         "-arch sm_90a -O3 -o %o %i",
         "-arch=sm_90 --opt-level 2 --output-file=%o %i",
-        "-v --gpu-name=sm_100a --opt-level=0 -g --verbose %i --output-file %o",
+        "-v --gpu-name=sm_90a --opt-level=0 -g --verbose %i --output-file %o",
         "-m 64 --gpu-name sm_90a -maxrregcount 128 -O1 -w -o %o %i",
         "-c -arch=sm_90a %i -o %o",
         "--of-a-newer-ptxas=3 -arch=sm_90a %i -o %o"};
@@ -130,7 +130,8 @@ Test(assemble, what_cannot_be_assembled_is_said) {
                  {"-arch=sm_90 /none.ptx", "Input file '/none.ptx' could not be opened"},
                  {"-arch=sm_x %i", "Value 'sm_x' is not defined for option 'gpu-name'"},
                  {"-arch=lto_90 %i", "Value 'lto_90' is not defined for option 'gpu-name'"},
-                 {"-arch=sm_80 %i", "SM version specified by .target, sm_90, is higher than sm_80"},
+                 {"-arch=sm_80 %i", "SM version specified by .target, sm_90a, is not for sm_80"},
+                 {"-arch=sm_100 %i", "SM version specified by .target, sm_90a, is not for sm_100"},
                  {"-arch=sm_90 %i -o /none/k", "Output file '/none/k' could not be written: No "}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cr_assert(assemble(fine, cases[i].line) == FATAL, "%s", cases[i].line);
