@@ -74,6 +74,7 @@ Test(soft_toolchain, nvrtc_makes_ptx_of_what_was_to_be_machine_code) {
                      STAND_IN, CLIENT, edition == 0 ? "" : "12", cases[i].options);
             cr_assert(program_shell(command) == (is_refused ? 5 : 0), "%s", program_output);
             cr_assert(program_says(cases[i].log), "%s: %s", cases[i].options, program_output);
+            cr_assert(!program_says("cuGetExportTable"), "%s", program_output);
             cr_assert(is_refused || (program_says("cubin: there\n") && program_says("1 launch\n")),
                       "%s", program_output);
         }

@@ -57,6 +57,12 @@ EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_
     return soft_cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
+/* NVRTC asks for a table, and compiles without it. */
+static bool works_without_table(const char *object) {
+    const char *slash = strrchr(object, '/');
+    return strncmp(slash != NULL ? slash + 1 : object, "libnvrtc", 8) == 0;
+}
+
 /* Undocumented tables of NVIDIA's libraries, which are not here. A program with CUDA's runtime
  * linked in requests them before anything else, and ends with an uninformative error. */
 EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
@@ -69,8 +75,10 @@ EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
              "NVIDIA's CUDA runtime in %s needs it; link that with -cudart shared, or do not strip "
              "it, and tollens soft replaces the runtime\n",
              object[0] != '\0' ? object : "the program");
-    if (!atomic_exchange(&told, true)) soft_log_print(text);
-    soft_refusal_add(SOFT_REFUSED_TABLE, text);
+    if (!works_without_table(object)) {
+        if (!atomic_exchange(&told, true)) soft_log_print(text);
+        soft_refusal_add(SOFT_REFUSED_TABLE, text);
+    }
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;
 }
