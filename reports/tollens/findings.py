@@ -12,13 +12,18 @@ class Finding:
     """A mistake that the soft device noticed, or a note that needs no change."""
 
     kind: str                      # such as "illegal address", "data race", "leak"
-    severity: str                  # "error", "warning" or "note"
+    severity: str                  # "error", "warning", "note" or "suppressed"
     kernel: str                    # "": it was found outside of kernels
     source: str                    # the line, as file:line, where the program has line tables
     ptx_line: int                  # 0: none
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     detail: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether it asks for a change: not a note, and not suppressed."""
+        return self.severity in ("error", "warning")
 
     @property
     def place(self) -> str:
@@ -55,4 +60,4 @@ def read_findings(path: str | os.PathLike[str], *, notes: bool = False) -> list[
     ValueError: a line is none of a report. OSError: the file could not be read.
     """
     lines = pathlib.Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    return [one for one in map(of_line, lines) if notes or one.severity != "note"]
+    return [one for one in map(of_line, lines) if one.counts or notes and one.severity == "note"]

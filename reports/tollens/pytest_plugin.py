@@ -68,7 +68,7 @@ def left_over(folder: pathlib.Path) -> list[Finding]:
     seen = {line for _, line in seen_lines(folder)}
     lines = {line: None for path in sorted(folder.glob("report*"))
              for line in path.read_text(errors="replace").splitlines() if line not in seen}
-    return [one for one in map(of_line, lines) if one.severity != "note"]
+    return [one for one in map(of_line, lines) if one.counts]
 
 
 def start_again(options: Any) -> int:
@@ -160,7 +160,7 @@ class Watch:
         lines = new.decode(errors="replace").splitlines()
         if self.folder is not None and lines:
             self.note_seen(item.nodeid, lines)
-        found = [one for one in map(of_line, lines) if one.severity != "note"]
+        found = [one for one in map(of_line, lines) if one.counts]
         self.count += len(found)
         return found
 
@@ -216,7 +216,7 @@ class Watch:
         count, tests = self.count, ""
         if self.folder is not None:
             seen = [name for name, line in seen_lines(self.folder)
-                    if of_line(line).severity != "note"]
+                    if of_line(line).counts]
             count, tests = len(seen), f" in {counted(len(set(seen)), 'test')}"
         terminalreporter.write_line(f"tollens: {counted(count, 'finding')}{tests}")
 

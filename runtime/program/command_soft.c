@@ -40,6 +40,10 @@ static const char usage[] =
     "  --json               print the summary as one JSON object (hypotheses/JSON.md)\n"
     "  --error-exitcode N   the exit code if anything was found; default: the program's\n"
     "  --report FILE        append the findings to FILE, one JSON object per line\n"
+    "  --suppressions FILE  do not report the findings that FILE names "
+    "(runtime/soft/check/RULES.md)\n"
+    "  --write-suppressions FILE\n"
+    "                       append a line to FILE for each place with findings\n"
     "  --trace FILE         write a line for each operation, and for each call that allocates,\n"
     "                       frees or waits, of all processes, as JSON for Perfetto\n"
     "                       (ui.perfetto.dev)\n"
@@ -81,7 +85,8 @@ struct soft_run {
     char report[PATH_MAX + NAME_BYTES]; /* where findings go */
     long report_bytes;                  /* what the file had before */
     bool keeps_report;
-    char trace[PATH_MAX]; /* "": there is none */
+    char trace[PATH_MAX];     /* "": there is none */
+    const char *suppressions; /* to be written; NULL: none */
     bool hides_nvjitlink, as_json;
     bool allows_unused;  /* a program that does not use the device is no error */
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
@@ -193,6 +198,15 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
             setenv(variables[i].variable, value, 1);
         } else if ((value = soft_value_of("--report", &at, count, words)) != NULL) {
             if (set_report(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
+        } else if ((value = soft_value_of("--suppressions", &at, count, words)) != NULL) {
+            char path[PATH_MAX]; /* the program may change its folder */
+            if (realpath(value, path) == NULL) {
+                return hyp_command_complain("soft: the suppressions %s: %s", value,
+                                            strerror(errno));
+            }
+            setenv("TOLLENS_SOFT_SUPPRESSIONS", path, 1);
+        } else if ((value = soft_value_of("--write-suppressions", &at, count, words)) != NULL) {
+            run->suppressions = value;
         } else if ((value = soft_value_of("--trace", &at, count, words)) != NULL) {
             if (set_trace(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
         } else if ((value = soft_value_of("--error-exitcode", &at, count, words)) != NULL) {
@@ -379,8 +393,15 @@ int hyp_command_soft(int count, char **words) {
             hyp_soft_report_print(&report, checks, stderr);
         }
     }
+    const bool has_suppressions =
+        run.suppressions == NULL ||
+        hyp_soft_report_suppress(run.report, run.report_bytes, run.suppressions);
+    if (!has_suppressions) {
+        hyp_command_complain("soft: the suppressions %s cannot be written: %s", run.suppressions,
+                             strerror(errno));
+    }
     end_folder(&run);
-    if (code < 0) return HYP_EXIT_ERROR;
+    if (code < 0 || !has_suppressions) return HYP_EXIT_ERROR;
     if (report.findings > 0 && run.error_code > 0) return (int)run.error_code;
     if (code != 0) return code;
     if (report.begun == 0 && report.findings == 0 && !run.allows_unused) {

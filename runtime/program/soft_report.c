@@ -34,6 +34,10 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
     const json_t *block = json_object_get(line, "block"), *thread = json_object_get(line, "thread");
     const char *kernel = report_text_of(line, "kernel"), *source = report_text_of(line, "source");
     char place[400] = "";
+    if (strcmp(report_text_of(line, "severity"), "suppressed") == 0) {
+        report->suppressed++;
+        return;
+    }
     if (strcmp(report_text_of(line, "severity"), "note") == 0) {
         report->notes++;
         return;
@@ -115,6 +119,63 @@ void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path)
              report->first_refused);
 }
 
+/* A word as a pattern that fits it alone. */
+static void report_put_pattern(const char *text, FILE *out) {
+    for (; *text != '\0'; text++) {
+        if (strchr("*?[\\", *text) != NULL) putc('\\', out);
+        putc(*text != ';' ? *text : '?', out);
+    }
+}
+
+/* The line that suppresses a finding; allocated, "" if it cannot be suppressed. */
+static char *report_suppression_of(const json_t *line) {
+    const char *kind = report_text_of(line, "kind"), *source = report_text_of(line, "source"),
+               *kernel = report_text_of(line, "kernel");
+    const uint64_t ptx_line = report_number_of(line, "ptx_line");
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) return NULL;
+    const char *severity = report_text_of(line, "severity");
+    if (strcmp(severity, "error") != 0 && strcmp(severity, "suppressed") != 0 && kind[0] != '\0') {
+        report_put_pattern(kind, out);
+        fputs("; ", out);
+        report_put_pattern(kernel, out);
+        fputs(kernel[0] == '\0' ? "*; " : "; ", out);
+        report_put_pattern(source, out);
+        if (source[0] == '\0' && ptx_line == 0) putc('*', out);
+        if (source[0] == '\0' && ptx_line > 0) {
+            fprintf(out, "PTX line %llu", (unsigned long long)ptx_line);
+        }
+    }
+    fclose(out);
+    return text;
+}
+
+bool hyp_soft_report_suppress(const char *path, long skip, const char *file) {
+    FILE *from = fopen(path, "r"), *to = fopen(file, "a");
+    json_t *known = json_object();
+    char *text = NULL;
+    size_t room = 0;
+    bool ok = to != NULL;
+    while (from != NULL && ok && (ftell(from) >= skip || fseek(from, skip, SEEK_SET) == 0) &&
+           getline(&text, &room, from) > 0) {
+        json_t *line = json_loads(text, 0, NULL);
+        char *words = report_suppression_of(line);
+        json_decref(line);
+        if (words != NULL && words[0] != '\0' && json_object_get(known, words) == NULL) {
+            ok = fprintf(to, "%s\n", words) > 0;
+            json_object_set_new(known, words, json_true());
+        }
+        free(words);
+    }
+    free(text);
+    json_decref(known);
+    if (from != NULL) fclose(from);
+    if (to != NULL) ok = fclose(to) == 0 && ok;
+    return ok;
+}
+
 static const char *report_plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
@@ -127,12 +188,13 @@ void hyp_soft_report_json(const struct hyp_soft_report *report, const char *chec
                             json_integer((json_int_t)report->kinds[i].count));
     }
     json_t *all =
-        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}", "schema", 1,
-                  "command", "soft", "program_exit_code", code, "checks", checks, "begun",
-                  (json_int_t)report->begun, "processes", (json_int_t)report->processes, "kernels",
-                  (json_int_t)report->kernels, "launches", (json_int_t)report->launches, "findings",
-                  (json_int_t)report->findings, "notes", (json_int_t)report->notes, "kinds", kinds,
-                  "first", report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
+        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}",
+                  "schema", 1, "command", "soft", "program_exit_code", code, "checks", checks,
+                  "begun", (json_int_t)report->begun, "processes", (json_int_t)report->processes,
+                  "kernels", (json_int_t)report->kernels, "launches", (json_int_t)report->launches,
+                  "findings", (json_int_t)report->findings, "notes", (json_int_t)report->notes,
+                  "suppressed", (json_int_t)report->suppressed, "kinds", kinds, "first",
+                  report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
                   "unreadable_lines", (json_int_t)report->unreadable);
     char *text = all != NULL ? json_dumps(all, 0) : NULL;
     fprintf(out, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
@@ -167,6 +229,9 @@ void hyp_soft_report_print(const struct hyp_soft_report *report, const char *che
     if (report->notes > 0) {
         fprintf(out, "; %llu note%s", (unsigned long long)report->notes,
                 report_plural(report->notes));
+    }
+    if (report->suppressed > 0) {
+        fprintf(out, "; %llu suppressed", (unsigned long long)report->suppressed);
     }
     fprintf(out, " (checks: %s)\n", checks);
     if (report->first[0] != '\0')

@@ -6,6 +6,7 @@
 #define HYP_SOFT_REPORT_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,17 +19,23 @@ struct hyp_soft_report {
         uint64_t count;
     } kinds[HYP_SOFT_KINDS];
     size_t kind_count;
-    char first[1200]; /* the first finding in a line; "" if there is none */
+    char first[1200];                      /* the first finding in a line; "" if there is none */
     uint64_t begun;                        /* processes that used the device */
     uint64_t processes, kernels, launches; /* of those that ended by themselves */
+    uint64_t suppressed;                   /* that TOLLENS_SOFT_SUPPRESSIONS names */
     uint64_t refused;                      /* driver functions that were refused */
     char first_refused[512];
-    uint64_t unreadable;                   /* lines that are no JSON object, of either file */
+    uint64_t unreadable; /* lines that are no JSON object, of either file */
 };
 
 /* Adds the lines of a file after its first skip bytes. A file that does not exist has none. */
 void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip);
 void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path);
+
+/* Appends a suppression to the file for each place with findings among the lines of a report after
+ * its first skip bytes; errors end a launch and cannot be suppressed. false, with errno: the file
+ * cannot be written. */
+bool hyp_soft_report_suppress(const char *path, long skip, const char *file);
 
 /* The same counts as one JSON object on a line. code is the program's exit code. */
 void hyp_soft_report_json(const struct hyp_soft_report *report, const char *checks, int code,

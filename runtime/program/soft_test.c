@@ -35,6 +35,34 @@ Test(soft_command, what_is_found_is_counted_and_shown) {
     cr_assert(program_says(" leak (checks: leak)"), "%s", program_output);
 }
 
+#define LEAKS "\"$T\" soft --check leak --error-exitcode 9 "
+
+Test(soft_command, known_findings_are_suppressed) {
+    cr_assert(program_shell("cd \"$D\" && " LEAKS "--write-suppressions known -- " CLIENT
+                            " store 0") == 9,
+              "%s", program_output);
+    cr_assert(program_shell("grep -q '^leak; [*]; .*soft_client.c:[0-9]*$' \"$D/known\"") == 0);
+    cr_assert(program_shell("cd \"$D\" && " LEAKS "--suppressions known -- " CLIENT " store 0") ==
+                  0,
+              "%s", program_output);
+    cr_assert(program_says("0 findings; ") && program_says(" suppressed (checks: leak)"), "%s",
+              program_output);
+    /* What ends a launch is reported all the same. */
+    program_write("all", "# all\n*; *; *\n");
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 7 --suppressions \"$D/all\" -- " CLIENT
+                            " store 16") == 7,
+              "%s", program_output);
+}
+
+Test(soft_command, suppressions_that_cannot_be_read_or_written_are_an_error) {
+    program_write("wrong", "leak; *; *\nleak *\n");
+    cr_assert(program_shell("\"$T\" soft --suppressions \"$D/wrong\" -- " CLIENT " store 0") == 2);
+    cr_assert(program_says("line 2: expected KIND; KERNEL; PLACE"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" soft --suppressions \"$D/none\" -- " CLIENT " store 0") == 2);
+    cr_assert(program_shell(LEAKS "--write-suppressions /dev/full -- " CLIENT " store 0") == 2,
+              "%s", program_output);
+}
+
 Test(soft_command, the_programs_exit_code_and_signal_are_passed_on) {
     cr_assert(program_shell("\"$T\" soft -- " CLIENT " return 42") == 42, "%s", program_output);
     cr_assert(program_shell("\"$T\" soft -- sh -c 'kill -TERM $$'") == 128 + 15, "%s",

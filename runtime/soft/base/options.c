@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "dice.h"
+#include "suppress.h"
 #include "tollens/plain_text.h"
 
 #include <pthread.h>
@@ -169,6 +170,14 @@ static void read_checks(struct soft_options *options) {
     options->check_race |= options->check_race_strict;
 }
 
+static void options_read_suppressions(void) {
+    const char *path = getenv("TOLLENS_SOFT_SUPPRESSIONS");
+    char why[200], what[260];
+    if (path == NULL || path[0] == '\0' || soft_suppress_read(path, why, sizeof why)) return;
+    snprintf(what, sizeof what, "a file of suppressions: %s", why);
+    options_complain("TOLLENS_SOFT_SUPPRESSIONS", path, what);
+}
+
 static enum soft_order options_read_order(void) {
     static const char *const words[] = {"turns", "oldest", "newest", "drawn"};
     const char *value = getenv("TOLLENS_SOFT_ORDER");
@@ -215,6 +224,7 @@ void soft_options_read(struct soft_options *options) {
     options->summary = getenv("TOLLENS_SOFT_SUMMARY");
     options->trace = getenv("TOLLENS_SOFT_TRACE");
     options->faults = getenv("TOLLENS_SOFT_FAULTS");
+    options_read_suppressions();
     read_checks(options);
 }
 

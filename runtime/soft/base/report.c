@@ -5,6 +5,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "options.h"
+#include "suppress.h"
 #include "tollens/plain_text.h"
 
 #include <errno.h>
@@ -25,8 +26,14 @@ static struct {
     uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static bool report_is_suppressed(const struct soft_report *report) {
+    return report->result == 0 &&
+           soft_suppress(report->kind, report->kernel, report->source, report->ptx_line);
+}
+
 /* The severity: what ends a launch on a GPU, what does not, and what may be intended. */
 static const char *report_severity(const struct soft_report *report) {
+    if (report_is_suppressed(report)) return "suppressed";
     return report->result != 0 ? "error" : report->minor ? "note" : "warning";
 }
 
@@ -161,10 +168,12 @@ static void write_to_file(const struct soft_report *report) {
 
 void soft_report_print(const struct soft_report *report) {
     char text[LINE_BYTES];
+    (void)soft_options(); /* which have the suppressions */
+    const bool is_suppressed = report_is_suppressed(report);
     soft_report_text(report, text, sizeof text);
-    soft_log_add(text);
+    if (!is_suppressed) soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
-    tol_plain_print(stderr, "tollens-soft: %s\n", text);
+    if (!is_suppressed) tol_plain_print(stderr, "tollens-soft: %s\n", text);
     write_to_file(report);
     pthread_mutex_unlock(&notes.lock);
 }

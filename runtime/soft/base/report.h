@@ -40,7 +40,7 @@ struct soft_report {
 /* The name of a fatal result: "illegal address". Static. */
 const char *soft_report_kind(int result);
 
-/* Writes a report to all three places. Thread-safe. */
+/* Writes a report to all three places, or to the file alone if it is suppressed. Thread-safe. */
 void soft_report_print(const struct soft_report *report);
 
 /* Writes the report as one line of text; always terminated. */
