@@ -25,13 +25,14 @@ HYP_WORDS(
               "1024, prime sizes and random shapes, into memory that is poisoned before each "
               "launch; and 200,000 small launches (20,000 in quick mode on the soft device, "
               "100,000 on a GPU) almost without waits, each into its own words; and graphs whose "
-              "node changes. Launch with all shared memory that the device reports.",
+              "node changes. Launch with all shared memory that the device reports, and as many "
+              "blocks at once as it reports.",
     .control = "The poison is not a value that stamp writes for these seeds, and each launch has "
                "its own seed, so an old result cannot pass for a new one.",
     .confounders = "A wrong formula on the host would blame the device. The hash mixes in one "
                    "index at a time, so swapped or constant indices change it.")
 
-enum { GUARD_WORDS = 1024, POISON = 0xa5 };
+enum { GUARD_WORDS = 1024, POISON = 0xa5, WARP = 32 };
 
 struct stage {
     struct tol_stream *stream;
@@ -350,6 +351,50 @@ HYP_ATTACK(h02, a_block_gets_the_shared_memory_that_the_device_reports_and_no_mo
         if (HYP_OK(attack, tol_kernel_allow_shared(stage.stamp, bytes))) {
             launches_stamp(attack, &stage, (struct tol_launch_shape){5, 1, 1, 32, 1, 1, bytes});
         }
+    }
+    h02_launches_execute_end(&stage);
+}
+
+/* ---- all blocks at once ---------------------------------------------------------------------- */
+
+/* A cooperative launch of a grid of blocks of a warp, by the driver's own call. */
+static CUresult launches_cooperate(struct hyp_attack *attack, struct stage *stage,
+                                   unsigned blocks) {
+    CUdeviceptr out = tol_buffer_address(stage->out) + GUARD_WORDS * sizeof(unsigned);
+    CUdeviceptr total = tol_buffer_address(stage->total) + GUARD_WORDS * sizeof(unsigned);
+    void *arguments[] = {&out, &total, &stage->seed};
+    return tol_context_functions(attack->context)
+        ->cuLaunchCooperativeKernel(tol_kernel_handle(stage->stamp), blocks, 1, 1, WARP, 1, 1, 0,
+                                    tol_stream_handle(stage->stream), arguments);
+}
+
+/* The device says how many multiprocessors it has, and how many blocks each holds at once, if
+ * they are small, as these are. A cooperative grid needs all of its blocks at once. */
+HYP_ATTACK(h02, the_device_holds_as_many_blocks_as_it_reports_and_no_more) {
+    const struct tol_device *device = tol_context_device(attack->context);
+    const unsigned each = (unsigned)device->multiprocessor_blocks_max;
+    const unsigned blocks = each * (unsigned)device->multiprocessors;
+    struct stage stage;
+    unsigned total = 0;
+    if (!device->cooperative_launch) {
+        hyp_attack_not_tested(attack, "no_cooperation", "the device has no cooperative launches");
+        return;
+    }
+    if (h02_launches_execute_begin(attack, &stage, (size_t)(blocks + 1) * WARP)) {
+        HYP_NEED(attack, tol_buffer_fill_at(stage.total, GUARD_WORDS * sizeof(unsigned), 0, 4, 1));
+        const CUresult held = launches_cooperate(attack, &stage, blocks);
+        HYP_CHECK(attack, held == CUDA_SUCCESS,
+                  "%d multiprocessors hold %u blocks each, but a cooperative grid of %u gives %d",
+                  device->multiprocessors, each, blocks, held);
+        const CUresult more = launches_cooperate(attack, &stage, blocks + 1);
+        HYP_CHECK(attack, more == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                  "%d multiprocessors hold %u blocks each, but a cooperative grid of %u gives %d",
+                  device->multiprocessors, each, blocks + 1, more);
+        HYP_NEED(attack, tol_stream_synchronize(stage.stream));
+        HYP_NEED(attack, tol_buffer_read_at(stage.total, GUARD_WORDS * sizeof(unsigned), &total,
+                                            sizeof total));
+        HYP_CHECK(attack, held != CUDA_SUCCESS || total == blocks * WARP,
+                  "%u threads of a cooperative grid ran, expected %u", total, blocks * WARP);
     }
     h02_launches_execute_end(&stage);
 }
