@@ -10,6 +10,7 @@
 #include "frame.h"
 #include "prior.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,9 @@ uint64_t soft_access_address(const struct soft_warp *warp, const struct soft_ins
     uint64_t address = base + (uint64_t)in->u.immediate;
     return in->mode & SOFT_ACCESS_WIDE_ADDRESS ? address : (uint32_t)address;
 }
+
+/* The longest vector: .v8.b32 or .v4.b64. */
+enum { VECTOR_BYTES_MAX = 32 };
 
 static enum soft_access_kind access_kind_of(const struct soft_instruction *in) {
     return in->mode & SOFT_ACCESS_STORE ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ;
@@ -333,6 +337,52 @@ static const struct soft_instruction *load_parameter(struct soft_warp *warp,
     return in + 1;
 }
 
+/* How many bytes of a vector load its allocation has, where they are its first ones and some are
+ * missing; else 0. Compilers widen a load of the last elements to an aligned vector, which no page
+ * of a GPU ends within, and its compute-sanitizer does not report. */
+static unsigned bytes_before_end(struct soft_warp *warp, const struct soft_instruction *in,
+                                 uint64_t address, unsigned bytes) {
+    enum soft_access_space space = soft_access_space(in->mode);
+    struct soft_view view = warp->views[in->site];
+    if (address % bytes != 0) return 0;
+    if (space != SOFT_SPACE_GLOBAL && space != SOFT_SPACE_GENERIC) return 0;
+    if (space == SOFT_SPACE_GENERIC && soft_access_resolve(&address) != SOFT_SPACE_GLOBAL) return 0;
+    if (address >= view.low && address < view.high && view.high - address >= bytes) return 0;
+    const struct soft_reach *reach = warp->cta->launch->reach;
+    if (!soft_space_view(address, 1, reach, SOFT_ACCESS_READ, &view)) return 0;
+    return view.high - address < bytes ? (unsigned)(view.high - address) : 0;
+}
+
+/* Loads the bytes that there are; the others are zeros. */
+static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                     uint64_t address, unsigned there) {
+    unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
+    uint8_t values[VECTOR_BYTES_MAX] = {0};
+    struct soft_place place;
+    assert(there > 0 && there < bytes * count && bytes * count <= sizeof values);
+    if (!soft_access_range(warp, in, lane, address, there, bytes * count,
+                           soft_access_space(in->mode), SOFT_ACCESS_READ, &place)) {
+        return false;
+    }
+    struct soft_finding finding = {
+        .kind = "vector over the end", .lanes = 1u << lane, .address = address, .minor = true};
+    soft_launch_find(warp, in, &finding,
+                     "a load of %u bytes at 0x%llx, of which the allocation has the first %u; the "
+                     "others read as zeros here, and as anything on a GPU",
+                     bytes * count, (unsigned long long)address, there);
+    soft_access_check_read(warp, in, lane, address, there, &place);
+    memcpy(values, place.host, there);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t slot = access_component(warp, in, i);
+        if (bytes == 16) {
+            memcpy(SLOT(uint8_t, slot) + 16 * (size_t)lane, values + i * bytes, bytes);
+        } else {
+            put_value(warp, in, slot, lane, value_at(in, bytes, values + i * bytes));
+        }
+    }
+    return true;
+}
+
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
     unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
@@ -343,6 +393,11 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         uint64_t address = soft_access_address(warp, in, lane);
         struct soft_place place;
+        const unsigned there = count > 1 ? bytes_before_end(warp, in, address, bytes * count) : 0;
+        if (there > 0) {
+            if (!load_end(warp, in, lane, address, there)) return NULL;
+            continue;
+        }
         if (!soft_access_find(warp, in, lane, address, bytes * count, soft_access_space(in->mode),
                               &place)) {
             return NULL;

@@ -74,6 +74,77 @@ Test(vector, whole_vectors_are_loaded_and_packed) {
     }
 }
 
+/* Runs a body for one thread with %rd1 at 28 bytes, numbers from 1 on, and %rd3 at its result. */
+static CUresult run_at_the_end(const char *body, uint32_t result[4]) {
+    char text[2000];
+    CUdeviceptr data = 0, out = 0;
+    uint32_t numbers[] = {1, 2, 3, 4, 5, 6, 7};
+    snprintf(text, sizeof text,
+             ".version 7.0\n.target sm_50\n.address_size 64\n"
+             ".visible .entry k(.param .u64 data, .param .u64 out)\n{\n"
+             ".reg .b32 %%r<10>; .reg .b64 %%rd<10>; .reg .b64 %%wide<3>;\n"
+             "ld.param.u64 %%rd1, [data]; ld.param.u64 %%rd3, [out];\n%s\nret;\n}\n",
+             body);
+    CUfunction function = test_function(test_load(text), "k");
+    cr_assert_eq(cuMemAlloc_v2(&data, sizeof numbers), CUDA_SUCCESS);
+    cr_assert_eq(cuMemAlloc_v2(&out, 16), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyHtoD_v2(data, numbers, sizeof numbers), CUDA_SUCCESS);
+    cr_assert_eq(cuMemsetD8_v2(out, 0xff, 16), CUDA_SUCCESS);
+    void *parameters[] = {&data, &out};
+    test_capture(stderr);
+    cr_assert_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL),
+                 CUDA_SUCCESS);
+    CUresult ended = cuCtxSynchronize();
+    if (ended == CUDA_SUCCESS) cr_assert_eq(cuMemcpyDtoH_v2(result, out, 16), CUDA_SUCCESS);
+    return ended;
+}
+
+/* Compilers widen a load of the last three words to a vector of four. */
+Test(vector, a_load_over_the_end_of_an_allocation_is_a_note) {
+    static const char *const loads[] = {
+        "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+16];",
+        "ld.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+16];",
+        "ld.global.v2.b64 {%wide1, %wide2}, [%rd1+16];\n"
+        "mov.b64 {%r1, %r2}, %wide1; mov.b64 {%r3, %r4}, %wide2;",
+    };
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        char body[400];
+        uint32_t result[4], right[] = {5, 6, 7, 0};
+        snprintf(body, sizeof body, "%s\nst.global.v4.u32 [%%rd3], {%%r1, %%r2, %%r3, %%r4};",
+                 loads[i]);
+        cr_assert_eq(run_at_the_end(body, result), CUDA_SUCCESS, "%s", test_log());
+        cr_assert_arr_eq(result, right, sizeof right, "%s", loads[i]);
+        const char *said = test_captured(stderr);
+        cr_assert(strstr(said, "vector over the end in kernel k") != NULL, "%s", said);
+        cr_assert(strstr(said, "has the first 12") != NULL, "%s", said);
+    }
+}
+
+static void must_not_be_forgiven(const char *body, CUresult right) {
+    uint32_t result[4];
+    cr_assert_eq(run_at_the_end(body, result), right, "%s", body);
+    cr_assert_null(strstr(test_captured(stderr), "vector over the end"));
+}
+
+Test(vector, a_load_after_the_end_of_an_allocation_is_an_error) {
+    must_not_be_forgiven("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32];",
+                         CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+Test(vector, a_store_over_the_end_of_an_allocation_is_an_error) {
+    must_not_be_forgiven("st.global.v4.u32 [%rd1+16], {%r1, %r2, %r3, %r4};",
+                         CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+Test(vector, one_wide_load_over_the_end_of_an_allocation_is_an_error) {
+    must_not_be_forgiven("ld.global.u64 %rd4, [%rd1+24];", CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+Test(vector, a_misaligned_load_over_the_end_of_an_allocation_is_an_error) {
+    must_not_be_forgiven("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+20];",
+                         CUDA_ERROR_MISALIGNED_ADDRESS);
+}
+
 Test(vector, functions_take_and_give_vectors) {
     uint32_t out[THREADS][WORDS] = {{0}};
     TEST_RUN(EACH(".func (.reg .v2 .u32 o) turn(.reg .v2 .u32 i, .reg .u32 k) {"
