@@ -41,9 +41,47 @@ static void give_result(const struct soft_barrier *barrier, const struct soft_sp
     }
 }
 
+/* A split that waits at a barrier with .aligned; NULL: there is none. */
+static struct soft_split *find_aligned(struct soft_warp *warp, uint32_t number) {
+    for (int s = 0; s < warp->split_end; s++) {
+        struct soft_split *split = &warp->splits[s];
+        if (split->state == SOFT_SPLIT_BARRIER && split->barrier == number &&
+            (split->pc[-1].mode & SOFT_BARRIER_ALIGNED) != 0) {
+            return split;
+        }
+    }
+    return NULL;
+}
+
+/* A barrier without a count opens. Threads that have exited never reach it, which may be a mistake
+ * but is allowed since compute capability 7.0: one note per launch. */
+static void note_exited(struct soft_cta *cta, uint32_t number) {
+    uint32_t exited = 0;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        const struct soft_warp *warp = &cta->warps[w];
+        exited += (uint32_t)__builtin_popcount(warp->threads & ~warp->alive);
+    }
+    if (exited == 0 || atomic_load(&cta->launch->told_of_exited)) return;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        struct soft_split *aligned = find_aligned(warp, number), *running = warp->split;
+        if (aligned == NULL || atomic_exchange(&cta->launch->told_of_exited, true)) continue;
+        struct soft_finding finding = {
+            .kind = "exited before barrier", .lanes = aligned->mask, .minor = true};
+        warp->split = aligned;
+        soft_launch_find(warp, aligned->pc - 1, &finding,
+                         "%u threads of the block have exited and never reach this barrier, which "
+                         "opens for the others",
+                         exited);
+        warp->split = running;
+        return;
+    }
+}
+
 /* Wakes the waiters of a barrier, and resets it for its next use. */
 static void open_barrier(struct soft_cta *cta, uint32_t number) {
     struct soft_barrier *barrier = &cta->barriers[number];
+    if (barrier->expected == 0 && soft_options()->check_sync) note_exited(cta, number);
     soft_race_open(cta, number);
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         if ((barrier->waiting >> w & 1) == 0) continue;

@@ -85,6 +85,25 @@ Test(barrier, exited_threads_are_not_waited_for) {
     }
 }
 
+/* That is allowed, and may be a mistake: one note per launch, of aligned barriers alone. */
+static void notes(const char *ptx, unsigned count) {
+    uint32_t out[64] = {0};
+    unsigned seen = 0;
+    test_capture(stderr);
+    TEST_RUN(ptx, 2, 64, out);
+    const char *told = test_captured(stderr);
+    for (const char *at = told; (at = strstr(at, "exited before barrier")) != NULL; at++) seen++;
+    cr_assert_eq(seen, count, "%u notes, not %u: %s", seen, count, told);
+    if (count > 0) cr_assert_not_null(strstr(told, "at PTX line 9: bar.sync 0: 24 threads"));
+}
+
+Test(barrier, threads_that_exited_before_an_aligned_barrier_are_a_note) {
+    notes(TEST_KERNEL("setp.ge.u32 %p1, %r3, 40; @%p1 exit; bar.sync 0; bar.sync 0;\n"), 1);
+    notes(TEST_KERNEL("setp.ge.u32 %p1, %r3, 40; @%p1 exit; barrier.sync 0;\n"), 0);
+    notes(TEST_KERNEL("setp.ge.u32 %p1, %r3, 32; @%p1 exit; bar.sync 0, 32;\n"), 0);
+    notes(TEST_KERNEL("bar.sync 0; setp.ge.u32 %p1, %r3, 40; @%p1 exit;\n"), 0);
+}
+
 /* A warp's last thread may exit while the others already wait. */
 Test(barrier, the_last_one_may_exit_instead_of_coming) {
     uint32_t out[64] = {0};

@@ -250,7 +250,8 @@ struct soft_launch {
     struct soft_prior *after[SOFT_PRIORS_MAX];      /* it may begin before these have ended */
     struct soft_footprint *hidden[SOFT_PRIORS_MAX]; /* what must not be used without a wait */
     uint32_t after_count, hidden_count;
-    atomic_bool waited; /* some thread has executed griddepcontrol.wait */
+    atomic_bool waited;         /* some thread has executed griddepcontrol.wait */
+    atomic_bool told_of_exited; /* threads that exited before a barrier have been noted */
     uint8_t *parameters;
 };
 
