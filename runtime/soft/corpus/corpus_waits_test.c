@@ -114,6 +114,43 @@ Test(corpus_waits, a_grid_s_barrier_needs_a_cooperative_launch) {
 }
 
 /* The largest number of blocks that fit at once runs; one more is refused. */
+/* The loop of cooperative_groups, in which %rd3 is the counter in the workspace, for two warps. */
+#define SPIN(head, body)                                                                           \
+    TEST_KERNEL("mov.u32 %r5, %envreg2; mov.u32 %r6, %envreg1; mov.b64 %rd3, {%r5, %r6};\n"        \
+                "mov.u32 %r7, %ctaid.x; mov.u32 %r9, 0;\n" head                                    \
+                "barrier.sync 0; setp.ne.u32 %p1, %r3, 0; @%p1 bra DONE;\n"                        \
+                "atom.add.release.gpu.u32 %r8, [%rd3+4], 1;\n"                                     \
+                "AGAIN: ld.acquire.gpu.u32 %r8, [%rd3+4];\n" body                                  \
+                "setp.lt.u32 %p2, %r8, 4; @%p2 bra AGAIN;\n"                                       \
+                "DONE: barrier.sync 0;\n")
+
+static CUresult run_spin(const char *ptx) {
+    CUdeviceptr out = 0;
+    CUfunction function = test_function(test_load(ptx), "k");
+    cr_assert_eq(cuMemAlloc_v2(&out, 4096), CUDA_SUCCESS);
+    void *parameters[] = {&out};
+    test_capture(stderr);
+    cr_assert_eq(cuLaunchCooperativeKernel(function, 4, 1, 1, 64, 1, 1, 0, NULL, parameters),
+                 CUDA_SUCCESS);
+    return cuCtxSynchronize();
+}
+
+Test(corpus_waits, a_grid_s_barrier_that_a_block_never_reaches_is_a_deadlock) {
+    test_soft_open();
+    cr_assert_eq(run_spin(SPIN("", "")), CUDA_SUCCESS, "%s", test_log());
+    /* A block that comes late is waited for. */
+    cr_assert_eq(run_spin(SPIN("setp.ne.u32 %p3, %r7, 2; @%p3 bra NOW;\n"
+                               "LATE: add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 3000000;\n"
+                               "@%p3 bra LATE;\nNOW:\n",
+                               "")),
+                 CUDA_SUCCESS, "%s", test_log());
+    cr_assert_eq(run_spin(SPIN("setp.eq.u32 %p3, %r7, 1; @%p3 exit;\n", "")),
+                 CUDA_ERROR_LAUNCH_TIMEOUT);
+    const char *told = test_captured(stderr);
+    cr_assert_not_null(strstr(told, "deadlock: a block waits at the grid's barrier, as do all 3"));
+    cr_assert_not_null(strstr(told, "1 of 4 have ended"));
+}
+
 Test(corpus_waits, a_cooperative_launch_is_no_larger_than_what_fits) {
     int32_t last[1024] = {0}, steps = 1, most = 0, processors = 0;
     test_soft_open();

@@ -21,6 +21,7 @@
 #include "machine/race_events.h"
 #include "registers.h"
 #include "machine/shared_layout.h"
+#include "stall.h"
 #include "memory/space.h"
 #include "machine/warp.h"
 
@@ -217,6 +218,8 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
+    cta->stalls = false;
+    cta->stall_round = 0; /* the first turn begins a later round */
     cta->cluster_begun = cta->cluster_met = false;
     cta->triggered = cta->waited = false;
     if (cta->barriers_used != 0) memset(cta->barriers, 0, sizeof cta->barriers);
@@ -443,10 +446,12 @@ static bool grid_work(struct soft_launch *launch, struct soft_worker *worker, ui
         struct soft_cta *cta = next_cta(launch, idle, &layout, &batch, &used_idle);
         if (cta == NULL) break;
         if (used_idle) idle = NULL;
+        const uint64_t round = soft_stall_begin(launch);
         enum soft_stop stop = cta->cluster == NULL ? soft_cta_run(cta, worker->views)
                                                    : soft_cluster_run(cta->cluster, worker->views);
         int64_t executed = executed_by(cta);
         batch.executed += executed;
+        if (launch->workspace != 0) soft_stall_end(launch, cta, stop, round);
         bool batch_is_over = batch.next == batch.end;
         if (batch_is_over) check_budget(launch, cta, &batch);
         if (stop == SOFT_STOP_YIELD && !atomic_load(&launch->failed)) {

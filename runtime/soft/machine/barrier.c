@@ -69,10 +69,11 @@ static void note_exited(struct soft_cta *cta, uint32_t number) {
         struct soft_finding finding = {
             .kind = "exited before barrier", .lanes = aligned->mask, .minor = true};
         warp->split = aligned;
-        soft_launch_find(warp, aligned->pc - 1, &finding,
-                         "%u threads of the block have exited and never reach this barrier, which "
-                         "opens for the others",
-                         exited);
+        soft_launch_find(
+            warp, aligned->pc - 1, &finding,
+            "%u of the block's threads exited and never reach this barrier, which opens "
+            "for the others",
+            exited);
         warp->split = running;
         return;
     }

@@ -196,7 +196,10 @@ struct soft_cta {
     bool triggered;         /* a thread has executed griddepcontrol.launch_dependents */
     bool waited;            /* some are after a griddepcontrol.wait: prior.h */
     struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
-    uint32_t idle; /* how often only tests of mbarriers could continue */
+    bool stalls;          /* its last turn ended in loops that read the workspace: grid/stall.h */
+    uint64_t stall_round; /* in which whole turns did nothing else */
+    uint32_t stall_turns; /* how many */
+    uint32_t idle;        /* how often only tests of mbarriers could continue */
     size_t memory_bytes;
     struct soft_race_cta *race;            /* NULL where races are not looked for */
     struct soft_layouts *layouts;          /* NULL: no boxes of tensors have come */
@@ -207,6 +210,9 @@ struct soft_cta {
 /* ---- launches ---- */
 
 enum { SOFT_NOTES_MAX = 32 };
+
+/* The bytes of a cooperative launch's workspace. */
+enum { SOFT_WORKSPACE_BYTES = 64 };
 
 /* The number of grids that prior.h records as overlapping a launch. */
 enum { SOFT_PRIORS_MAX = 8 };
@@ -225,8 +231,9 @@ struct soft_launch {
     uint64_t dice;                  /* of the order that its CTAs run in; 0: one by one */
     uint64_t workspace; /* of a cooperative launch: the counter that its blocks synchronise with; or
                          * 0 */
-    uint64_t budget;    /* warp instructions; 0 is no end */
-    _Atomic int64_t executed; /* so far; negative if CTAs jumped ahead */
+    _Atomic uint64_t stall_round; /* of a cooperative launch: grid/stall.h */
+    uint64_t budget;              /* warp instructions; 0 is no end */
+    _Atomic int64_t executed;     /* so far; negative if CTAs jumped ahead */
     uint64_t ctas;
     uint64_t clusters;      /* the following fields count clusters; without clusters, CTAs */
     _Atomic uint64_t next;  /* the next one nobody has begun */
@@ -234,6 +241,7 @@ struct soft_launch {
     atomic_bool failed;     /* all others stop where they are */
     pthread_mutex_t lock;   /* guards all below */
     struct soft_cta *parked;
+    uint64_t stalled; /* clusters that only read the workspace in this round */
     struct soft_noted {
         const struct soft_instruction *instruction, *beside;
         const char *kind;

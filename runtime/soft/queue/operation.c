@@ -28,18 +28,17 @@ void soft_event_point_release(struct soft_event_point *point) {
 /* A cooperative launch has a zeroed workspace in which its blocks count arrivals at barriers of the
  * whole grid. The registers %envreg1 and %envreg2 have its address, the upper half first, as nvcc's
  * code expects. 0: out of memory. */
-enum { WORKSPACE_BYTES = 64 };
 static uint64_t take_workspace(const struct soft_module *module) {
-    const struct soft_allocation wanted = {.bytes = WORKSPACE_BYTES,
+    const struct soft_allocation wanted = {.bytes = SOFT_WORKSPACE_BYTES,
                                            .kind = SOFT_KIND_MODULE,
                                            .device = module->device,
                                            .slot = module->slot,
                                            .name = "the workspace of a cooperative launch"};
-    struct soft_allocation *workspace = soft_space_alloc(&wanted, WORKSPACE_BYTES);
+    struct soft_allocation *workspace = soft_space_alloc(&wanted, SOFT_WORKSPACE_BYTES);
     const uint8_t zero = 0;
     if (workspace == NULL) return 0;
     uint64_t address = workspace->address;
-    soft_space_fill(address, &zero, sizeof zero, WORKSPACE_BYTES);
+    soft_space_fill(address, &zero, sizeof zero, SOFT_WORKSPACE_BYTES);
     return address;
 }
 
