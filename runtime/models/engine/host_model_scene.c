@@ -94,7 +94,9 @@ static void open_host(struct host *h, const char *path, size_t positions) {
     h->kv_heads = (size_t)number(h, "attention.head_count_kv", (double)h->heads);
     h->size = (size_t)number(h, "attention.key_length", (double)(h->width / h->heads));
     h->rotated = (size_t)number(h, "rope.dimension_count", (double)h->size);
-    h->window = (size_t)number(h, "attention.sliding_window", 0);
+    /* llama.cpp, which the worker follows, reads it for none of the others. */
+    if (strcmp(h->name, "mistral") == 0)
+        h->window = (size_t)number(h, "attention.sliding_window", 0);
     h->epsilon = number(h, "attention.layer_norm_rms_epsilon", 0);
     h->base = number(h, "rope.freq_base", 10000);
     h->factor = number(h, "rope.scaling.factor", 1);

@@ -5,6 +5,7 @@
 #include "model.h"
 
 #include "core/check.h"
+#include "model_keys.h"
 #include "rotation.h"
 
 #include <stdarg.h>
@@ -29,10 +30,11 @@ static const struct architecture {
     bool halves;     /* rotates pairs of two halves */
     bool has_biases; /* of q, k and v: needed */
     bool has_norms;  /* of q and k: needed */
-} architectures[] = {{"llama", false, false, false},
-                     {"mistral", false, false, false},
-                     {"qwen2", true, true, false},
-                     {"qwen3", true, false, true}};
+    bool has_window; /* attention.sliding_window holds; llama.cpp reads it for none of the others */
+} architectures[] = {{"llama", false, false, false, false},
+                     {"mistral", false, false, false, true},
+                     {"qwen2", true, true, false, false},
+                     {"qwen3", true, false, true, false}};
 
 bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) {
     switch ((int)type) {
@@ -69,14 +71,40 @@ static const char *model_key_of(const struct tol_model *m, const char *end, char
     return key;
 }
 
+/* The number that an array has for each layer. */
+static tol_status get_uniform(const struct tol_model *m, const struct tol_gguf_value *array,
+                              const char *key, uint64_t *number) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(array->count >= m->shape.layers && array->count > 0 &&
+                  array->element != TOL_GGUF_STRING && array->element != TOL_GGUF_F32 &&
+                  array->element != TOL_GGUF_F64,
+              TOL_INVALID_FILE, "the key %s has %llu numbers for %zu layers", key,
+              (unsigned long long)array->count, m->shape.layers);
+    *number = tol_gguf_unsigned_at(array, 0);
+    for (size_t i = 1; i < m->shape.layers; i++) {
+        const uint64_t other = tol_gguf_unsigned_at(array, i);
+        TOL_CHECK(other == *number, TOL_UNSUPPORTED,
+                  "the key %s is %llu for layer 0 and %llu for layer %zu; this worker computes "
+                  "layers of one shape",
+                  key, (unsigned long long)*number, (unsigned long long)other, i);
+    }
+out:
+    return status;
+}
+
 /* A size under architecture.end, from 1 to 2^24; 0 in *value is a default if it may be missing. */
 static tol_status get_size(const struct tol_model *m, const char *end, bool may_miss,
                            size_t *value) {
     tol_status status = TOL_OK;
     char key[NAME_BYTES];
     uint64_t number = *value;
-    if (may_miss && tol_gguf_find(m->file, model_key_of(m, end, key)) == NULL) return TOL_OK;
-    TOL_TRY(tol_gguf_get_unsigned(m->file, model_key_of(m, end, key), &number));
+    const struct tol_gguf_value *found = tol_gguf_find(m->file, model_key_of(m, end, key));
+    if (may_miss && found == NULL) return TOL_OK;
+    if (found != NULL && found->kind == TOL_GGUF_ARRAY) {
+        TOL_TRY(get_uniform(m, found, key, &number));
+    } else {
+        TOL_TRY(tol_gguf_get_unsigned(m->file, key, &number));
+    }
     TOL_CHECK(number >= 1 && number <= SIZE_MAX_ELEMENTS, TOL_INVALID_FILE,
               "the key %s is %llu; it must be from 1 to %d", key, (unsigned long long)number,
               SIZE_MAX_ELEMENTS);
@@ -119,7 +147,7 @@ out:
     return status;
 }
 
-static tol_status get_shape(struct tol_model *m) {
+static tol_status get_shape(struct tol_model *m, bool has_window) {
     tol_status status = TOL_OK;
     struct tol_model_shape *s = &m->shape;
     char key[NAME_BYTES];
@@ -165,7 +193,7 @@ static tol_status get_shape(struct tol_model *m) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &window));
         TOL_CHECK(window <= INT32_MAX, TOL_INVALID_FILE, "the key %s is %llu", key,
                   (unsigned long long)window);
-        s->window = (size_t)window;
+        s->window = has_window ? (size_t)window : 0;
     }
 out:
     return status;
@@ -291,28 +319,27 @@ out:
 
 /* ---- rotation ---- */
 
+/* As llama.cpp reads the keys: without a type scaling is linear, and the old key holds where the
+ * new one is missing. A factor of 0 is none. */
 static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r) {
     tol_status status = TOL_OK;
     char key[NAME_BYTES];
-    struct tol_gguf_text type = {"none", 4};
-    double old = 0;
-    /* Files from before the keys of scaling have this one. */
-    TOL_TRY(get_real(m, "rope.scale_linear", 0, &old));
-    if (old > 1) r->scaling = TOL_ROTATION_LINEAR, r->factor = old;
+    struct tol_gguf_text type = {"linear", 6};
     if (tol_gguf_find(m->file, model_key_of(m, "rope.scaling.type", key)) != NULL) {
         TOL_TRY(tol_gguf_get_text(m->file, key, &type));
     }
+    TOL_TRY(get_real(m, "rope.scale_linear", 0, &r->factor));
     TOL_TRY(get_real(m, "rope.scaling.factor", 0, &r->factor));
-    if (r->factor < 1) r->factor = 1;
+    if (r->factor == 0) r->factor = 1;
+    TOL_CHECK(r->factor >= 1e-6, TOL_INVALID_FILE,
+              "the rotation is scaled by %g; it must be at least 1e-6", r->factor);
+    TOL_TRY(get_real(m, "rope.scaling.attn_factor", 0, &r->attention_factor));
     if (model_is_text(type, "linear")) {
         r->scaling = TOL_ROTATION_LINEAR;
     } else if (model_is_text(type, "yarn")) {
         r->scaling = TOL_ROTATION_YARN;
         r->original_context = (double)m->shape.context_max;
         TOL_TRY(get_real(m, "rope.scaling.original_context_length", 1, &r->original_context));
-        TOL_TRY(get_real(m, "rope.scaling.attn_factor", 0, &r->attention_factor));
-        TOL_TRY(get_real(m, "rope.scaling.yarn_beta_fast", 0, &r->fast));
-        TOL_TRY(get_real(m, "rope.scaling.yarn_beta_slow", 0, &r->slow));
     } else {
         TOL_CHECK(model_is_text(type, "none"), TOL_UNSUPPORTED,
                   "the rotation is scaled by \"%.*s\"; this worker computes linear, yarn, and "
@@ -369,7 +396,8 @@ tol_status tol_model_open(const char *path, struct tol_model **model) {
     TOL_TRY(tol_gguf_open(path, &m->file));
     TOL_TRY(get_architecture(m, &architecture));
     m->shape.halves = architecture->halves;
-    TOL_TRY(get_shape(m));
+    TOL_TRY(model_keys_check(m->file, m->shape.architecture));
+    TOL_TRY(get_shape(m, architecture->has_window));
     TOL_TRY(find_tensors(m, architecture));
     TOL_TRY(get_rotation(m));
     TOL_TRY(check_unused(m));

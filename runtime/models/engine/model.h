@@ -35,7 +35,7 @@ struct tol_model_shape {
     bool halves;           /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
     bool tied;             /* the output matrix is the embedding's */
     float epsilon;         /* of the norms */
-    float magnitude;       /* of rotations; 1 without YaRN */
+    float magnitude;       /* of rotations; 1 unless YaRN or a key lengthens them */
     uint64_t weight_bytes; /* of all tensors that are loaded */
 };
 

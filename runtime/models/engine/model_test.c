@@ -25,11 +25,12 @@ Test(model, keys_become_its_shape) {
     struct gguf_maker maker = {0};
     struct tol_model *model = NULL;
     struct tiny_model tiny = good;
-    tiny.rotated = 8, tiny.window = 50, tiny.scaling = "linear", tiny.factor = 2;
+    tiny.architecture = "mistral", tiny.rotated = 8, tiny.window = 50, tiny.scaling = "linear",
+    tiny.factor = 2;
     tiny_model_write(&tiny, &maker);
     MUST(tol_model_open(maker.path, &model));
     const struct tol_model_shape *s = tol_model_shape(model);
-    cr_assert(strcmp(s->architecture, "llama") == 0);
+    cr_assert(strcmp(s->architecture, "mistral") == 0);
     cr_assert(s->layers == 2 && s->width == 64 && s->feed_forward == 96 && s->heads == 4);
     cr_assert(s->kv_heads == 2 && s->head_size == 16 && s->vocabulary == 40);
     cr_assert(s->context_max == 128 && s->rotated == 8 && s->window == 50);
@@ -84,4 +85,65 @@ Test(model, what_is_missing_or_misshapen_is_refused) {
     REFUSED(m.rotated = 18, TOL_INVALID_FILE, "18 elements of a head of 16");
     MUST_FAIL(tol_model_open("/no/such/file", &model), TOL_UNREADABLE, "/no/such/file");
     MUST_FAIL(tol_model_open(NULL, &model), TOL_INVALID_ARGUMENT, "a path");
+}
+
+static struct tol_model_shape shape_of(const struct tiny_model *tiny, float *first) {
+    struct gguf_maker maker = {0};
+    struct tol_model *model = NULL;
+    tiny_model_write(tiny, &maker);
+    MUST(tol_model_open(maker.path, &model));
+    const struct tol_model_shape shape = *tol_model_shape(model);
+    *first = tol_model_parts(model)->frequencies[0];
+    tol_model_close(model);
+    maker_end(&maker);
+    return shape;
+}
+
+#define KEYS(...) memcpy(m.keys, ((struct tiny_key[TINY_KEYS_MAX]){__VA_ARGS__}), sizeof m.keys)
+
+/* As llama.cpp reads them: the first frequency is 1 over the factor. */
+Test(model, keys_of_the_rotation_are_llama_cpps) {
+    static const struct {
+        const char *scaling;
+        double factor;
+        struct tiny_key key;
+        float frequency, magnitude;
+    } cases[] = {{"", 4, {NULL}, 0.25f, 1},     /* without a type it is linear */
+                 {"linear", 0.5, {NULL}, 2, 1}, /* a factor below 1 */
+                 {"none", 4, {NULL}, 1, 1},     /* no scaling, whatever the factor */
+                 {"", -1, {"rope.scale_linear", TOL_GGUF_F32, 4, NULL}, 0.25f, 1},
+                 {"none", -1, {"rope.scale_linear", TOL_GGUF_F32, 4, NULL}, 1, 1},
+                 {"linear", 2, {"rope.scale_linear", TOL_GGUF_F32, 4, NULL}, 0.5f, 1},
+                 {"linear", 4, {"rope.scaling.attn_factor", TOL_GGUF_F32, 0.5, NULL}, 0.25f, 0.5f},
+                 {NULL, -1, {"rope.scaling.attn_factor", TOL_GGUF_F32, 0.5, NULL}, 1, 0.5f},
+                 {"linear", 1, {"rope.scaling.yarn_beta_fast", TOL_GGUF_F32, 3, NULL}, 1, 1},
+                 {"linear", 1, {"rope.scaling.finetuned", TOL_GGUF_BOOL, 1, NULL}, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tiny_model m = good;
+        float first = 0;
+        m.scaling = cases[i].scaling, m.factor = cases[i].factor;
+        m.keys[0] = cases[i].key;
+        const struct tol_model_shape shape = shape_of(&m, &first);
+        cr_assert(first == cases[i].frequency && shape.magnitude == cases[i].magnitude,
+                  "case %zu: %g, %g", i, (double)first, (double)shape.magnitude);
+    }
+}
+
+Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
+    REFUSED(KEYS({"attention.causal", TOL_GGUF_BOOL, 0, NULL}), TOL_UNSUPPORTED,
+            "the key llama.attention.causal is 0; this worker computes models in which it is 1");
+    REFUSED(KEYS({"logit_scale", TOL_GGUF_F32, 2, NULL}), TOL_UNSUPPORTED,
+            "the key llama.logit_scale may change what is computed");
+    REFUSED(KEYS({"rope.scaling.yarn_log_multiplier", TOL_GGUF_F32, 1, NULL}), TOL_UNSUPPORTED,
+            "llama.rope.scaling.yarn_log_multiplier may change");
+    REFUSED((m.architecture = "qwen2", KEYS({"pooling_type", TOL_GGUF_U32, 3, NULL})),
+            TOL_UNSUPPORTED, "the key qwen2.pooling_type is 3");
+    REFUSED(KEYS({"attention.causal", TOL_GGUF_STRING, 0, "no"}), TOL_INVALID_FILE,
+            "llama.attention.causal is no number");
+    struct tiny_model m = good;
+    float first = 0;
+    KEYS({"attention.causal", TOL_GGUF_BOOL, 1, NULL}, {"vocab_size", TOL_GGUF_U32, 40, NULL});
+    (void)shape_of(&m, &first);
+    m.window = 8;
+    cr_assert(shape_of(&m, &first).window == 0, "llama.cpp reads no window for llama");
 }

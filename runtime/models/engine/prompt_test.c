@@ -71,8 +71,8 @@ static void check_host(const struct tiny_model *tiny, const char *what) {
      * with probability d / s, which adds sqrt(d s): with d = 2e-3 and s = 3 / 127 about 7e-3. */
     const bool is_bytes = tiny->type == TOL_TENSOR_Q4_K || tiny->type == TOL_TENSOR_Q5_K ||
                           tiny->type == TOL_TENSOR_Q6_K;
-    cr_assert(!(share > (is_bytes ? 6e-3 + 7e-3 : 6e-3)),
-              "%s: a logit is off by %g of the largest", what, share);
+    cr_assert(!(share > (is_bytes ? 6e-3 + 7e-3 : 6e-3)), "%s: a logit is off by %g of the largest",
+              what, share);
 }
 
 Test(prompt, every_architecture_is_the_hosts) {
@@ -86,7 +86,7 @@ Test(prompt, every_architecture_is_the_hosts) {
     m.architecture = "qwen3", m.head_size = 32;
     check_host(&m, "qwen3, with norms of heads");
     m = stage_base;
-    m.window = 20;
+    m.architecture = "mistral", m.window = 20;
     check_host(&m, "a window, over pages");
     m = stage_base;
     m.heads = 6, m.kv_heads = 2, m.head_size = 136, m.width = 96;
@@ -157,7 +157,7 @@ static void check_passes(const struct tiny_model *tiny, const char *what) {
 Test(prompt, passes_of_any_size_give_the_same_bits) {
     struct tiny_model m = stage_base;
     check_passes(&m, "llama");
-    m.window = 20;
+    m.architecture = "mistral", m.window = 20;
     check_passes(&m, "a window");
     m = stage_base;
     m.head_size = 64;

@@ -31,6 +31,6 @@ float tol_rotation_frequencies(const struct tol_rotation *r, float *frequencies)
         }
         frequencies[i] = (float)frequency;
     }
-    if (r->scaling != TOL_ROTATION_YARN) return 1;
-    return (float)(r->attention_factor * (1 + 0.1 * log(r->factor)));
+    const bool lengthens = r->scaling == TOL_ROTATION_YARN && r->factor > 1;
+    return (float)(r->attention_factor * (lengthens ? 1 + 0.1 * log(r->factor) : 1));
 }

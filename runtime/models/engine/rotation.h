@@ -4,7 +4,7 @@
  * Pair i turns by position * base^(-2 i / rotated) radians, changed by the scaling: "linear"
  * divides all by a factor; llama 3's factors are a tensor, one per pair, and divide; "yarn"
  * divides slow pairs by the factor, leaves fast ones, blends between them, and lengthens all by a
- * magnitude.
+ * magnitude. A factor below 1 makes pairs faster, and then lengthens nothing.
  * Source: RoFormer (arXiv 2104.09864); YaRN (arXiv 2309.00071), equations 14 to 22. Pure.
  */
 #ifndef TOLLENS_ROTATION_H
@@ -19,10 +19,10 @@ struct tol_rotation {
     size_t rotated; /* elements of a head: pairs times two */
     double base;
     enum tol_rotation_scaling scaling;
-    double factor;           /* of linear and yarn; at least 1 */
+    double factor;           /* of linear and yarn; above 0 */
     double original_context; /* yarn: the positions that the model was first made for */
     double fast, slow;       /* yarn: turns in that context above and below which nothing blends */
-    double attention_factor; /* yarn: multiplies the magnitude; 1 if the file has none */
+    double attention_factor; /* multiplies the magnitude; 1 if the file has none */
     const float *divisors;   /* one per pair; NULL: none */
 };
 

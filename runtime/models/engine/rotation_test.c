@@ -13,7 +13,8 @@
 
 Test(rotation, pairs_slow_down_by_powers_of_the_base) {
     float f[4];
-    cr_assert(tol_rotation_frequencies(&(struct tol_rotation){.rotated = 8, .base = 10000}, f) ==
+    cr_assert(tol_rotation_frequencies(
+                  &(struct tol_rotation){.rotated = 8, .base = 10000, .attention_factor = 1}, f) ==
               1);
     NEAR(f[0], 1.0);
     NEAR(f[1], 0.1);
@@ -54,4 +55,26 @@ Test(rotation, yarn_leaves_fast_pairs_and_divides_slow_ones) {
     NEAR(f[46], pow(10000, -46 / 64.) / 4);
     NEAR(f[63], pow(10000, -63 / 64.) / 4);
     NEAR(f[33], pow(10000, -33 / 64.) * (0.5 + 0.5 / 4));
+}
+
+/* The magnitude that a file asks for holds whatever the scaling is; a factor below 1 makes pairs
+ * faster, and adds nothing of its own. */
+Test(rotation, a_magnitude_holds_without_yarn_and_factors_may_be_below_1) {
+    float f[4];
+    struct tol_rotation r = {.rotated = 8,
+                             .base = 10000,
+                             .scaling = TOL_ROTATION_LINEAR,
+                             .factor = 0.5,
+                             .original_context = 64,
+                             .fast = 32,
+                             .slow = 1,
+                             .attention_factor = 0.75};
+    NEAR(tol_rotation_frequencies(&r, f), 0.75);
+    NEAR(f[0], 2.0);
+    NEAR(f[2], 0.02);
+    r.scaling = TOL_ROTATION_PLAIN;
+    NEAR(tol_rotation_frequencies(&r, f), 0.75);
+    NEAR(f[2], 0.01);
+    r.scaling = TOL_ROTATION_YARN;
+    NEAR(tol_rotation_frequencies(&r, f), 0.75);
 }

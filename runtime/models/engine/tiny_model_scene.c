@@ -159,6 +159,42 @@ static void key_f32(const struct keys *k, const char *end, double value) {
     maker_bytes(k->maker, &number, sizeof number);
 }
 
+static void write_further(const struct keys *k, const struct tiny_key *further) {
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", k->architecture, further->end);
+    if (further->kind == TOL_GGUF_STRING) {
+        maker_key_string(k->maker, key, further->text);
+    } else if (further->kind == TOL_GGUF_F32) {
+        key_f32(k, further->end, further->number);
+    } else if (further->kind == TOL_GGUF_BOOL) {
+        const unsigned char flag = further->number != 0;
+        maker_key(k->maker, key, TOL_GGUF_BOOL);
+        maker_bytes(k->maker, &flag, 1);
+    } else {
+        key_u32(k, further->end, (size_t)further->number);
+    }
+}
+
+static void write_tokens(const struct tiny_model *m, struct gguf_maker *maker) {
+    char token[32];
+    maker_key_string(maker, "tokenizer.ggml.model", "llama");
+    maker_key_array(maker, "tokenizer.ggml.tokens", TOL_GGUF_STRING, m->tokens);
+    for (size_t i = 0; i < m->tokens; i++) {
+        snprintf(token, sizeof token, "t%zu", i);
+        maker_string(maker, token);
+    }
+}
+
+static size_t count_further(const struct tiny_model *m) {
+    size_t count = 0;
+    while (count < TINY_KEYS_MAX && m->keys[count].end != NULL) count++;
+    return count;
+}
+
+static bool has_type(const struct tiny_model *m) {
+    return m->scaling == NULL || m->scaling[0] != '\0';
+}
+
 static void write_keys(const struct tiny_model *m, struct gguf_maker *maker) {
     const struct keys k = {maker, m->architecture};
     char key[96];
@@ -176,19 +212,23 @@ static void write_keys(const struct tiny_model *m, struct gguf_maker *maker) {
     key_f32(&k, "rope.freq_base", m->base > 0 ? m->base : 10000);
     key_f32(&k, "attention.layer_norm_rms_epsilon", 1e-5);
     snprintf(key, sizeof key, "%s.rope.scaling.type", m->architecture);
-    maker_key_string(maker, key, m->scaling != NULL ? m->scaling : "none");
-    key_f32(&k, "rope.scaling.factor", m->factor > 0 ? m->factor : 1);
+    if (has_type(m)) maker_key_string(maker, key, m->scaling != NULL ? m->scaling : "none");
+    if (m->factor >= 0) key_f32(&k, "rope.scaling.factor", m->factor > 0 ? m->factor : 1);
     key_u32(&k, "rope.scaling.original_context_length", m->context / 4 + 1);
+    for (size_t i = 0; i < count_further(m); i++) write_further(&k, &m->keys[i]);
+    if (m->tokens > 0) write_tokens(m, maker);
 }
 
 void tiny_model_write(const struct tiny_model *m, struct gguf_maker *maker) {
-    enum { KEYS = 16 };
+    enum { KEYS = 14 }; /* that every file has */
     static struct listing list;
     uint64_t state = m->seed + 1, offset = 0;
     struct tol_gguf *gguf = NULL;
     list = (struct listing){.model = m};
     list_all(&list);
-    maker_begin(maker, 3, list.count, KEYS);
+    maker_begin(maker, 3, list.count,
+                KEYS + (has_type(m) ? 1 : 0) + (m->factor >= 0 ? 1 : 0) + count_further(m) +
+                    (m->tokens > 0 ? 2 : 0));
     write_keys(m, maker);
     for (size_t i = 0; i < list.count; i++) {
         const struct tensor *t = &list.tensors[i];

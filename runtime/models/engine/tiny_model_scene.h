@@ -6,6 +6,16 @@
 
 #include "gguf_scene.h"
 
+/* A key under the architecture's prefix, of kind u32, f32, bool or string. */
+struct tiny_key {
+    const char *end;
+    enum tol_gguf_kind kind;
+    double number;
+    const char *text;
+};
+
+enum { TINY_KEYS_MAX = 4 };
+
 struct tiny_model {
     const char *architecture;
     size_t layers, width, feed_forward, heads, kv_heads, head_size, vocabulary, context, window;
@@ -13,12 +23,14 @@ struct tiny_model {
     enum tol_tensor_type type; /* of matrices */
     enum tol_tensor_type v_type, embedding_type;
     bool tied, has_factors; /* llama 3's tensor of factors */
-    const char *scaling;    /* of rotations: "linear", "yarn"; NULL: none */
-    double factor, base;    /* base 0: 10000 */
+    const char *scaling;    /* of rotations: "linear", "yarn"; NULL: none; "": no key */
+    double factor, base;    /* base 0: 10000; factor below 0: no key */
     uint64_t seed;
     /* What is changed to make the file wrong: NULL, or the name of a tensor that is left out, or
      * added. */
     const char *without, *with;
+    struct tiny_key keys[TINY_KEYS_MAX]; /* further ones, up to the first without an end */
+    size_t tokens;                       /* of a tokenizer of SPM; 0: the file has none */
 };
 
 /* The file is maker->path, until maker_end. */
