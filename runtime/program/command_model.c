@@ -4,6 +4,7 @@
 #include "run/command.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
+#include "model.h"
 #include "tollens.h"
 
 #include <jansson.h>
@@ -192,6 +193,11 @@ static void print_tensors(const struct tol_gguf *gguf) {
 
 static void print_file(const struct tol_gguf *gguf, const char *path) {
     struct tol_gguf_description about;
+    if (tol_model_supported(path) == TOL_OK) {
+        printf("this worker can run it, as llama.cpp does\n");
+    } else {
+        printf("this worker cannot run it: %s\n", hyp_session_message());
+    }
     tol_gguf_describe(gguf, &about);
     printf("%s: GGUF version %u, %llu bytes, %zu keys, %zu tensors of %llu bytes from byte %llu "
            "on, aligned to %u\n",
@@ -247,12 +253,15 @@ static json_t *tensors_of(const struct tol_gguf *gguf) {
 
 static bool model_print_json(const struct tol_gguf *gguf, const char *path) {
     struct tol_gguf_description about;
+    const bool runs = tol_model_supported(path) == TOL_OK;
+    json_t *why = runs ? json_null() : json_string(hyp_session_message());
     tol_gguf_describe(gguf, &about);
-    json_t *all = json_pack(
-        "{s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "file", path, "version",
-        (int)about.version, "alignment", (int)about.alignment, "file_bytes",
-        (json_int_t)about.file_bytes, "data_offset", (json_int_t)about.data_offset, "tensor_bytes",
-        (json_int_t)about.tensor_bytes, "keys", keys_of(gguf), "tensors", tensors_of(gguf));
+    json_t *all =
+        json_pack("{s:i, s:s, s:b, s:o, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "file",
+                  path, "runs", runs, "why_not", why, "version", (int)about.version, "alignment",
+                  (int)about.alignment, "file_bytes", (json_int_t)about.file_bytes, "data_offset",
+                  (json_int_t)about.data_offset, "tensor_bytes", (json_int_t)about.tensor_bytes,
+                  "keys", keys_of(gguf), "tensors", tensors_of(gguf));
     char *text = all != NULL ? json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(all);
     if (text == NULL) return hyp_fail("%s cannot be written as JSON", path);

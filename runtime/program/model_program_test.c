@@ -13,6 +13,8 @@ TestSuite(model, .init = program_begin, .fini = program_end);
 Test(model, a_file_is_shown) {
     cr_assert(program_shell("\"$T\" model info " MODELS "llama-q4_k_m.gguf") == 0, "%s",
               program_output);
+    cr_assert(strncmp(program_output, "this worker can run it, as llama.cpp does\n", 42) == 0, "%s",
+              program_output);
     cr_assert(program_says("llama-q4_k_m.gguf: GGUF version 3, 573312 bytes, 23 keys, 21 tensors "
                            "of "),
               "%s", program_output);
@@ -31,6 +33,8 @@ Test(model, a_file_is_shown) {
 Test(model, a_file_without_tensors_is_shown) {
     cr_assert(program_shell("\"$T\" model info " MODELS "vocabulary-spm.gguf") == 0, "%s",
               program_output);
+    cr_assert(program_says("this worker cannot run it: ") && program_says("block_count"), "%s",
+              program_output);
     cr_assert(program_says("tokenizer: SPM, 2000 tokens, bos 1 (added), eos 2\n"), "%s",
               program_output);
 }
@@ -44,6 +48,8 @@ Test(model, programs_get_all_of_it_as_json) {
     const json_t *tokens = json_object_get(keys, "tokenizer.ggml.tokens");
     const json_t *base = json_object_get(keys, "qwen2.rope.freq_base");
     cr_assert(json_integer_value(json_object_get(info, "version")) == 3);
+    cr_assert(json_is_true(json_object_get(info, "runs")) &&
+              json_is_null(json_object_get(info, "why_not")));
     cr_assert(json_array_size(json_object_get(tokens, "array")) == 512);
     cr_assert_str_eq(json_string_value(json_object_get(base, "kind")), "f32");
     cr_assert(json_number_value(json_object_get(base, "value")) == 1000000);

@@ -8,6 +8,8 @@
 #include "model_keys.h"
 #include "rotation.h"
 
+#include <tokenizer.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +203,48 @@ out:
 
 /* ---- tensors ---- */
 
+/* Types without kernels are named for the whole file, with how many tensors are of each. */
+static tol_status check_types(const struct tol_gguf *file) {
+    enum { TYPES = 64, TEXT = 320 };
+    tol_status status = TOL_OK;
+    size_t counts[TYPES] = {0}, first[TYPES] = {0};
+    const struct tol_gguf_tensor *t = NULL;
+    enum kn_weight_format format;
+    char text[TEXT] = "";
+    for (size_t i = 0; (t = tol_gguf_tensor_at(file, i)) != NULL; i++) {
+        if (tol_model_format(t->type, &format) || (unsigned)t->type >= TYPES) continue;
+        if (counts[t->type]++ == 0) first[t->type] = i;
+    }
+    for (unsigned type = 0; type < TYPES; type++) {
+        const size_t used = strlen(text);
+        if (counts[type] == 0) continue;
+        t = tol_gguf_tensor_at(file, first[type]);
+        if (counts[type] == 1) {
+            snprintf(text + used, TEXT - used, "%sthe tensor %.*s is of %s", used > 0 ? ", " : "",
+                     (int)t->name.count, t->name.bytes, tol_tensor_type_name(type));
+        } else {
+            snprintf(text + used, TEXT - used, "%s%zu tensors, such as %.*s, are of %s",
+                     used > 0 ? ", " : "", counts[type], (int)t->name.count, t->name.bytes,
+                     tol_tensor_type_name(type));
+        }
+    }
+    TOL_CHECK(text[0] == '\0', TOL_UNSUPPORTED, "%s, which this worker does not compute", text);
+out:
+    return status;
+}
+
+/* Tokens without a row could not be computed, and rows without a token could be drawn. */
+static tol_status check_vocabulary(const struct tol_model *m) {
+    tol_status status = TOL_OK;
+    const struct tol_gguf_value *tokens = tol_gguf_find(m->file, "tokenizer.ggml.tokens");
+    if (tokens == NULL) goto out;
+    TOL_CHECK(tokens->count == m->shape.vocabulary, TOL_INVALID_FILE,
+              "the tensor token_embd.weight has %zu rows, and the tokenizer %llu tokens",
+              m->shape.vocabulary, (unsigned long long)tokens->count);
+out:
+    return status;
+}
+
 /* Finds a tensor of this shape (rows 0: one dimension, of floats); marks it as used. */
 static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
                              const struct tol_gguf_tensor **tensor, const char *format, ...)
@@ -293,6 +337,7 @@ static tol_status find_tensors(struct tol_model *m, const struct architecture *a
     m->shape.vocabulary = (size_t)embedding->extent[1];
     TOL_CHECK(m->shape.vocabulary <= SIZE_MAX_ELEMENTS, TOL_UNSUPPORTED,
               "a vocabulary of %zu tokens; at most %d", m->shape.vocabulary, SIZE_MAX_ELEMENTS);
+    TOL_TRY(check_vocabulary(m));
     TOL_TRY(model_find(m, false, m->shape.width, m->shape.vocabulary, &m->parts.embedding,
                        "token_embd.weight"));
     TOL_TRY(model_find(m, false, m->shape.width, 0, &m->parts.output_norm, "output_norm.weight"));
@@ -398,6 +443,7 @@ tol_status tol_model_open(const char *path, struct tol_model **model) {
     m->shape.halves = architecture->halves;
     TOL_TRY(model_keys_check(m->file, m->shape.architecture));
     TOL_TRY(get_shape(m, architecture->has_window));
+    TOL_TRY(check_types(m->file));
     TOL_TRY(find_tensors(m, architecture));
     TOL_TRY(get_rotation(m));
     TOL_TRY(check_unused(m));
@@ -405,6 +451,18 @@ tol_status tol_model_open(const char *path, struct tol_model **model) {
     m = NULL;
 out:
     tol_model_close(m);
+    return status;
+}
+
+tol_status tol_model_supported(const char *path) {
+    tol_status status = TOL_OK;
+    struct tol_model *model = NULL;
+    struct tol_tokenizer *tokenizer = NULL;
+    TOL_TRY(tol_model_open(path, &model));
+    TOL_TRY(tol_tokenizer_create(model->file, &tokenizer));
+out:
+    tol_tokenizer_destroy(tokenizer);
+    tol_model_close(model);
     return status;
 }
 

@@ -60,6 +60,15 @@ struct tol_model_parts {
  */
 TOL_API tol_status tol_model_open(const char *path, struct tol_model **model);
 
+/*
+ * Whether this worker computes exactly this file as llama.cpp does: TOL_OK, or the status and in
+ * tol_message() the sentence with which loading it fails. Checked are all keys that change the
+ * computation, the types and shapes of all tensors, the tokenizer, and whether its tokens are the
+ * rows of the embedding and of the output. No device is needed. Errors as tol_model_open and
+ * tol_tokenizer_create.
+ */
+TOL_API tol_status tol_model_supported(const char *path);
+
 /* What was loaded from it stays. NULL is a no-op. */
 TOL_API void tol_model_close(struct tol_model *model);
 

@@ -63,7 +63,12 @@ static void refused(const struct tiny_model *tiny, tol_status status, const char
 
 Test(model, what_is_not_computed_is_refused_by_name) {
     REFUSED(m.architecture = "mamba", TOL_UNSUPPORTED, "architecture is \"mamba\"");
-    REFUSED((m.type = TOL_TENSOR_Q4_0), TOL_UNSUPPORTED, "output.weight is of Q4_0");
+    REFUSED((m.type = TOL_TENSOR_Q4_0), TOL_UNSUPPORTED,
+            "13 tensors, such as blk.0.attn_q.weight, are of Q4_0, which this worker does not "
+            "compute");
+    REFUSED((m.embedding_type = TOL_TENSOR_NVFP4, m.v_type = TOL_TENSOR_MXFP4), TOL_UNSUPPORTED,
+            "2 tensors, such as blk.0.attn_v.weight, are of MXFP4, the tensor token_embd.weight is "
+            "of NVFP4");
     REFUSED(m.with = "blk.0.ffn_gate_inp.weight", TOL_UNSUPPORTED,
             "blk.0.ffn_gate_inp.weight has no place in a model of architecture llama");
     REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED, "scaled by \"longrope\"");
@@ -81,6 +86,9 @@ Test(model, what_is_missing_or_misshapen_is_refused) {
             "blk.1.attn_k_norm.weight is missing");
     REFUSED((m.architecture = "qwen2", m.without = "blk.0.attn_v.bias"), TOL_INVALID_FILE,
             "blk.0.attn_v.bias is missing");
+    REFUSED(m.tokens = 30, TOL_INVALID_FILE,
+            "the tensor token_embd.weight has 40 rows, and the tokenizer 30 tokens");
+    REFUSED(m.tokens = 41, TOL_INVALID_FILE, "40 rows, and the tokenizer 41 tokens");
     REFUSED(m.kv_heads = 3, TOL_INVALID_FILE, "4 heads of q cannot share 3");
     REFUSED(m.rotated = 18, TOL_INVALID_FILE, "18 elements of a head of 16");
     MUST_FAIL(tol_model_open("/no/such/file", &model), TOL_UNREADABLE, "/no/such/file");
@@ -146,4 +154,23 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
     (void)shape_of(&m, &first);
     m.window = 8;
     cr_assert(shape_of(&m, &first).window == 0, "llama.cpp reads no window for llama");
+}
+
+/* The answer is that of opening, and the tokenizer's. */
+Test(model, whether_a_file_is_supported_is_said_without_a_device) {
+    struct gguf_maker maker = {0};
+    struct tiny_model m = good;
+    m.tokens = m.vocabulary;
+    tiny_model_write(&m, &maker);
+    MUST(tol_model_supported(maker.path));
+    maker_end(&maker);
+    m.tokens = 0;
+    tiny_model_write(&m, &maker);
+    MUST_FAIL(tol_model_supported(maker.path), TOL_NOT_FOUND, "tokenizer.ggml.model");
+    maker_end(&maker);
+    m.tokens = 39;
+    tiny_model_write(&m, &maker);
+    MUST_FAIL(tol_model_supported(maker.path), TOL_INVALID_FILE, "the tokenizer 39 tokens");
+    maker_end(&maker);
+    MUST_FAIL(tol_model_supported(NULL), TOL_INVALID_ARGUMENT, "a path");
 }

@@ -163,8 +163,17 @@ Test(gguf_hostile, tensors) {
     with_tensor(&maker, "w", 1, many, TOL_TENSOR_F64, 0);
     maker_must_fail(&maker,
                     "tensor \"w\": 1152921504606846976 elements of F64 at byte 37 are more");
+    with_tensor(&maker, "w", 2, extents, 43, 0);
+    maker_must_fail(&maker, "tensor \"w\" has the unknown type 43 at byte 53");
     with_tensor(&maker, "w", 2, extents, 4, 0);
-    maker_must_fail(&maker, "tensor \"w\" has the unknown type 4 at byte 53");
+    maker_must_fail(&maker,
+                    "tensor \"w\" has the type Q4_2 (4) at byte 53, which ggml has removed");
+    with_tensor(&maker, "w", 2, extents, 31, 0);
+    maker_must_fail(&maker,
+                    "has the type Q4_0_4_4 (31) at byte 53, which ggml has removed; use Q4_0");
+    with_tensor(&maker, "w", 2, extents, 38, 0);
+    maker_must_fail(&maker, "has the type IQ4_NL_8_8 (38) at byte 53, which ggml has removed; use "
+                            "IQ4_NL instead");
     with_tensor(&maker, "w", 2, extents, TOL_TENSOR_Q4_K, 0);
     maker_must_fail(&maker, "tensor \"w\": dimension 0 at byte 37 is 32, not a multiple of the 256 "
                             "elements of a block of Q4_K");

@@ -61,6 +61,18 @@ unsigned tol_tensor_block_bytes(unsigned type) {
     }
 }
 
+const char *tol_gguf_removed_name(unsigned type, const char **instead) {
+    switch (type) {
+#define GGUF_REMOVED(name, number, replacement)                                                    \
+    case number:                                                                                   \
+        *instead = (replacement);                                                                  \
+        return #name;
+#include "tollens/gguf_types.def"
+    default:
+        return NULL;
+    }
+}
+
 const char *tol_gguf_quote(struct tol_gguf_text text, char to[TOL_GGUF_QUOTED_BYTES]) {
     enum { SHOWN = 64 };
     static const char digits[] = "0123456789abcdef";

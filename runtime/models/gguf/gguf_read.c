@@ -185,6 +185,19 @@ out:
     return status;
 }
 
+static tol_status gguf_read_check_type(const struct tol_gguf_cursor *cursor, uint32_t type) {
+    tol_status status = TOL_OK;
+    const char *instead = "", *removed = tol_gguf_removed_name(type, &instead);
+    const number at = cursor->at - sizeof type;
+    CURSOR_CHECK(removed == NULL,
+                 "%s: %s has the type %s (%u) at byte %llu, which ggml has removed; use %s instead",
+                 cursor->path, cursor->what, removed, type, at, instead);
+    CURSOR_CHECK(tol_tensor_type_name(type) != NULL, "%s: %s has the unknown type %u at byte %llu",
+                 cursor->path, cursor->what, type, at);
+out:
+    return status;
+}
+
 static tol_status take_tensor(struct tol_gguf_cursor *cursor, size_t index,
                               struct tol_gguf_tensor *tensor) {
     tol_status status = TOL_OK;
@@ -210,8 +223,7 @@ static tol_status take_tensor(struct tol_gguf_cursor *cursor, size_t index,
         if (i < dimensions) TOL_TRY(tol_gguf_take_u64(cursor, &tensor->extent[i]));
     }
     TOL_TRY(tol_gguf_take_u32(cursor, &type));
-    CURSOR_CHECK(tol_tensor_type_name(type) != NULL, "%s: %s has the unknown type %u at byte %llu",
-                 cursor->path, cursor->what, type, (number)(cursor->at - sizeof type));
+    TOL_TRY(gguf_read_check_type(cursor, type));
     tensor->type = (enum tol_tensor_type)type;
     TOL_TRY(gguf_read_measure(cursor, tensor, extents));
     TOL_TRY(tol_gguf_take_u64(cursor, &tensor->offset)); /* place_tensors() makes it the file's */

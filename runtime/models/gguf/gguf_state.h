@@ -22,6 +22,10 @@ struct tol_gguf {
 /* The bytes of an element of a kind; 0: it has no fixed size, or is unknown. */
 unsigned tol_gguf_kind_bytes(unsigned kind);
 
+/* The name of a type that ggml has removed, "Q4_0_4_4", and of what replaces it. NULL: this is none,
+ * and *instead stays. */
+const char *tol_gguf_removed_name(unsigned type, const char **instead);
+
 /* Makes text fit for a message, in quotes: cut after some bytes, and what is not printable ASCII
  * as \xNN. Returns to. */
 enum { TOL_GGUF_QUOTED_BYTES = 288 };
