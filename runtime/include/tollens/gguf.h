@@ -12,6 +12,9 @@
  * kinds and types, duplicate keys and tensors, tensors that overlap, are not aligned or are not
  * inside the file, arrays of arrays, and what exceeds the limits below.
  *
+ * A model that llama-gguf-split has split is opened by the name of any of its parts, all of which
+ * must be there: its keys are those of the first part, its tensors those of all.
+ *
  * Versions 2 and 3, little-endian. Not checked: whether strings are UTF-8; tokens need not be.
  *
  * Ownership: texts and values that the functions return belong to the tol_gguf and are valid until
@@ -78,7 +81,8 @@ struct tol_gguf_text {
 /*
  * Opens and checks a file. The caller closes *gguf.
  * TOL_INVALID_ARGUMENT: NULL. TOL_UNREADABLE: the system cannot open or read it.
- * TOL_INVALID_FILE: it is no GGUF file, or one that must be refused. TOL_OUT_OF_HOST_MEMORY.
+ * TOL_INVALID_FILE: it is no GGUF file, or one that must be refused, or a part of a split model of
+ * which another part is missing; the message names it. TOL_OUT_OF_HOST_MEMORY.
  */
 TOL_API tol_status tol_gguf_open(const char *path, struct tol_gguf **gguf);
 
@@ -91,7 +95,7 @@ struct tol_gguf_description {
     size_t keys, tensors;  /* how many there are */
     uint64_t data_offset;  /* where the tensors' data begins */
     uint64_t tensor_bytes; /* of all tensors together, without gaps between them */
-    uint64_t file_bytes;   /* when it was opened */
+    uint64_t file_bytes;   /* when it was opened; of all parts of a split model */
 };
 
 TOL_API void tol_gguf_describe(const struct tol_gguf *gguf,
@@ -151,7 +155,8 @@ struct tol_gguf_tensor {
     uint64_t extent[TOL_GGUF_DIMENSIONS_MAX]; /* the fastest first; 1 beyond the dimensions */
     uint64_t elements;                        /* the product of the extents; never 0 */
     uint64_t bytes;                           /* of its data */
-    uint64_t offset;                          /* of its data, from the start of the file */
+    uint64_t offset; /* of its data, from the start of the file that it is in */
+    unsigned part;   /* of a split model, from 0: the file that it is in */
 };
 
 /* The tensor at a position, in the file's order. NULL: index is not below the count. */

@@ -12,10 +12,9 @@
 
 typedef unsigned long long number;
 
-tol_status tol_gguf_open(const char *path, struct tol_gguf **gguf) {
+tol_status tol_gguf_open_part(const char *path, struct tol_gguf **gguf) {
     tol_status status = TOL_OK;
     struct tol_gguf *made = NULL;
-    TOL_CHECK(path != NULL && gguf != NULL, TOL_INVALID_ARGUMENT, "opening a GGUF file: NULL");
     made = calloc(1, sizeof *made);
     TOL_CHECK(made != NULL, TOL_OUT_OF_HOST_MEMORY, "%s", path);
     made->file.descriptor = -1;
@@ -32,8 +31,23 @@ out:
     return status;
 }
 
+tol_status tol_gguf_open(const char *path, struct tol_gguf **gguf) {
+    tol_status status = TOL_OK;
+    struct tol_gguf *made = NULL;
+    TOL_CHECK(path != NULL && gguf != NULL, TOL_INVALID_ARGUMENT, "opening a GGUF file: NULL");
+    TOL_TRY(tol_gguf_open_part(path, &made));
+    TOL_TRY(tol_gguf_open_parts(path, &made));
+    *gguf = made;
+    made = NULL;
+out:
+    tol_gguf_close(made);
+    return status;
+}
+
 void tol_gguf_close(struct tol_gguf *gguf) {
     if (gguf == NULL) return;
+    for (size_t i = 0; i < gguf->part_count; i++) tol_gguf_close(gguf->parts[i]);
+    free(gguf->parts);
     for (size_t i = 0; gguf->values != NULL && i < gguf->about.keys; i++) {
         free((void *)(uintptr_t)gguf->values[i].starts);
     }
@@ -260,11 +274,12 @@ tol_status tol_gguf_read(const struct tol_gguf *gguf, const struct tol_gguf_tens
     TOL_CHECK(from <= tensor->bytes && bytes <= tensor->bytes - from, TOL_OUT_OF_RANGE,
               "%s: %zu bytes from byte %llu on of tensor %s, which has %llu", gguf->path, bytes,
               (number)from, tol_gguf_quote(tensor->name, quoted), (number)tensor->bytes);
-    TOL_TRY(tol_file_read(&gguf->file, tensor->offset + from, to, bytes, &got));
+    const struct tol_gguf *part = tol_gguf_part(gguf, tensor);
+    TOL_TRY(tol_file_read(&part->file, tensor->offset + from, to, bytes, &got));
     TOL_CHECK(got == bytes, TOL_INVALID_FILE,
               "%s: tensor %s: the file ends at byte %llu; it had %llu bytes when it was opened",
-              gguf->path, tol_gguf_quote(tensor->name, quoted),
-              (number)(tensor->offset + from + got), (number)gguf->about.file_bytes);
+              part->path, tol_gguf_quote(tensor->name, quoted),
+              (number)(tensor->offset + from + got), (number)part->file.bytes);
 out:
     return status;
 }

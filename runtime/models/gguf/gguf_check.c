@@ -69,9 +69,11 @@ tol_status tol_gguf_check_names(struct tol_gguf *gguf) {
     TOL_CHECK(gguf->tensors_by_name != NULL, TOL_OUT_OF_HOST_MEMORY, "%s: sorting %zu tensors",
               gguf->path, tensors);
     /* A name begins 8 bytes after the beginning of its tensor's description: after its length. */
-    TOL_CHECK(twice == tensors, TOL_INVALID_FILE, "%s: tensor %s at byte %llu occurs a second time",
-              gguf->path, tol_gguf_quote(gguf->tensors[twice].name, quoted),
-              (number)((const unsigned char *)gguf->tensors[twice].name.bytes - gguf->head) - 8);
+    if (twice == tensors) goto out;
+    const struct tol_gguf *part = tol_gguf_part(gguf, &gguf->tensors[twice]);
+    TOL_FAIL(TOL_INVALID_FILE, "%s: tensor %s at byte %llu occurs a second time", part->path,
+             tol_gguf_quote(gguf->tensors[twice].name, quoted),
+             (number)((const unsigned char *)gguf->tensors[twice].name.bytes - part->head) - 8);
 out:
     free(names);
     return status;
