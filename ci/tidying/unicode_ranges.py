@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes runtime/models/tokenizer/unicode_ranges.def: the code points that are letters, numbers and
-punctuation, from the Unicode database of the package unicodedata2.
+"""Writes runtime/models/tokenizer/unicode_ranges.def: letters, accents, numbers, punctuation and
+symbols, from the Unicode database of the package unicodedata2.
 
     python3 -m venv venv && venv/bin/pip install unicodedata2==15.1.0
     venv/bin/python ci/tidying/unicode_ranges.py
@@ -15,9 +15,9 @@ import unicodedata2
 
 PATH = (pathlib.Path(__file__).resolve().parents[2] /
         "runtime/models/tokenizer/unicode_ranges.def")
-CLASSES = {"L": "LETTER", "N": "NUMBER", "P": "PUNCTUATION"}
+CLASSES = {"L": "LETTER", "M": "ACCENT", "N": "NUMBER", "P": "PUNCTUATION", "S": "SYMBOL"}
 HEAD = """/*
- * The code points that are letters, numbers and punctuation (general categories L, N and P) in
+ * The code points of the general categories L, M (accents), N, P and S (symbols) in
  * Unicode {version}. Written by ci/tidying/unicode_ranges.py; do not edit.
  * UNICODE_RANGE(first, last, class), ascending.
  */

@@ -2,8 +2,9 @@
  * Tokenizer: text to the tokens of a language model, and back, as the model's file describes it.
  *
  * Models of tokenizers: SPM (`llama`: SentencePiece's BPE over scores, with one token per byte for
- * what has none) and byte-level BPE (`gpt2`, with the pre-tokenizers of Llama 3 `llama-bpe`, Qwen
- * `qwen2`, GPT-2 `gpt-2`, and `default`). Others are refused by name.
+ * what has none) and byte-level BPE (`gpt2`, with the pre-tokenizers `default`, `gpt-2`,
+ * `llama-bpe`, `qwen2`, `qwen35`, `tekken`, `smollm`, `deepseek-llm`, `deepseek-coder`,
+ * `deepseek-v3`, and others that have the same rules). Others are refused by name.
  *
  * The tokens are those of llama.cpp, compared on 10,000 texts (fixtures/models). Text need not be
  * valid UTF-8: SPM encodes bytes that are no character one by one, and BPE replaces each by U+FFFD.

@@ -1,74 +1,105 @@
 /*
- * The rules, as the regular expressions that the models were trained with state them. Each function
- * finds the longest first alternative at a place; what no alternative matches is a word of one code
- * point. Sources: tokenizer.json of Llama 3 and of Qwen 2, encoder.py of GPT-2.
+ * The names, and the rules of one pass, as the regular expressions that the models were trained
+ * with state them. Each function finds the longest first alternative at a place; what no
+ * alternative matches is a word of one code point. Sources: tokenizer.json of Llama 3, of Qwen 2
+ * and 3.5 and of Mistral Nemo (tekken), encoder.py of GPT-2; the names and what they add,
+ * llama.cpp.
  */
 #include "pre_tokenize.h"
 
-#include "unicode_class.h"
-
-#include <stdbool.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    enum tol_pre pre;
-} names[] = {{"default", TOL_PRE_DEFAULT},       {"gpt-2", TOL_PRE_GPT2},
-             {"llama-bpe", TOL_PRE_LLAMA3},      {"qwen2", TOL_PRE_QWEN2},
-             {"llama3", TOL_PRE_LLAMA3},         {"llama-v3", TOL_PRE_LLAMA3},
-             {"deepseek-r1-qwen", TOL_PRE_QWEN2}};
+static const struct tol_pre_kind kinds[] = {
+    {"default", TOL_PRE_DEFAULT, false, false},
+    {"gpt-2", TOL_PRE_GPT2, false, false},
+    {"phi-2", TOL_PRE_GPT2, false, false},
+    {"jina-es", TOL_PRE_GPT2, false, false},
+    {"jina-de", TOL_PRE_GPT2, false, false},
+    {"gigachat", TOL_PRE_GPT2, false, false},
+    {"a.x-4.0", TOL_PRE_GPT2, false, false},
+    {"mellum", TOL_PRE_GPT2, false, false},
+    {"modern-bert", TOL_PRE_GPT2, false, false},
+    {"mpt", TOL_PRE_GPT2, false, false},
+    {"olmo", TOL_PRE_GPT2, false, false},
+    {"jais", TOL_PRE_GPT2, false, false},
+    {"exaone4", TOL_PRE_GPT2, false, false},
+    {"trillion", TOL_PRE_GPT2, false, false},
+    {"granite-docling", TOL_PRE_GPT2, false, false},
+    {"llama-bpe", TOL_PRE_LLAMA3, true, true},
+    {"llama3", TOL_PRE_LLAMA3, true, true},
+    {"llama-v3", TOL_PRE_LLAMA3, true, true},
+    {"falcon3", TOL_PRE_LLAMA3, true, true},
+    {"falcon-h1", TOL_PRE_LLAMA3, true, true},
+    {"pixtral", TOL_PRE_LLAMA3, true, true},
+    {"midm-2.0", TOL_PRE_LLAMA3, true, true},
+    {"lfm2", TOL_PRE_LLAMA3, true, true},
+    {"jina-v5-nano", TOL_PRE_LLAMA3, true, true},
+    {"dbrx", TOL_PRE_LLAMA3, false, false},
+    {"smaug-bpe", TOL_PRE_LLAMA3, false, false},
+    {"qwen2", TOL_PRE_QWEN2, false, false},
+    {"deepseek-r1-qwen", TOL_PRE_QWEN2, false, false},
+    {"kormo", TOL_PRE_QWEN2, false, false},
+    {"f2llmv2", TOL_PRE_QWEN2, false, false},
+    {"stablelm2", TOL_PRE_QWEN2, false, false},
+    {"megrez", TOL_PRE_QWEN2, false, false},
+    {"hunyuan", TOL_PRE_QWEN2, false, false},
+    {"solar-open", TOL_PRE_QWEN2, false, false},
+    {"grok-2", TOL_PRE_QWEN2, false, false},
+    {"qwen35", TOL_PRE_QWEN35, false, false},
+    {"tekken", TOL_PRE_TEKKEN, true, true},
+    {"smollm", TOL_PRE_SMOLLM, false, false},
+    {"starcoder", TOL_PRE_SMOLLM, false, false},
+    {"refact", TOL_PRE_SMOLLM, false, false},
+    {"command-r", TOL_PRE_SMOLLM, false, false},
+    {"codeshell", TOL_PRE_SMOLLM, false, false},
+    {"exaone", TOL_PRE_SMOLLM, false, false},
+    {"minerva-7b", TOL_PRE_SMOLLM, false, false},
+    {"mellum2", TOL_PRE_SMOLLM, false, false},
+    {"deepseek-llm", TOL_PRE_DEEPSEEK_LLM, false, false},
+    {"deepseek-coder", TOL_PRE_DEEPSEEK_CODER, false, false},
+    {"deepseek-v3", TOL_PRE_DEEPSEEK3, false, false},
+    {"hunyuan-dense", TOL_PRE_DEEPSEEK3, false, false},
+    {"joyai-llm", TOL_PRE_DEEPSEEK3, false, false},
+    {"hy_v4", TOL_PRE_DEEPSEEK3, false, false}};
 
-enum tol_pre tol_pre_find(const char *name, size_t bytes) {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i].name) == bytes && memcmp(names[i].name, name, bytes) == 0) {
-            return names[i].pre;
+const struct tol_pre_kind *tol_pre_find(const char *name, size_t bytes) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strlen(kinds[i].name) == bytes && memcmp(kinds[i].name, name, bytes) == 0) {
+            return &kinds[i];
         }
     }
-    return TOL_PRES;
+    return NULL;
 }
 
-const char *tol_pre_name(enum tol_pre pre) {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i].pre == pre) return names[i].name;
-    }
-    return "?";
-}
-
-/* Code points of which only those up to end are seen; no code point after it has a class. */
-struct view {
-    const uint32_t *codes;
-    size_t end;
+/* What the modern rules differ in. */
+struct modern {
+    size_t digits;      /* of a number that is a word */
+    bool has_endings;   /* 's and the like are words */
+    bool takes_accents; /* marks that combine belong to the letters */
+    bool takes_slash;   /* after punctuation, as line ends */
+    bool divides_case;  /* before a capital */
 };
 
-static const uint32_t NOWHERE = UINT32_MAX;
-
-static uint32_t code_at(const struct view *view, size_t at) {
-    return at < view->end ? view->codes[at] : NOWHERE;
-}
-
-static bool pre_tokenize_is(const struct view *view, size_t at, enum tol_unicode_class wanted) {
-    return at < view->end && tol_unicode_class(view->codes[at]) == wanted;
-}
+static const struct modern moderns[] = {[TOL_PRE_LLAMA3] = {3, true, false, false, false},
+                                        [TOL_PRE_QWEN2] = {1, true, false, false, false},
+                                        [TOL_PRE_QWEN35] = {1, true, true, false, false},
+                                        [TOL_PRE_TEKKEN] = {1, false, false, true, true}};
 
 /* [^\s\p{L}\p{N}] */
-static bool is_mark(const struct view *view, size_t at) {
+static bool is_mark(const struct pre_view *view, size_t at) {
     if (at >= view->end) return false;
     enum tol_unicode_class in = tol_unicode_class(view->codes[at]);
     return in != TOL_UNICODE_SPACE && in != TOL_UNICODE_LETTER && in != TOL_UNICODE_NUMBER;
 }
 
-static bool is_line_end(const struct view *view, size_t at) {
-    return code_at(view, at) == '\r' || code_at(view, at) == '\n';
-}
-
 /* 's|'t|'m|'d|'re|'ve|'ll, in either case if any_case. 0: none is here. */
-static size_t pre_tokenize_ending(const struct view *view, size_t at, bool any_case) {
+static size_t pre_tokenize_ending(const struct pre_view *view, size_t at, bool any_case) {
     static const char *const endings[] = {"s", "t", "m", "d", "re", "ve", "ll"};
-    if (code_at(view, at) != '\'') return 0;
+    if (pre_code(view, at) != '\'') return 0;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t length = 0;
         while (endings[i][length] != '\0') {
-            uint32_t code = code_at(view, at + 1 + length);
+            uint32_t code = pre_code(view, at + 1 + length);
             if (any_case && code >= 'A' && code <= 'Z') code += 'a' - 'A';
             if (code != (unsigned char)endings[i][length]) break;
             length++;
@@ -78,100 +109,115 @@ static size_t pre_tokenize_ending(const struct view *view, size_t at, bool any_c
     return 0;
 }
 
-static size_t pre_tokenize_run(const struct view *view, size_t at, enum tol_unicode_class of) {
-    size_t length = 0;
-    while (pre_tokenize_is(view, at + length, of)) length++;
-    return length;
-}
-
-/* \s+(?!\S)|\s+: a run leaves its last space to the following word. 0: no space is here. */
-static size_t pre_tokenize_spaces(const struct view *view, size_t at) {
-    size_t length = pre_tokenize_run(view, at, TOL_UNICODE_SPACE);
+size_t pre_spaces(const struct pre_view *view, size_t at) {
+    size_t length = pre_run(view, at, TOL_UNICODE_SPACE, SIZE_MAX);
     return length > 1 && at + length < view->end ? length - 1 : length;
 }
 
 /* GPT-2: endings| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-static size_t gpt2_word(const struct view *view, size_t at) {
-    size_t length = pre_tokenize_ending(view, at, false), space = code_at(view, at) == ' ' ? 1 : 0;
+static size_t gpt2_word(const struct pre_view *view, size_t at) {
+    size_t length = pre_tokenize_ending(view, at, false), space = pre_code(view, at) == ' ' ? 1 : 0;
     if (length > 0) return length;
-    length = pre_tokenize_run(view, at + space, TOL_UNICODE_LETTER);
-    if (length == 0) length = pre_tokenize_run(view, at + space, TOL_UNICODE_NUMBER);
+    length = pre_run(view, at + space, TOL_UNICODE_LETTER, SIZE_MAX);
+    if (length == 0) length = pre_run(view, at + space, TOL_UNICODE_NUMBER, SIZE_MAX);
     if (length > 0) return space + length;
     while (is_mark(view, at + space + length)) length++;
     if (length > 0) return space + length;
-    length = pre_tokenize_spaces(view, at);
+    length = pre_spaces(view, at);
     return length > 0 ? length : 1;
 }
 
-/* Llama 3 and Qwen 2: endings in either case|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}|
- *  ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ */
-static size_t modern_word(const struct view *view, size_t at, size_t digits) {
-    size_t length = pre_tokenize_ending(view, at, true), space = code_at(view, at) == ' ' ? 1 : 0,
-           line = 0;
+/* Tekken's letters: capitals, then the others. Letters beyond ASCII count as both.
+ * ((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))* */
+static size_t cased_letters(const struct pre_view *view, size_t at) {
+    size_t high = 0, low = 0;
+    while (pre_is(view, at + high, TOL_UNICODE_LETTER) &&
+           !(pre_code(view, at + high) >= 'a' && pre_code(view, at + high) <= 'z')) {
+        high++;
+    }
+    for (size_t first = high + 1; first-- > 0 && low == 0;) {
+        while (
+            pre_is(view, at + first + low, TOL_UNICODE_LETTER) &&
+            !(pre_code(view, at + first + low) >= 'A' && pre_code(view, at + first + low) <= 'Z')) {
+            low++;
+        }
+        if (low > 0) return first + low;
+    }
+    return high;
+}
+
+static size_t modern_letters(const struct pre_view *view, size_t at, const struct modern *rule) {
+    size_t length = 0;
+    if (rule->divides_case) return cased_letters(view, at);
+    while (pre_is(view, at + length, TOL_UNICODE_LETTER) ||
+           (rule->takes_accents && pre_is(view, at + length, TOL_UNICODE_ACCENT))) {
+        length++;
+    }
+    return length;
+}
+
+/* Letters, with something in front of them that is neither letter, number nor line end. */
+static size_t modern_front(const struct pre_view *view, size_t at, const struct modern *rule) {
+    bool has_front = !pre_is_line_end(view, at) && !pre_is(view, at, TOL_UNICODE_LETTER) &&
+                     !pre_is(view, at, TOL_UNICODE_NUMBER);
+    size_t length = modern_letters(view, at + (has_front ? 1 : 0), rule);
+    if (length > 0) return length + (has_front ? 1 : 0);
+    return has_front ? modern_letters(view, at, rule) : 0;
+}
+
+/* endings in either case|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+ * \s*[\r\n]+|\s+(?!\S)|\s+ */
+static size_t modern_word(const struct pre_view *view, size_t at, const struct modern *rule) {
+    size_t length = rule->has_endings ? pre_tokenize_ending(view, at, true) : 0,
+           space = pre_code(view, at) == ' ' ? 1 : 0, line = 0;
     if (length > 0) return length;
-    bool has_front = !is_line_end(view, at) && !pre_tokenize_is(view, at, TOL_UNICODE_LETTER) &&
-                     !pre_tokenize_is(view, at, TOL_UNICODE_NUMBER);
-    size_t front = has_front ? 1 : 0;
-    length = pre_tokenize_run(view, at + front, TOL_UNICODE_LETTER);
-    if (length > 0) return front + length;
-    length = pre_tokenize_run(view, at, TOL_UNICODE_NUMBER);
-    if (length > 0) return length < digits ? length : digits;
-    while (is_mark(view, at + space + length)) length++;
+    length = modern_front(view, at, rule);
+    if (length > 0) return length;
+    length = pre_run(view, at, TOL_UNICODE_NUMBER, rule->digits);
+    if (length > 0) return length;
+    while (is_mark(view, at + space + length) &&
+           !(rule->takes_accents && pre_is(view, at + space + length, TOL_UNICODE_ACCENT))) {
+        length++;
+    }
     if (length > 0) {
-        while (is_line_end(view, at + space + length)) length++;
+        while (pre_is_line_end(view, at + space + length) ||
+               (rule->takes_slash && pre_code(view, at + space + length) == '/')) {
+            length++;
+        }
         return space + length;
     }
-    for (; pre_tokenize_is(view, at + length, TOL_UNICODE_SPACE); length++) {
-        if (is_line_end(view, at + length)) line = length + 1;
+    for (; pre_is(view, at + length, TOL_UNICODE_SPACE); length++) {
+        if (pre_is_line_end(view, at + length)) line = length + 1;
     }
     if (line > 0) return line;
-    length = pre_tokenize_spaces(view, at);
+    length = pre_spaces(view, at);
     return length > 0 ? length : 1;
 }
 
-static void pre_tokenize_divide(const struct view *view, size_t from, enum tol_pre pre,
-                                unsigned char *ends) {
+void pre_divide_gpt2(const struct pre_view *view, size_t from, unsigned char *ends) {
     for (size_t at = from; at < view->end;) {
-        at += pre == TOL_PRE_LLAMA3  ? modern_word(view, at, 3)
-              : pre == TOL_PRE_QWEN2 ? modern_word(view, at, 1)
-                                     : gpt2_word(view, at);
+        at += gpt2_word(view, at);
         ends[at - 1] = 1;
     }
 }
 
-/* [\p{P}$+<=>^~|] */
-static bool is_default_mark(uint32_t code) {
-    if (code < 128) return strchr("!\"#%&'()*,-./:;?@[\\]_{}$+<=>^~|", (int)code) && code != 0;
-    return tol_unicode_class(code) == TOL_UNICODE_PUNCTUATION;
-}
-
-/* The default rule divides four times, each time inside the words so far: runs of marks; as GPT-2;
- * runs of numbers; three digits. */
-static void divide_default(const struct view *whole, unsigned char *ends) {
-    for (size_t from = 0, to; from < whole->end; from = to) {
-        bool marks = is_default_mark(whole->codes[from]);
-        for (to = from; to < whole->end && is_default_mark(whole->codes[to]) == marks;) to++;
-        pre_tokenize_divide(&(struct view){whole->codes, to}, from, TOL_PRE_GPT2, ends);
-    }
-    size_t digits = 0;
-    for (size_t at = 0; at < whole->end; at++) {
-        bool number = pre_tokenize_is(whole, at, TOL_UNICODE_NUMBER);
-        uint32_t code = whole->codes[at];
-        if (at > 0 && number != pre_tokenize_is(whole, at - 1, TOL_UNICODE_NUMBER))
-            ends[at - 1] = 1;
-        if (at > 0 && ends[at - 1] != 0) digits = 0;
-        digits = code >= '0' && code <= '9' ? digits + 1 : 0;
-        if (digits < 3) continue;
-        ends[at] = 1;
-        if (at >= 3) ends[at - 3] = 1;
+static void pre_divide_modern(const struct pre_view *view, const struct modern *rule,
+                              unsigned char *ends) {
+    for (size_t at = 0; at < view->end;) {
+        at += modern_word(view, at, rule);
+        ends[at - 1] = 1;
     }
 }
 
 void tol_pre_divide(enum tol_pre pre, const uint32_t *codes, size_t count, unsigned char *ends) {
-    struct view whole = {codes, count};
+    struct pre_view whole = {codes, count};
     memset(ends, 0, count);
-    if (pre == TOL_PRE_DEFAULT)
-        divide_default(&whole, ends);
-    else
-        pre_tokenize_divide(&whole, 0, pre, ends);
+    if (pre == TOL_PRE_GPT2) {
+        pre_divide_gpt2(&whole, 0, ends);
+    } else if (pre == TOL_PRE_LLAMA3 || pre == TOL_PRE_QWEN2 || pre == TOL_PRE_QWEN35 ||
+               pre == TOL_PRE_TEKKEN) {
+        pre_divide_modern(&whole, &moderns[pre], ends);
+    } else {
+        pre_divide_passes(pre, &whole, ends);
+    }
 }

@@ -43,20 +43,27 @@ out:
     return status;
 }
 
+static bool is_white(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 /* Cuts each fragment of text where a special token's text is. */
 static tol_status tokenizer_encode_cut(struct fragments *list, const char *text,
-                                       struct tol_gguf_text wanted, int32_t token) {
+                                       const struct tol_token *special, int32_t token) {
     tol_status status = TOL_OK;
+    const struct tol_gguf_text wanted = special->text;
     struct fragments made = {NULL, 0, 0};
     for (size_t i = 0; i < list->count; i++) {
         size_t at = list->items[i].from, end = at + list->items[i].bytes;
         const char *found = NULL;
         while (list->items[i].token < 0 && at < end &&
                (found = memmem(text + at, end - at, wanted.bytes, wanted.count)) != NULL) {
-            size_t place = (size_t)(found - text);
-            TOL_TRY(tokenizer_encode_add_fragment(&made, at, place - at, TOL_TOKEN_NONE));
+            size_t place = (size_t)(found - text), before = place;
+            while (special->strips_left && before > at && is_white(text[before - 1])) before--;
+            TOL_TRY(tokenizer_encode_add_fragment(&made, at, before - at, TOL_TOKEN_NONE));
             TOL_TRY(tokenizer_encode_add_fragment(&made, place, wanted.count, token));
             at = place + wanted.count;
+            while (special->strips_right && at < end && is_white(text[at])) at++;
         }
         TOL_TRY(tokenizer_encode_add_fragment(&made, at, end - at, list->items[i].token));
     }
@@ -78,7 +85,7 @@ static tol_status tokenizer_encode_divide(const struct tol_tokenizer *tokenizer,
         const struct tol_token *token = &tokenizer->tokens[id];
         if (!parse_special && token->kind != TOL_TOKEN_USER_DEFINED) continue;
         if (memmem(text, bytes, token->text.bytes, token->text.count) == NULL) continue;
-        TOL_TRY(tokenizer_encode_cut(list, text, token->text, id));
+        TOL_TRY(tokenizer_encode_cut(list, text, token, id));
     }
 out:
     return status;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct tol_gguf_text empty = {"", 0};
 
@@ -231,7 +232,7 @@ static void read_special(const struct tol_gguf *gguf, const char *key, size_t to
     }
 }
 
-/* The texts by which models end a turn; a file has no list of them. */
+/* The texts by which models end a turn; a file has no list of them. As llama.cpp has them. */
 static const char *const ends[] = {"<|eot_id|>",
                                    "<|im_end|>",
                                    "<|end|>",
@@ -249,16 +250,65 @@ static const char *const ends[] = {"<|eot_id|>",
                                    "[EOS]",
                                    "<|end_of_text|>",
                                    "<end_of_utterance>",
-                                   "<eos>"};
+                                   "<eos>",
+                                   "<turn|>",
+                                   "<|tool_response>",
+                                   "<\xef\xbd\x9c"
+                                   "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                                   "[e~["};
 
-/* Fill-in-the-middle tokens after which there is no text either. */
-static const char *const breaks[] = {"<|fim_pad|>", "<|fim_repo|>", "<|repo_name|>",
-                                     "<|file_sep|>"};
+/* Fill-in-the-middle tokens after which there is no text either: the key's, or else the first of
+ * these texts that the vocabulary has. */
+static const struct {
+    const char *key, *texts[5];
+} breaks[] = {{"tokenizer.ggml.fim_pad_token_id",
+               {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}},
+              {"tokenizer.ggml.fim_rep_token_id",
+               {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}},
+              {"tokenizer.ggml.fim_sep_token_id", {"<|file_sep|>"}}};
 
 static void mark_end(struct tol_tokenizer *tokenizer, int32_t token, bool is_control) {
     if (token < 0) return;
     tokenizer->tokens[token].is_end = true;
     if (is_control) tokenizer->tokens[token].kind = TOL_TOKEN_CONTROL;
+}
+
+static void mark_break(const struct tol_gguf *gguf, struct tol_tokenizer *tokenizer, size_t at) {
+    const size_t texts = sizeof breaks[at].texts / sizeof breaks[at].texts[0];
+    int32_t token = TOL_TOKEN_NONE;
+    read_special(gguf, breaks[at].key, tokenizer->about.tokens, &token);
+    const bool has_key = token >= 0;
+    for (size_t i = 0; i < texts && breaks[at].texts[i] != NULL && token < 0; i++) {
+        token = tol_tokenizer_find(tokenizer, breaks[at].texts[i]);
+    }
+    mark_end(tokenizer, token, !has_key);
+}
+
+static bool has_end(const struct tol_tokenizer *tokenizer, const char *text) {
+    return tol_tokenizer_is_end(tokenizer, tol_tokenizer_find(tokenizer, text));
+}
+
+static void unmark_end(struct tol_tokenizer *tokenizer, const char *text,
+                       enum tol_token_kind kind) {
+    const int32_t token = tol_tokenizer_find(tokenizer, text);
+    if (token < 0) return;
+    tokenizer->tokens[token].is_end = false;
+    tokenizer->tokens[token].kind = (unsigned char)kind;
+}
+
+/* Formats in which a text of the list above ends something smaller than the turn. */
+static void unmark_ends(struct tol_tokenizer *tokenizer) {
+    static const char *const formats[] = {"<|channel|>", "<|message|>", "<|start|>",
+                                          "<|constrain|>"};
+    const bool calls = has_end(tokenizer, "<|call|>") || has_end(tokenizer, "<|calls|>");
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        const int32_t token = tol_tokenizer_find(tokenizer, formats[i]);
+        if (token >= 0) tokenizer->tokens[token].kind = TOL_TOKEN_USER_DEFINED;
+    }
+    if (calls && (has_end(tokenizer, "<|return|>") || has_end(tokenizer, "<|flush|>"))) {
+        unmark_end(tokenizer, "<|end|>", TOL_TOKEN_USER_DEFINED);
+    }
+    if (has_end(tokenizer, "<|tool_response>")) unmark_end(tokenizer, "</s>", TOL_TOKEN_NORMAL);
 }
 
 static void mark_ends(const struct tol_gguf *gguf, struct tol_tokenizer *tokenizer) {
@@ -267,15 +317,49 @@ static void mark_ends(const struct tol_gguf *gguf, struct tol_tokenizer *tokeniz
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         mark_end(tokenizer, tol_tokenizer_find(tokenizer, ends[i]), true);
     }
-    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
-        mark_end(tokenizer, tol_tokenizer_find(tokenizer, breaks[i]), true);
-    }
+    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) mark_break(gguf, tokenizer, i);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         int32_t token = TOL_TOKEN_NONE;
         read_special(gguf, keys[i], tokenizer->about.tokens, &token);
         mark_end(tokenizer, token, false);
     }
     mark_end(tokenizer, tokenizer->about.eos, false);
+    unmark_ends(tokenizer);
+}
+
+/* ---- white space beside special tokens ---- */
+
+/* Whether general.name has these letters, in either case. */
+static bool is_named(const struct tol_gguf *gguf, const char *letters) {
+    struct tol_gguf_text name = {"", 0};
+    const size_t count = strlen(letters);
+    if (tol_gguf_find(gguf, "general.name") == NULL) return false;
+    if (tol_gguf_get_text(gguf, "general.name", &name) != TOL_OK) return false;
+    for (size_t at = 0; at + count <= name.count; at++) {
+        if (strncasecmp(name.bytes + at, letters, count) == 0) return true;
+    }
+    return false;
+}
+
+static void set_strips_right(struct tol_tokenizer *tokenizer, const char *text, bool strips) {
+    const int32_t token = tol_tokenizer_find(tokenizer, text);
+    if (token >= 0) tokenizer->tokens[token].strips_right = strips;
+}
+
+/* A file does not say which special tokens swallow white space; llama.cpp goes by its name. */
+static void mark_strips(const struct tol_gguf *gguf, struct tol_tokenizer *tokenizer) {
+    if (is_named(gguf, "phi-3") || is_named(gguf, "phi3")) {
+        for (size_t i = 0; i < tokenizer->special_count; i++) {
+            tokenizer->tokens[tokenizer->special[i]].strips_right = true;
+        }
+        set_strips_right(tokenizer, "</s>", true);
+        set_strips_right(tokenizer, "<unk>", false);
+        set_strips_right(tokenizer, "<s>", false);
+        set_strips_right(tokenizer, "<|endoftext|>", false);
+    } else if (is_named(gguf, "modern-bert")) {
+        const int32_t token = tol_tokenizer_find(tokenizer, "[MASK]");
+        if (token >= 0) tokenizer->tokens[token].strips_left = true;
+    }
 }
 
 struct sized {
@@ -339,13 +423,13 @@ static tol_status read_model(const struct tol_gguf *gguf, struct tol_tokenizer *
     if (tol_gguf_find(gguf, "tokenizer.ggml.pre") != NULL) {
         TOL_TRY(tol_gguf_get_text(gguf, "tokenizer.ggml.pre", &pre));
     }
-    tokenizer->pre = tol_pre_find(pre.bytes, pre.count);
-    TOL_CHECK(tokenizer->pre != TOL_PRES, TOL_UNSUPPORTED,
-              "the pre-tokenizer \"%.*s\" is not supported; \"llama-bpe\", \"qwen2\", "
-              "\"gpt-2\" and \"default\" are",
+    const struct tol_pre_kind *kind = tol_pre_find(pre.bytes, pre.count);
+    TOL_CHECK(kind != NULL, TOL_UNSUPPORTED, "the pre-tokenizer \"%.*s\" is not supported",
               (int)(pre.count < 64 ? pre.count : 64), pre.bytes);
-    about->pre = tol_pre_name(tokenizer->pre);
-    about->adds_bos = tokenizer->ignores_merges = tokenizer->pre == TOL_PRE_LLAMA3;
+    about->pre = kind->name;
+    about->adds_bos = kind->adds_bos;
+    tokenizer->pre = kind->rule;
+    tokenizer->ignores_merges = kind->ignores_merges;
 out:
     return status;
 }
@@ -379,6 +463,7 @@ tol_status tol_tokenizer_load(const struct tol_gguf *gguf, struct tol_tokenizer 
         rest = make_piece(tokenizer, &tokenizer->tokens[i], rest);
     }
     TOL_TRY(sort_special(tokenizer));
+    mark_strips(gguf, tokenizer);
     if (about->model == TOL_TOKENIZER_SPM)
         load_spm(tokenizer);
     else

@@ -24,6 +24,7 @@ struct tol_token {
     float score;                /* SPM */
     unsigned char kind;
     bool is_end;
+    bool strips_right, strips_left; /* white space after it, before it, is no text */
 };
 
 struct tol_tokenizer {

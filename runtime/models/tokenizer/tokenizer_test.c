@@ -63,8 +63,8 @@ Test(tokenizer, other_kinds_are_refused_by_name) {
     struct gguf_maker maker = {.bytes = NULL};
     make_bpe(&maker, "bert", "qwen2");
     must_be_refused(&maker, TOL_UNSUPPORTED, "the tokenizer \"bert\" is not supported");
-    make_bpe(&maker, "gpt2", "tekken");
-    must_be_refused(&maker, TOL_UNSUPPORTED, "the pre-tokenizer \"tekken\" is not supported");
+    make_bpe(&maker, "gpt2", "bloom");
+    must_be_refused(&maker, TOL_UNSUPPORTED, "the pre-tokenizer \"bloom\" is not supported");
     maker_begin(&maker, 3, 0, 0);
     must_be_refused(&maker, TOL_NOT_FOUND, "tokenizer.ggml.model");
     maker_begin(&maker, 3, 0, 1);
@@ -110,6 +110,91 @@ Test(tokenizer, a_room_that_is_too_small_says_what_is_needed) {
     cr_assert(tol_tokenizer_find(tokenizer, "<|im_end|>") == 258);
     cr_assert(tol_tokenizer_find(tokenizer, "<|im_end") == TOL_TOKEN_NONE);
     tol_tokenizer_destroy(tokenizer);
+}
+
+/* ---- special tokens ---- */
+
+/* An SPM vocabulary of these texts, up to a NULL, of which those that begin with '<' or '[' are
+ * control tokens if special. A key and its number follow unless key is NULL. */
+static struct tol_tokenizer *with_texts(const char *name, const char *const *texts, bool special,
+                                        const char *key, uint32_t number) {
+    struct gguf_maker maker = {.bytes = NULL};
+    uint32_t count = 0;
+    while (texts[count] != NULL) count++;
+    maker_begin(&maker, 3, 0, key != NULL ? 6 : 5);
+    maker_key_string(&maker, "general.name", name);
+    maker_key_string(&maker, "tokenizer.ggml.model", "llama");
+    maker_key_array(&maker, "tokenizer.ggml.tokens", TOL_GGUF_STRING, count);
+    for (uint32_t i = 0; i < count; i++) maker_string(&maker, texts[i]);
+    maker_key_array(&maker, "tokenizer.ggml.token_type", TOL_GGUF_I32, count);
+    for (uint32_t i = 0; i < count; i++) {
+        maker_u32(&maker, special && strchr("<[", texts[i][0]) != NULL ? 3 : 1);
+    }
+    maker_key_array(&maker, "tokenizer.ggml.scores", TOL_GGUF_F32, count);
+    for (uint32_t i = 0; i < count; i++) maker_u32(&maker, 0);
+    if (key != NULL) maker_key_u32(&maker, key, number);
+    return opened(&maker);
+}
+
+/* Which tokens of these texts end a text, as a letter each. */
+static void must_end(const char *const *texts, const char *key, uint32_t number,
+                     const char *expected) {
+    struct tol_tokenizer *tokenizer = with_texts("x", texts, false, key, number);
+    for (int32_t i = 0; expected[i] != '\0'; i++) {
+        cr_assert(tol_tokenizer_is_end(tokenizer, i) == (expected[i] == 'e'), "%s", texts[i]);
+    }
+    tol_tokenizer_destroy(tokenizer);
+}
+
+Test(tokenizer, texts_end_by_the_tokens_that_end_them_in_llama_cpp) {
+    static const char *const all[] = {
+        "<unk>",     "a",     "b",          "<turn|>", "<|tool_response>", "[e~[", "</s>",
+        "<fim_pad>", "[PAD]", "<reponame>", "x",       "<|eot_id|>",       NULL};
+    static const char *const harmony[] = {"a", "b", "c", "<|end|>", "<|return|>", "<|call|>", NULL};
+    static const char *const phi[] = {"a", "b", "c", "<|end|>", "<|return|>", NULL};
+    static const char *const deepseek[] = {"a", "b", "c",
+                                           "<\xef\xbd\x9c"
+                                           "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                                           NULL};
+    static const char *const plain[] = {"a", "b", "</s>", "<REPO>", "<fim-repo>", NULL};
+    must_end(all, NULL, 0, "..eeee.e.e.e");
+    must_end(all, "tokenizer.ggml.fim_pad_token_id", 10, "..eeee...eee");
+    must_end(all, "tokenizer.ggml.fim_sep_token_id", 1, ".eeeee.e.e.e");
+    must_end(harmony, NULL, 0, "..e.ee");
+    must_end(phi, NULL, 0, "..eee");
+    must_end(deepseek, NULL, 0, "..ee");
+    must_end(plain, NULL, 0, "..e.e");
+    must_end(plain, "tokenizer.ggml.fim_rep_token_id", 3, "..ee.");
+}
+
+static void must_encode(const struct tol_tokenizer *tokenizer, const char *text,
+                        const char *expected) {
+    const struct tol_encode_options options = {false, true};
+    int32_t tokens[16];
+    char found[64] = "";
+    size_t count = 0;
+    MUST(tol_tokenizer_encode(tokenizer, text, strlen(text), &options, tokens, 16, &count));
+    for (size_t i = 0; i < count; i++) {
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%d", i > 0 ? " " : "",
+                 tokens[i]);
+    }
+    cr_assert_str_eq(found, expected);
+}
+
+Test(tokenizer, a_name_says_which_special_tokens_swallow_white_space) {
+    static const char *const texts[] = {"<unk>", "<s>",          "</s>", "<|end|>", "[MASK]",
+                                        "\n",    "\xe2\x96\x81", "a",    NULL};
+    struct tol_tokenizer *phi = with_texts("My-Phi-3 Mini", texts, true, NULL, 0);
+    must_encode(phi, "</s>\n</s>", "2 2");
+    must_encode(phi, "<|end|> \n\t a", "3 6 7"); /* SPM's space before a text */
+    must_encode(phi, "<s>\n<s>", "1 6 5 1");
+    tol_tokenizer_destroy(phi);
+    struct tol_tokenizer *bert = with_texts("modern-bert", texts, true, NULL, 0);
+    must_encode(bert, "a\n [MASK]\n", "6 7 4 6 5");
+    tol_tokenizer_destroy(bert);
+    struct tol_tokenizer *other = with_texts("other", texts, true, NULL, 0);
+    must_encode(other, "</s>\n</s>", "2 6 5 2");
+    tol_tokenizer_destroy(other);
 }
 
 /* ---- the decoder ---- */

@@ -1,5 +1,6 @@
 /*
- * Classes of code points, as the rules of pre-tokenizers have them: \p{L}, \p{N}, \p{P}, \s.
+ * Classes of code points, as the rules of pre-tokenizers have them: \p{L}, \p{M}, \p{N}, \p{P},
+ * \p{S}, \s.
  */
 #ifndef TOLLENS_UNICODE_CLASS_H
 #define TOLLENS_UNICODE_CLASS_H
@@ -11,6 +12,8 @@ enum tol_unicode_class {
     TOL_UNICODE_LETTER,
     TOL_UNICODE_NUMBER,
     TOL_UNICODE_PUNCTUATION,
+    TOL_UNICODE_ACCENT, /* marks that combine with a letter */
+    TOL_UNICODE_SYMBOL,
     TOL_UNICODE_SPACE /* the property White_Space; none of them is of another class here */
 };
 
