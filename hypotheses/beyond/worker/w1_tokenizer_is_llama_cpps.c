@@ -77,7 +77,8 @@ static void check_texts(struct hyp_attack *attack, const struct tol_tokenizer *t
                         const struct tokenizer_piece *texts, size_t count, struct cursor *cursor) {
     static int32_t tokens[TOKENS_MAX];
     for (size_t i = 0; i < count; i++) {
-        const struct tol_encode_options options = {i % 2 == 1, (i & 2) != 0};
+        const struct tol_encode_options options = {.add_special = i % 2 == 1,
+                                                   .parse_special = (i & 2) != 0};
         size_t found = 0;
         const tol_status status = tol_tokenizer_encode(tokenizer, texts[i].bytes, texts[i].count,
                                                        &options, tokens, TOKENS_MAX, &found);

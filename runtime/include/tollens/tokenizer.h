@@ -61,12 +61,18 @@ TOL_API void tol_tokenizer_describe(const struct tol_tokenizer *tokenizer,
 struct tol_encode_options {
     bool add_special;   /* prepend bos and append eos, if the file says so */
     bool parse_special; /* "<|eot_id|>" in the text is that token; otherwise it is text */
+    /* A text that has more tokens is refused, as soon as that is known; 0: any number. */
+    size_t tokens_max;
+    /* Asked between words with user; true ends the encoding. NULL: nothing ends it. */
+    bool (*is_cancelled)(const void *user);
+    const void *user;
 };
 
 /*
  * Encodes bytes of text, which may contain any bytes. Up to room tokens are written to tokens, and
  * *count is how many the text has; with room 0 tokens may be NULL.
  * TOL_OUT_OF_RANGE: room is less than *count, which is set all the same.
+ * TOL_OVER_LIMIT: more than tokens_max tokens; *count stays. TOL_CANCELLED: by is_cancelled.
  * TOL_INVALID_ARGUMENT: NULL, or a text of more than 1 GiB. TOL_OUT_OF_HOST_MEMORY.
  */
 TOL_API tol_status tol_tokenizer_encode(const struct tol_tokenizer *tokenizer, const char *text,

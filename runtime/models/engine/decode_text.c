@@ -132,23 +132,35 @@ out:
     return status;
 }
 
+static bool decode_text_is_cancelled(const void *user) {
+    return atomic_load((const atomic_bool *)user);
+}
+
 /* The tokens of the prompt, and room for more of them. Free *tokens. */
 static tol_status decode_text_encode(struct tol_text *t, const struct tol_text_options *options,
                                      const char *prompt, size_t bytes, size_t more,
                                      int32_t **tokens) {
+    enum { ADDED = 8 }; /* more than what is added to a text */
     tol_status status = TOL_OK;
-    const struct tol_encode_options encoding = {true, options->parses_special};
+    const size_t positions = tol_session_room(t->session);
+    /* A byte has three tokens at most: a space of SPM that is three bytes. */
+    const size_t most = bytes < positions ? 3 * bytes + ADDED : positions;
+    const size_t room = most < positions ? most : positions;
+    const struct tol_encode_options encoding = {
+        .add_special = true,
+        .parse_special = options->parses_special,
+        .tokens_max = positions,
+        .is_cancelled = options->cancels != NULL ? decode_text_is_cancelled : NULL,
+        .user = options->cancels};
     size_t count = 0;
-    status = tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encoding, NULL, 0, &count);
-    if (status != TOL_OUT_OF_RANGE) TOL_TRY(status);
-    status = TOL_OK;
+    *tokens = malloc((room + more) * sizeof **tokens);
+    TOL_CHECK(*tokens != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu tokens", room + more);
+    status = tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encoding, *tokens, room, &count);
+    TOL_CHECK(status != TOL_OVER_LIMIT, TOL_OVER_LIMIT,
+              "the prompt has more than %zu tokens, and the context %zu positions", positions,
+              positions);
+    TOL_TRY(status);
     TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "the prompt has no tokens");
-    *tokens = malloc((count + more) * sizeof **tokens);
-    TOL_CHECK(*tokens != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu tokens", count + more);
-    TOL_TRY(tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encoding, *tokens, count, &count));
-    TOL_CHECK(count <= tol_session_room(t->session), TOL_OVER_LIMIT,
-              "the prompt has %zu tokens, and the context %zu positions", count,
-              tol_session_room(t->session));
     t->about.prompt_tokens = count;
 out:
     return status;

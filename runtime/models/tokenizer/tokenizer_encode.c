@@ -91,6 +91,21 @@ out:
     return status;
 }
 
+/* ---- ends ---- */
+
+/* Whether to go on, with tokens so far and at least `more` to come. */
+static tol_status tokenizer_encode_check(const struct tol_encode_options *options,
+                                         const struct tol_token_list *list, size_t more) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(options->is_cancelled == NULL || !options->is_cancelled(options->user), TOL_CANCELLED,
+              "encoding a text was cancelled after %zu tokens", list->count);
+    TOL_CHECK(options->tokens_max == 0 ||
+                  (list->count <= options->tokens_max && more <= options->tokens_max - list->count),
+              TOL_OVER_LIMIT, "the text has more than %zu tokens", options->tokens_max);
+out:
+    return status;
+}
+
 /* ---- SPM ---- */
 
 static bool spm_cost(const void *user, struct tol_gguf_text left, struct tol_gguf_text right,
@@ -111,11 +126,17 @@ static size_t spm_length(char lead) {
 
 static tol_status encode_spm(const struct tol_tokenizer *tokenizer, struct tol_merger *merger,
                              const char *text, size_t bytes, bool has_space,
+                             const struct tol_encode_options *options,
                              struct tol_token_list *list) {
     tol_status status = TOL_OK;
     static const char space[] = "\xe2\x96\x81";
     size_t count = 0;
-    char *escaped = malloc(3 * bytes + 3);
+    char *escaped = NULL;
+    /* No token has more bytes than the longest, unless some bytes have none. */
+    const bool is_bounded = tokenizer->about.unknown >= 0 && tokenizer->longest_piece > 0;
+    TOL_TRY(
+        tokenizer_encode_check(options, list, is_bounded ? bytes / tokenizer->longest_piece : 0));
+    escaped = malloc(3 * bytes + 3);
     TOL_CHECK(escaped != NULL, TOL_OUT_OF_HOST_MEMORY, "tokens of %zu bytes", bytes);
     for (size_t i = has_space ? 0 : 1; i <= bytes; i++) {
         char byte = i == 0 ? ' ' : text[i - 1];
@@ -184,7 +205,9 @@ out:
 }
 
 static tol_status encode_bpe(const struct tol_tokenizer *tokenizer, struct tol_merger *merger,
-                             const char *text, size_t bytes, struct tol_token_list *list) {
+                             const char *text, size_t bytes,
+                             const struct tol_encode_options *options,
+                             struct tol_token_list *list) {
     tol_status status = TOL_OK;
     size_t count = 0, used = 0, begin = 0, end = 0;
     uint32_t *codes = malloc(bytes * sizeof *codes);
@@ -200,6 +223,7 @@ static tol_status encode_bpe(const struct tol_tokenizer *tokenizer, struct tol_m
         end += tol_utf8_write(codes[i], valid + end);
         if (ends[i] == 0 && i + 1 < count) continue;
         TOL_TRY(encode_word(tokenizer, merger, valid + begin, end - begin, list));
+        TOL_TRY(tokenizer_encode_check(options, list, 0));
         begin = end;
     }
 out:
@@ -212,7 +236,9 @@ out:
 /* ---- the whole ---- */
 
 static tol_status encode_fragments(const struct tol_tokenizer *tokenizer, const char *text,
-                                   const struct fragments *fragments, struct tol_token_list *list) {
+                                   const struct fragments *fragments,
+                                   const struct tol_encode_options *options,
+                                   struct tol_token_list *list) {
     tol_status status = TOL_OK;
     bool is_spm = tokenizer->about.model == TOL_TOKENIZER_SPM, at_front = true;
     struct tol_merger merger = {.cost = is_spm ? spm_cost : bpe_cost, .user = tokenizer};
@@ -223,9 +249,10 @@ static tol_status encode_fragments(const struct tol_tokenizer *tokenizer, const 
             tol_token_add(list, fragment->token);
         } else if (is_spm) {
             bool has_space = tokenizer->about.adds_space && at_front;
-            TOL_TRY(encode_spm(tokenizer, &merger, part, fragment->bytes, has_space, list));
+            TOL_TRY(
+                encode_spm(tokenizer, &merger, part, fragment->bytes, has_space, options, list));
         } else {
-            TOL_TRY(encode_bpe(tokenizer, &merger, part, fragment->bytes, list));
+            TOL_TRY(encode_bpe(tokenizer, &merger, part, fragment->bytes, options, list));
         }
         at_front = fragment->token >= 0;
     }
@@ -252,10 +279,11 @@ tol_status tol_tokenizer_encode(const struct tol_tokenizer *tokenizer, const cha
     if (options->add_special && about->adds_bos && about->bos >= 0) {
         tol_token_add(&list, about->bos);
     }
-    TOL_TRY(encode_fragments(tokenizer, text, &fragments, &list));
+    TOL_TRY(encode_fragments(tokenizer, text, &fragments, options, &list));
     if (options->add_special && about->adds_eos && about->eos >= 0) {
         tol_token_add(&list, about->eos);
     }
+    TOL_TRY(tokenizer_encode_check(options, &list, 0));
     *count = list.count;
     TOL_CHECK(list.count <= room, TOL_OUT_OF_RANGE, "the text has %zu tokens, and only %zu fit",
               list.count, room);

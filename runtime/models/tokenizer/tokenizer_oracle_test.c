@@ -72,7 +72,8 @@ static size_t check_texts(const struct tol_tokenizer *tokenizer, const char *nam
     static int32_t tokens[ROOM];
     size_t different = 0, found = 0;
     for (size_t i = 0; i < count; i++) {
-        struct tol_encode_options options = {i % 2 == 1, (i & 2) != 0};
+        struct tol_encode_options options = {.add_special = i % 2 == 1,
+                                             .parse_special = (i & 2) != 0};
         size_t expected = number(reader, 2), differs = 0;
         MUST(tol_tokenizer_encode(tokenizer, texts[i].bytes, texts[i].count, &options, tokens, ROOM,
                                   &found));

@@ -89,7 +89,7 @@ Test(tokenizer, a_room_that_is_too_small_says_what_is_needed) {
     struct gguf_maker maker = {.bytes = NULL};
     int32_t tokens[4] = {-7, -7, -7, -7};
     size_t count = 0;
-    struct tol_encode_options options = {true, true};
+    struct tol_encode_options options = {.add_special = true, .parse_special = true};
     make_bpe(&maker, "gpt2", "qwen2");
     struct tol_tokenizer *tokenizer = opened(&maker);
     MUST_FAIL(tol_tokenizer_encode(tokenizer, "ab ab<|im_end|>", 15, &options, tokens, 2, &count),
@@ -110,6 +110,44 @@ Test(tokenizer, a_room_that_is_too_small_says_what_is_needed) {
     cr_assert(tol_tokenizer_find(tokenizer, "<|im_end|>") == 258);
     cr_assert(tol_tokenizer_find(tokenizer, "<|im_end") == TOL_TOKEN_NONE);
     tol_tokenizer_destroy(tokenizer);
+}
+
+/* ---- ends ---- */
+
+static bool ends_after(const void *user) {
+    return --*(int *)(uintptr_t)user < 0;
+}
+
+Test(tokenizer, a_text_of_too_many_tokens_is_refused_and_encoding_can_be_cancelled) {
+    enum { BYTES = 1 << 20 };
+    static char digits[BYTES];
+    static int32_t tokens[64];
+    struct gguf_maker maker = {.bytes = NULL};
+    struct tol_gguf *gguf = NULL;
+    struct tol_tokenizer *bpe = NULL, *spm = NULL;
+    size_t count = 7;
+    int left = 50;
+    memset(digits, '7', BYTES);
+    make_bpe(&maker, "gpt2", "qwen2");
+    bpe = opened(&maker);
+    MUST(tol_gguf_open(test_fixture_path("models/vocabulary-spm.gguf"), &gguf));
+    MUST(tol_tokenizer_create(gguf, &spm));
+    tol_gguf_close(gguf);
+    const struct tol_encode_options few = {.tokens_max = 64};
+    MUST_FAIL(tol_tokenizer_encode(bpe, digits, BYTES, &few, tokens, 64, &count), TOL_OVER_LIMIT,
+              "more than 64 tokens");
+    MUST_FAIL(tol_tokenizer_encode(spm, digits, BYTES, &few, tokens, 64, &count), TOL_OVER_LIMIT,
+              "more than 64 tokens");
+    cr_assert(count == 7);
+    MUST(tol_tokenizer_encode(bpe, digits, 64, &few, tokens, 64, &count));
+    cr_assert(count == 64);
+    const struct tol_encode_options cancelled = {.is_cancelled = ends_after, .user = &left};
+    MUST_FAIL(tol_tokenizer_encode(bpe, digits, BYTES, &cancelled, NULL, 0, &count), TOL_CANCELLED,
+              "cancelled after 51 tokens");
+    MUST_FAIL(tol_tokenizer_encode(spm, digits, 9, &cancelled, NULL, 0, &count), TOL_CANCELLED,
+              "cancelled after 0 tokens");
+    tol_tokenizer_destroy(bpe);
+    tol_tokenizer_destroy(spm);
 }
 
 /* ---- special tokens ---- */
@@ -169,7 +207,7 @@ Test(tokenizer, texts_end_by_the_tokens_that_end_them_in_llama_cpp) {
 
 static void must_encode(const struct tol_tokenizer *tokenizer, const char *text,
                         const char *expected) {
-    const struct tol_encode_options options = {false, true};
+    const struct tol_encode_options options = {.add_special = false, .parse_special = true};
     int32_t tokens[16];
     char found[64] = "";
     size_t count = 0;
@@ -277,7 +315,7 @@ Test(tokenizer, spm_texts_come_back) {
                                         "<s> is text"};
     struct tol_gguf *gguf = NULL;
     struct tol_tokenizer *tokenizer = NULL;
-    struct tol_encode_options options = {true, false};
+    struct tol_encode_options options = {.add_special = true, .parse_special = false};
     MUST(tol_gguf_open(test_fixture_path("models/vocabulary-spm.gguf"), &gguf));
     MUST(tol_tokenizer_create(gguf, &tokenizer));
     tol_gguf_close(gguf);
