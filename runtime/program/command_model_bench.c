@@ -147,6 +147,7 @@ static bool model_bench_read_words(int count, char **words, struct bench *b) {
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             b->out = value;
         } else if (strcmp(words[i], "--json") == 0) {
+            hyp_command_be_json();
             b->as_json = true;
         } else if (words[i][0] == '-') {
             return hyp_fail("model bench has no option %s; see tollens model bench --help",

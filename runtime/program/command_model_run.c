@@ -25,10 +25,12 @@
 enum { SESSIONS_MAX = 256, STOPS_MAX = 16, EXIT_INTERRUPTED = 130, BAR = 40 };
 
 static const char usage[] =
-    "usage: tollens model run FILE -p TEXT [options]\n"
+    "usage: tollens model run FILE [-p TEXT | -f FILE] [options]\n"
     "\n"
     "Continues a text with a language model, and prints the new tokens.\n"
     "\n"
+    "  -p TEXT         the text; -f FILE: the text is in a file, without its last line end; with\n"
+    "                  neither, it is read from standard input\n"
     "  -n N            at most N tokens; default 128\n"
     "  --temp T        temperature, 0 to 2; default 0, always the likeliest token\n"
     "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   sampling parameters\n"
@@ -41,6 +43,7 @@ static const char usage[] =
     "  --json          print one object per text, with times; exit code 130: interrupted\n"
     "  --guarded       be a worker of tollens guard: its jobs are prompts, and another device\n"
     "                  continues a text after its last token; job N has the seed S + N - 1\n"
+    "  --prompt, --file, --n-predict and --temperature are -p, -f, -n and --temp\n"
     "  --device D      auto (default), cuda, cuda:N or soft\n"
     "  --devices LIST  compute the model on all devices of this list, such as 0,1: each holds a\n"
     "                  share of the weights, and the text is the same as with one device\n"
@@ -48,7 +51,9 @@ static const char usage[] =
     "exit codes: 0 the text has ended, 2 it could not be generated, 130 interrupted\n";
 
 struct run_wish {
-    const char *path, *prompt;
+    const char *path, *prompt, *prompt_path;
+    char *read; /* the prompt, if it came from a file */
+    size_t prompt_bytes;
     struct tol_text_options text;
     const char *stops[STOPS_MAX];
     uint64_t context, sessions;
@@ -98,6 +103,8 @@ static bool read_numbers(struct run_wish *wish, int count, char **words, int *at
         uint64_t most, *number;
         double *real;
     } options[] = {{"-n", INT32_MAX, &most, NULL},
+                   {"--n-predict", INT32_MAX, &most, NULL},
+                   {"--temperature", 0, NULL, &sampling->temperature},
                    {"--seed", HYP_SEED_MAX, &sampling->seed, NULL},
                    {"--ctx", INT32_MAX, &wish->context, NULL},
                    {"--sessions", SESSIONS_MAX, &wish->sessions, NULL},
@@ -125,8 +132,12 @@ static bool model_run_read_word(struct run_wish *wish, int count, char **words, 
     bool found = false;
     if (!read_numbers(wish, count, words, at, &found)) return false;
     if (found) return true;
-    if ((value = model_run_value_of("-p", count, words, at)) != NULL) {
+    if ((value = model_run_value_of("-p", count, words, at)) != NULL ||
+        (value = model_run_value_of("--prompt", count, words, at)) != NULL) {
         wish->prompt = value;
+    } else if ((value = model_run_value_of("-f", count, words, at)) != NULL ||
+               (value = model_run_value_of("--file", count, words, at)) != NULL) {
+        wish->prompt_path = value;
     } else if ((value = model_run_value_of("--stop", count, words, at)) != NULL) {
         if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
         wish->stops[wish->text.stop_count++] = value;
@@ -138,6 +149,7 @@ static bool model_run_read_word(struct run_wish *wish, int count, char **words, 
         return hyp_model_devices_read(value, &wish->devices);
     } else if (strcmp(words[*at], "--json") == 0) {
         wish->as_json = true;
+        hyp_command_be_json();
     } else if (strcmp(words[*at], "--guarded") == 0) {
         wish->is_guarded = true;
     } else if (strcmp(words[*at], "--special") == 0) {
@@ -154,20 +166,72 @@ static bool model_run_read_word(struct run_wish *wish, int count, char **words, 
     return true;
 }
 
+/* Reads a stream to its end. NULL: hyp_error(). */
+static char *model_run_read_all(FILE *stream, const char *name, size_t *bytes) {
+    enum { PART = 1 << 16, MOST = 1 << 30 };
+    char *all = NULL;
+    for (size_t got = 1; got > 0; *bytes += got) {
+        char *grown = *bytes < MOST ? realloc(all, *bytes + PART + 1) : NULL;
+        if (grown == NULL) {
+            free(all);
+            (void)hyp_fail("%s has more than %zu bytes", name, *bytes);
+            return NULL;
+        }
+        all = grown;
+        got = fread(all + *bytes, 1, PART, stream);
+    }
+    if (ferror(stream) != 0) {
+        free(all);
+        (void)hyp_fail("%s cannot be read", name);
+        return NULL;
+    }
+    all[*bytes] = '\0';
+    return all;
+}
+
+/* The prompt is a word, a file or what stands on standard input. */
+static bool model_run_take_prompt(struct run_wish *wish) {
+    const char *path = wish->prompt_path;
+    if (wish->prompt != NULL) {
+        wish->prompt_bytes = strlen(wish->prompt);
+        return true;
+    }
+    if (path == NULL && isatty(STDIN_FILENO)) {
+        return hyp_fail("model run requires a prompt: -p \"text\", -f FILE or standard input");
+    }
+    FILE *stream = path != NULL ? fopen(path, "rb") : stdin;
+    if (stream == NULL) return hyp_fail("%s cannot be opened", path);
+    wish->read =
+        model_run_read_all(stream, path != NULL ? path : "standard input", &wish->prompt_bytes);
+    if (path != NULL) fclose(stream);
+    if (wish->read == NULL) return false;
+    wish->prompt = wish->read;
+    if (wish->prompt_bytes > 0 && wish->read[wish->prompt_bytes - 1] == '\n') wish->prompt_bytes--;
+    return wish->prompt_bytes > 0 || path != NULL ||
+           hyp_fail("model run requires a prompt: -p \"text\", -f FILE or standard input");
+}
+
 static bool model_run_read_words(int count, char **words, struct run_wish *wish) {
     *wish =
         (struct run_wish){.text = {.tokens_max = 128, .cancels = &is_interrupted}, .sessions = 1};
     if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wish->kind, &wish->ordinal)) return false;
     for (int i = 0; i < count; i++) {
-        if (!model_run_read_word(wish, count, words, &i)) return false;
+        if (model_run_read_word(wish, count, words, &i)) continue;
+        for (; i < count; i++) {
+            if (strcmp(words[i], "--json") == 0) hyp_command_be_json();
+        }
+        return false;
     }
     wish->text.stops = wish->stops;
     if (wish->path == NULL) return hyp_fail("model run requires a file");
-    if (wish->is_guarded && (wish->prompt != NULL || wish->sessions != 1)) {
-        return hyp_fail("with --guarded the guard has the prompts: neither -p nor --sessions");
+    const bool has_prompt = wish->prompt != NULL || wish->prompt_path != NULL;
+    if (wish->is_guarded && (has_prompt || wish->sessions != 1)) {
+        return hyp_fail("with --guarded the guard has the prompts: neither -p, -f nor --sessions");
     }
-    if (wish->prompt == NULL && !wish->is_guarded)
-        return hyp_fail("model run requires a prompt: -p \"text\"");
+    if (wish->prompt != NULL && wish->prompt_path != NULL) {
+        return hyp_fail("-p and -f are two prompts");
+    }
+    if (!wish->is_guarded && !model_run_take_prompt(wish)) return false;
     if (wish->text.tokens_max == 0) return hyp_fail("-n must be at least 1");
     return wish->sessions > 0 || hyp_fail("--sessions must be at least 1");
 }
@@ -236,6 +300,7 @@ static void model_run_close_all(struct model_run *run) {
     tol_driver_close(run->driver);
     tol_tokenizer_destroy(run->tokenizer);
     tol_model_close(run->model);
+    free(run->wish.read);
 }
 
 static tol_status run_prompts(struct model_run *run) {
@@ -244,7 +309,7 @@ static tol_status run_prompts(struct model_run *run) {
     struct tol_text_options options = run->wish.text;
     for (size_t i = 0; i < run->wish.sessions && status == TOL_OK; i++) {
         status = tol_text_create(run->loaded, run->tokenizer, &options, run->wish.prompt,
-                                 strlen(run->wish.prompt), &run->texts[i]);
+                                 run->wish.prompt_bytes, &run->texts[i]);
         options.sampling.seed++;
     }
     run->prompt_s = model_run_now_s() - begin;
@@ -315,7 +380,10 @@ static void model_run_print_text(const struct model_run *run) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
         tokens += about.tokens;
         prompts += about.prompt_tokens;
-        if (run->wish.sessions > 1) printf("---- session %zu ----\n%s", i, run->written[i]);
+        if (run->wish.sessions > 1) {
+            printf("---- session %zu ----\n", i);
+            fwrite(run->written[i], 1, run->written_bytes[i], stdout); /* it may have a NUL */
+        }
         printf("\n");
     }
     if (!isatty(STDERR_FILENO)) return;
@@ -374,6 +442,7 @@ int hyp_command_model_run(int count, char **words) {
     if (status == TOL_OK) {
         if (run.wish.as_json) {
             model_run_print_json(&run);
+            hyp_command_has_answered();
         } else {
             model_run_print_text(&run);
         }
@@ -382,6 +451,9 @@ int hyp_command_model_run(int count, char **words) {
         code = EXIT_INTERRUPTED;
     } else {
         code = hyp_command_complain("%s", hyp_session_message());
+        if (status == TOL_OVER_LIMIT) {
+            hyp_command_next("give --ctx N, up to the context that model info shows");
+        }
     }
     model_run_close_all(&run);
     return code;

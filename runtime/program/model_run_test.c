@@ -94,7 +94,9 @@ Test(model_run, a_stop_string_and_a_full_context_end_a_text) {
 
 Test(model_run, what_is_wrong_is_said) {
     REFUSED("", "model run requires a file");
-    REFUSED(MODEL, "requires a prompt: -p");
+    REFUSED(MODEL "< /dev/null", "requires a prompt: -p");
+    REFUSED(MODEL "-p a -f b", "-p and -f are two prompts");
+    REFUSED(MODEL "-f \"$D/none\"", "none cannot be opened");
     REFUSED(MODEL "-p a --temp hot", "--temp must be a number, not 'hot'");
     REFUSED(MODEL "-p a --temp 3", "temperature is 3; it must be from 0 to 2");
     REFUSED(MODEL "-p a -n 0", "-n must be at least 1");
@@ -218,4 +220,46 @@ Test(model_run, several_devices_write_the_text_of_one) {
     REFUSED(MODEL "-p a --devices 0,", "not '0,'");
     cr_assert(program_shell("\"$T\" model bench " MODEL "--exchange ring") == 2 &&
               program_says("--exchange must be auto, direct or flags, not 'ring'"));
+}
+
+/* One argument of a program has at most 128 KiB; and a prompt that does not fit is refused. */
+Test(model_run, a_prompt_comes_from_a_file_or_from_standard_input) {
+    static const char *const ways[] = {"-p 'The driver' -n 6", "--file \"$D/prompt\" --n-predict 6",
+                                       "-n 6 < \"$D/prompt\""};
+    char command[300];
+    program_write("prompt", "The driver\n");
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, RUN MODEL "%s > \"$D/%d\" && cmp \"$D/0\" \"$D/%d\"",
+                 ways[i], i, i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("yes 'word 12345' | head -c 400000 > \"$D/long\"") == 0);
+    REFUSED(MODEL "-n 1 -f \"$D/long\"", "more than 2048 tokens, and the context 2048 positions");
+    cr_assert(program_says("give --ctx N"), "%s", program_output);
+}
+
+Test(model_run, an_error_is_an_object_too) {
+    static const char *const calls[] = {"model run \"$D/none\" -p a --json",
+                                        "model run a --tmp 1 --json",
+                                        "model bench \"$D/none\" --json"};
+    char command[300];
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command,
+                 "TOLLENS_DEVICE=soft \"$T\" %s > \"$D/error.json\"; [ $? = 2 ]", calls[i]);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+        json_t *error = program_json("error.json");
+        cr_assert(json_integer_value(json_object_get(error, "exit_code")) == 2);
+        cr_assert(strlen(json_string_value(json_object_get(error, "error"))) > 10);
+        json_decref(error);
+    }
+}
+
+#define NULS "fixtures/models/qwen3-bf16.gguf -p Hello -n 40 --temp 0.9 " /* seed 6 writes a NUL */
+
+Test(model_run, texts_of_several_sessions_are_whole) {
+    cr_assert(program_shell(RUN NULS "--seed 6 > \"$D/one\"; " RUN NULS
+                                     "--seed 5 --sessions 2 > \"$D/two\"; tail -c "
+                                     "$(stat -c %s \"$D/one\") \"$D/two\" | cmp - \"$D/one\"") == 0,
+              "%s", program_output);
+    cr_assert(program_shell("tr -d '\\000' < \"$D/one\" | cmp -s - \"$D/one\"") == 1);
 }

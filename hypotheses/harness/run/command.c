@@ -87,6 +87,14 @@ bool hyp_command_is_json(void) {
     return is_json;
 }
 
+void hyp_command_be_json(void) {
+    is_json = true;
+}
+
+void hyp_command_has_answered(void) {
+    has_answered = true;
+}
+
 void hyp_command_say(const char *format, ...) {
     va_list arguments;
     if (is_json) return;

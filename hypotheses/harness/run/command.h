@@ -60,6 +60,11 @@ const char *hyp_command_program(void);
 void hyp_command_take_json(int *count, char **words);
 bool hyp_command_is_json(void);
 
+/* For a command that reads --json itself: an error will be printed as an object too. And that an
+ * object which has the error was printed already. */
+void hyp_command_be_json(void);
+void hyp_command_has_answered(void);
+
 /* printf, silent under --json. */
 void hyp_command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
