@@ -74,6 +74,17 @@ Test(decode_session, every_architecture_is_the_hosts) {
     check_model(&m, "half rotated, one head of keys");
 }
 
+/* What quantising leaves where rows are no multiple of 256. */
+Test(decode_session, weights_that_no_kernel_has_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.type = TOL_TENSOR_Q5_0, m.v_type = TOL_TENSOR_Q8_0, m.embedding_type = TOL_TENSOR_Q4_0;
+    check_model(&m, "Q5_0, Q8_0 and Q4_0");
+    m.type = TOL_TENSOR_IQ4_NL, m.v_type = TOL_TENSOR_Q5_1, m.embedding_type = TOL_TENSOR_Q4_1;
+    check_model(&m, "IQ4_NL, Q5_1 and Q4_1");
+    m.type = TOL_TENSOR_Q5_1, m.v_type = TOL_TENSOR_Q5_0, m.embedding_type = TOL_TENSOR_Q8_0;
+    check_model(&m, "Q5_1, Q5_0 and Q8_0");
+}
+
 Test(decode_session, every_format_is_the_hosts) {
     static const struct {
         enum tol_tensor_type type, v_type, embedding_type;

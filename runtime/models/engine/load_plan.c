@@ -81,7 +81,8 @@ static tol_status place_floats(struct plan *p, const struct tol_gguf_tensor *ten
 static tol_status place_matrix(struct plan *p, const struct tol_gguf_tensor *tensor,
                                struct share share, bool aligned, struct loaded_matrix *matrix) {
     size_t offset = 0;
-    const uint64_t row = tensor->bytes / tensor->extent[1], bytes = share.count * row;
+    const uint64_t row = tol_model_weight_bytes(tensor) / tensor->extent[1],
+                   bytes = share.count * row;
     const tol_status status = place_bytes(p, tensor, share.first * row, bytes, aligned, &offset);
     if (!tol_model_format(tensor->type, &matrix->format)) return TOL_UNSUPPORTED; /* was checked */
     matrix->k = (size_t)tensor->extent[0];

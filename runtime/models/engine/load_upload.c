@@ -146,7 +146,7 @@ static tol_status read_pieces(struct reader *r) {
         TOL_TRY(load_upload_await(r, which, &bytes));
         struct loaded_piece *piece = load_upload_take(u);
         if (piece == NULL) break;
-        TOL_TRY(tol_gguf_read(u->file, piece->tensor, piece->from, bytes, piece->bytes));
+        TOL_TRY(tol_model_read(u->file, piece->tensor, piece->from, bytes, piece->bytes));
         if (u->sums) piece->sum = kn_crc32c(bytes, piece->bytes, KN_CRC32C_BEST);
         TOL_TRY(tol_copy_to_device(u->stream, u->loaded->weights, piece->to, r->block[which], 0,
                                    piece->bytes));

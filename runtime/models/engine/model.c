@@ -38,34 +38,6 @@ static const struct architecture {
                      {"qwen2", true, true, false, false},
                      {"qwen3", true, false, true, false}};
 
-bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) {
-    switch ((int)type) {
-    case TOL_TENSOR_F32:
-        *format = KN_WEIGHT_F32;
-        return true;
-    case TOL_TENSOR_F16:
-        *format = KN_WEIGHT_F16;
-        return true;
-    case TOL_TENSOR_BF16:
-        *format = KN_WEIGHT_BF16;
-        return true;
-    case TOL_TENSOR_Q8_0:
-        *format = KN_WEIGHT_Q8_0;
-        return true;
-    case TOL_TENSOR_Q4_K:
-        *format = KN_WEIGHT_Q4_K;
-        return true;
-    case TOL_TENSOR_Q5_K:
-        *format = KN_WEIGHT_Q5_K;
-        return true;
-    case TOL_TENSOR_Q6_K:
-        *format = KN_WEIGHT_Q6_K;
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* ---- keys ---- */
 
 static const char *model_key_of(const struct tol_model *m, const char *end, char key[NAME_BYTES]) {
@@ -270,7 +242,7 @@ static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns,
               (unsigned long long)t->extent[2], (unsigned long long)t->extent[3], columns,
               rows > 0 ? rows : 1);
     const bool is_known = tol_model_format(t->type, &weights);
-    TOL_CHECK(is_known && (rows > 0 || weights == KN_WEIGHT_F32), TOL_UNSUPPORTED,
+    TOL_CHECK(is_known && (rows > 0 || t->type == TOL_TENSOR_F32), TOL_UNSUPPORTED,
               "the tensor %s is of %s, which this worker does not compute%s", name,
               tol_tensor_type_name(t->type), rows > 0 ? "" : " in tensors of one dimension");
     TOL_CHECK(rows == 0 || columns % kn_weight_grain(weights) == 0, TOL_UNSUPPORTED,
@@ -281,7 +253,7 @@ static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns,
         m->used[i] = true;
         break;
     }
-    m->shape.weight_bytes += t->bytes;
+    m->shape.weight_bytes += tol_model_weight_bytes(t);
 out:
     return status;
 }

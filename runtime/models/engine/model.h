@@ -77,7 +77,15 @@ TOL_API const struct tol_model_shape *tol_model_shape(const struct tol_model *mo
 TOL_API const struct tol_model_parts *tol_model_parts(const struct tol_model *model);
 TOL_API const struct tol_gguf *tol_model_file(const struct tol_model *model);
 
-/* The kernels' format of a type of tensors. false: they have none. */
+/* The kernels' format in which tensors of a type are loaded. false: they have none. */
 TOL_API bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format);
+
+/* Bytes of a tensor in that format. */
+TOL_API uint64_t tol_model_weight_bytes(const struct tol_gguf_tensor *tensor);
+
+/* Reads bytes of a tensor in that format, from byte from of it on. Fails as tol_gguf_read does, and
+ * with TOL_OUT_OF_HOST_MEMORY. */
+TOL_API tol_status tol_model_read(const struct tol_gguf *file, const struct tol_gguf_tensor *tensor,
+                                  uint64_t from, void *to, size_t bytes);
 
 #endif

@@ -63,8 +63,9 @@ static void refused(const struct tiny_model *tiny, tol_status status, const char
 
 Test(model, what_is_not_computed_is_refused_by_name) {
     REFUSED(m.architecture = "mamba", TOL_UNSUPPORTED, "architecture is \"mamba\"");
-    REFUSED((m.type = TOL_TENSOR_Q4_0), TOL_UNSUPPORTED,
-            "13 tensors, such as blk.0.attn_q.weight, are of Q4_0, which this worker does not "
+    REFUSED((m.type = TOL_TENSOR_TQ1_0, m.width = m.feed_forward = 256, m.heads = 16),
+            TOL_UNSUPPORTED,
+            "13 tensors, such as blk.0.attn_q.weight, are of TQ1_0, which this worker does not "
             "compute");
     REFUSED((m.embedding_type = TOL_TENSOR_NVFP4, m.v_type = TOL_TENSOR_MXFP4), TOL_UNSUPPORTED,
             "2 tensors, such as blk.0.attn_v.weight, are of MXFP4, the tensor token_embd.weight is "
@@ -173,4 +174,69 @@ Test(model, whether_a_file_is_supported_is_said_without_a_device) {
     MUST_FAIL(tol_model_supported(maker.path), TOL_INVALID_FILE, "the tokenizer 39 tokens");
     maker_end(&maker);
     MUST_FAIL(tol_model_supported(NULL), TOL_INVALID_ARGUMENT, "a path");
+}
+
+/* One block of 32 elements per type, whose quants are 0, 1, 2, ...: with d = 0.5 and m = 3. */
+static double value_of(enum tol_tensor_type type, unsigned quant) {
+    static const int table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                  1,    13,   25,  38,  53,  69,  89,  113};
+    const double q = (double)quant;
+    return type == TOL_TENSOR_Q4_0     ? 0.5 * (q - 8)
+           : type == TOL_TENSOR_Q5_0   ? 0.5 * (q - 16)
+           : type == TOL_TENSOR_IQ4_NL ? 0.5 * table[quant]
+                                       : 0.5 * q + 3;
+}
+
+static void write_blocks(struct gguf_maker *maker, enum tol_tensor_type type, unsigned blocks) {
+    const bool has_min = type == TOL_TENSOR_Q4_1 || type == TOL_TENSOR_Q5_1;
+    const bool has_fifth = type == TOL_TENSOR_Q5_0 || type == TOL_TENSOR_Q5_1;
+    const uint16_t both[2] = {0x3800, 0x4200}; /* 0.5, 3 */
+    const uint64_t extent[2] = {32, blocks};
+    maker_begin(maker, 3, 1, 0);
+    maker_tensor(maker, "w", 2, extent, type, 0);
+    maker_pad(maker, 32);
+    for (unsigned b = 0; b < blocks; b++) {
+        uint8_t nibbles[16];
+        const uint32_t fifth = 0xffff0000; /* of elements 16 to 31 */
+        for (unsigned i = 0; i < 16; i++) nibbles[i] = (uint8_t)(i | i << 4);
+        maker_bytes(maker, both, has_min ? 4 : 2);
+        if (has_fifth) maker_bytes(maker, &fifth, sizeof fifth);
+        maker_bytes(maker, nibbles, sizeof nibbles);
+    }
+    maker_pad(maker, 32);
+}
+
+Test(model, blocks_that_no_kernel_has_become_others_of_the_same_values) {
+    static const enum tol_tensor_type types[] = {TOL_TENSOR_Q4_0, TOL_TENSOR_Q4_1, TOL_TENSOR_Q5_0,
+                                                 TOL_TENSOR_Q5_1, TOL_TENSOR_IQ4_NL};
+    enum { BLOCKS = 5, COUNT = 32 * BLOCKS };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        struct gguf_maker maker = {0};
+        struct tol_gguf *file = NULL;
+        enum kn_weight_format format;
+        uint8_t bytes[4 * COUNT], part[4 * COUNT];
+        float values[COUNT];
+        write_blocks(&maker, types[t], BLOCKS);
+        MUST(maker_open(&maker, &file));
+        const struct tol_gguf_tensor *tensor = tol_gguf_tensor_at(file, 0);
+        const size_t all = (size_t)tol_model_weight_bytes(tensor);
+        cr_assert(tol_model_format(types[t], &format));
+        cr_assert(all == kn_weight_row_bytes(format, COUNT) && all <= sizeof bytes);
+        MUST(tol_model_read(file, tensor, 0, bytes, all));
+        kn_weight_values(format, bytes, COUNT, values);
+        const bool has_fifth = types[t] == TOL_TENSOR_Q5_0 || types[t] == TOL_TENSOR_Q5_1;
+        for (unsigned i = 0; i < COUNT; i++) {
+            const unsigned quant = i % 32 < 16 || has_fifth ? i % 32 : i % 16;
+            cr_assert((double)values[i] == value_of(types[t], quant), "%s, %u: %g",
+                      tol_tensor_type_name(types[t]), i, (double)values[i]);
+        }
+        for (size_t from = 0; from <= all; from += 11) { /* parts begin inside blocks */
+            const size_t count = all - from < 100 ? all - from : 100;
+            MUST(tol_model_read(file, tensor, from, part, count));
+            cr_assert(memcmp(part, bytes + from, count) == 0);
+        }
+        MUST_FAIL(tol_model_read(file, tensor, all - 1, part, 2), TOL_OUT_OF_RANGE, "tensor w");
+        tol_gguf_close(file);
+        maker_end(&maker);
+    }
 }

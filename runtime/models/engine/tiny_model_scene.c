@@ -106,6 +106,19 @@ static void draw_q5_k(uint64_t *state, double deviation, size_t bytes, uint8_t *
     }
 }
 
+/* Blocks of 32 elements with random quants, whose values have about the deviation: `heads` numbers
+ * of fp16, d and perhaps m, before the quants. */
+static void draw_blocks(const struct tensor *t, uint64_t *state, unsigned heads, double quants,
+                        uint8_t *blocks) {
+    const size_t each = tol_tensor_block_bytes(t->type);
+    for (size_t at = 0; at < t->bytes; at += each) {
+        const float d = (float)(t->deviation / quants);
+        const uint16_t both[2] = {kn_f16_of(d), kn_f16_of((float)(-t->deviation * 1.7))};
+        for (size_t i = 0; i < each; i++) blocks[at + i] = (uint8_t)(kn_random(state) >> 24);
+        memcpy(blocks + at, both, heads * sizeof both[0]);
+    }
+}
+
 static void draw(const struct tensor *t, uint64_t *state, uint8_t *bytes) {
     const size_t count = t->extent[0] * t->extent[1];
     float *values = malloc(count * sizeof *values);
@@ -130,6 +143,21 @@ static void draw(const struct tensor *t, uint64_t *state, uint8_t *bytes) {
         break;
     case TOL_TENSOR_Q6_K:
         MUST(kn_quantise(KN_Q6_K, values, count, bytes));
+        break;
+    case TOL_TENSOR_Q4_0:
+        draw_blocks(t, state, 1, 4.6, bytes);
+        break;
+    case TOL_TENSOR_Q4_1:
+        draw_blocks(t, state, 2, 4.6, bytes);
+        break;
+    case TOL_TENSOR_Q5_0:
+        draw_blocks(t, state, 1, 9.2, bytes);
+        break;
+    case TOL_TENSOR_Q5_1:
+        draw_blocks(t, state, 2, 9.2, bytes);
+        break;
+    case TOL_TENSOR_IQ4_NL:
+        draw_blocks(t, state, 1, 66, bytes);
         break;
     case TOL_TENSOR_Q5_K:
         draw_q5_k(state, t->deviation, t->bytes, bytes);
