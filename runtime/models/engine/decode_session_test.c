@@ -68,6 +68,8 @@ Test(decode_session, every_architecture_is_the_hosts) {
     check_model(&m, "mistral, window, linear");
     m = stage_base, m.architecture = "qwen2", m.heads = 6, m.kv_heads = 2, m.tied = true;
     check_model(&m, "qwen2");
+    m.without = "blk.0.attn_v.bias";
+    check_model(&m, "qwen2, without a bias");
     m = stage_base, m.architecture = "qwen3", m.head_size = 32, m.rotated = 32;
     check_model(&m, "qwen3");
     m = stage_base, m.rotated = 8, m.kv_heads = 1;

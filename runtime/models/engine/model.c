@@ -30,13 +30,12 @@ struct tol_model {
 static const struct architecture {
     const char *name;
     bool halves;     /* rotates pairs of two halves */
-    bool has_biases; /* of q, k and v: needed */
     bool has_norms;  /* of q and k: needed */
     bool has_window; /* attention.sliding_window holds; llama.cpp reads it for none of the others */
-} architectures[] = {{"llama", false, false, false, false},
-                     {"mistral", false, false, false, true},
-                     {"qwen2", true, true, false, false},
-                     {"qwen3", true, false, true, false}};
+} architectures[] = {{"llama", false, false, false},
+                     {"mistral", false, false, true},
+                     {"qwen2", true, false, false},
+                     {"qwen3", true, true, false}};
 
 /* ---- keys ---- */
 
@@ -263,15 +262,15 @@ static tol_status find_layer(struct tol_model *m, const struct architecture *a, 
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &m->shape;
     const size_t q = s->heads * s->head_size, kv = s->kv_heads * s->head_size;
-    const bool no_bias = !a->has_biases, no_norm = !a->has_norms;
+    const bool no_norm = !a->has_norms;
     TOL_TRY(
         model_find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
     TOL_TRY(model_find(m, false, s->width, q, &layer->q, "blk.%zu.attn_q.weight", i));
     TOL_TRY(model_find(m, false, s->width, kv, &layer->k, "blk.%zu.attn_k.weight", i));
     TOL_TRY(model_find(m, false, s->width, kv, &layer->v, "blk.%zu.attn_v.weight", i));
-    TOL_TRY(model_find(m, no_bias, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
-    TOL_TRY(model_find(m, no_bias, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
-    TOL_TRY(model_find(m, no_bias, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
+    TOL_TRY(model_find(m, true, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
+    TOL_TRY(model_find(m, true, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
+    TOL_TRY(model_find(m, true, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
     if (a->has_norms) {
         TOL_TRY(model_find(m, no_norm, s->head_size, 0, &layer->q_norm,
                            "blk.%zu.attn_q_norm.weight", i));

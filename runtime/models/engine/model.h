@@ -3,7 +3,7 @@
  * the host; tol_model_load (loaded.h) brings it to a device, and only what is there has sessions.
  *
  * Architectures: llama (also llama 3 and 3.x with their rotation factors, and mistral, whose files
- * name it), qwen2 (biases of q, k and v), qwen3 (norms of q and k). Grouped heads, an output matrix
+ * name it), qwen2, qwen3 (norms of q and k). Grouped heads, an output matrix
  * of its own or the embedding's. Everything that the file asks for and this worker does not compute
  * is refused by name: an unknown architecture, experts, a tensor that nothing would use, a format
  * of weights that the kernels lack. A model that opens has every tensor it needs, in the shape it
