@@ -367,6 +367,9 @@ static void model_run_print_json(const struct model_run *run) {
             (json_int_t)about.tokens, "end", end_name(&about), "status",
             tol_status_name(about.status), "load_s", run->load_s, "prompt_s", run->prompt_s,
             "step_s", run->step_s);
+        if (about.status != TOL_OK) {
+            json_object_set_new(line, "error", json_string(hyp_session_sentence(about.message)));
+        }
         char *text = line != NULL ? json_dumps(line, JSON_REAL_PRECISION(9)) : NULL;
         if (text != NULL) puts(text);
         free(text);
@@ -398,8 +401,10 @@ static int model_run_judge(const struct model_run *run) {
         const struct tol_text_about about = tol_text_about(run->texts[i]);
         if (about.end != TOL_TEXT_FAILED) continue;
         if (about.status == TOL_CANCELLED) return EXIT_INTERRUPTED;
-        return hyp_command_complain("session %zu ended after %zu tokens: %s: %s", i, about.tokens,
-                                    tol_status_sentence(about.status), about.message);
+        const char *sentence = hyp_session_sentence(about.message);
+        return hyp_command_complain("session %zu ended after %zu tokens: %s", i, about.tokens,
+                                    sentence[0] != '\0' ? sentence
+                                                        : tol_status_sentence(about.status));
     }
     return HYP_EXIT_OK;
 }

@@ -50,7 +50,8 @@ Test(model_run, logits_that_are_no_numbers_are_a_failure_at_every_temperature) {
                  "\"$D/bad.gguf\" -p Hello -n 3 --temp %zu",
                  weights[i / 2], i % 2);
         cr_assert(program_shell(command) == 2, "%zu: %s", i, program_output);
-        cr_assert(program_says("the logit of token ") && program_says(" is NaN or +infinity"),
+        cr_assert(program_says("ended after 0 tokens: the logit of token ") &&
+                      program_says(" is NaN or +infinity"),
                   "%zu: %s", i, program_output);
     }
 }
@@ -252,6 +253,22 @@ Test(model_run, an_error_is_an_object_too) {
         cr_assert(strlen(json_string_value(json_object_get(error, "error"))) > 10);
         json_decref(error);
     }
+}
+
+/* A text that failed says why, in its own object; there is no second one. */
+Test(model_run, a_text_that_failed_says_why_as_json) {
+    cr_assert(program_shell("cp " MODEL "\"$D/bad.gguf\" && printf '\\000\\000\\300\\177' | dd "
+                            "of=\"$D/bad.gguf\" bs=1 seek=$(($(stat -c %s \"$D/bad.gguf\") - 4)) "
+                            "conv=notrunc status=none; " RUN
+                            "\"$D/bad.gguf\" -p Hello -n 3 --json > \"$D/bad.json\"; [ $? = 2 ]") ==
+                  0,
+              "%s", program_output);
+    json_t *line = program_json("bad.json");
+    cr_assert(line != NULL);
+    cr_assert_str_eq(json_string_value(json_object_get(line, "end")), "failed");
+    const char *error = json_string_value(json_object_get(line, "error"));
+    cr_assert(error != NULL && strncmp(error, "the logit of token ", 19) == 0, "%s", error);
+    json_decref(line);
 }
 
 #define NULS "fixtures/models/qwen3-bf16.gguf -p Hello -n 40 --temp 0.9 " /* seed 6 writes a NUL */

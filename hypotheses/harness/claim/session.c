@@ -173,7 +173,10 @@ const char *hyp_session_root(void) {
 }
 
 const char *hyp_session_message(void) {
-    const char *message = tol_message();
+    return hyp_session_sentence(tol_message());
+}
+
+const char *hyp_session_sentence(const char *message) {
     const char *end = strstr(message, ".c:");
     if (end == NULL || memchr(message, ' ', (size_t)(end - message)) != NULL) return message;
     end += strlen(".c:");

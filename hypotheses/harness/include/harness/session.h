@@ -62,6 +62,9 @@ TOL_API const char *hyp_session_program_folder(void);
 /* The runtime's message without its source location, for people. */
 const char *hyp_session_message(void);
 
+/* The same of a message that was kept: without the place in the source. Points into it. */
+const char *hyp_session_sentence(const char *message);
+
 /* The same of a failure that perhaps has no such message: else hyp_error(), or what the status
  * means; never empty. */
 const char *hyp_session_message_of(tol_status status);
