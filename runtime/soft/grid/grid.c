@@ -218,9 +218,8 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
-    cta->stalls = false;
     cta->stall_round = 0; /* the first turn begins a later round */
-    cta->cluster_begun = cta->cluster_met = false;
+    cta->cluster_begun = cta->cluster_met = cta->stalls = false;
     cta->triggered = cta->waited = false;
     if (cta->barriers_used != 0) memset(cta->barriers, 0, sizeof cta->barriers);
     cta->barriers_used = 0;

@@ -58,8 +58,8 @@ static bool stall_spins(const struct soft_launch *launch, const struct soft_spli
     return reads && yields <= YIELDS_MAX;
 }
 
-/* Whether each lane of a warp spins, in one split at most, because only one has a turn; or waits for
- * others of its cluster. A lane that waits in a join may be released from it and do more. */
+/* Whether each lane of a warp spins, in one split at most, because only one has a turn; or waits
+ * for others of its cluster. A lane that waits in a join may be released from it and do more. */
 static bool stall_holds_warp(const struct soft_launch *launch, const struct soft_warp *warp) {
     uint32_t held = 0, ready = 0;
     for (int s = 0; s < warp->split_end && warp->alive != 0; s++) {
