@@ -178,6 +178,39 @@ Test(api_texture, bad_descriptions_are_refused) {
             CUDA_ERROR_INVALID_DEVICE);
 }
 
+/* Bytes that stay integers have no mixture, and the filter is taken all the same: points. */
+Test(api_texture, bytes_that_stay_integers_are_points_under_a_linear_filter) {
+    static const char ptx[] = ".version 6.5\n.target sm_50\n.address_size 64\n"
+                              ".visible .entry k(.param .u64 out, .param .u64 object)\n{\n"
+                              ".reg .b64 %out, %o; .reg .b32 %a, %b, %c, %d; .reg .f32 %x, %y;\n"
+                              "ld.param.u64 %out, [out];\nld.param.u64 %o, [object];\n"
+                              "mov.f32 %x, 0f40266666;\nmov.f32 %y, 0f3F99999A;\n" /* 2.6 and 1.2 */
+                              "tex.2d.v4.u32.f32 {%a, %b, %c, %d}, [%o, {%x, %y}];\n"
+                              "st.global.u32 [%out], %a;\nret;\n}\n";
+    enum { WIDTH = 4, HEIGHT = 2, PITCH = 512 };
+    CUDA_TEXTURE_DESC description = {.addressMode = {1, 1, 1},
+                                     .filterMode = CU_TR_FILTER_MODE_LINEAR,
+                                     .flags = CU_TRSF_READ_AS_INTEGER};
+    static uint8_t texels[HEIGHT][PITCH];
+    CUdeviceptr rows = 0, out = 0;
+    CUtexObject texture = 0;
+    uint32_t got = 0;
+    api_context(0);
+    for (unsigned y = 0; y < HEIGHT; y++) {
+        for (unsigned x = 0; x < WIDTH; x++) texels[y][x] = (uint8_t)(40 + 50 * y + 20 * x);
+    }
+    OK(cuMemAlloc_v2(&rows, sizeof texels));
+    OK(cuMemAlloc_v2(&out, sizeof got));
+    OK(cuMemcpyHtoD_v2(rows, texels, sizeof texels));
+    CUDA_RESOURCE_DESC resource = of_rows(rows, WIDTH, HEIGHT, PITCH);
+    resource.res.pitch2D.format = CU_AD_FORMAT_UNSIGNED_INT8;
+    OK(cuTexObjectCreate(&texture, &resource, &description, NULL));
+    void *parameters[] = {&out, &texture};
+    OK(cuLaunchKernel(api_function(ptx, "k"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    OK(cuMemcpyDtoH_v2(&got, out, sizeof got));
+    cr_assert_eq(got, texels[1][2], "%u", got);
+}
+
 /* Two halves a register. */
 Test(api_texture, channels_come_as_pairs_of_halves) {
     static const char ptx[] = ".version 6.5\n.target sm_60\n.address_size 64\n"
