@@ -26,15 +26,13 @@ static struct {
     uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool report_is_suppressed(const struct soft_report *report) {
-    return report->result == 0 &&
-           soft_suppress(report->kind, report->kernel, report->source, report->ptx_line);
-}
-
-/* The severity: what ends a launch on a GPU, what does not, and what may be intended. */
+/* The severity: what ends a launch on a GPU, what the user knows, what may be intended, the rest. */
 static const char *report_severity(const struct soft_report *report) {
-    if (report_is_suppressed(report)) return "suppressed";
-    return report->result != 0 ? "error" : report->minor ? "note" : "warning";
+    if (report->result != 0) return "error";
+    if (soft_suppress(report->kind, report->kernel, report->source, report->ptx_line)) {
+        return "suppressed";
+    }
+    return report->minor ? "note" : "warning";
 }
 
 const char *soft_report_kind(int result) {
@@ -119,7 +117,8 @@ static void put_triple(struct line *line, const char *name, const uint32_t tripl
     report_put(line, "\"%s\": [%u, %u, %u], ", name, triple[0], triple[1], triple[2]);
 }
 
-static void report_write_line(const struct soft_report *report, struct line *line) {
+static void report_write_line(const struct soft_report *report, const char *severity,
+                              struct line *line) {
     report_put(line, "{\"kind\": \"%s\", \"result\": %d, ", report->kind, report->result);
     report_put_string(line, "kernel", report->kernel);
     report_put_string(line, "function", report->function);
@@ -130,7 +129,7 @@ static void report_write_line(const struct soft_report *report, struct line *lin
     put_triple(line, "thread", report->thread);
     report_put(line, "\"lanes\": %u, \"address\": %llu, ", report->lanes,
                (unsigned long long)report->address);
-    report_put_string(line, "severity", report_severity(report));
+    report_put_string(line, "severity", severity);
     report_put_string(line, "detail", report->detail);
     if (report->has_other) {
         const struct soft_report_place *other = &report->other;
@@ -149,13 +148,13 @@ static void report_write_line(const struct soft_report *report, struct line *lin
 }
 
 /* The line is appended by one write, so that lines of processes that share a file are not mixed. */
-static void write_to_file(const struct soft_report *report) {
+static void write_to_file(const struct soft_report *report, const char *severity) {
     static bool complained;
     static struct line line;
     const char *path = soft_options()->report;
     if (path == NULL || path[0] == '\0') return;
     line.length = 0;
-    report_write_line(report, &line);
+    report_write_line(report, severity, &line);
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     ssize_t written = file >= 0 ? write(file, line.text, line.length) : -1;
     int why = written < 0 ? errno : ENOSPC;
@@ -169,12 +168,13 @@ static void write_to_file(const struct soft_report *report) {
 void soft_report_print(const struct soft_report *report) {
     char text[LINE_BYTES];
     (void)soft_options(); /* which have the suppressions */
-    const bool is_suppressed = report_is_suppressed(report);
+    const char *severity = report_severity(report);
+    const bool is_shown = strcmp(severity, "suppressed") != 0;
     soft_report_text(report, text, sizeof text);
-    if (!is_suppressed) soft_log_add(text);
+    if (is_shown) soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
-    if (!is_suppressed) tol_plain_print(stderr, "tollens-soft: %s\n", text);
-    write_to_file(report);
+    if (is_shown) tol_plain_print(stderr, "tollens-soft: %s\n", text);
+    write_to_file(report, severity);
     pthread_mutex_unlock(&notes.lock);
 }
 

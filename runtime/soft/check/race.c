@@ -13,6 +13,7 @@ static struct soft_race *new_race(const struct soft_launch *launch) {
     struct soft_race *race = calloc(1, sizeof *race);
     if (race == NULL) return NULL;
     pthread_mutex_init(&race->lock, NULL);
+    race->is_strict = soft_options()->check_race_strict;
     soft_clocks_begin(&race->clocks, launch->ctas);
     race->global =
         (struct soft_pages){.chunks = &race->chunks, .record_bytes = sizeof(struct soft_cells)};

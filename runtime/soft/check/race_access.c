@@ -1,7 +1,6 @@
 /*
  * Splits the accesses of an instruction into lanes and words.
  */
-#include "base/options.h"
 #include "machine/cluster_member.h"
 #include "machine/finding.h"
 #include "race.h"
@@ -170,8 +169,7 @@ void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in)
         .plain = true,
         .bytes = soft_access_bytes(in->mode) * soft_access_count(in->mode),
         .acquires = !writes || (atomic && (in->mode & SOFT_ACCESS_NO_RESULT) == 0),
-        .strict = soft_options()->check_race_strict,
-        .observes = soft_options()->check_race_strict && (in->mode & SOFT_ACCESS_ACQUIRE) == 0,
+        .observes = race->is_strict && (in->mode & SOFT_ACCESS_ACQUIRE) == 0,
     };
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         touch.lane = (uint32_t)__builtin_ctz(left);

@@ -31,14 +31,14 @@ static bool races_with_write(const struct soft_checked_access *touch,
                              const struct soft_cell *cell) {
     const struct soft_mark *write = &cell->write;
     if (write->time == 0 || both_strong(touch, write)) return false;
-    if (write->atomic && !touch->writes && !touch->strict) return false;
+    if (write->atomic && !touch->writes && !touch->race->is_strict) return false;
     return !soft_race_ordered(touch, write) &&
            !(write->scope != SOFT_SCOPE_WEAK && has_seen(touch, cell->flag));
 }
 
 static bool races_with_read(const struct soft_checked_access *touch, const struct soft_mark *read) {
     if (read->time == 0 || both_strong(touch, read)) return false;
-    if (touch->mark.atomic && !touch->strict) return false;
+    if (touch->mark.atomic && !touch->race->is_strict) return false;
     return !soft_race_ordered(touch, read);
 }
 

@@ -90,7 +90,7 @@ void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock 
 
 void soft_race_fence_reads(struct soft_warp *warp) {
     struct soft_race_cta *own = warp->cta->race;
-    if (own == NULL || !own->acquired) return;
+    if (own == NULL || !own->race->is_strict || !own->acquired) return;
     struct soft_warp_order *order = &own->warps[warp->index];
     pthread_mutex_lock(&own->race->lock);
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {

@@ -125,6 +125,7 @@ struct soft_race {
         bool equal;
     } reported[SOFT_NOTES_MAX]; /* pairs of accesses */
     uint32_t reported_count;
+    bool is_strict;       /* race=strict */
     atomic_bool given_up; /* out of memory: nothing is checked any more */
 };
 
@@ -138,8 +139,7 @@ struct soft_checked_access {
     uint32_t lane, before; /* before: the lanes of this execution that have been checked */
     struct soft_mark mark;
     bool reads, writes, acquires, shared;
-    bool strict;             /* race=strict: a weak read races with an atomic */
-    bool observes;           /* and what a strong read acquires waits for a fence */
+    bool observes;           /* race=strict: what a strong read acquires waits for a fence */
     bool plain;              /* a load, a store or an atomic */
     bool settles;            /* a copy that has been pending */
     bool maps;               /* a copy that reads its tensor map */
