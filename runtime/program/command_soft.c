@@ -7,6 +7,7 @@
  * Programs that look for the file libcuda.so.1, to link with it, find it in a folder of links in
  * front of LD_LIBRARY_PATH. Output and exit code are the program's; the summary goes to stderr.
  */
+#include "audit/audit_names.h"
 #include "run/command.h"
 #include "harness/session.h"
 #include "soft_program.h"
@@ -254,7 +255,7 @@ static bool find_target(const struct soft_run *run, int link, const char *soft, 
         return true;
     }
     return (link >= COMPILERS || has_toolchain()) &&
-           hyp_soft_toolchain_library(soft, links[link], path, bytes);
+           audit_name_file(links[link], soft, path, bytes);
 }
 
 /* Whether the soft device can read all its options. It complains on stderr itself. */

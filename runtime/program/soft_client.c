@@ -8,7 +8,7 @@
  *     soft-client table 0         requests a table that is not documented; table-store INDEX then
  *                                 goes on as store does
  *     soft-client unmodelled 0    calls a function that our CUDA runtime does not model
- *     soft-client nvml COUNT      returns 0 if NVML tells of so many devices
+ *     soft-client nvml COUNT      returns 0 if NVML counts so many devices
  *     soft-client return CODE     makes a context and returns CODE
  *     soft-client open PATH       opens a library as the driver, and makes a context
  *     soft-client version 0       prints the version of the CUDA runtime

@@ -19,10 +19,6 @@ bool hyp_soft_toolchain_open(const char *folder);
 /* Removes what that made. */
 void hyp_soft_toolchain_close(const char *folder);
 
-/* A library that stands for one of CUDA's: it is in the folder of the soft device, a whole path, or
- * below it where that is one of the system's, which other programs use. false: it is not there. */
-bool hyp_soft_toolchain_library(const char *soft, const char *name, char *path, size_t bytes);
-
 /* What a program would find, a line for each compiler, as hyp_command_say. */
 void hyp_soft_toolchain_say(void);
 

@@ -9,9 +9,9 @@
  * it, the program among them, wait. Which of the two, the names tell: the object gets the one that
  * exports more of its functions.
  *
- * The loader holds its lock during all of these calls. The library lies in a namespace of its own;
- * it uses nothing but the C library. What it cannot do is a sentence on stderr. What then calls the
- * driver in ways that are not documented is refused there, and counted.
+ * The loader holds its lock during all of these calls. It loads this library into a namespace of
+ * its own, where the library uses the C library alone. If an object cannot be redirected, stderr
+ * gets a sentence; the driver then refuses the object's undocumented calls, and counts them.
  */
 #include "audit/audit_elf.h"
 #include "audit/audit_names.h"
@@ -47,7 +47,7 @@ static size_t exported_count;
 
 static const struct link_map *waiting[WAITING_MAX]; /* opened before all runtimes were */
 static size_t waiting_count;
-static bool has_begun; /* the program runs: what is not preloaded will not be */
+static bool has_begun; /* the program runs, so no further library will be preloaded */
 
 /* One write per sentence, so that processes do not mix theirs. */
 __attribute__((format(printf, 1, 2))) static void audit_say(const char *format, ...) {
@@ -86,8 +86,9 @@ static const struct exported *exported_find(const char *name) {
     return bsearch(&key, exported, exported_count, sizeof key, exported_order);
 }
 
-/* Puts the functions of the runtime of a row of the list into the array, and returns how many they
- * are; rows NULL: only counts. The file stays mapped, because the names lie in it. */
+/* Writes the functions that the runtime of a row exports to the array, and returns their number. If
+ * rows is NULL, it counts them only. The names point into the file, which is therefore kept mapped.
+ */
 static size_t exported_add(size_t row, const struct audit_elf *elf, struct exported *rows) {
     struct audit_cursor at = {0};
     struct audit_function function;
@@ -289,10 +290,10 @@ EXPORT unsigned la_version(unsigned version) {
     return version < LAV_CURRENT ? version : LAV_CURRENT; /* nothing here differs between them */
 }
 
-/* Whether a replacement itself asks for a library of its name, as NVRTC's does for the real one: as
- * /dev/null/NAME, which no file can have, for what the program asked for, and else for a file. A
- * bare name would be the replacement, which has it too. The loader sets the cookie of an object to
- * its link_map. */
+/* Whether a replacement requests the library that it replaces, as our NVRTC requests the real one.
+ * It requests either /dev/null/NAME, which is no file and means the library that the program
+ * requested, or the path of a file. A bare NAME would find the replacement itself. The loader sets
+ * the cookie of an object to its link_map. */
 static bool asks_for_original(const uintptr_t *cookie, const struct replacement *replacement) {
     const struct link_map *asker = (const struct link_map *)*cookie;
     return asker->l_name != NULL && strcmp(asker->l_name, replacement->path) == 0;

@@ -46,8 +46,9 @@ struct audit_cursor { /* begins as zeros */
     uint64_t section, symbol;
 };
 
-/* The next function of .symtab and .dynsym, or the next symbol that is not defined. A function may
- * come twice. A defined one lies inside a segment that is executed. false: there are no more. */
+/* Finds the next function of .symtab and .dynsym, or the next undefined symbol. A function that is
+ * in both is found twice. The code of a defined function is inside an executable segment. false:
+ * there are no more. */
 bool audit_elf_function(const struct audit_elf *elf, struct audit_cursor *at,
                         struct audit_function *function);
 

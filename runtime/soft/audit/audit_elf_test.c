@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object with all that is read. Its function lies in its one mapped segment, all of the file. */
+/* An object with everything that audit_elf.c reads. Its one segment maps the whole file, and so the
+ * code of its function. */
 struct object {
     Elf64_Ehdr header;
     Elf64_Phdr segments[3]; /* code, loader, dynamic section */

@@ -1,6 +1,6 @@
 /*
- * Audit names: the libraries that programs under `tollens soft` get instead of those that they ask
- * for. A row is all that another stand-in needs; a row whose file is not there replaces nothing.
+ * Audit names: the libraries that programs under `tollens soft` get instead of those that they
+ * request. To add a library, add a row; a row whose file is missing replaces nothing.
  *
  * The audit library and the program `tollens` share this list and how a file is found.
  */
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const struct audit_name {
-    const char *name; /* the last part of what is asked for */
+    const char *name; /* the file name that a program requests, without a path */
     const char *file; /* of ours; NULL: the soft device */
     bool is_runtime;  /* it defines the functions of the CUDA runtime, and is preloaded */
     bool is_compiler; /* of the toolchain, which TOLLENS_SOFT_TOOLCHAIN=off leaves out */
