@@ -4,6 +4,7 @@
 #include "nvml.h"
 
 #include "core/library.h"
+#include "tollens/cuda_nvml.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,22 +24,6 @@ enum {
 
 typedef struct device *device_handle;
 
-/* nvmlMemory_t and nvmlMemory_v2_t: only the second tells what is reserved apart from what is used.
- * Its version is its size with 2 in the top byte. */
-struct memory {
-    unsigned long long total, free, used;
-};
-struct memory_2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-};
-
-/* nvmlProcessInfo_t, as the functions _v2 and _v3 write it. */
-struct process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
 static const unsigned long long NOT_AVAILABLE = ~0ull;
 
 static struct {
@@ -48,11 +33,11 @@ static struct {
     int (*by_address)(const char *pci_bus_id, device_handle *device);
     int (*name)(device_handle device, char *name, unsigned bytes);
     /* Any of these may be missing. */
-    int (*memory)(device_handle device, struct memory *memory);
-    int (*memory_2)(device_handle device, struct memory_2 *memory);
+    int (*memory)(device_handle device, struct cuda_nvml_memory *memory);
+    int (*memory_2)(device_handle device, struct cuda_nvml_memory_v2 *memory);
     int (*temperature)(device_handle device, int sensor, unsigned *celsius);
     int (*ecc_errors)(device_handle device, int type, int counter, unsigned long long *count);
-    int (*processes)(device_handle device, unsigned *count, struct process *processes);
+    int (*processes)(device_handle device, unsigned *count, struct cuda_nvml_process *processes);
     const char *(*error)(int result);
 } nvml;
 
@@ -90,8 +75,8 @@ static int64_t nvml_count_of(unsigned long long value) {
 }
 
 static void ask_memory(device_handle device, struct tol_nvml *answer) {
-    struct memory_2 second = {.version = (unsigned)sizeof second | 2u << 24};
-    struct memory first;
+    struct cuda_nvml_memory_v2 second = {.version = (unsigned)sizeof second | 2u << 24};
+    struct cuda_nvml_memory first;
     if (nvml.memory_2 != NULL && nvml.memory_2(device, &second) == SUCCESS) {
         answer->free_bytes = nvml_count_of(second.free);
         answer->used_bytes = nvml_count_of(second.used);
@@ -104,12 +89,12 @@ static void ask_memory(device_handle device, struct tol_nvml *answer) {
 /* The list may grow between the queries of its length and of its entries. */
 static int64_t ask_process(device_handle device) {
     const unsigned own = (unsigned)getpid();
-    struct process *list = NULL;
+    struct cuda_nvml_process *list = NULL;
     unsigned room = 16, count = 0;
     int result = TOO_SMALL;
     int64_t found = -1;
     while (nvml.processes != NULL && result == TOO_SMALL && room <= PROCESSES_MAX) {
-        struct process *more = realloc(list, room * sizeof *list);
+        struct cuda_nvml_process *more = realloc(list, room * sizeof *list);
         if (more == NULL) break;
         list = more;
         count = room;

@@ -4,6 +4,8 @@
  * "name=..." is last and extends to the end; "init=999" is the status of initialisation, and
  * "others=100" the number of other processes.
  */
+#include "tollens/cuda_nvml.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,25 +16,14 @@
 
 enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7 };
 
-struct memory_2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-};
-
-struct process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
 int nvmlInit_v2(void);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_bus_id, void **device);
 int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
-int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory);
+int nvmlDeviceGetMemoryInfo_v2(void *device, struct cuda_nvml_memory_v2 *memory);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
-                                            struct process *processes);
+                                            struct cuda_nvml_process *processes);
 const char *nvmlErrorString(int result);
 
 /* The text after "word="; NULL if it is not there. */
@@ -68,7 +59,7 @@ EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned bytes) {
 }
 
 /* Like the real library, it rejects an unknown version. */
-EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory) {
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct cuda_nvml_memory_v2 *memory) {
     (void)device;
     if (memory->version != (sizeof *memory | 2u << 24)) return NOT_SUPPORTED;
     if (number("free=", &memory->free) != SUCCESS) return NOT_SUPPORTED;
@@ -95,7 +86,7 @@ EXPORT int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter,
 }
 
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
-                                                   struct process *processes) {
+                                                   struct cuda_nvml_process *processes) {
     unsigned long long others = 0, bytes = ~0ull;
     const unsigned room = *count;
     const int is_listed = number("process=", &bytes) == SUCCESS;
@@ -104,9 +95,10 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     *count = (unsigned)others + (is_listed ? 1 : 0);
     if (*count > room) return TOO_SMALL;
     for (unsigned i = 0; i < *count; i++) {
-        processes[i] = (struct process){1, 1 << 20, ~0u, ~0u};
+        processes[i] = (struct cuda_nvml_process){1, 1 << 20, ~0u, ~0u};
     }
-    if (is_listed) processes[others] = (struct process){(unsigned)getpid(), bytes, ~0u, ~0u};
+    if (is_listed)
+        processes[others] = (struct cuda_nvml_process){(unsigned)getpid(), bytes, ~0u, ~0u};
     return SUCCESS;
 }
 

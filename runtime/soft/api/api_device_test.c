@@ -1,10 +1,11 @@
 /*
  * Initialisation and devices: calls before cuInit, with invalid devices or with NULL results;
- * and what NVML tells of devices.
+ * and what NVML returns about devices.
  */
 #include "driver/call.h"
 #include "entries.h"
 #include "test/test_api.h"
+#include "tollens/cuda_nvml.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -216,19 +217,6 @@ Test(api_device, a_forked_process_cannot_use_the_parents_devices) {
 
 /* ---- NVML (nvml/soft_nvml.c) beside CUDA: both must tell the same ---- */
 
-/* The functions are called as any program does, which knows the structures of nvml.h. */
-struct memory {
-    unsigned long long total, free, used;
-};
-struct memory_2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-};
-struct process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlSystemGetDriverVersion(char *version, unsigned bytes);
@@ -241,9 +229,10 @@ int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
 int nvmlDeviceGetUUID(void *device, char *uuid, unsigned bytes);
 int nvmlDeviceGetIndex(void *device, unsigned *index);
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
-int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
-int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list);
+int nvmlDeviceGetMemoryInfo(void *device, struct cuda_nvml_memory *memory);
+int nvmlDeviceGetMemoryInfo_v2(void *device, struct cuda_nvml_memory_v2 *memory);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                            struct cuda_nvml_process *list);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 const char *nvmlErrorString(int result);
 
@@ -308,9 +297,9 @@ Test(soft_nvml, it_has_the_devices_of_cuda) {
 }
 
 Test(soft_nvml, memory_is_what_this_process_has) {
-    struct memory memory;
-    struct memory_2 newer = {.version = 0};
-    struct process process;
+    struct cuda_nvml_memory memory;
+    struct cuda_nvml_memory_v2 newer = {.version = 0};
+    struct cuda_nvml_process process;
     unsigned count = 0;
     void *device = NULL;
     CUdeviceptr address = 0;

@@ -10,6 +10,7 @@
 #include "api/export.h"
 #include "base/options.h"
 #include "state/driver_state.h"
+#include "tollens/cuda_nvml.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,15 +32,6 @@ struct nvml_device {
     int hardware; /* its number without CUDA_VISIBLE_DEVICES */
 };
 
-struct nvml_memory {
-    unsigned long long total, free, used;
-};
-
-struct nvml_memory_v2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-};
-
 struct nvml_pci {
     char legacy_id[16];
     unsigned domain, bus, device, device_id, subsystem_id;
@@ -49,12 +41,6 @@ struct nvml_pci {
 struct nvml_process_v1 {
     unsigned pid;
     unsigned long long bytes;
-};
-
-struct nvml_process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
 };
 
 static struct nvml_device nvml_devices[] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
@@ -307,7 +293,7 @@ static unsigned long long nvml_used(const struct nvml_device *device) {
     return used;
 }
 
-NVML(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct nvml_memory *memory)) {
+NVML(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct cuda_nvml_memory *memory)) {
     const int result = nvml_begin_device(device, memory);
     if (result != NVML_SUCCESS) return result;
     memory->total = soft_options()->memory_bytes;
@@ -316,7 +302,8 @@ NVML(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct nvml_memory *
     return NVML_SUCCESS;
 }
 
-NVML(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device * device, struct nvml_memory_v2 *memory)) {
+NVML(nvmlDeviceGetMemoryInfo_v2,
+     (struct nvml_device * device, struct cuda_nvml_memory_v2 *memory)) {
     const int result = nvml_begin_device(device, memory);
     if (result != NVML_SUCCESS) return result;
     if (memory->version != (sizeof *memory | 2u << 24)) {
@@ -342,17 +329,17 @@ static int nvml_room(struct nvml_device *device, unsigned *count, const void *pr
 }
 
 NVML(nvmlDeviceGetComputeRunningProcesses_v3,
-     (struct nvml_device * device, unsigned *count, struct nvml_process *processes)) {
+     (struct nvml_device * device, unsigned *count, struct cuda_nvml_process *processes)) {
     unsigned long long used = 0;
     const int result = nvml_room(device, count, processes, &used);
     if (result != NVML_SUCCESS || *count == 0) return result;
     /* An instance of ~0: the device is not divided. */
-    processes[0] = (struct nvml_process){(unsigned)getpid(), used, ~0u, ~0u};
+    processes[0] = (struct cuda_nvml_process){(unsigned)getpid(), used, ~0u, ~0u};
     return NVML_SUCCESS;
 }
 
 NVML(nvmlDeviceGetComputeRunningProcesses_v2,
-     (struct nvml_device * device, unsigned *count, struct nvml_process *processes)) {
+     (struct nvml_device * device, unsigned *count, struct cuda_nvml_process *processes)) {
     return nvmlDeviceGetComputeRunningProcesses_v3(device, count, processes);
 }
 
@@ -366,7 +353,7 @@ NVML(nvmlDeviceGetComputeRunningProcesses,
 }
 
 NVML(nvmlDeviceGetGraphicsRunningProcesses_v3,
-     (struct nvml_device * device, unsigned *count, struct nvml_process *processes)) {
+     (struct nvml_device * device, unsigned *count, struct cuda_nvml_process *processes)) {
     const int result = nvml_begin_device(device, count);
     (void)processes;
     if (result == NVML_SUCCESS) *count = 0;
@@ -374,12 +361,12 @@ NVML(nvmlDeviceGetGraphicsRunningProcesses_v3,
 }
 
 NVML(nvmlDeviceGetGraphicsRunningProcesses_v2,
-     (struct nvml_device * device, unsigned *count, struct nvml_process *processes)) {
+     (struct nvml_device * device, unsigned *count, struct cuda_nvml_process *processes)) {
     return nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, processes);
 }
 
 NVML(nvmlDeviceGetGraphicsRunningProcesses,
-     (struct nvml_device * device, unsigned *count, struct nvml_process *processes)) {
+     (struct nvml_device * device, unsigned *count, struct cuda_nvml_process *processes)) {
     return nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, processes);
 }
 
