@@ -12,8 +12,8 @@
 
 #include <gguf.h>
 
-/* TOL_UNSUPPORTED: a key of this architecture asks for what is not computed; the message has its
- * name. TOL_INVALID_FILE: a key has a value of another kind than it must have. */
+/* TOL_UNSUPPORTED: a key of this architecture has a value that the engine does not compute; the
+ * message names the key. TOL_INVALID_FILE: a key has a value of the wrong kind. */
 tol_status model_keys_check(const struct tol_gguf *file, const char *architecture);
 
 #endif

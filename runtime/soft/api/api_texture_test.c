@@ -178,8 +178,9 @@ Test(api_texture, bad_descriptions_are_refused) {
             CUDA_ERROR_INVALID_DEVICE);
 }
 
-/* Bytes that stay integers have no mixture, and the filter is taken all the same: points. */
-Test(api_texture, bytes_that_stay_integers_are_points_under_a_linear_filter) {
+/* Integers of 8 and 16 bits that stay integers cannot be mixed; the filter is accepted, and texels
+ * are sampled as points. */
+Test(api_texture, integers_that_stay_integers_are_points_under_a_linear_filter) {
     static const char ptx[] = ".version 6.5\n.target sm_50\n.address_size 64\n"
                               ".visible .entry k(.param .u64 out, .param .u64 object)\n{\n"
                               ".reg .b64 %out, %o; .reg .b32 %a, %b, %c, %d; .reg .f32 %x, %y;\n"
@@ -197,18 +198,28 @@ Test(api_texture, bytes_that_stay_integers_are_points_under_a_linear_filter) {
     uint32_t got = 0;
     api_context(0);
     for (unsigned y = 0; y < HEIGHT; y++) {
-        for (unsigned x = 0; x < WIDTH; x++) texels[y][x] = (uint8_t)(40 + 50 * y + 20 * x);
+        for (unsigned x = 0; x < 2 * WIDTH; x++) texels[y][x] = (uint8_t)(40 + 50 * y + 20 * x);
     }
     OK(cuMemAlloc_v2(&rows, sizeof texels));
     OK(cuMemAlloc_v2(&out, sizeof got));
     OK(cuMemcpyHtoD_v2(rows, texels, sizeof texels));
+    const struct {
+        CUarray_format format;
+        uint32_t expected;
+    } formats[] = {{CU_AD_FORMAT_UNSIGNED_INT8, texels[1][2]},
+                   {CU_AD_FORMAT_UNSIGNED_INT16, texels[1][4] | (uint32_t)texels[1][5] << 8}};
     CUDA_RESOURCE_DESC resource = of_rows(rows, WIDTH, HEIGHT, PITCH);
-    resource.res.pitch2D.format = CU_AD_FORMAT_UNSIGNED_INT8;
-    OK(cuTexObjectCreate(&texture, &resource, &description, NULL));
     void *parameters[] = {&out, &texture};
-    OK(cuLaunchKernel(api_function(ptx, "k"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
-    OK(cuMemcpyDtoH_v2(&got, out, sizeof got));
-    cr_assert_eq(got, texels[1][2], "%u", got);
+    CUfunction kernel = api_function(ptx, "k");
+    for (int i = 0; i < 2; i++) {
+        resource.res.pitch2D.format = formats[i].format;
+        OK(cuTexObjectCreate(&texture, &resource, &description, NULL));
+        OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+        OK(cuMemcpyDtoH_v2(&got, out, sizeof got));
+        cr_assert_eq(got, formats[i].expected, "%d: %u", i, got);
+    }
+    resource.res.pitch2D.format = CU_AD_FORMAT_UNSIGNED_INT32;
+    REFUSED(cuTexObjectCreate(&texture, &resource, &description, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Two halves a register. */

@@ -60,8 +60,8 @@ Test(not_modelled, no_variant_is_modelled_and_not) {
     }
 }
 
-/* An old name of which a newer form is modelled does what it did, except those of CUDA 2 and 3 with
- * 32-bit addresses or sizes: none has a name that CUDA 4 or a later version introduced. */
+/* If a function has a version that is modelled, its older versions are modelled too, except those
+ * of CUDA 2 and 3 with 32-bit addresses or sizes. CUDA 4 and later introduced none of those. */
 Test(not_modelled, old_forms_of_modelled_functions_are_modelled) {
     for (int i = 0; i < SOFT_OTHERS; i++) {
         const struct soft_entry *one = &soft_other_entries[i];

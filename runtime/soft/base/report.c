@@ -26,7 +26,8 @@ static struct {
     uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The severity: what ends a launch on a GPU, what the user knows, what may be intended, the rest. */
+/* The severity: what ends a launch on a GPU, what the user suppressed, what may be intended, and
+ * the rest. */
 static const char *report_severity(const struct soft_report *report) {
     if (report->result != 0) return "error";
     if (soft_suppress(report->kind, report->kernel, report->source, report->ptx_line)) {

@@ -1,6 +1,7 @@
 /*
- * Branches, exits, the stack, barriers, and joint operations of lanes. Source: PTX ISA 9.0, sections
- * 9.7.12 (Control flow), 9.7.13 (Parallel synchronization) and 9.7.15 (Stack manipulation).
+ * Branches, exits, the stack, barriers, and joint operations of lanes. Source: PTX ISA 9.0,
+ * sections 9.7.12 (Control flow), 9.7.13 (Parallel synchronization) and 9.7.15 (Stack
+ * manipulation).
  */
 #include "lower.h"
 

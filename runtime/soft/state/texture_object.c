@@ -215,8 +215,8 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
     texture->is_seamless = (description->flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0;
     texture->is_normalised = (description->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
     texture->filters = description->filterMode == CU_TR_FILTER_MODE_LINEAR && !texels->in_memory;
-    /* Integers that stay integers have no mixture. A driver takes the filter for 8 and 16 bits, and
-     * FFmpeg asks for it; here they are sampled as points, which no GPU was compared with. */
+    /* Integers that stay integers cannot be mixed. An H200 accepts the filter for 8 and 16 bits,
+     * and FFmpeg uses it; here texels are sampled as points, which was not compared with a GPU. */
     if (texture->filters && is_whole && !texture->promotes) {
         if (texels->channel_bytes == 4) return CUDA_ERROR_INVALID_VALUE;
         texture->filters = false;
