@@ -337,9 +337,9 @@ static const struct soft_instruction *load_parameter(struct soft_warp *warp,
     return in + 1;
 }
 
-/* How many bytes of a vector load its allocation has, where they are its first ones and some are
- * missing; else 0. Compilers widen a load of the last elements to an aligned vector, which no page
- * of a GPU ends within, and its compute-sanitizer does not report. */
+/* If a vector load begins inside its allocation and ends after it, the number of its bytes that are
+ * inside; else 0. Compilers widen a load of the last elements to an aligned vector. It never
+ * crosses a page of a GPU, and compute-sanitizer does not report it. */
 static unsigned bytes_before_end(struct soft_warp *warp, const struct soft_instruction *in,
                                  uint64_t address, unsigned bytes) {
     enum soft_access_space space = soft_access_space(in->mode);

@@ -57,11 +57,12 @@ static struct soft_split *find_aligned(struct soft_warp *warp, uint32_t number) 
  * but is allowed since compute capability 7.0: one note per launch. */
 static void note_exited(struct soft_cta *cta, uint32_t number) {
     uint32_t exited = 0;
+    if (atomic_load_explicit(&cta->launch->told_of_exited, memory_order_relaxed)) return;
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         const struct soft_warp *warp = &cta->warps[w];
         exited += (uint32_t)__builtin_popcount(warp->threads & ~warp->alive);
     }
-    if (exited == 0 || atomic_load(&cta->launch->told_of_exited)) return;
+    if (exited == 0) return;
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
         struct soft_split *aligned = find_aligned(warp, number), *running = warp->split;
