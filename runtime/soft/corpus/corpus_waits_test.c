@@ -113,7 +113,6 @@ Test(corpus_waits, a_grid_s_barrier_needs_a_cooperative_launch) {
     cr_assert(strstr(test_captured(stderr), "trap") != NULL, "%s", test_captured(stderr));
 }
 
-/* The largest number of blocks that fit at once runs; one more is refused. */
 /* The loop of cooperative_groups, in which %rd3 is the counter in the workspace, for two warps. */
 #define SPIN(head, body)                                                                           \
     TEST_KERNEL("mov.u32 %r5, %envreg2; mov.u32 %r6, %envreg1; mov.b64 %rd3, {%r5, %r6};\n"        \
@@ -151,6 +150,30 @@ Test(corpus_waits, a_grid_s_barrier_that_a_block_never_reaches_is_a_deadlock) {
     cr_assert_not_null(strstr(told, "1 of 4 have ended"));
 }
 
+/* A block may pass one barrier and wait at the next in a single turn; with a seed, the others may
+ * then have no turn for long. */
+Test(corpus_waits, a_grid_s_barriers_in_a_loop_are_no_deadlock) {
+    static const char spin[] =
+        TEST_KERNEL("mov.u32 %r5, %envreg2; mov.u32 %r6, %envreg1; mov.b64 %rd3, {%r5, %r6};\n"
+                    "mov.u32 %r9, 0;\n"
+                    "NEXT: add.u32 %r9, %r9, 2;\n"
+                    "atom.add.release.gpu.u32 %r8, [%rd3+4], 1;\n"
+                    "AGAIN: ld.acquire.gpu.u32 %r8, [%rd3+4];\n"
+                    "setp.lt.u32 %p2, %r8, %r9; @%p2 bra AGAIN;\n"
+                    "setp.lt.u32 %p3, %r9, 20000; @%p3 bra NEXT;\n");
+    setenv("TOLLENS_SOFT_WORKERS", "1", 1);
+    setenv("TOLLENS_SOFT_SEED", "3", 1);
+    test_soft_open();
+    CUdeviceptr out = 0;
+    CUfunction function = test_function(test_load(spin), "k");
+    void *parameters[] = {&out};
+    cr_assert_eq(cuMemAlloc_v2(&out, 4096), CUDA_SUCCESS);
+    cr_assert_eq(cuLaunchCooperativeKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, parameters),
+                 CUDA_SUCCESS);
+    cr_assert_eq(cuCtxSynchronize(), CUDA_SUCCESS, "%s", test_log());
+}
+
+/* The largest number of blocks that fit at once runs; one more is refused. */
 Test(corpus_waits, a_cooperative_launch_is_no_larger_than_what_fits) {
     int32_t last[1024] = {0}, steps = 1, most = 0, processors = 0;
     test_soft_open();

@@ -7,6 +7,7 @@
 #include "lower/modes.h"
 #include "machine/cluster_member.h"
 #include "machine/finding.h"
+#include "memory/space.h"
 
 #include <assert.h>
 #include <string.h>
@@ -105,6 +106,19 @@ static void stall_fail(struct soft_launch *launch, struct soft_cta *first, uint6
     }
 }
 
+/* Whether a block has changed the workspace since the last turn of any block ended. A turn may
+ * begin and end in such loops and pass a barrier in between; the arrival at the next barrier shows
+ * here. The count of arrivals never returns to an old value unseen: a barrier opens only after a
+ * block has waited at it, and that block's turn ended with the count as it then was. The caller
+ * holds the launch's lock. */
+static bool stall_sees_change(struct soft_launch *launch) {
+    uint8_t now[SOFT_WORKSPACE_BYTES];
+    const bool is_read = soft_space_read(launch->workspace, now, sizeof now);
+    if (is_read && memcmp(now, launch->stall_seen, sizeof now) == 0) return false;
+    if (is_read) memcpy(launch->stall_seen, now, sizeof now);
+    return true;
+}
+
 uint64_t soft_stall_begin(struct soft_launch *launch) {
     return atomic_load(&launch->stall_round);
 }
@@ -118,7 +132,7 @@ void soft_stall_end(struct soft_launch *launch, struct soft_cta *cta, enum soft_
     cta->stalls = stalls;
     pthread_mutex_lock(&launch->lock);
     const uint64_t left = launch->clusters - atomic_load(&launch->ended);
-    if (!only_reads) {
+    if (stall_sees_change(launch) || !only_reads) {
         atomic_fetch_add(&launch->stall_round, 1);
         launch->stalled = 0;
     } else if (round == atomic_load(&launch->stall_round)) {

@@ -4,8 +4,8 @@
  * The barrier is code of CUDA's headers, or of lower/device_runtime.c: a loop that reads a counter
  * in the launch's workspace. Nobody but the blocks of the launch changes the workspace, so the
  * launch never ends if each block that is left does nothing but read it, in turns that began after
- * the last turn of any block that did more. Loops that read other memory are not judged: the host
- * or another stream may write it.
+ * the last turn of any block that did more, and the workspace has not changed since. Loops that
+ * read other memory are not judged: the host or another stream may write it.
  */
 #ifndef SOFT_STALL_H
 #define SOFT_STALL_H

@@ -242,6 +242,7 @@ struct soft_launch {
     pthread_mutex_t lock;   /* guards all below */
     struct soft_cta *parked;
     uint64_t stalled; /* clusters that only read the workspace in this round */
+    uint8_t stall_seen[SOFT_WORKSPACE_BYTES]; /* the workspace, at the end of the last turn */
     struct soft_noted {
         const struct soft_instruction *instruction, *beside;
         const char *kind;
