@@ -226,7 +226,7 @@ struct soft_launch {
     bool explicit_clusters;  /* requested by the program */
     uint32_t shared_bytes;   /* static and dynamic */
     uint32_t dynamic_shared; /* dynamic alone */
-    uint64_t id;
+    uint64_t id; /* its number in the order of queueing, from 1 */
     const struct soft_reach *reach; /* of the context it runs in */
     uint64_t dice;                  /* of the order that its CTAs run in; 0: one by one */
     uint64_t workspace; /* of a cooperative launch: the counter that its blocks synchronise with; or

@@ -326,6 +326,13 @@ void soft_queue_append(struct soft_stream *stream, struct soft_operation *operat
     if (queue.lazy_asleep) pthread_cond_broadcast(&queue.work);
 }
 
+uint64_t soft_queue_last_launch(void) {
+    pthread_mutex_lock(&soft_lock);
+    const uint64_t last = queue.next_launch_id;
+    pthread_mutex_unlock(&soft_lock);
+    return last;
+}
+
 CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *operations) {
     CUresult result = stream->context->error;
     if (result == CUDA_SUCCESS) result = soft_stream_order(stream);

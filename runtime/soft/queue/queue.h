@@ -69,6 +69,9 @@ CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *o
  * context. The caller holds soft_lock. */
 void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation);
 
+/* The number of the launch that was queued last, to any stream. The caller does not hold soft_lock. */
+uint64_t soft_queue_last_launch(void);
+
 /* Waits until the stream is empty, the event point is reached, or all of the context's streams are
  * empty, working meanwhile. Returns the context's error. */
 CUresult soft_queue_wait_stream(struct soft_stream *stream);

@@ -19,8 +19,8 @@ static bool reach_fail(struct soft_lookup *lookup, uint64_t handle, const char *
 /* The address of a reference means the object bound to it. */
 static bool reach_follow(struct soft_lookup *lookup, uint64_t *handle) {
     struct soft_allocation variable;
-    uint64_t address = *handle;
-    if (soft_texture_find(address) != NULL || !soft_space_find(address, &variable) ||
+    uint64_t address = *handle, launch = lookup->warp->cta->launch->id;
+    if (soft_texture_find(address, launch) != NULL || !soft_space_find(address, &variable) ||
         variable.kind != SOFT_KIND_MODULE || variable.address != address || variable.bytes != 8) {
         return true;
     }
@@ -59,7 +59,7 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
     }
     lookup->handle = handle;
     if (!reach_follow(lookup, &handle)) return false;
-    const struct soft_texture *texture = soft_texture_find(handle);
+    const struct soft_texture *texture = soft_texture_find(handle, warp->cta->launch->id);
     uint32_t mode = lookup->in->mode;
     bool surface = (mode & SOFT_TEXTURE_SURFACE) != 0;
     if (texture == NULL) {
