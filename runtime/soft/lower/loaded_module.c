@@ -33,7 +33,8 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     struct soft_allocation wanted = {.bytes = bytes,
                                      .kind = loaded_module_kind_of(variable),
                                      .device = module->device,
-                                     .slot = module->slot};
+                                     .slot = module->slot,
+                                     .constant = variable->space == PTX_constant};
     memcpy(wanted.name, name, sizeof name);
     /* They are not charged, but must fit into the device's memory. */
     const uint64_t left = soft_options()->memory_bytes - module->variable_bytes;

@@ -150,6 +150,18 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
     return true;
 }
 
+/* A GPU carries the store out, and constant loads may or may not see it. */
+static void access_judge_constant(struct soft_warp *warp, const struct soft_instruction *in,
+                                  uint32_t lane, uint64_t address, unsigned bytes) {
+    struct soft_allocation found;
+    if (!soft_space_find(address, &found) || !found.constant) return;
+    soft_launch_note(warp, in, "store to constant memory", 1u << lane, address,
+                     "a store of %u bytes at 0x%llx, %llu bytes into the constant variable %s, "
+                     "which kernels may only read",
+                     bytes, (unsigned long long)address,
+                     (unsigned long long)(address - found.address), found.name);
+}
+
 static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                         uint64_t address, unsigned bytes, enum soft_access_kind kind,
                         struct soft_place *place) {
@@ -159,7 +171,8 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     const bool is_noted = launch->touched != NULL || soft_prior_watches(launch);
     if (is_noted) last += launch->code->sites;
     uint64_t span = last->high - last->low;
-    if (bytes <= span && address - last->low <= span - bytes) {
+    const bool is_within = bytes <= span && address - last->low <= span - bytes;
+    if (is_within) {
         place->view = *last;
     } else if (is_of_window(warp, in, lane, address, kind)) {
         return false;
@@ -170,6 +183,9 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
                          "%s of %u bytes at 0x%llx: %s", access_what(kind), bytes,
                          (unsigned long long)address, nearest);
         return false;
+    }
+    if (kind == SOFT_ACCESS_WRITE && !is_within) {
+        access_judge_constant(warp, in, lane, address, bytes);
     }
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;

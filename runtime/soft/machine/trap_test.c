@@ -175,6 +175,42 @@ Test(trap, constants_and_parameters_out_of_bounds) {
           "8 bytes of parameter memory");
 }
 
+/* Kernels may only read .const variables. An H200 carries such a store out without an error, so the
+ * launch goes on here too. */
+#define WITH_CONSTANT(store)                                                                       \
+    TEST_KERNEL_WITH(".const .u32 table[4] = {1, 2, 3, 4};",                                       \
+                     "mov.u64 %rd5, table; cvta.const.u64 %rd5, %rd5;\n" store "\n")
+
+Test(trap, stores_to_constant_memory_are_findings) {
+    static const char *const kernels[] = {WITH_CONSTANT("st.u32 [%rd5+4], %r3;"),
+                                          WITH_CONSTANT("red.add.u32 [%rd5+4], %r3;"),
+                                          WITH_CONSTANT("st.global.u32 [%rd5+4], %r3;")};
+    for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        uint32_t out[1] = {0};
+        char part[100];
+        forget_reports();
+        TEST_RUN(kernels[i], 1, 1, out);
+        cr_assert(strstr(reported(), "store to constant memory") != NULL, "%s", kernels[i]);
+        snprintf(part, sizeof part, "\"ptx_line\": %d, ", TEST_BODY_LINE + 1);
+        cr_assert(strstr(reported(), part) != NULL, "%s", reported());
+        cr_assert(strstr(reported(), "4 bytes into the constant variable table") != NULL, "%s",
+                  reported());
+    }
+}
+
+Test(trap, copies_to_constant_memory_are_none) {
+    uint32_t out[1] = {0}, value = 9;
+    CUmodule module = NULL;
+    CUdeviceptr table = 0;
+    cr_assert_eq(cuModuleLoadData(&module, TEST_KERNEL_WITH(".const .u32 table[4];", "")),
+                 CUDA_SUCCESS);
+    cr_assert_eq(cuModuleGetGlobal_v2(&table, NULL, module, "table"), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyHtoD_v2(table, &value, 4), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyDtoH_v2(out, table, 4), CUDA_SUCCESS);
+    cr_assert_eq(out[0], 9);
+    cr_assert_str_eq(reported(), "");
+}
+
 Test(trap, misaligned_addresses) {
     fails(TEST_KERNEL("ld.global.u32 %r5, [%rd1+2];\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
           "ld.global.u32 %r5, [%rd1+2]", "0",
