@@ -62,8 +62,10 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
                      (unsigned long long)report_number_of(line, "ptx_line"));
         }
     }
-    snprintf(report->first, sizeof report->first, "%.60s%s: %.700s", report_text_of(line, "kind"),
-             place, report_text_of(line, "detail"));
+    const char *calls = report_text_of(line, "inlined_at");
+    snprintf(report->first, sizeof report->first, "%.60s%s%s%.320s: %.700s",
+             report_text_of(line, "kind"), place, calls[0] != '\0' ? ", inlined at " : "", calls,
+             report_text_of(line, "detail"));
 }
 
 static void take_summary(struct hyp_soft_report *report, const json_t *line) {

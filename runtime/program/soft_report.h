@@ -19,7 +19,7 @@ struct hyp_soft_report {
         uint64_t count;
     } kinds[HYP_SOFT_KINDS];
     size_t kind_count;
-    char first[1200];                      /* the first finding in a line; "" if there is none */
+    char first[1600];                      /* the first finding in a line; "" if there is none */
     uint64_t begun;                        /* processes that used the device */
     uint64_t processes, kernels, launches; /* of those that ended by themselves */
     uint64_t suppressed;                   /* that TOLLENS_SOFT_SUPPRESSIONS names */

@@ -175,6 +175,24 @@ Test(trap, constants_and_parameters_out_of_bounds) {
           "8 bytes of parameter memory");
 }
 
+/* Goal: a finding in an inlined function names the program's own line too. */
+Test(trap, an_inlined_line_names_its_calls) {
+    uint32_t out[64] = {0};
+    const char *ptx = TEST_KERNEL(".file 1 \"/a/program.cu\"\n.file 2 \"/b/header.h\"\n"
+                                  ".loc 1 30 1\n.loc 1 20 3\n"
+                                  ".loc 2 8 5, function_name $L__info_string0, inlined_at 1 20 3\n"
+                                  "add.u32 %r5, %r1, 1;\n"
+                                  ".loc 2 4 7, function_name $L__info_string0+9, inlined_at 2 8 5\n"
+                                  "setp.eq.u32 %p1, %r3, 40;\n@%p1 trap;\n");
+    cr_assert_eq(test_run(ptx, 1, 64, out, sizeof out), CUDA_ERROR_LAUNCH_FAILED);
+    cr_assert(strstr(reported(), "\"source\": \"/b/header.h:4\", \"inlined_at\": "
+                                 "\"/b/header.h:8, /a/program.cu:20\"") != NULL,
+              "%s", reported());
+    cr_assert(strstr(test_captured(stderr),
+                     ", /b/header.h:4, inlined at /b/header.h:8, /a/program.cu:20 in block") !=
+              NULL);
+}
+
 /* Kernels may only read .const variables. An H200 carries such a store out without an error, so the
  * launch goes on here too. */
 #define WITH_CONSTANT(store)                                                                       \
