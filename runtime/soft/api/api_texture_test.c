@@ -287,8 +287,8 @@ static void await_flag(void *flag) {
     while (!atomic_load((atomic_bool *)flag)) sched_yield();
 }
 
-/* Goal: as on an H200, work that was queued before the destroy keeps the object; later work is told
- * that it was destroyed. */
+/* Goal: as on an H200, work that was queued before the destroy keeps the object; later work gets
+ * an error that says it was destroyed. */
 Test(api_texture, launches_queued_before_a_destroy_keep_the_object) {
     atomic_bool flag = false;
     api_context(0);

@@ -48,7 +48,8 @@ static unsigned times_in(const char *text, const char *part) {
 }
 
 /* A read of what was never written, a race of two warps, and one of equal values. */
-#define UNWRITTEN TEST_KERNEL_WITH(".shared .u32 s;", "ld.shared.u32 %r5, [s];\n")
+#define UNWRITTEN                                                                                  \
+    TEST_KERNEL_WITH(".shared .u32 s;", "ld.shared.u32 %r5, [s]; st.global.u32 [%rd2], %r5;\n")
 #define RACE TEST_KERNEL_WITH(".shared .u32 s;", "st.shared.u32 [s], %r3;\n")
 #define EQUAL TEST_KERNEL_WITH(".shared .u32 s;", "st.shared.u32 [s], 7;\n")
 

@@ -9,6 +9,7 @@
 #include "finding.h"
 #include "frame.h"
 #include "prior.h"
+#include "taint.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -414,6 +415,23 @@ static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, 
     return true;
 }
 
+/* Of a load, what the value decides is reported; see taint.h. */
+static void access_taint(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                         uint64_t address, unsigned bytes, const struct soft_place *place) {
+    const unsigned unwritten = place->shadow != NULL ? access_unwritten(place, bytes) : 0;
+    if (unwritten == 0) return;
+    if (unwritten < bytes &&
+        (soft_access_count(in->mode) > 1 || access_is_padded(unwritten, bytes))) {
+        return;
+    }
+    const struct soft_tainted_load load = {.instruction = in,
+                                           .address = address,
+                                           .bytes = bytes,
+                                           .is_partial = unwritten < bytes,
+                                           .is_global = place->view.high != 0};
+    soft_taint_add(warp, &load, lane);
+}
+
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
     unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
@@ -433,7 +451,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                               &place)) {
             return NULL;
         }
-        soft_access_check_read(warp, in, lane, address, bytes * count, &place);
+        access_taint(warp, in, lane, address, bytes * count, &place);
         if (place.view.high != 0) warp->views[in->site] = place.view;
         for (unsigned i = 0; i < count; i++) {
             uint32_t slot = access_component(warp, in, i);
@@ -444,7 +462,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
             put_value(warp, in, slot, lane, value_at(in, bytes, place.host + i * bytes));
         }
     }
-    return in + 1;
+    return soft_taint_next(warp, in);
 }
 
 const struct soft_instruction *soft_access_store(struct soft_warp *warp,

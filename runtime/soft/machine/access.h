@@ -48,8 +48,8 @@ uint64_t soft_access_address(const struct soft_warp *warp,
                              const struct soft_instruction *instruction, uint32_t lane);
 
 /* Reports a read of bytes none of which was ever written, and of a word of which most was. Other
- * reads of partly written bytes are not reported, because compilers copy whole structures with their
- * padding. */
+ * reads of partly written bytes are not reported, because compilers copy whole structures with
+ * their padding. */
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *instruction,
                             uint32_t lane, uint64_t address, unsigned bytes,
                             const struct soft_place *place);

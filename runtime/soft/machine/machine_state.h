@@ -97,6 +97,7 @@ enum soft_stop {
     SOFT_STOP_YIELD,   /* its quantum is used up */
     SOFT_STOP_BLOCKED, /* no split can continue until a barrier opens; of a CTA: until another CTA
                         * acts */
+    SOFT_STOP_TAINT,   /* the current split continues in soft_taint_run */
     SOFT_STOP_DONE,    /* all threads have exited */
     SOFT_STOP_FAULT    /* the launch has failed; the grid has the report */
 };
@@ -133,6 +134,7 @@ struct soft_warp {
     struct soft_joins joins;
     struct soft_joins *more_joins; /* for recursion that diverges at every depth */
     struct soft_join *free_join;   /* linked through outer */
+    struct soft_taint *taint;      /* NULL: it has loaded nothing that was never written */
     struct soft_async *async;      /* NULL: it has begun no copies */
     struct soft_wgmma *wgmma;      /* NULL: it has begun no products */
 };

@@ -50,6 +50,13 @@ struct soft_operation *soft_operation_point(enum soft_operation_kind kind,
                                             struct soft_event_point *point);
 void soft_operation_free(struct soft_operation *operation);
 
+/* Gives a launch that is queued to a stream its number, its order and its reach. The caller holds
+ * soft_lock. */
+void soft_operation_number(struct soft_launch *launch, const struct soft_stream *stream);
+
+/* The number of the launch that was queued last, to any stream. Thread-safe. */
+uint64_t soft_operation_last(void);
+
 /* An event point with this number of references; NULL without memory. */
 struct soft_event_point *soft_event_point_new(int references);
 
@@ -68,9 +75,6 @@ CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *o
 /* The same for an operation that only waits for its turn: no implicit order, no check of the
  * context. The caller holds soft_lock. */
 void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation);
-
-/* The number of the launch that was queued last, to any stream. The caller does not hold soft_lock. */
-uint64_t soft_queue_last_launch(void);
 
 /* Waits until the stream is empty, the event point is reached, or all of the context's streams are
  * empty, working meanwhile. Returns the context's error. */

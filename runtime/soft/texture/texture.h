@@ -77,8 +77,8 @@ bool soft_texture_change(uint64_t handle, const struct soft_texture *texture);
 /* Copies an object. false: the handle is none of a live one. */
 bool soft_texture_copy(uint64_t handle, struct soft_texture *texture);
 
-/* Takes an object out. Launches up to the number last may still use it, as on a GPU, where work that
- * was queued before the destroy keeps it. false: it is none. */
+/* Takes an object out. Launches up to the number last may still use it, as on a GPU, where work
+ * that was queued before the destroy keeps it. false: it is none. */
 bool soft_texture_remove(uint64_t handle, uint64_t last);
 
 /* Takes out all of a context. */
