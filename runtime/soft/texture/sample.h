@@ -34,6 +34,10 @@ struct soft_coordinates {
     double gradients[2][3];
 };
 
+/* The effective address mode of a dimension, CU_TR_ADDRESS_MODE_: unnormalised texels have only
+ * two, and cubes one. */
+unsigned soft_sample_mode(const struct soft_texture *texture, unsigned dimension);
+
 /* One texel, or the weighted sum of several. false: it cannot be read; the launch has failed. */
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  uint32_t texel[4]);
