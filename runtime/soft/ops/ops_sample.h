@@ -32,6 +32,19 @@ struct sample {
 
 /* ---- places ---- */
 
+/* Finds the texture. false: the lanes have several, or it has no fast path. */
+static bool sample_find(struct sample *sample, const struct soft_warp *warp,
+                        const struct soft_instruction *in, uint32_t slot) {
+    const uint64_t *handles = SLOT(uint64_t, slot);
+    const uint64_t handle = handles[__builtin_ctz(warp->mask)];
+    const uint32_t *lane = warp->lane;
+    uint64_t differ = 0;
+    LANES differ |= lane[i] ? handles[i] ^ handle : 0;
+    if (differ != 0) return false;
+    sample->texture = soft_lookup_common(warp, in, handle);
+    return sample->texture != NULL;
+}
+
 /* false: not all texels are in the range. */
 static bool sample_begin(struct sample *sample, const struct soft_view *view) {
     const struct soft_texels *texels = &sample->texture->texels;
@@ -330,12 +343,14 @@ static bool sample_is_common(const struct sample *sample, uint32_t mode) {
 
 static void sample_write(const struct sample *sample, struct soft_warp *warp, const uint32_t *slots,
                          unsigned count) {
+    static const uint32_t absent[SOFT_LANES];
     const uint32_t *lane = warp->lane;
     for (unsigned c = 0; c < count; c++) {
-        const uint32_t *result = sample->result[c];
+        const bool has = c < sample->source.texels->channels;
+        const uint32_t *result = has ? sample->result[c] : absent;
         uint32_t *d = SLOT(uint32_t, slots[c]);
-        if (c >= sample->texture->texels.channels) {
-            LANES d[i] = lane[i] ? 0 : d[i];
+        if (warp->partial == 0) {
+            memcpy(d, result, sizeof absent);
         } else {
             LANES d[i] = lane[i] ? result[i] : d[i];
         }
@@ -347,8 +362,10 @@ static bool sample_warp(struct soft_warp *warp, const struct soft_instruction *i
     const uint32_t *slots = SOFT_OPERANDS(warp, in);
     const unsigned count = soft_texture_data(in->mode);
     struct sample sample;
-    sample.texture = soft_lookup_common(warp, in, slots[0]);
-    if (sample.texture == NULL || !sample_begin(&sample, &warp->views[in->site])) return false;
+    if (!sample_find(&sample, warp, in, slots[0]) ||
+        !sample_begin(&sample, &warp->views[in->site])) {
+        return false;
+    }
     sample.kind = sample_kind_of(sample.texture, in->mode);
     if (!sample_is_common(&sample, in->mode)) return false;
     sample_axes(&sample, warp, slots + 1 + count);

@@ -57,14 +57,8 @@ static bool reach_has(const struct soft_warp *warp, const struct soft_texture *t
 }
 
 const struct soft_texture *soft_lookup_common(const struct soft_warp *warp,
-                                              const struct soft_instruction *in, uint32_t slot) {
-    const uint64_t *handles = SLOT(uint64_t, slot);
-    const uint64_t handle = handles[__builtin_ctz(warp->mask)];
-    uint64_t differ = 0;
-    for (int i = 0; i < SOFT_LANES; i++) {
-        differ |= warp->lane[i] != 0 ? handles[i] ^ handle : 0;
-    }
-    const struct soft_texture *texture = differ == 0 ? soft_texture_find(handle) : NULL;
+                                              const struct soft_instruction *in, uint64_t handle) {
+    const struct soft_texture *texture = soft_texture_find(handle);
     bool fits = texture != NULL && !texture->is_surface && texture->levels == 1 &&
                 has_geometry(texture, soft_texture_geometry(in->mode)) && reach_has(warp, texture);
     return fits ? texture : NULL;
