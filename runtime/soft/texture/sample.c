@@ -308,7 +308,8 @@ static double sample_level_of(const struct soft_texture *texture,
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    struct soft_mixture mixture = {0};
+    struct soft_mixture mixture;
+    mixture.count = 0; /* its parts need no value, and are large */
     double level = texture->levels > 1 ? sample_level_of(texture, coordinates) : 0;
     bool mixes = texture->levels > 1 && texture->mixes_levels;
     if (coordinates->is_integer || texture->texels.in_memory ||

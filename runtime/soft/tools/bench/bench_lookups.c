@@ -78,7 +78,7 @@ const char *bench_lookup_name(unsigned lookup) {
 /* ---- textures ---- */
 
 /* A texel of column x and row y is x + 2 y. */
-static CUresult fill(CUdeviceptr memory) {
+static CUresult bench_lookups_fill(CUdeviceptr memory) {
     static float texels[SIDE * SIDE];
     for (unsigned i = 0; i < SIDE * SIDE; i++) texels[i] = (float)(i % SIDE + 2 * (i / SIDE));
     return cuMemcpyHtoD_v2(memory, texels, sizeof texels);
@@ -154,7 +154,7 @@ static CUresult bench_lookups_measure(const struct lookup *lookup, CUmodule modu
     CUtexObject object = 0;
     CUfunction kernel = NULL;
     void *arguments[] = {&object, &out};
-    CUresult result = fill(memory);
+    CUresult result = bench_lookups_fill(memory);
     if (result == CUDA_SUCCESS) result = object_of(lookup->texture, memory, &object);
     if (result == CUDA_SUCCESS) result = cuModuleGetFunction(&kernel, module, "k");
     if (result == CUDA_SUCCESS) result = bench_lookups_repeat(kernel, arguments, figure);
