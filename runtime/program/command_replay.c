@@ -111,19 +111,15 @@ enum { PERCENTS = sizeof percents / sizeof percents[0] };
 static void replay_print(const struct replay_report *report) {
     const struct hyp_replay *replay = report->replay;
     const struct hyp_trace *trace = replay->trace;
-    printf("%s: %zu event%s of %u thread%s and %u stream%s: %zu allocation%s, %zu free%s, %zu "
+    printf("%s, %s: %zu event%s of %u thread%s and %u stream%s: %zu allocation%s, %zu free%s, %zu "
            "trim%s\n",
-           report->options->path, trace->count, hyp_plural(trace->count), trace->threads,
-           hyp_plural(trace->threads), trace->streams, hyp_plural(trace->streams),
+           report->options->path, trace->format, trace->count, hyp_plural(trace->count),
+           trace->threads, hyp_plural(trace->threads), trace->streams, hyp_plural(trace->streams),
            trace->allocations, hyp_plural(trace->allocations), trace->frees,
            hyp_plural(trace->frees), trace->trims, hyp_plural(trace->trims));
-    if (trace->joined > 0) {
-        printf("%u of the threads took the place of one that had been silent: at most %d at once\n",
-               trace->joined, HYP_TRACE_THREADS_MAX);
-    }
-    if (trace->lost > 0) {
-        printf("%llu earlier events were lost, and %llu frees of their blocks are left out\n",
-               (number)trace->lost, (number)trace->skipped);
+    for (enum hyp_trace_note note = 0; note < HYP_TRACE_NOTES; note++) {
+        const char *words = hyp_trace_note(trace, note);
+        if (words != NULL) printf("%s\n", words);
     }
     printf("on %s, profile %s\n", report->device->name, report->options->profile->name);
     if (replay->refused > 0 || replay->granted > 0) {
@@ -131,10 +127,10 @@ static void replay_print(const struct replay_report *report) {
                "failed in the trace\n",
                (number)replay->refused, (number)replay->granted);
     }
-    printf("held / requested: final %.4f (%llu / %llu bytes); worst %.4f, at event %llu, among "
+    printf("held / requested: final %.4f (%llu / %llu bytes); worst %.4f, at %s %llu, among "
            "moments with at least %llu bytes live\n",
            replay->final, (number)replay->held, (number)replay->requested, replay->worst,
-           (number)replay->worst_event, (number)replay->floor);
+           trace->unit, (number)replay->worst_event, (number)replay->floor);
     printf("driver calls: %llu, of which %llu allocated memory and %llu freed it\n",
            (number)report->stats.driver_calls, (number)report->stats.driver_allocations,
            (number)report->stats.driver_frees);
