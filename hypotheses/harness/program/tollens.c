@@ -65,7 +65,12 @@ static const char usage[] =
     "      --inconclusive=fail|warn   whether an undecided comparison fails; default fail\n"
     "  export EVIDENCE --format F\n"
     "                      print a run for another service: bmf, gab, gab-bigger, openmetrics,\n"
-    "                      junit, github; with --json instead, the whole run as one object\n"
+    "                      junit, github; with --json instead, the whole run as one object";
+
+/* Several strings, because C guarantees no more than 4095 characters in one. Each command begins
+ * with a line break, here and above, so that print_usage finds it. */
+static const char usage_replay[] =
+    "\n"
     "  replay TRACE        repeat what a program did with device memory: the output of\n"
     "                      tol_pool_trace or an RMM log (CSV), which the content tells apart\n"
     "      --profile P     the pool's profile: default (default), tight, latency, or driver, "
@@ -79,8 +84,6 @@ static const char usage[] =
     "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
     "                      (for Perfetto) and times.hlog";
 
-/* Several strings, because C guarantees no more than 4095 characters in one. Each command begins
- * with a line break, here and above, so that print_usage finds it. */
 static const char usage_pages[] =
     "\n"
     "  threads THREADS LAUNCHES\n"
@@ -146,9 +149,10 @@ static void print_usage(const char *command) {
     if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
     const char *own = strstr(usage, begin);
+    if (own == NULL) own = strstr(usage_replay, begin);
     if (own == NULL) own = strstr(usage_pages, begin);
     if (!isalpha((unsigned char)command[0]) || own == NULL) {
-        printf("%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+        printf("%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
         return;
     }
     const char *end = own + 1;
@@ -216,7 +220,7 @@ static void set_signals(void) {
 
 static int run_words(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+        fprintf(stderr, "%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words after -- are another program's, even --help and --plugin. */
