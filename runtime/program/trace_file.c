@@ -142,6 +142,9 @@ static bool trace_file_read_any(struct hyp_trace_maker *maker, struct hyp_trace 
     }
     ungetc(first, file);
     if (first == 'T') return hyp_trace_read_rmm(maker, trace, file);
+    if (first == 0x80 || first == '{' || first == '[') {
+        return hyp_trace_read_snapshot(maker, trace, path, file);
+    }
     trace->format = "a trace of tol_pool_trace";
     trace->unit = "event";
     return trace_file_read_lines(maker, trace, file);

@@ -71,8 +71,10 @@ static const char usage[] =
  * with a line break, here and above, so that print_usage finds it. */
 static const char usage_replay[] =
     "\n"
-    "  replay TRACE        repeat what a program did with device memory: the output of\n"
-    "                      tol_pool_trace or an RMM log (CSV), which the content tells apart\n"
+    "  replay TRACE        repeat what a program did with device memory. TRACE is the output of\n"
+    "                      tol_pool_trace, an RMM log (CSV), or what _dump_snapshot of\n"
+    "                      torch.cuda.memory writes (its pickle, or that as JSON); the content\n"
+    "                      tells which, and nothing in it is executed\n"
     "      --profile P     the pool's profile: default (default), tight, latency, or driver, "
     "which\n"
     "                      is the driver's own pool\n"
