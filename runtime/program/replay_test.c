@@ -160,7 +160,9 @@ Test(replay, every_profile_and_limits_take_it) {
     }
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --limit 60000000 --out \"$D/out\""),
                  UNSERVED, "%s", program_output);
-    cr_assert(program_says("failed here and succeeded in the trace"), "%s", program_output);
+    cr_assert(program_says(" of these succeeded in the trace, and 0 that failed in the trace") &&
+                  program_says(" bytes serves all but 1, which this device cannot serve\n"),
+              "%s", program_output);
     cr_assert(result_of("out/replay.json", "held_peak") <= 6e7);
 }
 
@@ -184,7 +186,8 @@ Test(replay, a_trace_may_be_written_by_hand) {
                                    "10,15,1,0,refuse,0,50,0,0\n");
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out \"$D/out\""), 0, "%s",
                  program_output);
-    cr_assert(program_says("1 succeeded here and failed"), "%s", program_output);
+    cr_assert(program_says("every allocation was served; 1 of them failed in the trace"), "%s",
+              program_output);
     cr_assert(result_of("out/replay.json", "requested") == 0);
 }
 
@@ -211,6 +214,76 @@ Test(replay, the_exit_code_tells_whether_all_was_served) {
                  program_output);
     program_write("in/trace", HEAD "4,13,1,0,refuse,0,35184372088832,0,0\n");
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), UNSERVED, "%s", program_output);
+}
+
+static int replay_limited(const char *trace, uint64_t limit) {
+    char command[200];
+    program_write("in/log", trace);
+    snprintf(command, sizeof command,
+             "\"$T\" replay \"$D/in/log\" --profile tight --limit %llu --out \"$D/out\"",
+             (unsigned long long)limit);
+    return program_shell(command);
+}
+
+#define LOG "Thread,Time,Action,Pointer,Size,Stream\n7,10:00:01.0,allocate,0x10,41943040,0\n"
+#define LOG_END "7,10:00:04.0,free,0x10,41943040,0\n7,10:00:05.0,allocate,0x30,41943040,0\n"
+
+/* What it says about a failure is so: the size that would have fit is served, and 256 bytes more
+ * are not; the limit that would have served all does. */
+Test(replay, the_first_failure_is_named_with_what_would_have_fit) {
+    char log[500];
+    cr_assert_eq(
+        replay_limited(LOG "8,10:00:03.5,allocate,0x20,41943040,7f0000000010\n" LOG_END, 64 * MIB),
+        UNSERVED, "%s", program_output);
+    cr_assert(
+        program_says("1 of 3 allocations failed; 1 of these succeeded in the trace, and 0 that "
+                     "failed in the trace succeeded here\n"
+                     "the first one: line 3, at 2.500000 s, 41943040 bytes on stream "
+                     "0x7f0000000010, while 41943040 bytes were live and "),
+        "%s", program_output);
+    json_t *all = program_json("out/replay.json");
+    const json_t *result = json_object_get(all, "result");
+    const json_t *first = json_object_get(result, "first_unserved");
+    const long long fits = json_integer_value(json_object_get(first, "fits"));
+    const uint64_t least = (uint64_t)json_integer_value(json_object_get(result, "least_limit"));
+    cr_assert(json_integer_value(json_object_get(first, "number")) == 3 &&
+              json_integer_value(json_object_get(first, "size")) == 40 * (long long)MIB &&
+              json_integer_value(json_object_get(first, "requested")) == 40 * (long long)MIB &&
+              json_integer_value(json_object_get(first, "stream")) == 0x7f0000000010);
+    json_decref(all);
+    cr_assert(fits > 16 * (long long)MIB && fits <= 24 * (long long)MIB, "%lld", fits);
+    cr_assert(least >= 80 * MIB && least <= 84 * MIB, "%llu", (unsigned long long)least);
+    for (int more = 0; more <= 256; more += 256) {
+        snprintf(log, sizeof log, LOG "8,1,allocate,0x20,%lld,0\n" LOG_END, fits + more);
+        cr_assert_eq(replay_limited(log, 64 * MIB), more > 0 ? UNSERVED : 0, "%s", program_output);
+    }
+    const char *whole = LOG "8,1,allocate,0x20,41943040,0\n" LOG_END;
+    cr_assert_eq(replay_limited(whole, least), 0, "%s", program_output);
+    cr_assert(program_says("every allocation was served; 0 of them failed in the trace\n"));
+    cr_assert_eq(replay_limited(whole, 78 * MIB), UNSERVED, "%s", program_output);
+}
+
+/* A table of all profiles, whose best one is enough for success. */
+Test(replay, all_profiles_are_a_table) {
+    record_trace(10000);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile all --out \"$D/out\""),
+                 UNSERVED, "%s", program_output);
+    cr_assert(
+        program_says("profile   failed       held peak     least limit    worst      end") &&
+            program_says("\ndefault        1 ") && program_says("\ntight          1 ") &&
+            program_says("\nlatency        1 ") && !program_says("\ndriver ") &&
+            !program_says(" - ") &&
+            program_says(
+                "\nbest, by failures, then by the least limit, then by what it holds: tight\n"),
+        "%s", program_output);
+    cr_assert(result_of("out/latency/replay.json", "held_peak") >
+              result_of("out/tight/replay.json", "held_peak"));
+    program_write("in/trace", HEAD);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile=all --json >\"$D/j\""), 0);
+    json_t *all = program_json("j");
+    cr_assert(json_array_size(json_object_get(all, "profiles")) == 3 &&
+              json_is_string(json_object_get(all, "best")));
+    json_decref(all);
 }
 
 Test(replay, a_bad_line_is_refused_by_its_number) {
