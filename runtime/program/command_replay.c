@@ -5,7 +5,7 @@
 #include "files/walk_csv.h"
 #include "harness/clock.h"
 #include "harness/session.h"
-#include "replay_report.h"
+#include "replay_map.h"
 #include "run/command.h"
 #include "trace_file.h"
 
@@ -104,7 +104,8 @@ static bool replay_do(const struct hyp_replay_setting *setting,
         .replay = {.trace = setting->trace, .context = setting->context, .floor = setting->floor},
         .begin_s = hyp_clock_day_s()};
     row->replay.pool = hyp_replay_pool(setting->context, profile, setting->limit, events);
-    bool ok = row->replay.pool != NULL && replay_run_to(&row->replay, folder);
+    bool ok = row->replay.pool != NULL && (folder == NULL || hyp_replay_map_begin(&row->replay)) &&
+              replay_run_to(&row->replay, folder);
     row->length_s = hyp_clock_day_s() - row->begin_s;
     ok = ok && hyp_replay_row_fill(row);
     if (ok && row->replay.unserved > 0) {
@@ -116,7 +117,10 @@ static bool replay_do(const struct hyp_replay_setting *setting,
         ok = hyp_replay_least_limit(setting->context, profile, setting->trace, &row->least_limit,
                                     &row->least_unserved);
     }
-    if (ok && folder != NULL) ok = hyp_replay_write(setting, row, folder);
+    if (ok && folder != NULL) {
+        ok = hyp_replay_write(setting, row, folder) && hyp_replay_map_write(setting, row, folder);
+    }
+    hyp_replay_map_free(&row->replay);
     tol_pool_destroy(row->replay.pool);
     row->replay.pool = NULL;
     return ok;

@@ -116,6 +116,7 @@ static bool trace_replay_measure(struct turns *turns, const struct hyp_trace_eve
         return false;
     }
     replay->held = stats.held;
+    if (replay->held_after != NULL) replay->held_after[turns->next] = stats.held;
     replay->final = stats.requested > 0 ? (double)stats.held / (double)stats.requested : 0;
     if (stats.requested > replay->requested_peak) replay->requested_peak = stats.requested;
     if (stats.held > replay->held_peak) replay->held_peak = stats.held;

@@ -28,6 +28,7 @@ struct hyp_replay {
     uint64_t samples;                /* approximate number of its lines */
     size_t stop;                     /* replay only so many events; 0: all */
     struct hyp_replay_place *places; /* one per block of the trace, or NULL */
+    uint64_t *held_after;            /* bytes after each event, or NULL */
 
     /* The result. */
     uint64_t refused;   /* allocations that failed here and not in the trace */

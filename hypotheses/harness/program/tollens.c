@@ -84,8 +84,9 @@ static const char usage_replay[] =
     "      --floor BYTES   look for the worst moment only while at least BYTES are live; default: "
     "a\n"
     "                      quarter of the peak\n"
-    "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
-    "                      (for Perfetto) and times.hlog";
+    "      --out DIR       write map.svg (a picture of the addresses over time), replay.json,\n"
+    "                      fragmentation.csv, snapshot.json, timeline.json (for Perfetto) and\n"
+    "                      times.hlog; of all profiles, each in its own folder";
 
 static const char usage_pages[] =
     "\n"
