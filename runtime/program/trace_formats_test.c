@@ -222,6 +222,20 @@ Test(trace_formats, every_protocol_and_json_give_one_replay) {
     }
 }
 
+/* The page for who runs out of memory: its commands do what it says. */
+Test(trace_formats, the_commands_of_the_manual_work) {
+    formats_make("4", "many");
+    cr_assert_eq(program_shell("cd \"$D\" && mv t snapshot.pickle && "
+                               "sed -n 's/^    tollens replay /\"$T\" replay /p' "
+                               "\"$R/ci/FAQ.md\" >commands && wc -l <commands && sh -e commands"),
+                 0, "%s", program_output);
+    cr_assert(strncmp(program_output, "3\n", 2) == 0, "%s", program_output);
+    cr_assert(program_says("; the traced allocator held at most 1073741824 bytes, ") &&
+                  program_says("least limit") && program_says("every allocation was served"),
+              "%s", program_output);
+    cr_assert_eq(program_shell("test -s \"$D/replay/map.svg\""), 0);
+}
+
 /* The error of a file of these bytes, which is only in memory: there are thousands. NULL: it is a
  * trace. */
 static const char *formats_error_of(const void *bytes, size_t count) {
