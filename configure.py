@@ -564,8 +564,7 @@ def fuzz_name(target: str, prefix: str) -> str:
 
 def trace_parts(target: str) -> list[str]:
     """What fuzz targets share with the command `replay`."""
-    return [f"runtime/program/{part}" for part in ("trace_file", "trace_replay")
-            if target.startswith("runtime/program/")]
+    return parts("runtime/program/trace_") if target.startswith("runtime/program/") else []
 
 
 # ---- each variant, and the targets of one alone -------------------------------------------------

@@ -160,7 +160,9 @@ Test(replay, every_profile_and_limits_take_it) {
     }
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --limit 60000000 --out \"$D/out\""),
                  UNSERVED, "%s", program_output);
-    cr_assert(program_says("failed here and succeeded in the trace"), "%s", program_output);
+    cr_assert(program_says(" of these succeeded in the trace, and 0 that failed in the trace") &&
+                  program_says(" bytes serves all but 1, which this device cannot serve\n"),
+              "%s", program_output);
     cr_assert(result_of("out/replay.json", "held_peak") <= 6e7);
 }
 
@@ -168,7 +170,7 @@ Test(replay, every_profile_and_limits_take_it) {
 Test(replay, a_trace_without_its_beginning_is_replayed_as_far_as_it_goes) {
     record_trace(100);
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), UNSERVED, "%s", program_output);
-    cr_assert(program_says("earlier events were lost"), "%s", program_output);
+    cr_assert(program_says("events that were lost before the first one: "), "%s", program_output);
 }
 
 /* ---- what is no trace ------------------------------------------------------------------------ */
@@ -184,7 +186,8 @@ Test(replay, a_trace_may_be_written_by_hand) {
                                    "10,15,1,0,refuse,0,50,0,0\n");
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out \"$D/out\""), 0, "%s",
                  program_output);
-    cr_assert(program_says("1 succeeded here and failed"), "%s", program_output);
+    cr_assert(program_says("every allocation was served; 1 of them failed in the trace"), "%s",
+              program_output);
     cr_assert(result_of("out/replay.json", "requested") == 0);
 }
 
@@ -198,7 +201,8 @@ Test(replay, a_program_may_start_any_number_of_threads) {
                       "} }' >\"$D/trace\"; \"$T\" replay \"$D/trace\""),
         0, "%s", program_output);
     cr_assert(program_says("602 events of 256 threads") &&
-                  program_says("45 of the threads took the place of one that had been silent"),
+                  program_says("threads that took the place of one that had been silent") &&
+                  program_says("at once: 45, the first in line 515"),
               "%s", program_output);
 }
 
@@ -210,6 +214,141 @@ Test(replay, the_exit_code_tells_whether_all_was_served) {
                  program_output);
     program_write("in/trace", HEAD "4,13,1,0,refuse,0,35184372088832,0,0\n");
     cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), UNSERVED, "%s", program_output);
+}
+
+static int replay_limited(const char *trace, uint64_t limit) {
+    char command[200];
+    program_write("in/log", trace);
+    snprintf(command, sizeof command,
+             "\"$T\" replay \"$D/in/log\" --profile tight --limit %llu --out \"$D/out\"",
+             (unsigned long long)limit);
+    return program_shell(command);
+}
+
+#define LOG "Thread,Time,Action,Pointer,Size,Stream\n7,10:00:01.0,allocate,0x10,41943040,0\n"
+#define LOG_END "7,10:00:04.0,free,0x10,41943040,0\n7,10:00:05.0,allocate,0x30,41943040,0\n"
+
+/* What it says about a failure is so: the size that would have fit is served, and 256 bytes more
+ * are not; the limit that would have served all does. */
+Test(replay, the_first_failure_is_named_with_what_would_have_fit) {
+    char log[500];
+    cr_assert_eq(
+        replay_limited(LOG "8,10:00:03.5,allocate,0x20,41943040,7f0000000010\n" LOG_END, 64 * MIB),
+        UNSERVED, "%s", program_output);
+    cr_assert(
+        program_says("1 of 3 allocations failed; 1 of these succeeded in the trace, and 0 that "
+                     "failed in the trace succeeded here\n"
+                     "the first one: line 3, at 2.500000 s, 41943040 bytes on stream "
+                     "0x7f0000000010, while 41943040 bytes were live and "),
+        "%s", program_output);
+    json_t *all = program_json("out/replay.json");
+    const json_t *result = json_object_get(all, "result");
+    const json_t *first = json_object_get(result, "first_unserved");
+    const long long fits = json_integer_value(json_object_get(first, "fits"));
+    const uint64_t least = (uint64_t)json_integer_value(json_object_get(result, "least_limit"));
+    cr_assert(json_integer_value(json_object_get(first, "number")) == 3 &&
+              json_integer_value(json_object_get(first, "size")) == 40 * (long long)MIB &&
+              json_integer_value(json_object_get(first, "requested")) == 40 * (long long)MIB &&
+              json_integer_value(json_object_get(first, "stream")) == 0x7f0000000010);
+    json_decref(all);
+    cr_assert(fits > 16 * (long long)MIB && fits <= 24 * (long long)MIB, "%lld", fits);
+    cr_assert(least >= 80 * MIB && least <= 84 * MIB, "%llu", (unsigned long long)least);
+    for (int more = 0; more <= 256; more += 256) {
+        snprintf(log, sizeof log, LOG "8,1,allocate,0x20,%lld,0\n" LOG_END, fits + more);
+        cr_assert_eq(replay_limited(log, 64 * MIB), more > 0 ? UNSERVED : 0, "%s", program_output);
+    }
+    const char *whole = LOG "8,1,allocate,0x20,41943040,0\n" LOG_END;
+    cr_assert_eq(replay_limited(whole, least), 0, "%s", program_output);
+    cr_assert(program_says("every allocation was served; 0 of them failed in the trace\n"));
+    cr_assert_eq(replay_limited(whole, 78 * MIB), UNSERVED, "%s", program_output);
+}
+
+/* The picture is XML, with a rectangle in the frame for each block that was served, and marks. */
+static const char map_check[] =
+    "import sys, xml.etree.ElementTree as tree\n"
+    "svg = '{http://www.w3.org/2000/svg}'\n"
+    "root = tree.parse(sys.argv[1]).getroot()\n"
+    "blocks = [one for one in root.iter(svg + 'rect') if one.get('class') != 'edge']\n"
+    "edge = next(one for one in root.iter(svg + 'rect') if one.get('class') == 'edge')\n"
+    "number = lambda one: [float(one.get(name)) for name in ('x', 'y', 'width', 'height')]\n"
+    "x, y, width, height = number(edge)\n"
+    "for one in blocks:\n"
+    "    a, b, c, d = number(one)\n"
+    "    assert c >= 0 and d >= 0 and a >= x and b >= y, number(one)\n"
+    "    assert a + c <= x + width + .02 and b + d <= y + height + .02, number(one)\n"
+    "for one in root.iter(svg + 'polyline'):\n"
+    "    for point in one.get('points').split():\n"
+    "        assert 489 <= float(point.split(',')[1]) <= 591, point\n"
+    "lines = [one.get('class') for one in root.iter(svg + 'line')]\n"
+    "print(len(blocks), sum(one.get('class') == 'block stays' for one in blocks), *lines)\n";
+
+static void replay_expect_map(const char *says) {
+    program_write("check.py", map_check);
+    cr_assert_eq(program_shell("\"$(cat \"$R/build/python\")\" \"$D/check.py\" \"$D/out/map.svg\""),
+                 0, "%s", program_output);
+    cr_assert_str_eq(program_output, says);
+}
+
+Test(replay, a_picture_has_the_blocks_and_the_moments) {
+    cr_assert_eq(replay_limited(LOG "8,10:00:03.5,allocate,0x20,41943040,0\n" LOG_END, 64 * MIB),
+                 UNSERVED);
+    replay_expect_map("2 1 worst failed\n");
+    cr_assert_eq(replay_limited(LOG, 64 * MIB), 0);
+    replay_expect_map("1 1 worst\n");
+    cr_assert_eq(replay_limited("Thread,Time,Action,Pointer,Size,Stream\n"
+                                "1,1,allocate failure,(nil),35184372088832,0\n",
+                                64 * MIB),
+                 UNSERVED);
+    replay_expect_map("0 0 failed\n");
+    record_trace(10000);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --out \"$D/out\""), UNSERVED);
+    program_write("check.py", map_check);
+    program_shell("\"$(cat \"$R/build/python\")\" \"$D/check.py\" \"$D/out/map.svg\"");
+    cr_assert(program_says(" worst failed\n") && atoi(program_output) > STEPS, "%s",
+              program_output);
+}
+
+/* Whether profile a is no better than the best one. */
+static bool replay_is_no_better(const json_t *a, const json_t *best) {
+    static const char *const names[] = {"unserved", "least_limit", "held_peak"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const json_int_t x = json_integer_value(json_object_get(a, names[i]));
+        const json_int_t y = json_integer_value(json_object_get(best, names[i]));
+        cr_assert(x > 0 && y > 0, "%s: %lld, %lld", names[i], (long long)x, (long long)y);
+        if (x != y) return x > y;
+    }
+    return true;
+}
+
+Test(replay, all_profiles_are_a_table_and_the_best_is_named) {
+    size_t at = 0;
+    const json_t *one = NULL, *best = NULL;
+    record_trace(10000);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile all --out \"$D/out\""),
+                 UNSERVED, "%s", program_output);
+    cr_assert(program_says("profile   failed       held peak     least limit    worst      end") &&
+                  program_says("\ndefault        1 ") && program_says("\ntight          1 ") &&
+                  program_says("\nlatency        1 ") && !program_says("\ndriver ") &&
+                  program_says("\nbest, by failures, then by the least limit, then by what it "
+                               "holds: "),
+              "%s", program_output);
+    cr_assert(result_of("out/latency/replay.json", "held_peak") > 0 &&
+              result_of("out/tight/replay.json", "held_peak") > 0);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile=all --json >\"$D/j\""),
+                 UNSERVED);
+    json_t *all = program_json("j"), *profiles = json_object_get(all, "profiles");
+    const char *name = json_string_value(json_object_get(all, "best"));
+    cr_assert(json_array_size(profiles) == 3 && name != NULL);
+    json_array_foreach(profiles, at, one) {
+        if (strcmp(json_string_value(json_object_get(one, "profile")), name) == 0) best = one;
+    }
+    json_array_foreach(profiles, at, one) {
+        cr_assert(
+            replay_is_no_better(json_object_get(one, "result"), json_object_get(best, "result")));
+    }
+    json_decref(all);
+    program_write("in/trace", HEAD);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile all"), 0);
 }
 
 Test(replay, a_bad_line_is_refused_by_its_number) {
@@ -224,8 +363,8 @@ Test(replay, a_bad_line_is_refused_by_its_number) {
         {"#tollens pool trace 1\n#tag 0 x\n", "line 2: a tag must have a number"},
         {"#tollens pool trace 1\n#lost many\n", "line 2: this is not a number: 'many'"},
         {HEAD "4,13,1,0,free,77,1000,1", "line 9: the line is cut off"},
-        {HEAD "4,13,1,0,free,77,1000,1\n", "line 9: a line must have nine fields"},
-        {HEAD "4,13,1,0,free,77,1000,1,5,6\n", "line 9: a line must have nine fields"},
+        {HEAD "4,13,1,0,free,77,1000,1\n", "line 9: a line must have 9 fields"},
+        {HEAD "4,13,1,0,free,77,1000,1,5,6\n", "line 9: a line must have 9 fields"},
         {HEAD "4,13,1,0,steal,77,1000,1,5\n", "line 9: unknown kind of event 'steal'"},
         {HEAD "4,13,1,0,free,78,1000,1,5\n", "line 9: the block is not live"},
         {HEAD "4,13,1,0,allocate,77,1000,1,5\n", "line 9: the block is live already"},

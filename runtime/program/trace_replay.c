@@ -24,6 +24,7 @@ struct turns {
     unsigned tags[HYP_TRACE_TAGS_MAX];
     struct replay_worker *workers;
     size_t next; /* the event whose turn it is */
+    size_t end;  /* of the events to replay */
     bool failed;
     char trouble[600];
 };
@@ -36,6 +37,26 @@ static bool trace_replay_note_trouble(struct turns *turns, const struct hyp_trac
     return false;
 }
 
+static void trace_replay_note_unserved(struct turns *turns) {
+    struct hyp_replay *replay = turns->replay;
+    if (replay->unserved++ > 0) return;
+    replay->first_unserved.index = turns->next;
+    replay->first_unserved.requested = replay->requested;
+    replay->first_unserved.held = replay->held;
+}
+
+static void trace_replay_note_place(struct turns *turns, const struct hyp_trace_event *event) {
+    struct hyp_replay *replay = turns->replay;
+    if (replay->places == NULL) return;
+    struct hyp_replay_place *place = &replay->places[event->block];
+    if (event->kind == TOL_POOL_EVENT_FREE) {
+        place->end = turns->next;
+        return;
+    }
+    *place = (struct hyp_replay_place){tol_pool_address(replay->pool, turns->blocks[event->block]),
+                                       event->bytes, turns->next, turns->end};
+}
+
 static bool trace_replay_allocate(struct turns *turns, const struct hyp_trace_event *event) {
     struct hyp_replay *replay = turns->replay;
     struct tol_stream *stream = turns->streams[event->stream];
@@ -45,12 +66,14 @@ static bool trace_replay_allocate(struct turns *turns, const struct hyp_trace_ev
                                                  turns->tags[event->tag], &block);
     if (status == TOL_OUT_OF_DEVICE_MEMORY) {
         replay->refused += !was_refused;
+        trace_replay_note_unserved(turns);
         return true;
     }
     if (status != TOL_OK) return trace_replay_note_trouble(turns, event, "tol_pool_allocate");
     if (!was_refused) {
         turns->blocks[event->block] = block;
         replay->requested += event->bytes;
+        trace_replay_note_place(turns, event);
         return true;
     }
     replay->granted++;
@@ -72,6 +95,7 @@ static bool do_event(struct turns *turns, const struct hyp_trace_event *event) {
             return trace_replay_note_trouble(turns, event, "tol_pool_free");
         }
         replay->requested -= event->bytes;
+        trace_replay_note_place(turns, event);
     }
     return stream == NULL || tol_stream_synchronize(stream) == TOL_OK ||
            trace_replay_note_trouble(turns, event, "tol_stream_synchronize");
@@ -92,14 +116,16 @@ static bool trace_replay_measure(struct turns *turns, const struct hyp_trace_eve
         return false;
     }
     replay->held = stats.held;
+    if (replay->held_after != NULL) replay->held_after[turns->next] = stats.held;
     replay->final = stats.requested > 0 ? (double)stats.held / (double)stats.requested : 0;
     if (stats.requested > replay->requested_peak) replay->requested_peak = stats.requested;
     if (stats.held > replay->held_peak) replay->held_peak = stats.held;
     if (stats.requested > 0 && stats.requested >= replay->floor && replay->final > replay->worst) {
         replay->worst = replay->final;
         replay->worst_event = event->number;
+        replay->worst_index = turns->next;
     }
-    const size_t done = turns->next + 1, count = replay->trace->count;
+    const size_t done = turns->next + 1, count = turns->end;
     const uint64_t samples = replay->samples > 0 ? replay->samples : 1000;
     if (replay->has_csv &&
         (done == count || done * samples / count != (done - 1) * samples / count)) {
@@ -118,17 +144,17 @@ static void *trace_replay_take_turns(void *user) {
     const size_t own = (size_t)(worker - turns->workers);
     for (bool is_bound = false;;) {
         while (sem_wait(&worker->turn) != 0) sched_yield();
-        if (!is_bound && !turns->failed && turns->next < trace->count) {
+        if (!is_bound && !turns->failed && turns->next < turns->end) {
             is_bound =
                 tol_context_bind(turns->replay->context) == TOL_OK ||
                 trace_replay_note_trouble(turns, &trace->events[turns->next], "tol_context_bind");
         }
-        while (!turns->failed && turns->next < trace->count &&
+        while (!turns->failed && turns->next < turns->end &&
                trace->events[turns->next].thread == own) {
             const struct hyp_trace_event *event = &trace->events[turns->next];
             if (do_event(turns, event) && trace_replay_measure(turns, event)) turns->next++;
         }
-        if (turns->failed || turns->next == trace->count) break;
+        if (turns->failed || turns->next == turns->end) break;
         sem_post(&turns->workers[trace->events[turns->next].thread].turn);
     }
     /* The end is everyone's turn. */
@@ -184,7 +210,8 @@ static bool trace_replay_run_threads(struct turns *turns) {
 }
 
 bool hyp_replay_run(struct hyp_replay *replay) {
-    struct turns turns = {.replay = replay};
+    struct turns turns = {.replay = replay,
+                          .end = replay->stop > 0 ? replay->stop : replay->trace->count};
     bool ok = trace_replay_prepare(&turns) && trace_replay_run_threads(&turns);
     for (unsigned i = 1; turns.streams != NULL && i <= replay->trace->streams; i++) {
         tol_stream_destroy(turns.streams[i]);

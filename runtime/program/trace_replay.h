@@ -12,6 +12,12 @@
 #include "files/atomic_file.h"
 #include "trace_file.h"
 
+/* Where a block was, and when: from event to event of the trace, as indices. */
+struct hyp_replay_place {
+    uint64_t address, bytes; /* 0: it was not served */
+    size_t begin, end;       /* end: the number of events if it was not freed */
+};
+
 struct hyp_replay {
     const struct hyp_trace *trace;
     struct tol_context *context;
@@ -19,7 +25,10 @@ struct hyp_replay {
     uint64_t floor;        /* the worst ratio needs at least this many live bytes */
     struct hyp_file csv;   /* walk_csv.h, if has_csv */
     bool has_csv;
-    uint64_t samples; /* approximate number of its lines */
+    uint64_t samples;                /* approximate number of its lines */
+    size_t stop;                     /* replay only so many events; 0: all */
+    struct hyp_replay_place *places; /* one per block of the trace, or NULL */
+    uint64_t *held_after;            /* bytes after each event, or NULL */
 
     /* The result. */
     uint64_t refused;   /* allocations that failed here and not in the trace */
@@ -29,6 +38,12 @@ struct hyp_replay {
     uint64_t requested_peak, held_peak;
     double final, worst;  /* held to requested; 0 if too little was live */
     uint64_t worst_event; /* its number */
+    size_t worst_index;
+    uint64_t unserved; /* allocations that failed here, also those that had failed in the trace */
+    struct {
+        size_t index;             /* of the first one */
+        uint64_t requested, held; /* bytes at that moment */
+    } first_unserved;
 };
 
 /* Replays the trace. Blocks that are live at the end remain so. false: a call failed that must

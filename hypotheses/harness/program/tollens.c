@@ -65,21 +65,29 @@ static const char usage[] =
     "      --inconclusive=fail|warn   whether an undecided comparison fails; default fail\n"
     "  export EVIDENCE --format F\n"
     "                      print a run for another service: bmf, gab, gab-bigger, openmetrics,\n"
-    "                      junit, github; with --json instead, the whole run as one object\n"
-    "  replay TRACE        repeat what a program did with a pool, from tol_pool_trace's output\n"
-    "      --profile P     the pool's profile: default (default), tight, latency, or driver, "
-    "which\n"
-    "                      is the driver's own pool\n"
-    "      --device D      auto (default), cuda, cuda:N or soft\n"
-    "      --limit BYTES   the limit of the pool\n"
-    "      --floor BYTES   look for the worst moment only while at least BYTES are live; default: "
-    "a\n"
-    "                      quarter of the peak\n"
-    "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
-    "                      (for Perfetto) and times.hlog";
+    "                      junit, github; with --json instead, the whole run as one object";
 
 /* Several strings, because C guarantees no more than 4095 characters in one. Each command begins
  * with a line break, here and above, so that print_usage finds it. */
+static const char usage_replay[] =
+    "\n"
+    "  replay TRACE        repeat what a program did with device memory. TRACE is the output of\n"
+    "                      tol_pool_trace, an RMM log (CSV), or what _dump_snapshot of\n"
+    "                      torch.cuda.memory writes (its pickle, or that as JSON); the content\n"
+    "                      tells which, and nothing in it is executed\n"
+    "      --profile P     the pool's profile: default (default), tight, latency, driver, which "
+    "is\n"
+    "                      the driver's own pool, or all, which compares them (driver: on a GPU)\n"
+    "      --device D      auto (default), cuda, cuda:N or soft\n"
+    "      --limit BYTES   the limit of the pool; if an allocation fails under it, replays find\n"
+    "                      what would have fit and the least limit that serves all\n"
+    "      --floor BYTES   look for the worst moment only while at least BYTES are live; default: "
+    "a\n"
+    "                      quarter of the peak\n"
+    "      --out DIR       write map.svg (a picture of the addresses over time), replay.json,\n"
+    "                      fragmentation.csv, snapshot.json, timeline.json (for Perfetto) and\n"
+    "                      times.hlog; of all profiles, each in its own folder";
+
 static const char usage_pages[] =
     "\n"
     "  threads THREADS LAUNCHES\n"
@@ -145,9 +153,10 @@ static void print_usage(const char *command) {
     if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
     const char *own = strstr(usage, begin);
+    if (own == NULL) own = strstr(usage_replay, begin);
     if (own == NULL) own = strstr(usage_pages, begin);
     if (!isalpha((unsigned char)command[0]) || own == NULL) {
-        printf("%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+        printf("%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
         return;
     }
     const char *end = own + 1;
@@ -215,7 +224,7 @@ static void set_signals(void) {
 
 static int run_words(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+        fprintf(stderr, "%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words after -- are another program's, even --help and --plugin. */

@@ -253,8 +253,8 @@ static const char *const ends[] = {"<|eot_id|>",
                                    "<eos>",
                                    "<turn|>",
                                    "<|tool_response>",
-                                   "<\xef\xbd\x9c"
-                                   "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                                   ("<\xef\xbd\x9c"
+                                    "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
                                    "[e~["};
 
 /* Fill-in-the-middle tokens after which there is no text either: the key's, or else the first of
