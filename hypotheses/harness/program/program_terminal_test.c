@@ -108,6 +108,25 @@ Test(program_terminal, an_error_says_what_to_do_next) {
     cr_assert(program_shell("\"$T\" list") == 0 && !program_says("next: "));
 }
 
+Test(program_terminal, a_mistyped_option_is_told_the_nearest) {
+    static const struct {
+        const char *words, *meant;
+    } cases[] = {{"rnu", "unknown command 'rnu'; did you mean run?\n"},
+                 {"run --quik", "run has no option --quik; did you mean --quick?\n"},
+                 {"run --jsno", "did you mean --json?\n"}, /* every command has it */
+                 {"gate --basline x", "did you mean --baseline?\n"},
+                 {"replay --profil", "did you mean --profile?\n"},
+                 {"soft --memroy 1 -- true", "did you mean --memory?\n"},
+                 {"guard --lnes -- true", "did you mean --lines?\n"},
+                 {"soft --memory", "the program follows --\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char command[100];
+        snprintf(command, sizeof command, "\"$T\" %s", cases[i].words);
+        cr_assert(program_shell(command) == 2 && program_says(cases[i].meant), "%s: %s", command,
+                  program_output);
+    }
+}
+
 /* ci/install and the packages have the version of the page. */
 TestSuite(version, .init = program_begin, .fini = program_end);
 
