@@ -223,6 +223,43 @@ Test(model_run, several_devices_write_the_text_of_one) {
               program_says("--exchange must be auto, direct or flags, not 'ring'"));
 }
 
+/* 0 is no penalty, and -1 the whole text, which is longer than the 64 of the default. */
+Test(model_run, the_window_of_the_penalty_is_llama_cpps) {
+    static const char *const pairs[][2] = {
+        {"--repeat-penalty 1.5 --repeat-last-n 0", "--repeat-penalty 1"},
+        {"--repeat-penalty 1.5 --repeat-last-n=64", "--repeat-penalty 1.5"},
+        {"--repeat-penalty 1.5 --repeat-last-n -1", "--repeat-penalty 1.5 --repeat-last-n 200"}};
+    char command[400];
+    for (int i = 0; i < 6; i++) {
+        snprintf(command, sizeof command, RUN MODEL "-p 'a a a a' -n 100 %s > \"$D/%d\"",
+                 pairs[i / 2][i % 2], i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("cd \"$D\"; cmp 0 1 && cmp 2 3 && cmp 4 5") == 0, "%s", program_output);
+    cr_assert(program_shell("cd \"$D\"; cmp -s 0 2 || cmp -s 2 4 || cmp -s 0 4") == 1);
+    REFUSED(MODEL "-p a --repeat-last-n -2", "--repeat-last-n must be a number from -1 to ");
+}
+
+/* The names that llama.cpp has for the same options. */
+Test(model_run, options_have_llama_cpps_names_too) {
+    static const char *const calls[] = {
+        MODEL "-p 'The driver' -n 9 --temp 0.8 --seed 5 --ctx 64 --stop q --ignore-end",
+        "-m " MODEL "--prompt 'The driver' --n-predict 9 --temperature 0.8 -s 5 -c 64 -r q "
+        "--ignore-eos",
+        "--model=" MODEL "--prompt='The driver' --predict=9 --temperature=0.8 --ctx-size=64 "
+        "--seed=5 --reverse-prompt=q --ignore-eos"};
+    char command[400];
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, RUN "%s > \"$D/%d\" && cmp \"$D/0\" \"$D/%d\"", calls[i],
+                 i, i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("[ $(wc -c < \"$D/0\") -gt 8 ]") == 0);
+    REFUSED("-m " MODEL "b -p a", "b is a second one");
+    REFUSED(MODEL "-p a --temperature hot", "--temperature must be a number, not 'hot'");
+    REFUSED(MODEL "-p a --n-predict=x", "--n-predict must be a number from 0 to 2147483647");
+}
+
 /* One argument of a program has at most 128 KiB; and a prompt that does not fit is refused. */
 Test(model_run, a_prompt_comes_from_a_file_or_from_standard_input) {
     static const char *const ways[] = {"-p 'The driver' -n 6", "--file \"$D/prompt\" --n-predict 6",

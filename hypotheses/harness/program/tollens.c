@@ -90,6 +90,8 @@ static const char usage_pages[] =
     "                      tokenizer\n"
     "  model run FILE -p TEXT [options]\n"
     "                      continue a text with a language model; see tollens model run --help\n"
+    "  model tokenize FILE -p TEXT\n"
+    "                      print the tokens of a text; see tollens model tokenize --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
@@ -248,11 +250,12 @@ static int run_words(int argc, char **argv) {
         return flush_output("guard", hyp_command_guard(argc - 2, argv + 2));
     }
     /* A prompt may be any words, even --help. */
-    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
-        return flush_output("model run", hyp_command_model_run(argc - 3, argv + 3));
-    }
-    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "bench") == 0) {
-        return flush_output("model bench", hyp_command_model_bench(argc - 3, argv + 3));
+    if (argc > 2 && strcmp(argv[1], "model") == 0) {
+        static const char *const own[] = {"model run", "model bench", "model tokenize"};
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+            if (strcmp(argv[2], own[i] + strlen("model ")) != 0) continue;
+            return flush_output(own[i], hyp_command_model(argc - 2, argv + 2));
+        }
     }
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {

@@ -34,6 +34,7 @@ int hyp_command_replay(int count, char **words);
 int hyp_command_model(int count, char **words);
 int hyp_command_model_run(int count, char **words); /* model run */
 int hyp_command_model_bench(int count, char **words);
+int hyp_command_model_tokenize(int count, char **words);
 int hyp_command_soft(int count, char **words);
 int hyp_command_guard(int count, char **words);
 
