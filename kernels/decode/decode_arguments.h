@@ -43,7 +43,13 @@ struct heads_arguments {
     float epsilon, magnitude; /* of the norms; by which sines and cosines are multiplied */
     int32_t heads, kv_heads, head_size, rotated;
     int32_t halves; /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
+    uint32_t layer;
+    uint64_t notices; /* 64 bits per slot, as kn_notice has them; 0: none */
 };
+
+/* What the cache cannot hold (paged.h): the layer, the position, and one of these. The smallest is
+ * kept. */
+enum { NOTICE_LAYER_BIT = 40, NOTICE_POSITION_BIT = 4, NOTICE_VALUE = 2, NOTICE_NOT_FINITE = 1 };
 
 enum { PAGED_SPAN = 128, PAGED_SPAN_THREADS = 256 }; /* positions of a block */
 
