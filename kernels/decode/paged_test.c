@@ -441,8 +441,7 @@ Test(paged, what_the_cache_cannot_hold_is_noticed) {
     check_notices((struct stage){.shape = {9, 1, 8}, .positions = {1, 0, 16}, .magnitude = 1});
     check_notices((struct stage){.shape = {2, 2, 32, KN_CACHE_Q8_0}, .magnitude = 1});
     cr_assert(kn_cache_end(KN_CACHE_F16) == 65520);
-    cr_assert(isinf(kn_f16_value(kn_f16_of(65520))) &&
-              kn_f16_value(kn_f16_of(nextafterf(65520, 0))) == 65504);
+    cr_assert(isinf(kn_f16_value(kn_f16_of(65520))));
 }
 
 #define REFUSED(change, status, text)                                                              \

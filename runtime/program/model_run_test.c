@@ -12,6 +12,7 @@ TestSuite(model_run, .init = program_begin, .fini = program_end);
 
 #define RUN "TOLLENS_DEVICE=soft \"$T\" model run "
 #define MODEL "fixtures/models/llama-f32.gguf "
+#define BIASED "fixtures/models/qwen2-q8_0.gguf "  /* qwen2 */
 #define WORDS "fixtures/models/llama-q4_k_m.gguf " /* writes letters */
 
 static json_t *run_json(const char *command, const char *name) {
@@ -51,9 +52,45 @@ Test(model_run, logits_that_are_no_numbers_are_a_failure_at_every_temperature) {
                  weights[i / 2], i % 2);
         cr_assert(program_shell(command) == 2, "%zu: %s", i, program_output);
         cr_assert(program_says("ended after 0 tokens: the logit of token ") &&
-                      program_says(" is NaN or +infinity"),
+                      program_says(" is NaN or +infinity: at position ") &&
+                      program_says(" it begins in the output norm or matrix"),
                   "%zu: %s", i, program_output);
     }
+}
+
+/* Copies a model to bad.gguf, and writes 4 bytes to the beginning of a tensor there. */
+static void spoil(const char *model, const char *tensor, const char *bytes) {
+    char command[400];
+    size_t i = 0;
+    long long offset = -1;
+    const json_t *one = NULL;
+    snprintf(command, sizeof command, "\"$T\" model info --json %s > \"$D/info.json\"", model);
+    json_t *info = run_json(command, "info.json");
+    json_array_foreach(json_object_get(info, "tensors"), i, one) {
+        const bool is_it = strcmp(json_string_value(json_object_get(one, "name")), tensor) == 0;
+        if (is_it) offset = json_integer_value(json_object_get(one, "offset"));
+    }
+    json_decref(info);
+    snprintf(command, sizeof command,
+             "cp %s \"$D/bad.gguf\" && printf '%s' | dd of=\"$D/bad.gguf\" bs=1 seek=%lld "
+             "conv=notrunc status=none",
+             model, bytes, offset);
+    cr_assert(offset > 0 && program_shell(command) == 0, "%s", program_output);
+}
+
+/* NaN in a layer; and 70,000 in a bias of values, which fp16 does not have and bytes do. */
+Test(model_run, the_layer_is_named_where_a_text_fails) {
+    spoil(MODEL, "blk.1.ffn_down.weight", "\\000\\000\\300\\177");
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3") == 2, "%s", program_output);
+    cr_assert(program_says("values stop being finite in layer 1 of 2 (blk.1), at position "), "%s",
+              program_output);
+    spoil(BIASED, "blk.0.attn_v.bias", "\\000\\270\\210\\107");
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3") == 2, "%s", program_output);
+    cr_assert(program_says("a value of layer 0 at position 0 is 65520 or more in magnitude, which "
+                           "the cache of f16 cannot hold; one of q8_0 holds 127 times as much"),
+              "%s", program_output);
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3 --cache q8_0") == 0, "%s",
+              program_output);
 }
 
 Test(model_run, a_session_writes_what_it_writes_alone) {

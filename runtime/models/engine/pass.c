@@ -41,6 +41,7 @@ struct work {
     struct tol_loaded *l; /* of the device */
     struct tol_stream *stream;
     size_t rows, wanted, splits;
+    size_t layer; /* that is queued */
     bool wants_logits;
     bool apart; /* each row is of another session */
     bool draws;
@@ -178,7 +179,9 @@ static tol_status pass_queue_attention(const struct work *w, const struct loaded
                                          .rotated = shape->rotated,
                                          .halves = shape->halves,
                                          .frequencies = w->l->frequencies,
-                                         .magnitude = shape->magnitude};
+                                         .magnitude = shape->magnitude,
+                                         .layer = w->layer,
+                                         .notices = scratch_place(w, scratch->notices)};
     const struct kn_paged paged = {
         .batch = w->batch,
         .shape = heads,
@@ -246,6 +249,14 @@ static tol_status pass_queue_down(const struct work *w, const struct loaded_laye
     return kn_linear(w->l->kernels, w->stream, &down);
 }
 
+/* To the host: what was noted, and the tokens of the largest logits. */
+static tol_status pass_queue_results(const struct work *w) {
+    const struct tol_loaded *l = w->l;
+    const size_t tokens = l->share.vocabulary > 0 ? w->wanted : 0;
+    return tol_copy_to_host(w->stream, l->received, loaded_received_notices(l), l->scratch.buffer,
+                            l->scratch.notices, loaded_notices_bytes(l) + tokens * sizeof(int));
+}
+
 /* The logits of the wanted rows, the largest of each, and what goes to the host. */
 static tol_status queue_logits(const struct work *w) {
     tol_status status = TOL_OK;
@@ -253,7 +264,7 @@ static tol_status queue_logits(const struct work *w) {
     const struct loaded_scratch *scratch = &l->scratch;
     const size_t columns = l->share.vocabulary;
     bool is_rounded = are_bytes(w, &l->output, 1);
-    if (columns == 0) return TOL_OK;
+    if (columns == 0 || w->wanted == 0) return pass_queue_results(w);
     TOL_TRY(pass_queue_norm(w, l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
     TOL_TRY(pass_queue_product(w, &l->output, w->wanted, scratch->normed,
                                scratch_place(w, scratch->logits), columns, false, is_rounded));
@@ -275,8 +286,7 @@ static tol_status queue_logits(const struct work *w) {
         TOL_TRY(tol_copy_to_host(w->stream, l->received, 0, scratch->buffer, scratch->keys,
                                  kn_best_workspace(w->wanted)));
     }
-    TOL_TRY(tol_copy_to_host(w->stream, l->received, loaded_received_best(l), scratch->buffer,
-                             scratch->best, w->wanted * sizeof(int)));
+    status = pass_queue_results(w);
 out:
     return status;
 }
@@ -346,6 +356,7 @@ static tol_status pass_queue_layer(struct tol_loaded *l, struct work *works, siz
     const struct kn_paged_heads heads = loaded_heads(l);
     const size_t attended = works->attended_width, feed = l->shape.feed_forward;
     for (unsigned i = 0; i < l->share.ranks; i++) {
+        works[i].layer = index;
         works[i].batch.layer_at = index * kn_paged_layer_bytes(&heads);
     }
     TOL_TRY(pass_on_all(l, works, pass_queue_attention, index));
@@ -388,10 +399,8 @@ static tol_status pass_queue_all(struct tol_loaded *l, const struct loaded_form 
         works[i] = pass_work_of(l->team.part[i], form);
         TOL_TRY(pass_queue_begin(&works[i]));
     }
-    for (size_t i = 0; i < l->shape.layers; i++) TOL_TRY(pass_queue_layer(l, works, i));
-    for (unsigned i = 0; i < l->share.ranks && form->wanted > 0; i++) {
-        TOL_TRY(queue_logits(&works[i]));
-    }
+    for (size_t i = 0; i < form->layers; i++) TOL_TRY(pass_queue_layer(l, works, i));
+    for (unsigned i = 0; i < l->share.ranks; i++) TOL_TRY(queue_logits(&works[i]));
 out:
     return status;
 }
@@ -430,9 +439,9 @@ out:
     return status;
 }
 
-tol_status loaded_pass_queue_logits(struct tol_loaded *l, bool wants_logits) {
+tol_status loaded_pass_queue_logits(struct tol_loaded *l, size_t wanted, bool wants_logits) {
     tol_status status = TOL_OK;
-    const struct loaded_form form = {.rows = 1, .wanted = 1, .wants_logits = wants_logits};
+    const struct loaded_form form = {.rows = 1, .wanted = wanted, .wants_logits = wants_logits};
     for (unsigned i = 0; i < l->share.ranks; i++) {
         const struct work w = pass_work_of(l->team.part[i], &form);
         TOL_TRY(queue_logits(&w));
@@ -472,6 +481,7 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
     const struct loaded_form form = {.rows = pass->count,
                                      .wanted = pass->wanted,
                                      .splits = splits_for(l, position),
+                                     .layers = l->shape.layers - pass->left_out,
                                      .wants_logits = pass->wants_logits && pass->wanted > 0,
                                      .apart = are_apart(pass),
                                      .draws = pass->samplers != NULL};
