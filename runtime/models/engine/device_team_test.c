@@ -157,6 +157,12 @@ Test(device_team, qwen2_gets_the_same_bits) {
     check_model(&m, 2, SIZE_MAX, "qwen2");
 }
 
+Test(device_team, one_matrix_of_q_k_and_v_gets_the_same_bits) {
+    struct tiny_model m = stage_base;
+    m.architecture = "qwen2", m.fused = true, m.vector_type = TOL_TENSOR_F16;
+    check_model(&m, 2, SIZE_MAX, "qwen2, fused");
+}
+
 Test(device_team, qwen3_gets_the_same_bits) {
     struct tiny_model m = stage_base;
     m.architecture = "qwen3", m.type = TOL_TENSOR_BF16, m.v_type = TOL_TENSOR_F32;

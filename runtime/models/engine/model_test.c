@@ -74,6 +74,11 @@ Test(model, what_is_not_computed_is_refused_by_name) {
             "blk.0.ffn_gate_inp.weight has no place in a model of architecture llama");
     REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED, "scaled by \"longrope\"");
     REFUSED(m.head_size = 12, TOL_UNSUPPORTED, "heads have 12 elements");
+    REFUSED((m.fused = true, m.with = "blk.0.attn_q.weight"), TOL_UNSUPPORTED,
+            "blk.0.attn_q.weight has no place");
+    REFUSED(m.vector_type = TOL_TENSOR_Q8_0, TOL_UNSUPPORTED,
+            "output_norm.weight is of Q8_0, which this worker does not compute in tensors of one "
+            "dimension");
     REFUSED(m.with = "blk.0.attn_q_norm.weight", TOL_UNSUPPORTED,
             "attn_q_norm.weight has no place");
 }

@@ -83,6 +83,9 @@ Test(prompt, every_architecture_is_the_hosts) {
     m.with = NULL;
     m.architecture = "qwen2";
     check_host(&m, "qwen2, with biases");
+    m.fused = true, m.vector_type = TOL_TENSOR_F16;
+    check_host(&m, "qwen2, fused, vectors of F16");
+    m.fused = false, m.vector_type = TOL_TENSOR_F32;
     m.architecture = "qwen3", m.head_size = 32;
     check_host(&m, "qwen3, with norms of heads");
     m = stage_base;

@@ -51,25 +51,37 @@ static void add_in(struct listing *list, size_t layer, enum tol_tensor_type type
     add(list, type, columns, rows, deviation, mean, name);
 }
 
-static void list_layer(struct listing *list, size_t i) {
+static void list_qkv(struct listing *list, size_t i) {
     const struct tiny_model *m = list->model;
     const size_t q = m->heads * m->head_size, kv = m->kv_heads * m->head_size;
     const double in = 1.5 / sqrt((double)m->width);
-    add_in(list, i, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "attn_norm.weight");
+    const bool is_biased = strcmp(m->architecture, "qwen2") == 0;
+    if (m->fused) {
+        add_in(list, i, m->type, m->width, q + 2 * kv, in, 0, "attn_qkv.weight");
+        if (is_biased) add_in(list, i, m->vector_type, q + 2 * kv, 1, 0.5, 0, "attn_qkv.bias");
+        return;
+    }
     add_in(list, i, m->type, m->width, q, in, 0, "attn_q.weight");
     add_in(list, i, m->type, m->width, kv, in, 0, "attn_k.weight");
     add_in(list, i, m->v_type, m->width, kv, in, 0, "attn_v.weight");
-    if (strcmp(m->architecture, "qwen2") == 0) {
-        add_in(list, i, TOL_TENSOR_F32, q, 1, 0.5, 0, "attn_q.bias");
-        add_in(list, i, TOL_TENSOR_F32, kv, 1, 0.5, 0, "attn_k.bias");
-        add_in(list, i, TOL_TENSOR_F32, kv, 1, 0.5, 0, "attn_v.bias");
-    }
+    if (!is_biased) return;
+    add_in(list, i, m->vector_type, q, 1, 0.5, 0, "attn_q.bias");
+    add_in(list, i, m->vector_type, kv, 1, 0.5, 0, "attn_k.bias");
+    add_in(list, i, m->vector_type, kv, 1, 0.5, 0, "attn_v.bias");
+}
+
+static void list_layer(struct listing *list, size_t i) {
+    const struct tiny_model *m = list->model;
+    const size_t q = m->heads * m->head_size;
+    const double in = 1.5 / sqrt((double)m->width);
+    add_in(list, i, m->vector_type, m->width, 1, 0.2, 1, "attn_norm.weight");
+    list_qkv(list, i);
     if (strcmp(m->architecture, "qwen3") == 0) {
-        add_in(list, i, TOL_TENSOR_F32, m->head_size, 1, 0.2, 1, "attn_q_norm.weight");
-        add_in(list, i, TOL_TENSOR_F32, m->head_size, 1, 0.2, 1, "attn_k_norm.weight");
+        add_in(list, i, m->vector_type, m->head_size, 1, 0.2, 1, "attn_q_norm.weight");
+        add_in(list, i, m->vector_type, m->head_size, 1, 0.2, 1, "attn_k_norm.weight");
     }
     add_in(list, i, m->type, q, m->width, 1 / sqrt((double)q), 0, "attn_output.weight");
-    add_in(list, i, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "ffn_norm.weight");
+    add_in(list, i, m->vector_type, m->width, 1, 0.2, 1, "ffn_norm.weight");
     add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_gate.weight");
     add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_up.weight");
     add_in(list, i, m->type, m->feed_forward, m->width, 1 / sqrt((double)m->feed_forward), 0,
@@ -82,10 +94,10 @@ static void list_all(struct listing *list) {
     const double in = 3 / sqrt((double)m->width);
     add(list, m->embedding_type, m->width, m->vocabulary, in, 0, "token_embd.weight");
     for (size_t i = 0; i < m->layers; i++) list_layer(list, i);
-    add(list, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "output_norm.weight");
+    add(list, m->vector_type, m->width, 1, 0.2, 1, "output_norm.weight");
     if (!m->tied) add(list, m->type, m->width, m->vocabulary, in, 0, "output.weight");
     if (m->has_factors) {
-        add(list, TOL_TENSOR_F32, rotated / 2, 1, 0.3, 2, "rope_freqs.weight");
+        add(list, m->vector_type, rotated / 2, 1, 0.3, 2, "rope_freqs.weight");
     }
     if (m->with != NULL) add(list, TOL_TENSOR_F32, m->width, 1, 1, 0, m->with);
 }

@@ -19,12 +19,13 @@ enum { TINY_KEYS_MAX = 4 };
 struct tiny_model {
     const char *architecture;
     size_t layers, width, feed_forward, heads, kv_heads, head_size, vocabulary, context, window;
-    size_t rotated;            /* 0: head_size */
-    enum tol_tensor_type type; /* of matrices */
-    enum tol_tensor_type v_type, embedding_type;
-    bool tied, has_factors; /* llama 3's tensor of factors */
-    const char *scaling;    /* of rotations: "linear", "yarn"; NULL: none; "": no key */
-    double factor, base;    /* base 0: 10000; factor below 0: no key */
+    size_t rotated;                                           /* 0: head_size */
+    enum tol_tensor_type type;                                /* of matrices */
+    enum tol_tensor_type v_type, embedding_type, vector_type; /* of norms, biases and factors */
+    bool fused;                                               /* q, k and v are one matrix */
+    bool tied, has_factors;                                   /* llama 3's tensor of factors */
+    const char *scaling; /* of rotations: "linear", "yarn"; NULL: none; "": no key */
+    double factor, base; /* base 0: 10000; factor below 0: no key */
     uint64_t seed;
     /* What is changed to make the file wrong: NULL, or the name of a tensor that is left out, or
      * added. */
