@@ -160,6 +160,17 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
     cr_assert(shape_of(&m, &first).window == 0, "llama.cpp reads no window for llama");
 }
 
+Test(model, a_number_per_layer_is_one_number_if_all_are_the_same) {
+    struct tiny_model m = good;
+    float first = 0;
+    m.layers = 3, m.kv_heads_last = 2;
+    cr_assert(shape_of(&m, &first).kv_heads == 2);
+    m.kv_heads_last = 4;
+    refused(&m, TOL_UNSUPPORTED,
+            "the key llama.attention.head_count_kv is 2 for layer 0 and 4 for layer 2; this worker "
+            "computes layers of one shape");
+}
+
 /* The answer is that of opening, and the tokenizer's. */
 Test(model, whether_a_file_is_supported_is_said_without_a_device) {
     struct gguf_maker maker = {0};

@@ -215,6 +215,18 @@ static void write_further(const struct keys *k, const struct tiny_key *further) 
     }
 }
 
+static void write_kv_heads(const struct keys *k, const struct tiny_model *m) {
+    char key[96];
+    if (m->kv_heads_last == 0) {
+        key_u32(k, "attention.head_count_kv", m->kv_heads);
+        return;
+    }
+    snprintf(key, sizeof key, "%s.attention.head_count_kv", k->architecture);
+    maker_key_array(k->maker, key, TOL_GGUF_U32, m->layers);
+    for (size_t i = 1; i < m->layers; i++) maker_u32(k->maker, (uint32_t)m->kv_heads);
+    maker_u32(k->maker, (uint32_t)m->kv_heads_last);
+}
+
 static void write_tokens(const struct tiny_model *m, struct gguf_maker *maker) {
     char token[32];
     maker_key_string(maker, "tokenizer.ggml.model", "llama");
@@ -244,7 +256,7 @@ static void write_keys(const struct tiny_model *m, struct gguf_maker *maker) {
     key_u32(&k, "embedding_length", m->width);
     key_u32(&k, "feed_forward_length", m->feed_forward);
     key_u32(&k, "attention.head_count", m->heads);
-    key_u32(&k, "attention.head_count_kv", m->kv_heads);
+    write_kv_heads(&k, m);
     key_u32(&k, "attention.key_length", m->head_size);
     key_u32(&k, "attention.value_length", m->head_size);
     key_u32(&k, "attention.sliding_window", m->window);

@@ -19,8 +19,9 @@ enum { TINY_KEYS_MAX = 4 };
 struct tiny_model {
     const char *architecture;
     size_t layers, width, feed_forward, heads, kv_heads, head_size, vocabulary, context, window;
-    size_t rotated;                                           /* 0: head_size */
-    enum tol_tensor_type type;                                /* of matrices */
+    size_t rotated;            /* 0: head_size */
+    size_t kv_heads_last;      /* heads of keys are an array, with this for the last layer; 0: no */
+    enum tol_tensor_type type; /* of matrices */
     enum tol_tensor_type v_type, embedding_type, vector_type; /* of norms, biases and factors */
     bool fused;                                               /* q, k and v are one matrix */
     bool tied, has_factors;                                   /* llama 3's tensor of factors */
