@@ -20,6 +20,12 @@ struct embed_arguments {
     uint32_t table_rows, columns;
 };
 
+struct gated_arguments {
+    uint64_t gate, y;
+    uint64_t gate_stride, y_stride; /* in elements */
+    uint32_t columns;
+};
+
 /* Where the keys and values of a position are: page tables[slot][position / 16], and in it the
  * layer's keys as [head][element / 8][position % 16][element % 8] and values as
  * [head][position % 16][element], both fp16, or bytes whose scales, one for 32 elements, are fp16
