@@ -155,7 +155,7 @@ out:
 }
 
 /* x is its own gate: an element is read by the thread that writes it. */
-static void run_gated(struct sweep *sweep) {
+static void model_sweep_run_gated(struct sweep *sweep) {
     tol_status status = TOL_OK;
     struct product p = {0};
     if (!sweep_begin(sweep, "gated")) return;
@@ -271,7 +271,7 @@ void sweep_model(struct sweep *sweep) {
             }
         }
         run_embed(sweep, format);
-        if (format == KN_WEIGHT_F32) run_gated(sweep);
+        if (format == KN_WEIGHT_F32) model_sweep_run_gated(sweep);
     }
     for (size_t group = 1; group <= 8; group *= 2) {
         for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {

@@ -89,6 +89,19 @@ Test(decode_session, one_matrix_of_q_k_and_v_is_the_hosts) {
     check_model(&m, "llama, fused, Q5_0");
 }
 
+Test(decode_session, gate_and_up_of_two_types_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_model(&m, "F16 and Q8_0");
+    m.type = TOL_TENSOR_Q5_0, m.v_type = TOL_TENSOR_Q4_0; /* both become Q8_0 */
+    check_model(&m, "Q5_0 and Q4_0");
+    m.width = m.feed_forward = 256, m.head_size = 64, m.layers = 1;
+    m.type = TOL_TENSOR_Q4_K, m.v_type = TOL_TENSOR_Q6_K;
+    check_model(&m, "Q4_K and Q6_K");
+    m.v_type = TOL_TENSOR_F16;
+    check_model(&m, "Q4_K and F16");
+}
+
 Test(decode_session, vectors_of_halves_are_the_hosts) {
     struct tiny_model m = stage_base;
     m.vector_type = TOL_TENSOR_F16, m.has_factors = true;

@@ -163,6 +163,12 @@ Test(device_team, one_matrix_of_q_k_and_v_gets_the_same_bits) {
     check_model(&m, 2, SIZE_MAX, "qwen2, fused");
 }
 
+Test(device_team, gate_and_up_of_two_types_get_the_same_bits) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_model(&m, 2, SIZE_MAX, "F16 and Q8_0");
+}
+
 Test(device_team, qwen3_gets_the_same_bits) {
     struct tiny_model m = stage_base;
     m.architecture = "qwen3", m.type = TOL_TENSOR_BF16, m.v_type = TOL_TENSOR_F32;

@@ -73,6 +73,15 @@ static size_t load_take(size_t *at, size_t count) {
     return offset;
 }
 
+/* The gates of a pass, if they are not made in the product of up. */
+static size_t load_gates(const struct tol_loaded *l) {
+    bool is_apart = false;
+    for (size_t i = 0; i < l->shape.layers; i++) {
+        is_apart |= l->layers[i].gate.format != l->layers[i].up.format;
+    }
+    return is_apart ? l->rows * l->share.feed_forward : 0;
+}
+
 static tol_status make_scratch(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &l->shape;
@@ -87,6 +96,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->qkv = load_take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
     scratch->attended = load_take(&at, l->rows * s->heads * s->head_size);
     scratch->activated = load_take(&at, l->rows * s->feed_forward);
+    scratch->gates = load_take(&at, load_gates(l));
     scratch->logits = load_take(&at, l->sessions * l->share.vocabulary_most);
     scratch->notices = load_take(&at, loaded_notices_bytes(l) / sizeof(float) + l->sessions);
     scratch->best = scratch->notices + loaded_notices_bytes(l);

@@ -75,6 +75,7 @@ struct loaded_scratch {
     size_t x, normed, qkv, attended, activated, logits, keys, parts, split, fed, tickets;
     size_t notices, best; /* of slots (kn_heads), and after them of the wanted rows */
     size_t draws;         /* what kernels of a draw hand on */
+    size_t gates;         /* of layers whose gate and up have different formats */
     size_t parts_bytes, split_bytes, fed_bytes, tickets_bytes;
 };
 

@@ -305,10 +305,6 @@ static tol_status find_layer(struct tol_model *m, const struct architecture *a, 
         model_find(m, false, s->width, s->feed_forward, &layer->up, "blk.%zu.ffn_up.weight", i));
     TOL_TRY(model_find(m, false, s->feed_forward, s->width, &layer->down, "blk.%zu.ffn_down.weight",
                        i));
-    TOL_CHECK(layer->gate->type == layer->up->type, TOL_UNSUPPORTED,
-              "the tensors blk.%zu.ffn_gate.weight and ffn_up.weight are of %s and %s; this worker "
-              "computes those of one type",
-              i, tol_tensor_type_name(layer->gate->type), tol_tensor_type_name(layer->up->type));
 out:
     return status;
 }

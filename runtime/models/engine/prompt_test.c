@@ -96,6 +96,15 @@ Test(prompt, every_architecture_is_the_hosts) {
     check_host(&m, "heads of 136 elements, over pages");
 }
 
+Test(prompt, gate_and_up_of_two_types_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_host(&m, "F16 and Q8_0");
+    m.type = TOL_TENSOR_Q4_K, m.v_type = TOL_TENSOR_Q6_K;
+    m.width = 256, m.feed_forward = 256, m.head_size = 64;
+    check_host(&m, "Q4_K and Q6_K");
+}
+
 Test(prompt, every_format_is_the_hosts) {
     static const struct {
         enum tol_tensor_type type, v;

@@ -82,7 +82,8 @@ static void list_layer(struct listing *list, size_t i) {
     }
     add_in(list, i, m->type, q, m->width, 1 / sqrt((double)q), 0, "attn_output.weight");
     add_in(list, i, m->vector_type, m->width, 1, 0.2, 1, "ffn_norm.weight");
-    add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_gate.weight");
+    add_in(list, i, m->gate_of_v_type ? m->v_type : m->type, m->width, m->feed_forward, in, 0,
+           "ffn_gate.weight");
     add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_up.weight");
     add_in(list, i, m->type, m->feed_forward, m->width, 1 / sqrt((double)m->feed_forward), 0,
            "ffn_down.weight");
