@@ -172,6 +172,7 @@ static bool end_trace(const struct soft_run *run) {
 
 static int soft_read_words(struct soft_run *run, int count, char **words) {
     int at = 0;
+    hyp_command_has_help(usage, strlen(usage));
     if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
         fputs(usage, stdout);
         return HELPED;
@@ -218,8 +219,8 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
             }
         } else {
             return hyp_command_complain("soft: %s is not an option with a value; the program "
-                                        "follows --",
-                                        words[at]);
+                                        "follows --%s",
+                                        words[at], hyp_command_meant(words[at]));
         }
     }
     if (at + 1 >= count) {
