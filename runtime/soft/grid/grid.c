@@ -485,9 +485,7 @@ uint64_t soft_launch_executed(void) {
 }
 
 void soft_launch_end(struct soft_launch *launch) {
-    /* Warps that a fault ended before their next jump have counted too little, even less than 0. */
-    const int64_t executed = atomic_load(&launch->executed);
-    if (executed > 0) atomic_fetch_add(&executed_ever, executed);
+    if (launch->executed > 0) atomic_fetch_add(&executed_ever, launch->executed);
     while (launch->parked != NULL) {
         struct soft_cta *cta = launch->parked;
         launch->parked = cta->next;
