@@ -321,7 +321,7 @@ def write_cublas(n: Ninja) -> None:
                     needs=f"{KERNELS_ARCHIVE} {ARCHIVE}",
                     libs=f"{KERNELS_ARCHIVE} {ARCHIVE} {KERNELS_LIBS}",
                     ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--default-symver "
-                            "-Wl,--exclude-libs,ALL $complete")
+                            "-Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN/lib' $complete")
 
 
 def write_libraries() -> str:

@@ -116,7 +116,8 @@ ROOMS = (
         )),
     # A library of its own, which programs load in place of NVIDIA's.
     Room(
-        root="runtime/cublas", below=(PUBLIC, "kernels/", "runtime/driver/test/"),
+        root="runtime/cublas", readme="runtime/cublas/README.md",
+        below=(PUBLIC, "kernels/", "runtime/driver/test/"),
         floors=(
             ("base", "handles, launches, products, what statuses are called"),
             ("blas lt", "the exported functions of libcublas; of libcublasLt"),

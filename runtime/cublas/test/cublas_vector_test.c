@@ -82,8 +82,8 @@ Test(cublas_vector, complex_numbers_times_a_real_one) {
 
 /* ---- vectors become a number ---- */
 
-/* What a function makes of x, and of y if there is one; its result goes where the pointer mode wants
- * it. */
+/* What a function makes of x, and of y if there is one. Its result goes where the pointer mode
+ * wants it. */
 static struct test_number reduce(int mode, int type, const char *name, bool is_wide,
                                  const struct test_vector *x, const struct test_vector *y) {
     struct test_numbers to = test_draw(type, 1);

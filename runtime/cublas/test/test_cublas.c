@@ -21,7 +21,7 @@ static size_t test_made_count;
 
 void *test_cublas_open(const char *name) {
     char own[PATH_MAX], path[PATH_MAX + 64];
-    const char *folder = getenv("TOLLENS_CUBLAS");
+    const char *folder = getenv("TOLLENS_CUBLAS_FOLDER");
     const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');

@@ -1,7 +1,7 @@
 /*
  * Shared by the tests of cuBLAS: a library, opened as a program's loader opens it, on the device
  * that TOLLENS_DEVICE names; numbers of its types; matrices in device memory. On a GPU,
- * TOLLENS_CUBLAS names another folder of libraries, such as NVIDIA's, for the same tests.
+ * TOLLENS_CUBLAS_FOLDER names a folder of other libraries, such as NVIDIA's, for the same tests.
  */
 #ifndef TEST_CUBLAS_H
 #define TEST_CUBLAS_H
