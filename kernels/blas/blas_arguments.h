@@ -50,6 +50,7 @@ struct blas_product {
     struct blas_scalar alpha, beta;
     int m, n, k, batch;
     int scale, fill, follow;
+    int is_shared; /* whether the threads of a block share an element */
 };
 
 /* What a vector is reduced to. */

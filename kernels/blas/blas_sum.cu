@@ -1,29 +1,35 @@
 // blas_sum: D = alpha A + beta B by elements, for matrices of any strides (BLAS's axpy, scal, copy
 // and geam). If beta is 0, B is not read; if alpha and k are 0, A is not. D may be A or B.
 //
-// Requires: blockDim.x = BLAS_THREADS; gridDim.x walks the elements, gridDim.y the batch.
+// Requires: blockDim.x = BLAS_THREADS; gridDim.x walks the columns, gridDim.y the rows.
 #include "blas_number.cuh"
-
-template <typename T, typename S>
-__device__ inline S blas_part(const blas_matrix &x, int batch, int row, int column) {
-    const T *matrix = blas_matrix_of<const T>(x, batch);
-    return conjugate_if(x.is_conjugate, blas_as<S>::of(matrix[row * x.row + column * x.column]));
-}
 
 template <typename T, typename S> __device__ inline void blas_sum(const blas_product &x) {
     const S alpha = blas_scale_at<S>(x.alpha, x.scale, 0, 0, 0);
     const S beta = blas_scale_at<S>(x.beta, x.scale, 0, 0, 0);
-    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        for (long long i = first; i < (long long)x.m * x.n;
-             i += (long long)gridDim.x * blockDim.x) {
-            const int row = (int)(i / x.n), column = (int)(i % x.n);
-            S value = is_zero(beta) ? S{} : beta * blas_part<T, S>(x.b, batch, row, column);
-            if (x.k != 0 || !is_zero(alpha)) {
-                value = multiply_add(alpha, blas_part<T, S>(x.a, batch, row, column), value);
+    const bool reads_a = x.k != 0 || !is_zero(alpha), reads_b = !is_zero(beta);
+    const T *const a_matrix = (const T *)x.a.address, *const b_matrix = (const T *)x.b.address;
+    const int first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    for (int row = blockIdx.y; row < x.m; row += gridDim.y) {
+        const T *a = a_matrix + row * x.a.row + first * x.a.column;
+        const T *b = b_matrix + row * x.b.row + first * x.b.column;
+        T *d = (T *)x.d.address + row * x.d.row + first * x.d.column;
+        for (long long column = first; column < x.n; column += step) {
+            S value = S{};
+            __builtin_assume(__isGlobal(d));
+            if (reads_b) {
+                __builtin_assume(__isGlobal(b));
+                value = beta * conjugate_if(x.b.is_conjugate, blas_as<S>::of(*b));
             }
-            blas_matrix_of<T>(x.d, batch)[row * x.d.row + column * x.d.column] =
-                blas_stored<T, S>::of(value);
+            if (reads_a) {
+                __builtin_assume(__isGlobal(a));
+                value =
+                    multiply_add(alpha, conjugate_if(x.a.is_conjugate, blas_as<S>::of(*a)), value);
+            }
+            *d = blas_stored<T, S>::of(value);
+            a += step * x.a.column;
+            b += step * x.b.column;
+            d += step * x.d.column;
         }
     }
 }

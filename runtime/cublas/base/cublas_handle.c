@@ -113,17 +113,30 @@ cublasStatus_t cublas_find_context(const struct tol_driver_table **driver, CUcon
     return cublas_status_of(result);
 }
 
+/* Those of the first device: they only determine how large grids are. */
+static CUresult handle_count_processors(const struct tol_driver_table *driver, int *count) {
+    CUdevice device = 0;
+    const CUresult result = driver->cuDeviceGet(&device, 0);
+    return result != CUDA_SUCCESS ? result
+                                  : driver->cuDeviceGetAttribute(
+                                        count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+}
+
 cublasStatus_t cublas_handle_create(struct cublas_handle **handle) {
     const struct tol_driver_table *driver = NULL;
     CUcontext context = NULL;
+    int processors = 0;
     if (handle == NULL) return CUBLAS_STATUS_INVALID_VALUE;
     *handle = NULL;
-    const cublasStatus_t status = cublas_find_context(&driver, &context);
+    cublasStatus_t status = cublas_find_context(&driver, &context);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublas_status_of(handle_count_processors(driver, &processors));
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     struct cublas_handle *made = calloc(1, sizeof *made);
     if (made == NULL) return CUBLAS_STATUS_ALLOC_FAILED;
     made->driver = driver;
     made->context = context;
+    made->processors = (unsigned)processors;
     pthread_mutex_init(&made->lock, NULL);
     *handle = made;
     return CUBLAS_STATUS_SUCCESS;
@@ -162,11 +175,21 @@ void cublas_leave(struct cublas_handle *handle, CUcontext previous) {
 
 /* ---- kernels ---- */
 
+/* What a thread may not call while a stream is captured in the usual mode, and which concerns no
+ * stream here: before and after it, the thread's mode is exchanged. */
+static void handle_exchange(const struct cublas_handle *handle, CUstreamCaptureMode *mode) {
+    if (handle->driver->cuThreadExchangeStreamCaptureMode != NULL)
+        (void)handle->driver->cuThreadExchangeStreamCaptureMode(mode);
+}
+
 static cublasStatus_t handle_load(struct cublas_handle *handle, enum cublas_image image) {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     char *text = NULL;
     if (kn_image_unpack(&handle_images[image][0], &text) != TOL_OK)
         return CUBLAS_STATUS_ALLOC_FAILED;
+    handle_exchange(handle, &mode);
     const CUresult result = handle->driver->cuModuleLoadData(&handle->modules[image], text);
+    handle_exchange(handle, &mode);
     free(text);
     if (result == CUDA_SUCCESS) return CUBLAS_STATUS_SUCCESS;
     handle->modules[image] = NULL;

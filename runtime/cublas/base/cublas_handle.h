@@ -30,6 +30,7 @@ struct cublas_handle {
     const struct tol_driver_table *driver;
     CUcontext context;
     CUstream stream;
+    unsigned processors; /* multiprocessors of the first device */
     int pointer_mode, math_mode, atomics_mode, sm_count_target, emulation;
     pthread_mutex_t lock; /* of what follows */
     CUmodule modules[CUBLAS_IMAGES];

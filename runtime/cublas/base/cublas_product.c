@@ -174,60 +174,97 @@ static int64_t product_tiles(const struct blas_product *product) {
            ((product->n + BLAS_TILE - 1) / BLAS_TILE);
 }
 
-/* Whether a warp per element executes fewer instructions than two warps per tile: each step of a
- * tile takes about 75 of each warp, and storing it 2000; 32 steps of an element take 8, and adding
- * the lanes 60. */
-static bool product_is_small(const struct blas_product *product) {
-    const int64_t elements = (int64_t)product->m * product->n;
-    if (elements > 1 << 20) return false;
-    return elements * (60 + 8 * ((product->k + 31) / 32)) <
-           product_tiles(product) * (4000 + 150 * (int64_t)product->k);
+/* The instructions of warps that each way to compute a product executes on the soft device, where
+ * they are what takes time: a step of a tile takes about 75 of each of its two warps, and storing it
+ * 2000; an element takes 60, each of its steps 8, and adding 32 lanes 60. */
+struct product_cost {
+    int64_t tiles, threads, warps;
+};
+
+static struct product_cost product_costs(const struct blas_product *product) {
+    const int64_t elements = (int64_t)product->m * product->n, k = product->k;
+    return (struct product_cost){.tiles = product_tiles(product) * (4000 + 150 * k),
+                                 .threads = (elements + 31) / 32 * (60 + 8 * k),
+                                 .warps = elements * (120 + 8 * ((k + 31) / 32))};
 }
 
-static unsigned product_batch(const struct blas_product *product) {
-    return product->batch < USHRT_MAX ? (unsigned)product->batch : USHRT_MAX;
+/* The grid of a kernel whose blocks walk elements, and a batch or rows: no more blocks than keep the
+ * device busy, since beginning one takes as long as an element or more. */
+static void product_walk(const struct cublas_handle *handle, int64_t blocks, int rows,
+                         unsigned per_processor, struct cublas_launch *launch) {
+    const unsigned most = handle->processors * per_processor;
+    launch->blocks = blocks < most ? (unsigned)blocks : most;
+    const unsigned lines = (most + launch->blocks - 1) / launch->blocks;
+    launch->batch = (unsigned)rows < lines ? (unsigned)rows : lines;
+}
+
+static cublasStatus_t product_tile(const struct blas_product *product,
+                                   const struct cublas_numbers *numbers,
+                                   struct cublas_launch *launch) {
+    const int64_t tiles = product_tiles(product);
+    if (tiles > INT_MAX) return cublas_refuse("gemm", "a product of more than 2^31 - 1 tiles");
+    launch->blocks = (unsigned)tiles;
+    launch->batch = product->batch < USHRT_MAX ? (unsigned)product->batch : USHRT_MAX;
+    launch->threads = numbers->threads;
+    snprintf(launch->name, sizeof launch->name, "blas_tile_%s", numbers->suffix);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* A thread per element, a warp, or if few elements are long, a block of more. */
+static cublasStatus_t product_element(const struct cublas_handle *handle,
+                                      struct blas_product *product,
+                                      const struct cublas_numbers *numbers,
+                                      struct cublas_launch *launch) {
+    enum { LONG = 1 << 14, FEW = 64, PER_PROCESSOR = 32 };
+    const struct product_cost costs = product_costs(product);
+    const int64_t elements = (int64_t)product->m * product->n;
+    product->is_shared = costs.warps < costs.threads;
+    const bool is_long = product->is_shared && product->k >= LONG && elements < FEW;
+    launch->threads = is_long ? BLAS_THREADS : 32;
+    product_walk(handle, product->is_shared ? elements : (elements + 31) / 32, product->batch,
+                 PER_PROCESSOR, launch);
+    snprintf(launch->name, sizeof launch->name, "blas_element_%s", numbers->suffix);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Kernels of elements count them in 32 bits. */
+static bool product_is_small(const struct blas_product *product) {
+    const struct product_cost costs = product_costs(product);
+    return (int64_t)product->m * product->n <= 1 << 20 &&
+           (costs.threads < costs.tiles || costs.warps < costs.tiles);
 }
 
 cublasStatus_t cublas_product(struct cublas_handle *handle, CUstream stream,
                               const struct cublas_numbers *numbers, struct blas_product *product) {
-    enum { LONG = 1 << 14, FEW = 64 };
+    struct cublas_launch launch = {.image = numbers->image, .stream = stream, .argument = product};
     if (product->m == 0 || product->n == 0 || product->batch == 0) return CUBLAS_STATUS_SUCCESS;
     if (product->d.row == 1 && product->d.column != 1) product_transpose(product);
-    const int64_t elements = (int64_t)product->m * product->n;
-    const bool is_small = product_is_small(product);
-    const int64_t blocks = is_small ? elements : product_tiles(product);
-    const bool is_long = product->k >= LONG && elements < FEW;
-    struct cublas_launch launch = {.image = numbers->image,
-                                   .stream = stream,
-                                   .blocks = (unsigned)blocks,
-                                   .batch = product_batch(product),
-                                   .threads = numbers->threads,
-                                   .argument = product};
-    if (blocks > INT_MAX) return cublas_refuse("gemm", "a product of more than 2^31 - 1 tiles");
-    if (is_small) launch.threads = is_long ? BLAS_THREADS : 32;
     product->scale = cublas_scale(numbers->scale_type);
-    snprintf(launch.name, sizeof launch.name, "blas_%s_%s", is_small ? "element" : "tile",
-             numbers->suffix);
-    return cublas_launch(handle, &launch);
+    const cublasStatus_t status = product_is_small(product)
+                                      ? product_element(handle, product, numbers, &launch)
+                                      : product_tile(product, numbers, &launch);
+    return status == CUBLAS_STATUS_SUCCESS ? cublas_launch(handle, &launch) : status;
+}
+
+/* Its columns become those of D that are contiguous, or else the many of a tall D. */
+static void sum_transpose(struct blas_product *sum) {
+    const struct blas_matrix a = sum->a, b = sum->b;
+    const bool by_columns = sum->d.row == 1 && sum->d.column != 1;
+    if (!by_columns && (sum->n >= 32 || sum->m <= sum->n)) return;
+    product_transpose(sum);
+    sum->a = cublas_transposed(a);
+    sum->b = cublas_transposed(b);
 }
 
 cublasStatus_t cublas_sum(struct cublas_handle *handle, int type, struct blas_product *sum) {
-    enum { BLOCKS_MAX = 1 << 16 };
+    enum { PER_PROCESSOR = 8 };
     const struct cublas_numbers *numbers = cublas_numbers_of(type);
-    if (sum->m == 0 || sum->n == 0 || sum->batch == 0) return CUBLAS_STATUS_SUCCESS;
-    if (sum->d.row == 1 && sum->d.column != 1) {
-        const struct blas_matrix a = sum->a, b = sum->b;
-        product_transpose(sum);
-        sum->a = cublas_transposed(a);
-        sum->b = cublas_transposed(b);
-    }
-    const int64_t blocks = ((int64_t)sum->m * sum->n + BLAS_THREADS - 1) / BLAS_THREADS;
-    struct cublas_launch launch = {.image = CUBLAS_SUM,
-                                   .stream = handle->stream,
-                                   .blocks = (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
-                                   .batch = product_batch(sum),
-                                   .threads = BLAS_THREADS,
-                                   .argument = sum};
+    if (sum->m == 0 || sum->n == 0) return CUBLAS_STATUS_SUCCESS;
+    sum_transpose(sum);
+    struct cublas_launch launch = {
+        .image = CUBLAS_SUM, .stream = handle->stream, .threads = BLAS_THREADS, .argument = sum};
+    product_walk(handle, ((int64_t)sum->n + BLAS_THREADS - 1) / BLAS_THREADS, sum->m, PER_PROCESSOR,
+                 &launch);
     snprintf(launch.name, sizeof launch.name, "blas_sum_%s", numbers->suffix);
     return cublas_launch(handle, &launch);
 }

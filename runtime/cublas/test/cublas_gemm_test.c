@@ -274,6 +274,25 @@ Test(cublas_gemm, functions_of_one_type) {
     }
 }
 
+/* The first product of a process loads its kernel, which a captured stream must not notice. */
+Test(cublas_gemm, the_first_product_may_be_captured) {
+    const struct tol_driver_table *driver = tol_driver_functions(test_driver());
+    struct tol_stream *stream = NULL;
+    CUgraph graph = NULL;
+    const float two = 2, zero = 0;
+    struct test_numbers a = test_draw(CUDA_R_32F, 4), c = test_draw(CUDA_R_32F, 4);
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    CUstream handle = tol_stream_handle(stream);
+    OK(test_cublas("cublasSetStream_v2")(test_handle, handle));
+    cr_assert(driver->cuStreamBeginCapture_v2(handle, CU_STREAM_CAPTURE_MODE_GLOBAL) == 0);
+    OK(test_cublas("cublasSgemm_v2")(test_handle, 0, 0, 2, 2, 2, &two, test_address(&a, 0), 2,
+                                     test_address(&a, 0), 2, &zero, test_address(&c, 0), 2));
+    cr_assert(driver->cuStreamEndCapture(handle, &graph) == 0 && graph != NULL);
+    cr_assert(driver->cuGraphDestroy(graph) == 0);
+    OK(test_cublas("cublasSetStream_v2")(test_handle, NULL));
+    tol_stream_destroy(stream);
+}
+
 /* ---- what is refused ---- */
 
 static int plain(int op, int m, int n, int k, const void *alpha, int lda, int ldc) {
