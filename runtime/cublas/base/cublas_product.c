@@ -175,8 +175,8 @@ static int64_t product_tiles(const struct blas_product *product) {
 }
 
 /* The instructions of warps that each way to compute a product executes on the soft device, where
- * they are what takes time: a step of a tile takes about 75 of each of its two warps, and storing it
- * 2000; an element takes 60, each of its steps 8, and adding 32 lanes 60. */
+ * they are what takes time: a step of a tile takes about 75 of each of its two warps, and storing
+ * it 2000; an element takes 60, each of its steps 8, and adding 32 lanes 60. */
 struct product_cost {
     int64_t tiles, threads, warps;
 };
@@ -188,8 +188,8 @@ static struct product_cost product_costs(const struct blas_product *product) {
                                  .warps = elements * (120 + 8 * ((k + 31) / 32))};
 }
 
-/* The grid of a kernel whose blocks walk elements, and a batch or rows: no more blocks than keep the
- * device busy, since beginning one takes as long as an element or more. */
+/* The grid of a kernel whose blocks walk elements, and a batch or rows: no more blocks than keep
+ * the device busy, since beginning one takes as long as an element or more. */
 static void product_walk(const struct cublas_handle *handle, int64_t blocks, int rows,
                          unsigned per_processor, struct cublas_launch *launch) {
     const unsigned most = handle->processors * per_processor;
