@@ -1,5 +1,5 @@
 /*
- * Matrices and vectors: cublas<t>gemv with its batches, ger, geam and syrk. Source: cuBLAS Library
+ * Matrices and vectors: cublas<t>gemv with its batches, ger, geam, dgmm and syrk. Source: cuBLAS Library
  * 13.0, "BLAS Level-2 Functions", "BLAS Level-3 Functions" and "BLAS-like Extension".
  */
 #include "base/cublas_product.h"
@@ -146,6 +146,29 @@ static cublasStatus_t matrix_geam(struct cublas_handle *handle, const struct mat
     return cublas_sum(handle, g->numbers->type, &sum);
 }
 
+/* ---- C = diag(x) A or A diag(x): beta C of a product with a beta for each row or column ---- */
+
+static cublasStatus_t matrix_dgmm(struct cublas_handle *handle, const struct matrix *g,
+                                  bool is_right) {
+    const int64_t count = is_right ? g->n : g->m;
+    if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!matrix_is_size(g->m) || !matrix_is_size(g->n) || !matrix_is_leading(g->lda, g->m) ||
+        !matrix_is_leading(g->ldc, g->m)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    const struct blas_matrix x =
+        cublas_column(g->x, count, g->incx, cublas_type_bytes(g->numbers->type));
+    struct blas_product product = {.c = cublas_matrix(g->a, g->lda, CUBLAS_OP_N, 0),
+                                   .d = cublas_matrix(g->c, g->ldc, CUBLAS_OP_N, 0),
+                                   .beta = {.address = x.address,
+                                            .row = is_right ? 0 : g->incx,
+                                            .column = is_right ? g->incx : 0},
+                                   .m = (int)g->m,
+                                   .n = (int)g->n,
+                                   .batch = 1};
+    return cublas_product(handle, handle->stream, g->numbers, &product);
+}
+
 /* ---- the functions ---- */
 
 #define MATRIX(function, row, ...)                                                                 \
@@ -203,6 +226,15 @@ static cublasStatus_t matrix_geam(struct cublas_handle *handle, const struct mat
                                       .alpha = alpha, .a = a, .lda = lda, .beta = beta, .b = b,    \
                                       .ldb = ldb, .c = c, .ldc = ldc)))
 
+#define DGMM(function, row, integer)                                                               \
+    CUBLAS(function,                                                                               \
+           (struct cublas_handle * handle, int side, integer m, integer n, const void *a,          \
+            integer lda, const void *x, integer incx, void *c, integer ldc),                       \
+           matrix_dgmm(handle,                                                                     \
+                       MATRIX(function, row, .m = m, .n = n, .a = a, .lda = lda, .x = x,           \
+                              .incx = incx, .c = c, .ldc = ldc),                                   \
+                       side == 1))
+
 #define BATCHES(letters, row)                                                                      \
     GEMV_BATCHED(cublas##letters##gemvBatched, row, int)                                           \
     GEMV_BATCHED(cublas##letters##gemvBatched_64, row, int64_t)                                    \
@@ -214,6 +246,8 @@ static cublasStatus_t matrix_geam(struct cublas_handle *handle, const struct mat
     BATCHES(letter, cublas_numbers_of(type))                                                       \
     SYRK(cublas##letter##syrk_v2, cublas_numbers_of(type), int)                                    \
     SYRK(cublas##letter##syrk_v2_64, cublas_numbers_of(type), int64_t)                             \
+    DGMM(cublas##letter##dgmm, cublas_numbers_of(type), int)                                       \
+    DGMM(cublas##letter##dgmm_64, cublas_numbers_of(type), int64_t)                                \
     GEAM(cublas##letter##geam, cublas_numbers_of(type), int)                                       \
     GEAM(cublas##letter##geam_64, cublas_numbers_of(type), int64_t)
 MATRICES(S, CUDA_R_32F)

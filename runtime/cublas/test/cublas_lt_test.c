@@ -4,6 +4,7 @@
 #include "test_cublas.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void *lt;
@@ -287,4 +288,15 @@ Test(cublas_lt, both_libraries_are_there_for_both_versions_of_cuda) {
         STATUS(test_cublas_find(blas, "cublasStrsm_v2")(NULL), NOT_SUPPORTED);
         STATUS(test_cublas_find(light, "cublasLtMatrixTransform")(NULL), NOT_SUPPORTED);
     }
+}
+
+/* In a process of its own, which has opened no driver before. */
+Test(cublas_without_driver, a_handle_cannot_be_made) {
+    void *handle = NULL;
+    setenv("TOLLENS_LIBCUDA", "/no/such/libcuda.so", 1);
+    void *library = test_cublas_open("libcublas.so.13");
+    STATUS(test_cublas_find(library, "cublasCreate_v2")(&handle), NOT_INITIALIZED);
+    STATUS(test_cublas_find(library, "cublasCreate_v2")(NULL), INVALID_VALUE);
+    STATUS(test_cublas_find(library, "cublasDestroy_v2")(NULL), NOT_INITIALIZED);
+    STATUS(test_cublas_find(library, "cublasStrsm_v2")(NULL), NOT_SUPPORTED);
 }

@@ -185,6 +185,30 @@ Test(cublas_matrix, geam) {
     }
 }
 
+Test(cublas_matrix, dgmm) {
+    for (int i = 0; i < TEST_KINDS * TEST_STEPS * 2; i++) {
+        const int kind = i % TEST_KINDS, step = i / TEST_KINDS % TEST_STEPS;
+        const int type = test_kinds[kind].type, side = i / TEST_KINDS / TEST_STEPS;
+        char name[32];
+        struct test_numbers a = test_draw(type, LEADING * COLUMNS);
+        struct test_numbers c = test_draw(type, LEADING * COLUMNS);
+        struct test_vector x =
+            test_vector_draw(type, side == 0 ? ROWS : COLUMNS, test_steps[step][0]);
+        snprintf(name, sizeof name, "cublas%sdgmm", test_kinds[kind].letter);
+        OK(test_cublas(name)(test_handle, side, ROWS, COLUMNS, test_address(&a, 0), LEADING,
+                             test_vector_address(&x), x.step, test_address(&c, 0), LEADING));
+        for (int j = 0; j < ROWS * COLUMNS; j++) {
+            const size_t at = (size_t)(j / ROWS * LEADING + j % ROWS);
+            test_set(
+                &c, at,
+                test_times(test_get(&a, at), test_vector_get(&x, side == 0 ? j % ROWS : j / ROWS)));
+        }
+        struct test_vector all = {.numbers = c, .count = LEADING * COLUMNS, .step = 1};
+        test_vector_check(&all, name);
+        test_free();
+    }
+}
+
 Test(cublas_matrix, arguments_are_checked) {
     const float one = 1;
     float to = 0;
