@@ -7,6 +7,20 @@
 
 #include "cublas_handle.h"
 
+#include <limits.h>
+
+/* What arguments may be: a size; a leading dimension for a number of rows; a cublasOperation_t.
+ * Kernels count in 32 bits. */
+static inline bool cublas_is_size(int64_t size) {
+    return size >= 0 && size <= INT_MAX;
+}
+static inline bool cublas_is_leading(int64_t leading, int64_t rows) {
+    return leading >= 1 && leading >= rows && leading <= INT_MAX;
+}
+static inline bool cublas_is_operation(int operation) {
+    return operation >= CUBLAS_OP_N && operation <= CUBLAS_OP_C;
+}
+
 /* The types of a product: a row of a table. */
 struct cublas_numbers {
     int type, result_type; /* of A and B, of C and D: cudaDataType_t */

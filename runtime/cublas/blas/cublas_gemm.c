@@ -5,7 +5,6 @@
  */
 #include "base/cublas_product.h"
 
-#include <limits.h>
 #include <stdio.h>
 
 /* A call of any of these functions. */
@@ -20,26 +19,14 @@ struct gemm {
     bool is_array;
 };
 
-static bool gemm_is_leading(int64_t leading, int64_t rows) {
-    return leading >= 1 && leading >= rows && leading <= INT_MAX;
-}
-
-static bool gemm_is_size(int64_t size) {
-    return size >= 0 && size <= INT_MAX;
-}
-
-static bool gemm_is_operation(int operation) {
-    return operation >= CUBLAS_OP_N && operation <= CUBLAS_OP_C;
-}
-
 static cublasStatus_t gemm_check(const struct cublas_handle *handle, const struct gemm *g) {
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    const bool valid = gemm_is_operation(g->op_a) && gemm_is_operation(g->op_b) &&
-                       gemm_is_size(g->m) && gemm_is_size(g->n) && gemm_is_size(g->k) &&
-                       gemm_is_size(g->batch) &&
-                       gemm_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->k) &&
-                       gemm_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->k : g->n) &&
-                       gemm_is_leading(g->ldc, g->m) && g->alpha != NULL && g->beta != NULL;
+    const bool valid = cublas_is_operation(g->op_a) && cublas_is_operation(g->op_b) &&
+                       cublas_is_size(g->m) && cublas_is_size(g->n) && cublas_is_size(g->k) &&
+                       cublas_is_size(g->batch) &&
+                       cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->k) &&
+                       cublas_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->k : g->n) &&
+                       cublas_is_leading(g->ldc, g->m) && g->alpha != NULL && g->beta != NULL;
     return valid ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 

@@ -1,10 +1,8 @@
 /*
- * Matrices and vectors: cublas<t>gemv with its batches, ger, geam, dgmm and syrk. Source: cuBLAS Library
- * 13.0, "BLAS Level-2 Functions", "BLAS Level-3 Functions" and "BLAS-like Extension".
+ * Matrices and vectors: cublas<t>gemv with its batches, ger, geam, dgmm and syrk. Source: cuBLAS
+ * Library 13.0, "BLAS Level-2 Functions", "BLAS Level-3 Functions" and "BLAS-like Extension".
  */
 #include "base/cublas_product.h"
-
-#include <limits.h>
 
 /* A call of any of these functions. */
 struct matrix {
@@ -18,18 +16,6 @@ struct matrix {
     bool is_array;
     int fill; /* cublasFillMode_t */
 };
-
-static bool matrix_is_size(int64_t size) {
-    return size >= 0 && size <= INT_MAX;
-}
-
-static bool matrix_is_leading(int64_t leading, int64_t rows) {
-    return leading >= 1 && leading >= rows && leading <= INT_MAX;
-}
-
-static bool matrix_is_operation(int operation) {
-    return operation >= CUBLAS_OP_N && operation <= CUBLAS_OP_C;
-}
 
 static struct blas_scalar matrix_scalar(const struct cublas_handle *handle, const struct matrix *g,
                                         const void *value) {
@@ -50,8 +36,8 @@ static struct blas_matrix matrix_vector(const struct matrix *g, const void *addr
 
 static cublasStatus_t matrix_gemv(struct cublas_handle *handle, const struct matrix *g) {
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!matrix_is_operation(g->op_a) || !matrix_is_size(g->m) || !matrix_is_size(g->n) ||
-        !matrix_is_size(g->batch) || !matrix_is_leading(g->lda, g->m) || g->incx == 0 ||
+    if (!cublas_is_operation(g->op_a) || !cublas_is_size(g->m) || !cublas_is_size(g->n) ||
+        !cublas_is_size(g->batch) || !cublas_is_leading(g->lda, g->m) || g->incx == 0 ||
         g->incy == 0 || g->alpha == NULL || g->beta == NULL) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
@@ -80,7 +66,7 @@ static cublasStatus_t matrix_ger(struct cublas_handle *handle, const struct matr
                                  bool is_conjugate) {
     const size_t bytes = cublas_type_bytes(g->numbers->type);
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!matrix_is_size(g->m) || !matrix_is_size(g->n) || !matrix_is_leading(g->ldc, g->m) ||
+    if (!cublas_is_size(g->m) || !cublas_is_size(g->n) || !cublas_is_leading(g->ldc, g->m) ||
         g->incx == 0 || g->incy == 0 || g->alpha == NULL) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
@@ -104,9 +90,9 @@ static cublasStatus_t matrix_ger(struct cublas_handle *handle, const struct matr
 static cublasStatus_t matrix_syrk(struct cublas_handle *handle, const struct matrix *g) {
     static const int fills[] = {BLAS_FILL_LOWER, BLAS_FILL_UPPER, BLAS_FILL_ALL};
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!matrix_is_operation(g->op_a) || !matrix_is_size(g->n) || !matrix_is_size(g->k) ||
-        g->fill < 0 || g->fill > 2 || !matrix_is_leading(g->ldc, g->n) || g->alpha == NULL ||
-        g->beta == NULL || !matrix_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->n : g->k)) {
+    if (!cublas_is_operation(g->op_a) || !cublas_is_size(g->n) || !cublas_is_size(g->k) ||
+        g->fill < 0 || g->fill > 2 || !cublas_is_leading(g->ldc, g->n) || g->alpha == NULL ||
+        g->beta == NULL || !cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->n : g->k)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     struct blas_product product = {.a = cublas_matrix(g->a, g->lda, g->op_a, 0),
@@ -128,11 +114,11 @@ static cublasStatus_t matrix_syrk(struct cublas_handle *handle, const struct mat
 
 static cublasStatus_t matrix_geam(struct cublas_handle *handle, const struct matrix *g) {
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!matrix_is_operation(g->op_a) || !matrix_is_operation(g->op_b) || !matrix_is_size(g->m) ||
-        !matrix_is_size(g->n) || g->alpha == NULL || g->beta == NULL ||
-        !matrix_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->n) ||
-        !matrix_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->m : g->n) ||
-        !matrix_is_leading(g->ldc, g->m)) {
+    if (!cublas_is_operation(g->op_a) || !cublas_is_operation(g->op_b) || !cublas_is_size(g->m) ||
+        !cublas_is_size(g->n) || g->alpha == NULL || g->beta == NULL ||
+        !cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->n) ||
+        !cublas_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->m : g->n) ||
+        !cublas_is_leading(g->ldc, g->m)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     struct blas_product sum = {.a = cublas_matrix(g->a, g->lda, g->op_a, 0),
@@ -152,8 +138,8 @@ static cublasStatus_t matrix_dgmm(struct cublas_handle *handle, const struct mat
                                   bool is_right) {
     const int64_t count = is_right ? g->n : g->m;
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!matrix_is_size(g->m) || !matrix_is_size(g->n) || !matrix_is_leading(g->lda, g->m) ||
-        !matrix_is_leading(g->ldc, g->m)) {
+    if (!cublas_is_size(g->m) || !cublas_is_size(g->n) || !cublas_is_leading(g->lda, g->m) ||
+        !cublas_is_leading(g->ldc, g->m)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     const struct blas_matrix x =
