@@ -162,7 +162,8 @@ static void check(const struct trial *t) {
         }
         sum *= alpha_of(t, row);
         if (t->pointer_mode != 3) sum += t->beta * matrices_get(&c, false, batch, row, column);
-        if ((t->epilogue & WITH_BIAS) != 0) sum += test_get(&bias, (size_t)(batch * M + row)).real;
+        if ((t->epilogue & WITH_BIAS) != 0)
+            sum += test_get(&bias, (size_t)batch * M + (size_t)row).real;
         check_value(t, matrices_get(&d, false, batch, row, column), follow(t->epilogue, sum));
     }
     void *const layouts[] = {a.layout, b.layout, c.layout, d.layout};
