@@ -67,8 +67,12 @@ static cublasStatus_t gemm_queue(struct cublas_handle *handle, const struct gemm
 
 #define SIZES(integer)                                                                             \
     struct cublas_handle *handle, int op_a, int op_b, integer m, integer n, integer k
-#define CALL(function, types, rest)                                                                \
+#define CALL(function, a_is, b_is, c_is, mode, ...)                                                \
     gemm_queue(handle, &(struct gemm){.name = function,                                            \
+                                      .a_type = a_is,                                              \
+                                      .b_type = b_is,                                              \
+                                      .c_type = c_is,                                              \
+                                      .compute = mode,                                             \
                                       .op_a = op_a,                                                \
                                       .op_b = op_b,                                                \
                                       .m = m,                                                      \
@@ -82,44 +86,40 @@ static cublasStatus_t gemm_queue(struct cublas_handle *handle, const struct gemm
                                       .beta = beta,                                                \
                                       .c = c,                                                      \
                                       .ldc = ldc,                                                  \
-                                      UNPACK types,                                                \
-                                      UNPACK rest})
-#define UNPACK(...) __VA_ARGS__
-#define ALL(type, mode) (.a_type = type, .b_type = type, .c_type = type, .compute = mode)
-#define GIVEN(mode) (.a_type = a_type, .b_type = b_type, .c_type = c_type, .compute = mode)
-#define STRIDES (.stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch)
+                                      __VA_ARGS__})
+#define STRIDES .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch
 
 /* ---- one product ---- */
 
-#define GEMM(function, types, integer)                                                             \
+#define GEMM(function, type, mode, integer)                                                        \
     CUBLAS(function,                                                                               \
            (SIZES(integer), const void *alpha, const void *a, integer lda, const void *b,          \
             integer ldb, const void *beta, void *c, integer ldc),                                  \
-           CALL(#function, types, (.batch = 1)))
-#define GEMM_BATCHED(function, types, integer)                                                     \
+           CALL(#function, type, type, type, mode, .batch = 1))
+#define GEMM_BATCHED(function, type, mode, integer)                                                \
     CUBLAS(function,                                                                               \
            (SIZES(integer), const void *alpha, const void *a, integer lda, const void *b,          \
             integer ldb, const void *beta, void *c, integer ldc, integer batch),                   \
-           CALL(#function, types, (.batch = batch, .is_array = true)))
-#define GEMM_STRIDED(function, types, integer)                                                     \
+           CALL(#function, type, type, type, mode, .batch = batch, .is_array = true))
+#define GEMM_STRIDED(function, type, mode, integer)                                                \
     CUBLAS(function,                                                                               \
            (SIZES(integer), const void *alpha, const void *a, integer lda, long long stride_a,     \
             const void *b, integer ldb, long long stride_b, const void *beta, void *c,             \
             integer ldc, long long stride_c, integer batch),                                       \
-           CALL(#function, types, STRIDES))
+           CALL(#function, type, type, type, mode, STRIDES))
 
-#define GEMMS(letter, version, types)                                                              \
-    GEMM(cublas##letter##gemm##version, types, int)                                                \
-    GEMM(cublas##letter##gemm##version##_64, types, int64_t)                                       \
-    GEMM_BATCHED(cublas##letter##gemmBatched, types, int)                                          \
-    GEMM_BATCHED(cublas##letter##gemmBatched_64, types, int64_t)                                   \
-    GEMM_STRIDED(cublas##letter##gemmStridedBatched, types, int)                                   \
-    GEMM_STRIDED(cublas##letter##gemmStridedBatched_64, types, int64_t)
-GEMMS(S, _v2, ALL(CUDA_R_32F, CUBLAS_COMPUTE_32F))
-GEMMS(D, _v2, ALL(CUDA_R_64F, CUBLAS_COMPUTE_64F))
-GEMMS(C, _v2, ALL(CUDA_C_32F, CUBLAS_COMPUTE_32F))
-GEMMS(Z, _v2, ALL(CUDA_C_64F, CUBLAS_COMPUTE_64F))
-GEMMS(H, , ALL(CUDA_R_16F, CUBLAS_COMPUTE_16F))
+#define GEMMS(letter, version, type, mode)                                                         \
+    GEMM(cublas##letter##gemm##version, type, mode, int)                                           \
+    GEMM(cublas##letter##gemm##version##_64, type, mode, int64_t)                                  \
+    GEMM_BATCHED(cublas##letter##gemmBatched, type, mode, int)                                     \
+    GEMM_BATCHED(cublas##letter##gemmBatched_64, type, mode, int64_t)                              \
+    GEMM_STRIDED(cublas##letter##gemmStridedBatched, type, mode, int)                              \
+    GEMM_STRIDED(cublas##letter##gemmStridedBatched_64, type, mode, int64_t)
+GEMMS(S, _v2, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMMS(D, _v2, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMMS(C, _v2, CUDA_C_32F, CUBLAS_COMPUTE_32F)
+GEMMS(Z, _v2, CUDA_C_64F, CUBLAS_COMPUTE_64F)
+GEMMS(H, , CUDA_R_16F, CUBLAS_COMPUTE_16F)
 
 /* ---- with types as arguments; algorithms all mean the same ---- */
 
@@ -128,7 +128,7 @@ GEMMS(H, , ALL(CUDA_R_16F, CUBLAS_COMPUTE_16F))
            (SIZES(integer), const void *alpha, const void *a, int a_type, integer lda,             \
             const void *b, int b_type, integer ldb, const void *beta, void *c, int c_type,         \
             integer ldc),                                                                          \
-           CALL(#function, GIVEN(CUBLAS_COMPUTE_32F), (.batch = 1)))
+           CALL(#function, a_type, b_type, c_type, CUBLAS_COMPUTE_32F, .batch = 1))
 GEMM_TYPED(cublasSgemmEx, int)
 GEMM_TYPED(cublasSgemmEx_64, int64_t)
 GEMM_TYPED(cublasCgemmEx, int)
@@ -139,7 +139,7 @@ GEMM_TYPED(cublasCgemmEx_64, int64_t)
            (SIZES(integer), const void *alpha, const void *a, int a_type, integer lda,             \
             const void *b, int b_type, integer ldb, const void *beta, void *c, int c_type,         \
             integer ldc, int compute, int algorithm),                                              \
-           ((void)algorithm, CALL(#function, GIVEN(compute), (.batch = 1))))
+           ((void)algorithm, CALL(#function, a_type, b_type, c_type, compute, .batch = 1)))
 GEMM_EX(cublasGemmEx, int)
 GEMM_EX(cublasGemmEx_64, int64_t)
 
@@ -148,7 +148,8 @@ GEMM_EX(cublasGemmEx_64, int64_t)
            (SIZES(integer), const void *alpha, const void *a, int a_type, integer lda,             \
             const void *b, int b_type, integer ldb, const void *beta, void *c, int c_type,         \
             integer ldc, integer batch, int compute, int algorithm),                               \
-           ((void)algorithm, CALL(#function, GIVEN(compute), (.batch = batch, .is_array = true))))
+           ((void)algorithm,                                                                       \
+            CALL(#function, a_type, b_type, c_type, compute, .batch = batch, .is_array = true)))
 GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
 GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
 
@@ -158,6 +159,6 @@ GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
             long long stride_a, const void *b, int b_type, integer ldb, long long stride_b,        \
             const void *beta, void *c, int c_type, integer ldc, long long stride_c, integer batch, \
             int compute, int algorithm),                                                           \
-           ((void)algorithm, CALL(#function, GIVEN(compute), STRIDES)))
+           ((void)algorithm, CALL(#function, a_type, b_type, c_type, compute, STRIDES)))
 GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
 GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)

@@ -147,46 +147,43 @@ static cublasStatus_t vector_reduce(struct cublas_handle *handle, const struct v
 
 /* ---- the functions of one type ---- */
 
-#define VECTOR(function, types, ...)                                                               \
+#define TYPED(function, x_is, y_is, alpha_is, result_is, mode, ...)                                \
     &(struct vector) {                                                                             \
-        .name = #function, .n = n, .x = x, .incx = incx, UNPACK types, __VA_ARGS__                 \
+        .name = #function, .type = x_is, .y_type = y_is, .alpha_type = alpha_is,                   \
+        .result_type = result_is, .compute = mode, .n = n, .x = x, .incx = incx, __VA_ARGS__       \
     }
-#define UNPACK(...) __VA_ARGS__
-#define ALL(each)                                                                                  \
-    (.type = each, .y_type = each, .alpha_type = each, .result_type = each, .compute = each)
+#define VECTOR(function, each, ...) TYPED(function, each, each, each, each, each, __VA_ARGS__)
 
 #define SUMS(letter, end, type, integer)                                                           \
+    CUBLAS(cublas##letter##axpy##end,                                                              \
+           (struct cublas_handle * handle, integer n, const void *alpha, const void *x,            \
+            integer incx, void *y, integer incy),                                                  \
+           vector_sum(handle, VECTOR_AXPY,                                                         \
+                      VECTOR(cublas##letter##axpy, type, .alpha = alpha, .y = y, .incy = incy)))   \
+    CUBLAS(cublas##letter##scal##end,                                                              \
+           (struct cublas_handle * handle, integer n, const void *alpha, void *x, integer incx),   \
+           vector_sum(handle, VECTOR_SCAL, VECTOR(cublas##letter##scal, type, .alpha = alpha)))    \
     CUBLAS(                                                                                        \
-        cublas##letter##axpy##end,                                                                 \
-        (struct cublas_handle * handle, integer n, const void *alpha, const void *x, integer incx, \
-         void *y, integer incy),                                                                   \
-        vector_sum(handle, VECTOR_AXPY,                                                            \
-                   VECTOR(cublas##letter##axpy, ALL(type), .alpha = alpha, .y = y, .incy = incy))) \
-    CUBLAS(                                                                                        \
-        cublas##letter##scal##end,                                                                 \
-        (struct cublas_handle * handle, integer n, const void *alpha, void *x, integer incx),      \
-        vector_sum(handle, VECTOR_SCAL, VECTOR(cublas##letter##scal, ALL(type), .alpha = alpha)))  \
-    CUBLAS(cublas##letter##copy##end,                                                              \
-           (struct cublas_handle * handle, integer n, const void *x, integer incx, void *y,        \
-            integer incy),                                                                         \
-           vector_sum(handle, VECTOR_COPY,                                                         \
-                      VECTOR(cublas##letter##copy, ALL(type), .y = y, .incy = incy)))
+        cublas##letter##copy##end,                                                                 \
+        (struct cublas_handle * handle, integer n, const void *x, integer incx, void *y,           \
+         integer incy),                                                                            \
+        vector_sum(handle, VECTOR_COPY, VECTOR(cublas##letter##copy, type, .y = y, .incy = incy)))
 #define SCAL_PAIRS(name, end, type, integer)                                                       \
     CUBLAS(cublas##name##end,                                                                      \
            (struct cublas_handle * handle, integer n, const void *alpha, void *x, integer incx),   \
-           vector_scal_pairs(handle, VECTOR(cublas##name, ALL(type), .alpha = alpha)))
+           vector_scal_pairs(handle, VECTOR(cublas##name, type, .alpha = alpha)))
 #define DOT(name, end, type, conjugate, integer)                                                   \
     CUBLAS(cublas##name##end,                                                                      \
            (struct cublas_handle * handle, integer n, const void *x, integer incx, const void *y,  \
             integer incy, void *result),                                                           \
-           vector_dot(handle, VECTOR(cublas##name, ALL(type), .y = y, .incy = incy,                \
-                                     .result = result, .is_conjugate = conjugate)))
+           vector_dot(handle, VECTOR(cublas##name, type, .y = y, .incy = incy, .result = result,   \
+                                     .is_conjugate = conjugate)))
 #define REDUCE(name, end, type, integer, reduced, of, wide)                                        \
     CUBLAS(                                                                                        \
         cublas##name##end,                                                                         \
         (struct cublas_handle * handle, integer n, const void *x, integer incx, reduced *result),  \
-        vector_reduce(handle, VECTOR(cublas##name, ALL(type), .result = result, .kind = of,        \
-                                     .is_wide = wide)))
+        vector_reduce(handle,                                                                      \
+                      VECTOR(cublas##name, type, .result = result, .kind = of, .is_wide = wide)))
 #define REDUCTIONS(letter, norm, magnitude, end, type, integer, wide)                              \
     REDUCE(norm, end, type, integer, void, BLAS_NORM, wide)                                        \
     REDUCE(magnitude, end, type, integer, void, BLAS_MAGNITUDE, wide)                              \
@@ -215,27 +212,25 @@ VECTORS(_v2_64, int64_t, true)
 
 /* ---- with types as arguments ---- */
 
-#define TYPES(y_given, alpha_given, result_given)                                                  \
-    (.type = x_type, .y_type = y_given, .alpha_type = alpha_given, .result_type = result_given,    \
-     .compute = execution)
-#define TYPED(end, integer)                                                                        \
+#define EXTENDED(end, integer)                                                                     \
     CUBLAS(cublasAxpyEx##end,                                                                      \
            (struct cublas_handle * handle, integer n, const void *alpha, int alpha_type,           \
             const void *x, int x_type, integer incx, void *y, int y_type, integer incy,            \
             int execution),                                                                        \
            vector_sum(handle, VECTOR_AXPY,                                                         \
-                      VECTOR(cublasAxpyEx, TYPES(y_type, alpha_type, y_type), .alpha = alpha,      \
-                             .y = y, .incy = incy)))                                               \
+                      TYPED(cublasAxpyEx, x_type, y_type, alpha_type, y_type, execution,           \
+                            .alpha = alpha, .y = y, .incy = incy)))                                \
     CUBLAS(cublasScalEx##end,                                                                      \
            (struct cublas_handle * handle, integer n, const void *alpha, int alpha_type, void *x,  \
             int x_type, integer incx, int execution),                                              \
            vector_sum(handle, VECTOR_SCAL,                                                         \
-                      VECTOR(cublasScalEx, TYPES(x_type, alpha_type, x_type), .alpha = alpha)))    \
+                      TYPED(cublasScalEx, x_type, x_type, alpha_type, x_type, execution,           \
+                            .alpha = alpha)))                                                      \
     CUBLAS(cublasNrm2Ex##end,                                                                      \
            (struct cublas_handle * handle, integer n, const void *x, int x_type, integer incx,     \
             void *result, int result_type, int execution),                                         \
-           vector_reduce(handle, VECTOR(cublasNrm2Ex, TYPES(x_type, x_type, result_type),          \
-                                        .result = result, .kind = BLAS_NORM)))                     \
+           vector_reduce(handle, TYPED(cublasNrm2Ex, x_type, x_type, x_type, result_type,          \
+                                       execution, .result = result, .kind = BLAS_NORM)))           \
     DOT_TYPED(DotEx, end, integer, false)                                                          \
     DOT_TYPED(DotcEx, end, integer, true)
 #define DOT_TYPED(name, end, integer, conjugate)                                                   \
@@ -243,7 +238,8 @@ VECTORS(_v2_64, int64_t, true)
            (struct cublas_handle * handle, integer n, const void *x, int x_type, integer incx,     \
             const void *y, int y_type, integer incy, void *result, int result_type,                \
             int execution),                                                                        \
-           vector_dot(handle, VECTOR(cublas##name, TYPES(y_type, x_type, result_type), .y = y,     \
-                                     .incy = incy, .result = result, .is_conjugate = conjugate)))
-TYPED(, int)
-TYPED(_64, int64_t)
+           vector_dot(handle,                                                                      \
+                      TYPED(cublas##name, x_type, y_type, x_type, result_type, execution, .y = y,  \
+                            .incy = incy, .result = result, .is_conjugate = conjugate)))
+EXTENDED(, int)
+EXTENDED(_64, int64_t)

@@ -108,7 +108,6 @@ static cublasStatus_t descriptor_destroy(void *descriptor) {
 static const struct lt_matmul matmul_default = {
     .fill = 2, .epilogue = LT_EPILOGUE_NONE, .bias_type = -1, .rest.aux_type = -1};
 
-/* A descriptor begins as a copy of the default, so its padding is equal as well. */
 bool lt_matmul_has_rest(const struct lt_matmul *matmul) {
     return memcmp(&matmul->rest, &matmul_default.rest, sizeof matmul->rest) != 0;
 }

@@ -31,7 +31,7 @@ struct lt_matmul {
         uint64_t pointers[9];
         int64_t aux_leading, aux_stride;
         int32_t aux_type, modes[6];
-        int8_t fast_accumulation;
+        int8_t fast_accumulation, filler[3]; /* no byte is padding: it is compared as a whole */
     } rest;
 };
 

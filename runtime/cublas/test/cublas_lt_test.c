@@ -162,7 +162,8 @@ static void check(const struct trial *t) {
         }
         sum *= alpha_of(t, row);
         if (t->pointer_mode != 3) sum += t->beta * matrices_get(&c, false, batch, row, column);
-        if ((t->epilogue & WITH_BIAS) != 0) sum += test_get(&bias, (size_t)(batch * M + row)).real;
+        if ((t->epilogue & WITH_BIAS) != 0)
+            sum += test_get(&bias, (size_t)batch * M + (size_t)row).real;
         check_value(t, matrices_get(&d, false, batch, row, column), follow(t->epilogue, sum));
     }
     void *const layouts[] = {a.layout, b.layout, c.layout, d.layout};
@@ -222,6 +223,8 @@ static int heuristic(const struct trial *t, void *product, int d_type, int rows)
     const int status = find("cublasLtMatmulAlgoGetHeuristic")(test_handle, product, a, b, c, c,
                                                               NULL, 1, found, &count);
     cr_assert(count == (status == 0), "%d", count);
+    void *const layouts[] = {a, b, c};
+    for (int i = 0; i < 3; i++) OK(find("cublasLtMatrixLayoutDestroy")(layouts[i]));
     return status;
 }
 
@@ -237,14 +240,17 @@ Test(cublas_lt, what_is_not_computed_is_refused_before_and_at_the_product) {
     STATUS(heuristic(&t, product, CUDA_R_16F, M), NOT_SUPPORTED);
     STATUS(heuristic(&t, product, CUDA_R_32F, M + 1), INVALID_VALUE);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        OK(find("cublasLtMatmulDescDestroy")(product));
         product = product_of(&t, &bias);
         OK(set(product, changes[i][0], changes[i][1], (size_t)changes[i][2]));
         STATUS(heuristic(&t, product, CUDA_R_32F, M), NOT_SUPPORTED);
     }
+    OK(find("cublasLtMatmulDescDestroy")(product));
     product = product_of(&t, &bias);
     OK(set(product, EPILOGUE, WITH_BIAS, 4));
     OK(set(product, BIAS_TYPE, CUDA_R_16F, 4));
     STATUS(heuristic(&t, product, CUDA_R_32F, M), NOT_SUPPORTED);
+    OK(find("cublasLtMatmulDescDestroy")(product));
 }
 
 Test(cublas_lt, attributes_are_kept_and_checked) {
@@ -263,6 +269,7 @@ Test(cublas_lt, attributes_are_kept_and_checked) {
     STATUS(set(product, TRANSA, 1, 8), INVALID_VALUE);
     STATUS(set(product, 99, 1, 4), INVALID_VALUE);
     STATUS(set(NULL, TRANSA, 1, 4), INVALID_VALUE);
+    OK(find("cublasLtMatmulDescDestroy")(product));
     OK(find("cublasLtMatmulDescInit_internal")(in_place, sizeof in_place, CUBLAS_COMPUTE_64F, 1));
     OK(find("cublasLtMatmulDescGetAttribute")(in_place, 0, &value, sizeof value, &written));
     cr_assert(value == CUBLAS_COMPUTE_64F);

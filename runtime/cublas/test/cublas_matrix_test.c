@@ -13,8 +13,8 @@ enum { ROWS = 70, COLUMNS = 9, LEADING = 73 };
 
 /* op(A)(i, j) of a column-major matrix of ROWS rows. */
 static struct test_number element(const struct test_numbers *a, int op, int i, int j) {
-    if (op == CUBLAS_OP_N) return test_get(a, (size_t)(j * LEADING + i));
-    const struct test_number x = test_get(a, (size_t)(i * LEADING + j));
+    if (op == CUBLAS_OP_N) return test_get(a, (size_t)j * LEADING + (size_t)i);
+    const struct test_number x = test_get(a, (size_t)i * LEADING + (size_t)j);
     return op == CUBLAS_OP_C ? test_conjugate(x) : x;
 }
 
@@ -92,9 +92,9 @@ Test(cublas_matrix, gemv_of_batches) {
         for (int i = 0; i < M * BATCH; i++) {
             struct test_number sum = test_get(&y, (size_t)i);
             for (int l = 0; l < K; l++) {
-                sum =
-                    test_plus(sum, test_times(test_get(&a, (size_t)(i / M * M * K + l * M + i % M)),
-                                              test_get(&x, (size_t)(i / M * K + l))));
+                sum = test_plus(sum, test_times(test_get(&a, (size_t)(i / M) * M * K +
+                                                                 (size_t)l * M + (size_t)(i % M)),
+                                                test_get(&x, (size_t)(i / M) * K + (size_t)l)));
             }
             test_set(&y, (size_t)i, sum);
         }
@@ -116,7 +116,7 @@ Test(cublas_matrix, ger) {
             test_handle, ROWS, COLUMNS, test_scalar(step % 2, type, alpha), test_vector_address(&x),
             x.step, test_vector_address(&y), y.step, test_address(&a, 0), LEADING));
         for (int j = 0; j < ROWS * COLUMNS; j++) {
-            const size_t at = (size_t)(j / ROWS * LEADING + j % ROWS);
+            const size_t at = (size_t)(j / ROWS) * LEADING + (size_t)(j % ROWS);
             const struct test_number right = test_vector_get(&y, j / ROWS);
             test_set(&a, at,
                      test_plus(
@@ -137,7 +137,7 @@ Test(cublas_matrix, syrk_writes_one_triangle) {
         const struct test_number alpha = {2, 0}, beta = {-1, 0};
         const int size = op == 0 ? ROWS : COLUMNS;
         struct test_numbers a = test_draw(type, LEADING * COLUMNS);
-        struct test_numbers c = test_draw(type, (size_t)(size * size));
+        struct test_numbers c = test_draw(type, (size_t)size * (size_t)size);
         OK(test_function_of(test_kinds[kind].letter, "syrk", false)(
             test_handle, fill, op, size, inner, test_scalar(0, type, alpha), test_address(&a, 0),
             LEADING, test_scalar(0, type, beta), test_address(&c, 0), size));
@@ -165,7 +165,7 @@ Test(cublas_matrix, geam) {
         const struct test_number alpha = {2, 0}, beta = {op_a == op_b ? 0 : -1, 0};
         struct test_numbers a = test_draw(type, LEADING * COLUMNS);
         struct test_numbers b = test_draw(type, LEADING * COLUMNS);
-        struct test_numbers c = test_draw(type, (size_t)(size * size));
+        struct test_numbers c = test_draw(type, (size_t)size * (size_t)size);
         char name[32];
         snprintf(name, sizeof name, "cublas%sgeam", test_kinds[kind].letter);
         for (size_t j = 0; beta.real == 0 && j < b.count; j++) test_spoil(&b, j);
@@ -198,7 +198,7 @@ Test(cublas_matrix, dgmm) {
         OK(test_cublas(name)(test_handle, side, ROWS, COLUMNS, test_address(&a, 0), LEADING,
                              test_vector_address(&x), x.step, test_address(&c, 0), LEADING));
         for (int j = 0; j < ROWS * COLUMNS; j++) {
-            const size_t at = (size_t)(j / ROWS * LEADING + j % ROWS);
+            const size_t at = (size_t)(j / ROWS) * LEADING + (size_t)(j % ROWS);
             test_set(
                 &c, at,
                 test_times(test_get(&a, at), test_vector_get(&x, side == 0 ? j % ROWS : j / ROWS)));
