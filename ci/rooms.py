@@ -119,7 +119,7 @@ ROOMS = (
         root="runtime/cublas", readme="runtime/cublas/README.md",
         below=(PUBLIC, "kernels/", "runtime/driver/test/"),
         floors=(
-            ("base", "handles, launches, products, what statuses are called"),
+            ("base", "handles, launches, products, names of statuses"),
             ("blas lt", "the exported functions of libcublas; of libcublasLt"),
         ),
         above=("test",)),
