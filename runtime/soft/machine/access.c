@@ -385,6 +385,19 @@ static unsigned bytes_before_end(struct soft_warp *warp, const struct soft_instr
     return view.high - address < bytes ? (unsigned)(view.high - address) : 0;
 }
 
+/* What is after the end was never written. */
+static void access_taint_end(struct soft_warp *warp, const struct soft_instruction *in,
+                             uint32_t lane, uint64_t address, unsigned there,
+                             const struct soft_place *place) {
+    const unsigned bytes = soft_access_bytes(in->mode);
+    const struct soft_tainted_load load = {.instruction = in,
+                                           .address = address,
+                                           .bytes = bytes * soft_access_count(in->mode),
+                                           .is_partial = true,
+                                           .is_global = true};
+    if (place->shadow != NULL) soft_taint_add(warp, &load, lane, there / bytes);
+}
+
 /* Loads the bytes that there are; the others are zeros. */
 static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                      uint64_t address, unsigned there) {
@@ -403,6 +416,7 @@ static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, 
                      "others read as zeros here, and as anything on a GPU",
                      bytes * count, (unsigned long long)address, there);
     soft_access_check_read(warp, in, lane, address, there, &place);
+    access_taint_end(warp, in, lane, address, there, &place);
     memcpy(values, place.host, there);
     for (unsigned i = 0; i < count; i++) {
         uint32_t slot = access_component(warp, in, i);
@@ -429,7 +443,7 @@ static void access_taint(struct soft_warp *warp, const struct soft_instruction *
                                            .bytes = bytes,
                                            .is_partial = unwritten < bytes,
                                            .is_global = place->view.high != 0};
-    soft_taint_add(warp, &load, lane);
+    soft_taint_add(warp, &load, lane, 0);
 }
 
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,

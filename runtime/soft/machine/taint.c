@@ -164,14 +164,14 @@ static unsigned taint_enter(struct soft_taint *taint, const struct soft_tainted_
 
 /* Taints the results of a load. false: the list is full. */
 static bool taint_add_results(struct soft_warp *warp, const struct soft_instruction *in,
-                              uint32_t lane, unsigned load) {
+                              uint32_t lane, unsigned first, unsigned load) {
     const struct soft_frame *frame = warp->split->frame;
     const struct soft_uses *uses = &frame->code->uses[in - frame->code->instructions];
     bool ok = true;
     if (uses->fields & SOFT_USES_DEFINES_D) {
         ok = soft_taint_put(warp->taint, frame, in->d, 1u << lane, load);
     }
-    for (unsigned i = 0; i < SOFT_USES_EXTRAS; i++) {
+    for (unsigned i = first; i < SOFT_USES_EXTRAS; i++) {
         if (uses->defined >> i & 1) {
             ok = ok && soft_taint_put(warp->taint, frame, frame->code->operands[in->more + i],
                                       1u << lane, load);
@@ -180,12 +180,13 @@ static bool taint_add_results(struct soft_warp *warp, const struct soft_instruct
     return ok;
 }
 
-void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lane) {
+void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lane,
+                    unsigned first) {
     if (soft_launch_is_noted(warp->cta->launch, load->instruction, "uninitialised read")) return;
     if (warp->taint == NULL) warp->taint = calloc(1, sizeof *warp->taint);
     const unsigned at =
         warp->taint != NULL ? taint_enter(warp->taint, load, warp->split->frame) : SOFT_TAINT_LOADS;
-    if (at == SOFT_TAINT_LOADS || !taint_add_results(warp, load->instruction, lane, at)) {
+    if (at == SOFT_TAINT_LOADS || !taint_add_results(warp, load->instruction, lane, first, at)) {
         taint_tell(warp, load, 1u << lane, NULL);
     }
 }

@@ -12,8 +12,10 @@
 
 #include "taint_list.h"
 
-/* Taints what a lane has loaded, or reports it if that is not possible. */
-void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lane);
+/* Taints what a lane has loaded, of a vector the components from first on, or reports it if that is
+ * not possible. */
+void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lane,
+                    unsigned first);
 
 /* What a load returns to its caller: the next instruction, or NULL for the warp to run on in
  * soft_taint_run. */

@@ -117,7 +117,21 @@ Test(vector, a_load_over_the_end_of_an_allocation_is_a_note) {
         const char *said = test_captured(stderr);
         cr_assert(strstr(said, "vector over the end in kernel k") != NULL, "%s", said);
         cr_assert(strstr(said, "has the first 12") != NULL, "%s", said);
+        cr_assert(strstr(said, "uninitialised read in kernel k") != NULL, "%s", said);
     }
+}
+
+/* No finding if nothing uses what is after the end. */
+Test(vector, what_a_load_over_the_end_adds_may_stay_unused) {
+    uint32_t result[4];
+    cr_assert_eq(run_at_the_end("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+16];\n"
+                                "add.u32 %r4, %r4, 1; mov.u32 %r4, 9;\n"
+                                "st.global.v4.u32 [%rd3], {%r1, %r2, %r3, %r4};",
+                                result),
+                 CUDA_SUCCESS);
+    cr_assert(result[0] == 5 && result[2] == 7 && result[3] == 9);
+    cr_assert(strstr(test_captured(stderr), "vector over the end") != NULL);
+    cr_assert_null(strstr(test_captured(stderr), "uninitialised read"));
 }
 
 static void must_not_be_forgiven(const char *body, CUresult right) {
