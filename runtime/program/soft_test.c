@@ -300,7 +300,7 @@ Test(soft_command, cublas_is_ours_by_either_name) {
         cr_assert(program_shell(command) == 7, "%s", program_output);
         cr_assert(program_says("illegal address in kernel blas_") &&
                       program_says("16 bytes past the end of allocation ") &&
-                      program_says(" of 64 bytes") &&
+                      program_says(" of 64 bytes at ") &&
                       program_says("tollens soft: 1 process, 1 kernel, 1 launch\n"),
                   "%s", program_output);
     }

@@ -149,6 +149,28 @@ Test(cublas_vector, dot_norms_and_indices) {
     }
 }
 
+/* Copies to pinned memory do not wait by themselves. */
+Test(cublas_vector, a_result_on_the_host_is_there_when_the_call_returns) {
+    enum { COUNT = 200000 };
+    const struct tol_driver_table *driver = tol_driver_functions(test_driver());
+    struct tol_stream *stream = NULL;
+    float *result = NULL;
+    double expected = 0;
+    struct test_vector x = test_vector_draw(CUDA_R_32F, COUNT, 1);
+    for (int i = 0; i < COUNT; i++) expected += fabs(test_vector_get(&x, i).real);
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    cr_assert(driver->cuMemHostAlloc((void **)&result, sizeof *result, 0) == 0);
+    OK(test_cublas("cublasSetStream_v2")(test_handle, tol_stream_handle(stream)));
+    for (int i = 0; i < 4; i++) {
+        *result = -1;
+        OK(test_cublas("cublasSasum_v2")(test_handle, COUNT, test_vector_address(&x), 1, result));
+        cr_assert((double)*result == expected, "%g, not %g", (double)*result, expected);
+    }
+    cr_assert(driver->cuMemFreeHost(result) == 0);
+    OK(test_cublas("cublasSetStream_v2")(test_handle, NULL));
+    tol_stream_destroy(stream);
+}
+
 Test(cublas_vector, an_empty_vector_has_the_results_of_nothing) {
     int64_t index = 7;
     struct test_vector x = test_vector_draw(CUDA_R_32F, 1, 1);
