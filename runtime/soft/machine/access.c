@@ -272,41 +272,6 @@ bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *in,
                              place);
 }
 
-static unsigned access_unwritten(const struct soft_place *place, unsigned bytes) {
-    unsigned unwritten = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        uint64_t at = place->offset + i;
-        uint8_t written = __atomic_load_n(&place->shadow[at / 4], __ATOMIC_RELAXED);
-        unwritten += (written >> (at % 4) & 1) == 0;
-    }
-    return unwritten;
-}
-
-/* Compilers copy structures with their padding, in words of which half the bytes or more may be
- * padding, and in vectors. What lacks less of a word is no such copy. */
-static bool access_is_padded(unsigned unwritten, unsigned bytes) {
-    return bytes > 8 || 2 * unwritten >= bytes;
-}
-
-void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
-                            uint32_t lane, uint64_t address, unsigned bytes,
-                            const struct soft_place *place) {
-    if (place->shadow == NULL) return;
-    const unsigned unwritten = access_unwritten(place, bytes);
-    if (unwritten == 0) return;
-    if (unwritten < bytes && access_is_padded(unwritten, bytes)) return;
-    char where[240] = "";
-    if (place->view.high != 0) {
-        soft_space_describe(address, warp->cta->launch->reach, SOFT_ACCESS_READ, where,
-                            sizeof where);
-    }
-    soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
-                     "%s of %u bytes at 0x%llx, %s ever written%s%s",
-                     access_what(access_kind_of(in)), bytes, (unsigned long long)address,
-                     unwritten < bytes ? "not all of which were" : "none of which was",
-                     where[0] != '\0' ? ": " : "", where);
-}
-
 void soft_access_swap_128(uint8_t *host, const uint64_t expected[2], const uint64_t wanted[2],
                           uint64_t old[2]) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -385,19 +350,6 @@ static unsigned bytes_before_end(struct soft_warp *warp, const struct soft_instr
     return view.high - address < bytes ? (unsigned)(view.high - address) : 0;
 }
 
-/* What is after the end was never written. */
-static void access_taint_end(struct soft_warp *warp, const struct soft_instruction *in,
-                             uint32_t lane, uint64_t address, unsigned there,
-                             const struct soft_place *place) {
-    const unsigned bytes = soft_access_bytes(in->mode);
-    const struct soft_tainted_load load = {.instruction = in,
-                                           .address = address,
-                                           .bytes = bytes * soft_access_count(in->mode),
-                                           .is_partial = true,
-                                           .is_global = true};
-    if (place->shadow != NULL) soft_taint_add(warp, &load, lane, there / bytes);
-}
-
 /* Loads the bytes that there are; the others are zeros. */
 static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                      uint64_t address, unsigned there) {
@@ -416,7 +368,7 @@ static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, 
                      "others read as zeros here, and as anything on a GPU",
                      bytes * count, (unsigned long long)address, there);
     soft_access_check_read(warp, in, lane, address, there, &place);
-    access_taint_end(warp, in, lane, address, there, &place);
+    soft_access_taint_end(warp, in, lane, address, there, &place);
     memcpy(values, place.host, there);
     for (unsigned i = 0; i < count; i++) {
         uint32_t slot = access_component(warp, in, i);
@@ -427,23 +379,6 @@ static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, 
         }
     }
     return true;
-}
-
-/* Of a load, what the value decides is reported; see taint.h. */
-static void access_taint(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         uint64_t address, unsigned bytes, const struct soft_place *place) {
-    const unsigned unwritten = place->shadow != NULL ? access_unwritten(place, bytes) : 0;
-    if (unwritten == 0) return;
-    if (unwritten < bytes &&
-        (soft_access_count(in->mode) > 1 || access_is_padded(unwritten, bytes))) {
-        return;
-    }
-    const struct soft_tainted_load load = {.instruction = in,
-                                           .address = address,
-                                           .bytes = bytes,
-                                           .is_partial = unwritten < bytes,
-                                           .is_global = place->view.high != 0};
-    soft_taint_add(warp, &load, lane, 0);
 }
 
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,
@@ -465,7 +400,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                               &place)) {
             return NULL;
         }
-        access_taint(warp, in, lane, address, bytes * count, &place);
+        soft_access_taint(warp, in, lane, address, bytes * count, &place);
         if (place.view.high != 0) warp->views[in->site] = place.view;
         for (unsigned i = 0; i < count; i++) {
             uint32_t slot = access_component(warp, in, i);

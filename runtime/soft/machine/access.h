@@ -54,6 +54,14 @@ void soft_access_check_read(struct soft_warp *warp, const struct soft_instructio
                             uint32_t lane, uint64_t address, unsigned bytes,
                             const struct soft_place *place);
 
+/* Taints what a lane's load of bytes at a place finds unwritten; see taint.h. */
+void soft_access_taint(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint64_t address, unsigned bytes, const struct soft_place *place);
+
+/* Taints the components of a vector after the end of an allocation, of which there are bytes. */
+void soft_access_taint_end(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                           uint64_t address, unsigned there, const struct soft_place *place);
+
 /* Swaps 16 bytes if they equal expected (NULL: always); old gets the previous ones. */
 void soft_access_swap_128(uint8_t *host, const uint64_t expected[2], const uint64_t wanted[2],
                           uint64_t old[2]);
