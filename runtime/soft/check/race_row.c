@@ -12,8 +12,10 @@
 
 /* ---- lines ---- */
 
+/* Whether each lane has the same one element. */
 static bool row_is_alike(const struct soft_row_line *one, const struct soft_row_line *other) {
-    return one->start == other->start && one->shift == other->shift;
+    return one->start == other->start && one->shift == other->shift && one->span == 0 &&
+           other->span == 0;
 }
 
 /* Where a line begins and ends in its row. */
@@ -22,7 +24,7 @@ static int row_low(const struct soft_row_line *line) {
 }
 
 static int row_high(const struct soft_row_line *line) {
-    int end = line->start + (SOFT_LANES << line->shift);
+    int end = line->start + ((SOFT_LANES + line->span) << line->shift);
     return end < SOFT_ROW_BYTES ? end : SOFT_ROW_BYTES;
 }
 
@@ -67,6 +69,25 @@ static bool row_replaces(const struct soft_checked_access *touch, const struct s
     return !earlier->writes && row_covers(line, earlier) && row_is_ordered(touch, line, earlier);
 }
 
+enum { SPAN_MAX = 64 };
+
+/* Adds a read to one of the same lanes at the same time that is beside it, or has it already. */
+static bool row_merge(struct soft_row_line *earlier, const struct soft_row_line *line) {
+    const struct soft_mark *one = &earlier->mark, *other = &line->mark;
+    const int bytes = 1 << line->shift, distance = line->start - earlier->start;
+    if (earlier->writes || line->writes || earlier->shift != line->shift ||
+        one->cta != other->cta || one->warp != other->warp || one->time != other->time ||
+        one->lanes != other->lanes) {
+        return false;
+    }
+    if (distance < -bytes || distance > (earlier->span + 1) * bytes) return false;
+    if (distance >= 0 && distance <= earlier->span * bytes) return true;
+    if (earlier->span == SPAN_MAX) return false;
+    if (distance < 0) earlier->start = line->start;
+    earlier->span++;
+    return true;
+}
+
 static bool row_add(struct soft_row *row, const struct soft_row_line *line,
                     struct soft_chunks *chunks) {
     if (row->count == SOFT_LINES_HERE + SOFT_LINES_MORE) return false;
@@ -86,6 +107,9 @@ bool soft_row_take(const struct soft_checked_access *touch, struct soft_row *row
         if (!row_allows(touch, line, row_line(row, i))) return false;
     }
     for (uint32_t i = 0; i < row->count; i++) {
+        if (row_merge(row_line(row, i), line)) return true;
+    }
+    for (uint32_t i = 0; i < row->count; i++) {
         const struct soft_row_line *earlier = row_line(row, i);
         if (!row_replaces(touch, line, earlier)) *row_line(row, kept++) = *earlier;
     }
@@ -95,10 +119,12 @@ bool soft_row_take(const struct soft_checked_access *touch, struct soft_row *row
 
 /* ---- cells ---- */
 
-/* The lane of a line that has a byte of the row, a bit; 0: none. */
-static uint32_t row_lane(const struct soft_row_line *line, int byte) {
-    int lane = (byte - line->start) >> line->shift;
-    return byte < line->start || lane >= SOFT_LANES ? 0 : line->mark.lanes & 1u << lane;
+/* The lanes of a line that have a byte of the row. */
+static uint32_t row_lanes(const struct soft_row_line *line, int byte) {
+    const int last = (byte - line->start) >> line->shift, first = last - line->span;
+    if (byte < line->start || first >= SOFT_LANES) return 0;
+    const uint32_t from = first > 0 ? UINT32_MAX << first : UINT32_MAX;
+    return line->mark.lanes & from & (last < SOFT_LANES - 1 ? (2u << last) - 1 : UINT32_MAX);
 }
 
 /* Keeps all readers: which of them were ordered is not known any more. */
@@ -125,7 +151,7 @@ static bool row_spread(const struct soft_row_line *line, struct soft_cell *cells
     bool ok = true;
     for (int at = 0; at < SOFT_ROW_BYTES; at += bytes) {
         struct soft_mark mark = line->mark;
-        mark.lanes = row_lane(line, at);
+        mark.lanes = row_lanes(line, at);
         if (mark.lanes == 0) continue;
         if (line->writes) {
             cells[at / bytes].write = mark;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNELS = 500, ACCESSES = 7, LANES = 32, WARPS = 3, BYTES = 1024, TEXT = 8000 };
+enum { KERNELS = 1500, ACCESSES = 8, LANES = 32, WARPS = 3, BYTES = 1024, TEXT = 8000 };
 
 static void open_checked(void) {
     setenv("TOLLENS_SOFT_CHECK", "memory,race", 1);
@@ -46,6 +46,17 @@ static struct access draw(uint64_t *seed, unsigned epoch, bool is_shared) {
     /* Often where a row begins. */
     a.begin = random_below(seed, 3) != 0 ? 128 * random_below(seed, 4)
                                          : a.bytes * random_below(seed, 512 / a.bytes);
+    return a;
+}
+
+/* A read of the same lanes, an element before or after, as of a stencil. */
+static struct access beside(const struct access *read, uint64_t *seed) {
+    struct access a = *read;
+    if (random_below(seed, 2) == 0) {
+        a.begin += a.bytes;
+    } else if (a.begin >= a.bytes) {
+        a.begin -= a.bytes;
+    }
     return a;
 }
 
@@ -117,7 +128,11 @@ static unsigned compare(uint64_t *seed, unsigned number) {
     unsigned epoch = 0;
     for (unsigned i = 0; i < ACCESSES; i++) {
         accesses[i] = draw(seed, epoch, is_shared);
-        epoch += random_below(seed, 10) < 7;
+        if (i > 0 && !accesses[i - 1].writes && random_below(seed, 2) == 0) {
+            accesses[i] = beside(&accesses[i - 1], seed);
+            accesses[i].epoch = epoch;
+        }
+        epoch += random_below(seed, 10) < 5;
     }
     put_kernel(text, accesses, is_shared);
     test_capture(stderr);

@@ -46,11 +46,12 @@ struct soft_cell {
 };
 
 /* A weak access of a warp whose lanes are adjacent: lane i has 1 << shift bytes, i times that after
- * start, which counts from the begin of a row and may be before it. */
+ * start, which counts from the begin of a row and may be before it. Several reads at one time, each
+ * an element further on, as of a stencil, are one line: then a lane has span further elements. */
 struct soft_row_line {
     struct soft_mark mark;
     int16_t start;
-    uint8_t shift;
+    uint8_t shift, span;
     bool writes;
 };
 
