@@ -56,6 +56,8 @@ void soft_race_begin(struct soft_cta *cta) {
     struct soft_race_cta *own = cta->race;
     if (own == NULL) return;
     struct soft_clocks *clocks = &own->race->clocks;
+    /* Lanes have something of their own only after fences and acquired clocks. */
+    const bool has_own = own->acquired || own->fenced[0] || own->fenced[1];
     pthread_mutex_lock(&own->race->lock);
     own->number = (uint32_t)cta->number;
     own->time = 1;
@@ -67,7 +69,7 @@ void soft_race_begin(struct soft_cta *cta) {
         if (warp->parted) memset(warp->lanes, 0, sizeof warp->lanes);
         warp->parted = false;
         memset(warp->warps, 0, sizeof warp->warps);
-        for (int lane = 0; lane < SOFT_LANES; lane++) {
+        for (int lane = 0; lane < SOFT_LANES && has_own; lane++) {
             soft_clock_drop(clocks, warp->known[lane]);
             warp->known[lane] = NULL;
             soft_clock_drop(clocks, warp->observed[lane]);

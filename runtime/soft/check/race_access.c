@@ -7,59 +7,45 @@
 #include "machine/race_events.h"
 #include "race_state.h"
 
-/* The cells of one byte each, where a page has words so far. */
-static bool race_access_split(struct soft_checked_access *touch, struct soft_cells *cells) {
-    if (cells->bytes != NULL) return true;
-    struct soft_cell *bytes =
-        soft_chunk_take(touch->chunks, SOFT_CELLS * SOFT_CELL_BYTES * sizeof *bytes);
-    if (bytes == NULL) return false;
-    for (uint32_t i = 0; i < SOFT_CELLS * SOFT_CELL_BYTES; i++) {
-        bytes[i] = cells->words[i / SOFT_CELL_BYTES];
-        if (bytes[i].more == NULL || i % SOFT_CELL_BYTES == 0) continue;
-        bytes[i].more = soft_chunk_take(touch->chunks, sizeof *bytes[i].more);
-        if (bytes[i].more == NULL) continue;
-        *bytes[i].more = *cells->words[i / SOFT_CELL_BYTES].more;
-    }
-    cells->bytes = bytes;
-    return true;
-}
-
-static void race_access_forget(struct soft_clocks *clocks, struct soft_chunks *chunks,
-                               struct soft_cell *cell) {
-    soft_chunk_give(chunks, cell->more, sizeof *cell->more);
-    if (cell->flag != NULL) {
-        soft_clock_drop(clocks, cell->flag->released);
-        soft_clock_drop(clocks, cell->flag->near);
-    }
-    soft_chunk_give(chunks, cell->flag, sizeof *cell->flag);
-    *cell = (struct soft_cell){0};
-}
-
-/* Whether a mark is of the block's cluster; usually it is of the block itself. */
-static bool race_access_is_near(const struct soft_checked_access *touch,
-                                const struct soft_mark *mark) {
+/* Whether a block is of the lane's cluster; usually it is the lane's own. */
+static bool race_access_is_near(const struct soft_checked_access *touch, uint32_t cta) {
     const struct soft_cluster *cluster = touch->warp->cta->cluster;
-    if (mark->time == 0 || mark->cta == touch->mark.cta) return true;
+    if (cta == touch->mark.cta) return true;
     for (uint32_t r = 0; cluster != NULL && r < cluster->count; r++) {
-        if (cluster->members[r]->number == mark->cta) return true;
+        if (cluster->members[r]->number == cta) return true;
     }
     return false;
 }
 
-/* Each block has new shared memory, but the cells are reused. */
-static void race_access_renew(struct soft_checked_access *touch, struct soft_cell *cell) {
-    bool old =
-        !race_access_is_near(touch, &cell->write) || !race_access_is_near(touch, &cell->read);
-    if (old) race_access_forget(&touch->race->clocks, touch->chunks, cell);
+/* Each block has new shared memory, but the rows are reused. */
+static void race_access_renew(struct soft_checked_access *touch, struct soft_row *row) {
+    if (row->cta == touch->mark.cta) return;
+    if (!race_access_is_near(touch, row->cta)) {
+        soft_row_forget(row, &touch->race->clocks, touch->chunks);
+    }
+    row->cta = touch->mark.cta;
 }
 
-static void race_access_check_cell(struct soft_checked_access *touch, struct soft_cell *cell,
-                                   uint64_t at, unsigned bytes) {
-    if (touch->shared) race_access_renew(touch, cell);
-    soft_race_check(touch, cell, at, bytes);
-}
+enum { PAGE_BYTES = SOFT_ROWS * SOFT_ROW_BYTES };
 
-enum { PAGE_BYTES = SOFT_CELLS * SOFT_CELL_BYTES };
+/* Forgets bytes of a row, from one offset in it to another. */
+static void race_access_clear(struct soft_race *race, struct soft_row *row, uint32_t from,
+                              uint32_t to) {
+    if (from == 0 && to == SOFT_ROW_BYTES) {
+        soft_row_forget(row, &race->clocks, &race->chunks);
+        return;
+    }
+    if (!soft_row_expand(row, &race->chunks)) {
+        atomic_store(&race->given_up, true);
+        return;
+    }
+    for (uint32_t at = from; at < to; at++) {
+        struct soft_cell *cell = row->bytes != NULL          ? &row->bytes[at]
+                                 : at % SOFT_CELL_BYTES == 0 ? &row->words[at / SOFT_CELL_BYTES]
+                                                             : NULL;
+        if (cell != NULL) soft_cell_forget(cell, &race->clocks, &race->chunks);
+    }
+}
 
 void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
     struct soft_race_cta *own = warp->cta->race;
@@ -68,14 +54,11 @@ void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
     pthread_mutex_lock(&race->lock);
     for (uint64_t at = address, end = address + bytes; at < end;) {
         struct soft_cells *cells = soft_pages_find(&race->global, at / PAGE_BYTES);
-        uint64_t stop = (at / PAGE_BYTES + 1) * PAGE_BYTES;
-        for (; cells != NULL && at < stop && at < end; at++) {
-            if (cells->bytes != NULL) {
-                race_access_forget(&race->clocks, &race->chunks, &cells->bytes[at % PAGE_BYTES]);
-            } else if (at % SOFT_CELL_BYTES == 0) {
-                struct soft_cell *cell = &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES];
-                race_access_forget(&race->clocks, &race->chunks, cell);
-            }
+        uint64_t row = at / SOFT_ROW_BYTES, stop = (row + 1) * SOFT_ROW_BYTES;
+        if (stop > end) stop = end;
+        if (cells != NULL) {
+            race_access_clear(race, &cells->rows[row % SOFT_ROWS], (uint32_t)(at % SOFT_ROW_BYTES),
+                              (uint32_t)(stop - row * SOFT_ROW_BYTES));
         }
         at = stop;
     }
@@ -95,20 +78,35 @@ static struct soft_cells *page_at(struct soft_checked_access *touch, uint64_t at
     return touch->page;
 }
 
+/* The row of an address; NULL: there is no memory for it. */
+static struct soft_row *race_access_row(struct soft_checked_access *touch, uint64_t at) {
+    struct soft_cells *cells = page_at(touch, at);
+    if (cells == NULL) return NULL;
+    struct soft_row *row = &cells->rows[at / SOFT_ROW_BYTES % SOFT_ROWS];
+    if (touch->shared) race_access_renew(touch, row);
+    return row;
+}
+
+/* The same, with cells. */
+static struct soft_row *race_access_cells(struct soft_checked_access *touch, uint64_t at) {
+    struct soft_row *row = race_access_row(touch, at);
+    return row != NULL && soft_row_expand(row, touch->chunks) ? row : NULL;
+}
+
 /* false: there is no memory for cells. */
 static bool race_access_check_range(struct soft_checked_access *touch) {
     uint64_t at = touch->begin, end = at + touch->bytes;
     while (at < end) {
-        struct soft_cells *cells = page_at(touch, at);
-        if (cells == NULL) return false;
+        struct soft_row *row = race_access_cells(touch, at);
+        if (row == NULL) return false;
         bool whole = at % SOFT_CELL_BYTES == 0 && end - at >= SOFT_CELL_BYTES;
-        if (!whole && !race_access_split(touch, cells)) return false;
-        if (cells->bytes == NULL) {
-            race_access_check_cell(touch, &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES], at,
-                                   SOFT_CELL_BYTES);
+        if (!whole && !soft_row_split(row, touch->chunks)) return false;
+        const uint32_t byte = (uint32_t)(at % SOFT_ROW_BYTES);
+        if (row->bytes == NULL) {
+            soft_race_check(touch, &row->words[byte / SOFT_CELL_BYTES], at, SOFT_CELL_BYTES);
             at += SOFT_CELL_BYTES;
         } else {
-            race_access_check_cell(touch, &cells->bytes[at % PAGE_BYTES], at, 1);
+            soft_race_check(touch, &row->bytes[byte], at, 1);
             at++;
         }
     }
@@ -148,6 +146,117 @@ void soft_race_note_end(const struct soft_checked_access *touch) {
                      "out of host memory: this launch is not checked for races any further");
 }
 
+/* ---- the lanes of a warp ---- */
+
+static void race_access_lanes(struct soft_checked_access *touch, uint32_t lanes) {
+    const struct soft_instruction *in = touch->in;
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+        touch->lane = (uint32_t)__builtin_ctz(left);
+        touch->mark.lanes = 1u << touch->lane;
+        touch->address = soft_access_address(touch->warp, in, touch->lane);
+        if (touch->address % touch->bytes == 0) {
+            soft_race_touch(touch, soft_access_space(in->mode));
+        }
+        touch->before |= touch->mark.lanes;
+    }
+}
+
+/* The distance of the lanes' addresses, if it is the same for all that run: 0, or the bytes of an
+ * access; -1: there is none. */
+static int race_access_step(const struct soft_checked_access *touch) {
+    const struct soft_warp *warp = touch->warp;
+    const bool is_wide = (touch->in->mode & SOFT_ACCESS_WIDE_ADDRESS) != 0;
+    const uint64_t *wide = SLOT(uint64_t, touch->in->a);
+    const uint32_t *narrow = SLOT(uint32_t, touch->in->a);
+    const uint32_t first = (uint32_t)__builtin_ctz(warp->mask);
+    uint64_t moved = 0, beside = 0;
+    for (uint32_t i = 0; i < SOFT_LANES; i++) {
+        const uint64_t there = is_wide ? wide[i] - wide[first] : narrow[i] - narrow[first];
+        const uint64_t active = warp->lane[i] != 0 ? UINT64_MAX : 0;
+        moved |= there & active;
+        beside |= (there ^ (uint64_t)(i - first) * touch->bytes) & active;
+    }
+    return beside == 0 ? (int)touch->bytes : moved == 0 ? 0 : -1;
+}
+
+/* Finds where the first lane of several accesses; all are in the same memory. false: they must be
+ * checked one by one. */
+static bool race_access_begin(struct soft_checked_access *touch, uint64_t bytes) {
+    const uint32_t first = (uint32_t)__builtin_ctz(touch->warp->mask);
+    touch->address = soft_access_address(touch->warp, touch->in, first);
+    if (touch->address % touch->bytes != 0) return false;
+    if (!race_access_locate(touch, soft_access_space(touch->in->mode))) return false;
+    return !touch->shared || (touch->home == touch->warp->cta &&
+                              touch->begin + bytes <= touch->warp->cta->shared_bytes);
+}
+
+/* The lanes of a line that are in a row; start: of the line, after the row's begin. */
+static uint32_t race_access_in_row(uint32_t lanes, int64_t start, unsigned bytes) {
+    const int64_t from = start < 0 ? -start / bytes : 0, to = (SOFT_ROW_BYTES - start) / bytes;
+    if (from >= SOFT_LANES || to <= 0) return 0;
+    return lanes & UINT32_MAX << from & (to < SOFT_LANES ? (1u << to) - 1 : UINT32_MAX);
+}
+
+/* Checks adjacent lanes row by row. */
+static void race_access_line(struct soft_checked_access *touch, uint64_t bytes) {
+    const uint32_t mask = touch->warp->mask, first = (uint32_t)__builtin_ctz(mask);
+    const uint64_t begin = touch->begin;
+    struct soft_row_line line = {.mark = touch->mark,
+                                 .shift = (uint8_t)__builtin_ctz(touch->bytes),
+                                 .writes = touch->writes};
+    line.mark.lanes = mask;
+    for (uint64_t at = begin - begin % SOFT_ROW_BYTES; at < begin + bytes; at += SOFT_ROW_BYTES) {
+        const int64_t start = (int64_t)(begin - at) - (int64_t)first * touch->bytes;
+        const uint32_t lanes = race_access_in_row(mask, start, touch->bytes);
+        struct soft_row *row = lanes != 0 ? race_access_row(touch, at) : NULL;
+        line.start = (int16_t)start;
+        if (lanes == 0) continue;
+        if (row == NULL) {
+            atomic_store(&touch->race->given_up, true);
+        } else if (!soft_row_take(touch, row, &line)) {
+            race_access_lanes(touch, lanes);
+        }
+    }
+}
+
+/* Checks lanes that read the same words. */
+static bool race_access_same(struct soft_checked_access *touch) {
+    const struct soft_warp *warp = touch->warp;
+    if (touch->bytes % SOFT_CELL_BYTES != 0) return false;
+    struct soft_row *row = race_access_cells(touch, touch->begin);
+    if (row == NULL || row->bytes != NULL) return false;
+    struct soft_cell *cells = &row->words[touch->begin % SOFT_ROW_BYTES / SOFT_CELL_BYTES];
+    touch->lane = (uint32_t)__builtin_ctz(warp->mask);
+    touch->mark.lanes = warp->mask;
+    for (uint32_t i = 0; i < touch->bytes / SOFT_CELL_BYTES; i++) {
+        if (!soft_race_check_together(touch, &cells[i])) return false;
+    }
+    return true;
+}
+
+/* Whether what the warp knows is the same for all its lanes, apart from themselves. */
+static bool race_access_is_uniform(const struct soft_checked_access *touch) {
+    return !touch->cta->acquired && !touch->cta->warps[touch->mark.warp].parted;
+}
+
+/* Checks weak accesses of lanes that are adjacent, or read the same words. false: they must be
+ * checked one by one; those checked already are checked again, which changes nothing. */
+static bool race_access_together(struct soft_checked_access *touch) {
+    const uint32_t mask = touch->warp->mask, bytes = touch->bytes;
+    const uint32_t lanes = 32 - (uint32_t)__builtin_clz(mask) - (uint32_t)__builtin_ctz(mask);
+    if (touch->mark.atomic || touch->mark.scope != SOFT_SCOPE_WEAK) return false;
+    if (bytes > 16 || (bytes & (bytes - 1)) != 0) return false;
+    const int step = race_access_step(touch);
+    if (step < 0) return false;
+    const uint64_t all = step > 0 ? (uint64_t)lanes * bytes : bytes;
+    if (!race_access_begin(touch, all)) return false;
+    if (step == 0) {
+        return !touch->writes && race_access_is_uniform(touch) && race_access_same(touch);
+    }
+    race_access_line(touch, all);
+    return true;
+}
+
 void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in) {
     struct soft_race_cta *own = warp->cta->race;
     struct soft_race *race = own->race;
@@ -171,12 +280,6 @@ void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in)
         .acquires = !writes || (atomic && (in->mode & SOFT_ACCESS_NO_RESULT) == 0),
         .observes = race->is_strict && (in->mode & SOFT_ACCESS_ACQUIRE) == 0,
     };
-    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
-        touch.lane = (uint32_t)__builtin_ctz(left);
-        touch.mark.lanes = 1u << touch.lane;
-        touch.address = soft_access_address(warp, in, touch.lane);
-        if (touch.address % touch.bytes == 0) soft_race_touch(&touch, soft_access_space(in->mode));
-        touch.before |= touch.mark.lanes;
-    }
+    if (!race_access_together(&touch)) race_access_lanes(&touch, warp->mask);
     soft_race_note_end(&touch);
 }

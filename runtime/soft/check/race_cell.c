@@ -81,6 +81,15 @@ static void add_reader(struct soft_checked_access *touch, struct soft_cell *cell
     more->marks[place] = touch->mark;
 }
 
+bool soft_race_check_together(struct soft_checked_access *touch, struct soft_cell *cell) {
+    const struct soft_mark *write = &cell->write;
+    /* A weak read beside an atomic is no race, unless strict. */
+    bool is_allowed = write->time == 0 || (write->atomic && !touch->race->is_strict);
+    if (!is_allowed && !soft_race_all_ordered(touch, write)) return false;
+    add_reader(touch, cell);
+    return true;
+}
+
 /* A write discards the reads and the flag of the previous value. */
 static void forget_readers(struct soft_checked_access *touch, struct soft_cell *cell) {
     cell->read = (struct soft_mark){0};

@@ -41,13 +41,20 @@ static void race_exit_check_cell(const struct exit *exit, const struct soft_cell
     }
 }
 
+/* Lines are of the block itself. */
+static void race_exit_check_row(const struct exit *exit, const struct soft_row *row,
+                                uint64_t begin) {
+    const struct soft_cell *cells = row->bytes != NULL ? row->bytes : row->words;
+    const uint32_t count = row->bytes != NULL ? SOFT_ROW_BYTES : SOFT_CELLS;
+    for (uint32_t i = 0; cells != NULL && i < count; i++) {
+        race_exit_check_cell(exit, &cells[i], begin + i * (SOFT_ROW_BYTES / count));
+    }
+}
+
 static void check_page(uint64_t number, void *record, void *data) {
     const struct soft_cells *cells = record;
-    uint32_t count = cells->bytes != NULL ? SOFT_CELLS * SOFT_CELL_BYTES : SOFT_CELLS;
-    uint32_t step = cells->bytes != NULL ? 1 : SOFT_CELL_BYTES;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct soft_cell *cell = cells->bytes != NULL ? &cells->bytes[i] : &cells->words[i];
-        race_exit_check_cell(data, cell, number * SOFT_CELLS * SOFT_CELL_BYTES + i * step);
+    for (uint32_t r = 0; r < SOFT_ROWS; r++) {
+        race_exit_check_row(data, &cells->rows[r], (number * SOFT_ROWS + r) * SOFT_ROW_BYTES);
     }
 }
 

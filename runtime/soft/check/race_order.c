@@ -71,6 +71,13 @@ bool soft_race_ordered(const struct soft_checked_access *touch, const struct sof
     return mark->product ? knows_any(touch, mark) : race_order_knows(touch, mark, mark->lanes);
 }
 
+bool soft_race_all_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    const struct soft_warp_order *warp = &touch->cta->warps[touch->mark.warp];
+    if (mark->cta != touch->cta->number || mark->pending || mark->product) return false;
+    if (mark->warp == touch->mark.warp) return warp->synced >= mark->time;
+    return warp->warps[mark->warp] >= mark->time;
+}
+
 static void race_order_add(struct soft_race_cta *own, struct soft_clock **to,
                            struct soft_clock *clock) {
     struct soft_clocks *clocks = &own->race->clocks;

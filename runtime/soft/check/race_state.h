@@ -9,7 +9,7 @@
 
 /* A cell keeps one unordered reader of its word, and up to this many more; then the oldest are
  * forgotten. */
-enum { SOFT_READERS_MAX = 7, SOFT_SEERS_MAX = 4, SOFT_CELLS = 256, SOFT_CELL_BYTES = 4 };
+enum { SOFT_READERS_MAX = 7, SOFT_SEERS_MAX = 4, SOFT_CELLS = 32, SOFT_CELL_BYTES = 4 };
 
 /* An access of a word: lanes of a warp, one instruction, one time of their CTA. Time 0: none. */
 struct soft_mark {
@@ -45,9 +45,33 @@ struct soft_cell {
     struct soft_flag *flag;
 };
 
+/* A weak access of a warp whose lanes are adjacent: lane i has 1 << shift bytes, i times that after
+ * start, which counts from the begin of a row and may be before it. Several reads at one time, each
+ * an element further on, as of a stencil, are one line: then a lane has span further elements. */
+struct soft_row_line {
+    struct soft_mark mark;
+    int16_t start;
+    uint8_t shift, span;
+    bool writes;
+};
+
+enum { SOFT_ROW_BYTES = SOFT_CELLS * SOFT_CELL_BYTES, SOFT_ROWS = 8 };
+enum { SOFT_LINES_HERE = 3, SOFT_LINES_MORE = 9 };
+
+/* The accesses of the bytes that a warp of adjacent words fills. While all accesses are lines, the
+ * row has those that are not ordered before a later one of the same bytes. Otherwise it has a cell
+ * for each word, or for each byte where some accesses are smaller: race_row.c. */
+struct soft_row {
+    struct soft_row_line lines[SOFT_LINES_HERE];
+    struct soft_row_line *more; /* SOFT_LINES_MORE further ones */
+    uint32_t count;
+    uint32_t cta; /* of shared memory: the last block that accessed it */
+    struct soft_cell *words, *bytes;
+};
+
+/* A page of memory. */
 struct soft_cells {
-    struct soft_cell *bytes; /* four for each word; NULL while all accesses are of whole words */
-    struct soft_cell words[SOFT_CELLS];
+    struct soft_row rows[SOFT_ROWS];
 };
 
 /* A lane's clock at its last fence. */
@@ -77,7 +101,7 @@ struct soft_warp_order {
     uint32_t lanes[SOFT_LANES][SOFT_LANES];
     uint32_t warps[SOFT_WARPS_MAX];
     struct soft_clock *known[SOFT_LANES];
-    struct soft_clock *observed[SOFT_LANES]; /* race=strict: known after the lane's next fence */
+    struct soft_clock *observed[SOFT_LANES];  /* race=strict: known after the lane's next fence */
     struct soft_fenced fenced[2][SOFT_LANES]; /* by a scope of .cta or more, of .gpu or more */
     struct soft_released released[2][SOFT_LANES];
     struct soft_proxy_fences *proxies[SOFT_PROXY_SPACES]; /* a lane each; NULL: no fences */
@@ -170,6 +194,30 @@ void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock 
 
 /* race_access.c: checks an access of bytes bytes at an address in a space. */
 void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space);
+
+/* race_row.c: checks and records a line. false: nothing was done; the row's cells must be used,
+ * lane by lane. */
+bool soft_row_take(const struct soft_checked_access *touch, struct soft_row *row,
+                   const struct soft_row_line *line);
+
+/* race_row.c: makes cells of a row's lines, if it has none. false: out of memory. */
+bool soft_row_expand(struct soft_row *row, struct soft_chunks *chunks);
+
+/* race_row.c: makes cells of bytes of a row's words, if it has none. */
+bool soft_row_split(struct soft_row *row, struct soft_chunks *chunks);
+
+/* race_row.c: forgets a cell, or all of a row. */
+void soft_cell_forget(struct soft_cell *cell, struct soft_clocks *clocks,
+                      struct soft_chunks *chunks);
+void soft_row_forget(struct soft_row *row, struct soft_clocks *clocks, struct soft_chunks *chunks);
+
+/* race_order.c: whether all lanes of the warp are ordered after an access of their block. false:
+ * perhaps some are. */
+bool soft_race_all_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark);
+
+/* race_cell.c: checks and records a weak read of a cell by all lanes of the mark. false: nothing
+ * was done; they must be checked one by one. */
+bool soft_race_check_together(struct soft_checked_access *touch, struct soft_cell *cell);
 
 /* race_access.c: records that the check cannot continue after an instruction. */
 void soft_race_note_end(const struct soft_checked_access *touch);

@@ -175,7 +175,8 @@ static const char after[] = "st.global.u64 [%rd20+1152], %rd8; bar.sync 0;\n",
 static void write_kernel(char text[4000], const struct operation *operation,
                          const struct space *space, bool silent) {
     const bool narrow = operation->bytes == 4, swaps = strcmp(operation->name, "cas") == 0;
-    const char *r = narrow ? "%r" : "%rd", *address = space->name[1] == 's' ? "%r10" : "%rd10";
+    const char *r = narrow ? "%r" : "%rd",
+               *address = strcmp(space->name, ".shared") == 0 ? "%r10" : "%rd10";
     char result[20] = "", third[20] = "";
     if (!silent) snprintf(result, sizeof result, "%s8, ", r);
     if (swaps) snprintf(third, sizeof third, ", %s7", r);
