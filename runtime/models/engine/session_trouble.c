@@ -197,11 +197,14 @@ out:
 }
 
 tol_status session_explain_draw(struct tol_session *s) {
-    char sentence[TROUBLE_BYTES];
-    const int used = snprintf(sentence, sizeof sentence / 2, "%s: ", tol_message());
-    const size_t at = (size_t)used < sizeof sentence / 2 ? (size_t)used : 0;
+    const int used = snprintf(s->trouble, sizeof s->trouble / 2, "%s: ", tol_message());
+    const size_t at = (size_t)used < sizeof s->trouble / 2 ? (size_t)used : 0;
     pthread_mutex_lock(&s->loaded->lock);
-    trouble_locate(s, s->length - 1, sentence + at, sizeof sentence - at);
+    trouble_locate(s, s->length - 1, s->trouble + at, sizeof s->trouble - at);
     pthread_mutex_unlock(&s->loaded->lock);
-    return tol_fail_again(TOL_MISMATCH, 0, sentence);
+    return tol_fail_again(TOL_MISMATCH, 0, s->trouble);
+}
+
+const char *tol_session_trouble(const struct tol_session *s) {
+    return s->trouble;
 }
