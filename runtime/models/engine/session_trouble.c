@@ -174,15 +174,10 @@ static void trouble_describe(struct tol_session *s) {
 }
 
 tol_status session_take_notice(struct tol_session *s) {
-    tol_status status = TOL_OK;
-    uint64_t bits = kn_notice_none;
-    TOL_TRY(loaded_team_notice(s->loaded, s->slot, &bits));
-    if (!kn_notice_read(bits, &s->notice)) return TOL_OK;
+    if (!kn_notice_read(s->loaded->team.notices[s->slot], &s->notice)) return TOL_OK;
     s->is_noticed = true;
     s->trouble[0] = '\0';
-    status = loaded_team_forget_notice(s->loaded, s->slot);
-out:
-    return status;
+    return loaded_team_forget_notice(s->loaded, s->slot);
 }
 
 tol_status session_check_notice(struct tol_session *s) {
