@@ -82,3 +82,15 @@ tol_status hyp_model_chat(const struct tol_gguf *file, const struct tol_tokenize
     *prompt = (struct hyp_model_prompt){.text = text + added, .bytes = bytes - added, .read = text};
     return TOL_OK;
 }
+
+tol_status hyp_model_chat_try(const struct tol_gguf *file) {
+    const struct tol_chat_message message = {"user", {"x", 1}};
+    const struct tol_chat chat = {.messages = &message, .count = 1, .adds_prompt = true};
+    struct tol_gguf_text source = {"", 0};
+    char *text = NULL;
+    size_t bytes = 0;
+    tol_status status = tol_gguf_get_text(file, "tokenizer.chat_template", &source);
+    if (status == TOL_OK) status = tol_chat_render(source, &chat, &text, &bytes);
+    free(text);
+    return status;
+}

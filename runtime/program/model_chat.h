@@ -16,6 +16,10 @@
 tol_status hyp_model_chat(const struct tol_gguf *file, const struct tol_tokenizer *tokenizer,
                           const char *system, struct hyp_model_prompt *prompt);
 
+/* Renders the file's template for one message of the user. TOL_NOT_FOUND: it has none. Fails as
+ * tol_chat_render. */
+tol_status hyp_model_chat_try(const struct tol_gguf *file);
+
 /* Prints a line on stderr if a text has special tokens of the model as plain text. are_read: the
  * model will read them as what they are. */
 void hyp_model_tell_special(const struct tol_tokenizer *tokenizer, struct tol_gguf_text text,

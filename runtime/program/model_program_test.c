@@ -175,8 +175,9 @@ static const char turns[] =
 /* The tokens of a message are those of the text that its template makes. */
 Test(model, a_message_becomes_the_text_of_the_files_template) {
     add_template("qwen2-q8_0.gguf", turns);
-    cr_assert(program_shell("\"$T\" model info \"$D/chat.gguf\" | head -n 1") == 0 &&
-                  program_says("this worker can run it"),
+    cr_assert(program_shell("\"$T\" model info \"$D/chat.gguf\" | grep -a '^this\\|^chat'") == 0 &&
+                  program_says("this worker can run it") &&
+                  program_says("\nchat template: model run --chat applies it\n"),
               "%s", program_output);
     cr_assert(program_shell(TOKENIZE
                             "\"$D/chat.gguf\" --chat -p ' Hi ' > \"$D/a\"; " TOKENIZE MODELS
@@ -234,6 +235,10 @@ Test(model, a_template_that_is_not_supported_is_refused_by_name) {
         program_shell("\"$T\" model run \"$D/chat.gguf\" --chat -p a") == 2 &&
             program_says("the chat template: it has the statement 'macro'; this worker knows"),
         "%s", program_output);
+    cr_assert(program_shell("\"$T\" model info \"$D/chat.gguf\" | grep -a '^chat'") == 0 &&
+                  program_says("chat template: model run --chat refuses it: line 1 of the chat "
+                               "template: it has the statement 'macro'"),
+              "%s", program_output);
     add_template("qwen2-q8_0.gguf", "{{ raise_exception('say more') }}");
     cr_assert(program_shell("\"$T\" model run \"$D/chat.gguf\" --chat -p a") == 2 &&
                   program_says("it refuses this conversation: say more"),
