@@ -106,6 +106,7 @@ static void chat_for(struct jinja_run *run, const struct jinja_node *node,
                      struct jinja_scope *scope) {
     const struct jinja_value all = chat_elements(run, node, scope);
     size_t index = 0;
+    if (node->number != 0) jinja_fail(run, TOL_UNSUPPORTED, "it has a loop over pairs");
     for (const struct jinja_item *i = run->status == TOL_OK ? all.items->first : NULL;
          i != NULL && run->status == TOL_OK; i = i->next, index++) {
         struct jinja_scope inner = chat_inner(run, scope);
@@ -161,6 +162,8 @@ static void chat_describe(struct jinja_run *run, const struct tol_chat *chat,
         jinja_put(run, &messages, chat_text_of(""), one);
     }
     jinja_put(run, &scope->names, chat_text_of("messages"), messages);
+    /* So that it is defined, as where llama.cpp and Transformers render: a template asks for it. */
+    jinja_put(run, &scope->names, chat_text_of("strftime_now"), jinja_new_items(run, JINJA_IS_MAP));
     jinja_put(run, &scope->names, chat_text_of("add_generation_prompt"),
               jinja_number_value(JINJA_IS_BOOL, chat->adds_prompt));
     jinja_put(run, &scope->names, chat_text_of("bos_token"), jinja_text_value(chat->bos));

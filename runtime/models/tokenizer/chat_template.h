@@ -7,15 +7,18 @@
  *     {{ }}, {% %}, {# #}, with - and +; if, elif, else; for NAME in LIST, also with if; set NAME
  *     and set NAME.FIELD
  *     strings, whole numbers, true, false, none, lists, names, .FIELD, [INDEX], [FROM:TO]
+ *     [::-1] of a list
  *     A if B else C, or, and, not, == != < > <= >=, in, not in, + - ~ * // %
  *     is defined, none, string, mapping, iterable, true, false, each also with not
  *     the filters trim, tojson, length
  *     strip(), lstrip(), rstrip(), startswith(TEXT), endswith(TEXT) of strings
  *     loop.index, index0, first, last, length; namespace(NAME=VALUE); raise_exception(TEXT)
+ *     strftime_now(FORMAT), the local time
  *     messages (role, content), add_generation_prompt, bos_token, eos_token
  *
- * Everything else is refused by its name: syntax when the template is read, and functions, filters
- * and tests when they are reached. So a template with a branch for tools works without tools.
+ * Everything else is refused by its name: statements and other syntax when the template is read, and
+ * functions, filters, tests, loops over pairs and other steps when they are reached. So a template
+ * with a branch for tools works without tools.
  *
  * Any thread. Source: the manual of Jinja 3.1, Template Designer Documentation; Transformers, Chat
  * templates.

@@ -86,7 +86,17 @@ static const struct {
     {"{% for x in missing %}never{% endfor %}{% for x in [1, 'b'] %}{% set y = x %}{{ y }}{{ ',' "
      "if loop.first else '.' }}{% endfor %}{{ y }}{{ 'b' > 'a' and 2 >= 2 }}{{ '' or 'other' }}{{ "
      "'\303\251' | length }}",
-     "1,b.Trueother1"}};
+     "1,b.Trueother1"},
+    {"{% for m in messages[::-1] %}{{ m.role[:-1] }}{{ (messages | length - 1) - loop.index0 }}"
+     "{% endfor %}{{ bos_token[1:2:] }}{% if tools %}{% for a, b in tools | items %}{{ a }}"
+     "{% endfor %}{% endif %}",
+     "assistan2use1syste0s"},
+    {"{% for m in messages[::-1] %}{{ m.role[:-1] }}{{ (messages | length - 1) - loop.index0 }}"
+     "{% endfor %}{{ bos_token[1:2:] }}{% if tools %}{% for a, b in tools | items %}{{ a }}"
+     "{% endfor %}{% endif %}",
+     "assistan2use1syste0s"},
+    {"{{ strftime_now is defined }}{{ strftime_now('%Y') | length }}{{ strftime_now('a%%') }}",
+     "True4a%"}};
 
 Test(chat_template, texts_are_jinjas) {
     for (size_t i = 0; i < sizeof rendered / sizeof rendered[0]; i++) {
@@ -105,15 +115,18 @@ Test(chat_template, what_is_not_of_the_subset_is_refused_by_name) {
         tol_status status;
     } cases[] = {{"{% macro m() %}{% endmacro %}",
                   "line 1 of the chat template: it has the statement 'macro'", TOL_UNSUPPORTED},
-                 {"a\n\n{{ strftime_now('%Y') }}",
+                 {"a\n\n{{ date_of('%Y') }}",
                   "line 3 of the chat template: it calls the function "
-                  "'strftime_now'",
+                  "'date_of'",
                   TOL_UNSUPPORTED},
                  {"{{ messages | map('x') }}",
                   "the filter 'map' with arguments; this worker knows trim", TOL_UNSUPPORTED},
                  {"{{ messages is sequence }}", "the test 'sequence'", TOL_UNSUPPORTED},
                  {"{{ 'a'.split('x') }}", "calls 'split' of a string", TOL_UNSUPPORTED},
                  {"{{ messages[::2] }}", "a slice with a step", TOL_UNSUPPORTED},
+                 {"{% for m in messages %}{{ loop.previtem }}{% endfor %}", "it has loop.previtem",
+                  TOL_UNSUPPORTED},
+                 {"{{ messages[] }}", "']' stands where a value was expected", TOL_INVALID_FILE},
                  {"{{ {'a': 1} }}", "a mapping in braces", TOL_UNSUPPORTED},
                  {"{% for a, b in messages %}{% endfor %}", "a loop over pairs", TOL_UNSUPPORTED},
                  {"{{ messages }}", "it prints a list", TOL_UNSUPPORTED},
@@ -138,7 +151,7 @@ Test(chat_template, what_is_not_of_the_subset_is_refused_by_name) {
     /* A branch that is not taken may have functions, filters and tests of any name. */
     char *text = NULL;
     size_t bytes = 0;
-    MUST(render("{% if tools %}{{ strftime_now('%Y') | indent(2) }}{% endif %}ok", &text, &bytes));
+    MUST(render("{% if tools %}{{ date_of('%Y') | indent(2) }}{% endif %}ok", &text, &bytes));
     cr_assert_str_eq(text, "ok");
     free(text);
     MUST_FAIL(tol_chat_render(text_of("a"), NULL, &text, &bytes), TOL_INVALID_ARGUMENT, "messages");

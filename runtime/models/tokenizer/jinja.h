@@ -19,7 +19,7 @@ enum { JINJA_LEVELS = 100, JINJA_STEPS = 1000000, JINJA_BYTES = 64 << 20 };
 enum jinja_kind {
     JINJA_TEXT,   /* text */
     JINJA_PRINT,  /* a */
-    JINJA_FOR,    /* name text in a, if b: c */
+    JINJA_FOR,    /* name text in a, if b: c; number: over pairs */
     JINJA_IF,     /* if a: b, else c */
     JINJA_SET,    /* name text, or its field b (a name), = a */
     JINJA_NAME,   /* text */
@@ -34,7 +34,7 @@ enum jinja_kind {
     JINJA_CHOICE, /* b if a else c */
     JINJA_FIELD,  /* a.text */
     JINJA_INDEX,  /* a[b] */
-    JINJA_SLICE,  /* a[b:c] */
+    JINJA_SLICE,  /* a[b:c:d] */
     JINJA_CALL,   /* a(b, ...); arguments in a chain, text: their names */
     JINJA_FILTER, /* a | text(b, ...) */
     JINJA_TEST    /* a is text; number: is not */
@@ -45,7 +45,7 @@ struct jinja_node {
     unsigned line;
     struct tol_gguf_text text;
     int64_t number;
-    struct jinja_node *a, *b, *c, *next; /* next: of a chain */
+    struct jinja_node *a, *b, *c, *d, *next; /* next: of a chain */
 };
 
 /* ---- values ---- */

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <time.h>
 
 static const struct jinja_value undefined = {.type = JINJA_IS_UNDEFINED, .text = {"", 0}};
 
@@ -76,6 +77,18 @@ static struct jinja_value calls_namespace(struct jinja_run *run, const struct ji
     return fields;
 }
 
+/* The local time. */
+static struct jinja_value calls_time(struct jinja_run *run, struct tol_gguf_text format) {
+    enum { BYTES = 200 };
+    char *text = jinja_take(run, BYTES), *wanted = jinja_take(run, format.count);
+    const time_t now = time(NULL);
+    struct tm parts;
+    if (text == NULL || wanted == NULL || localtime_r(&now, &parts) == NULL) return undefined;
+    if (format.count > 0) memcpy(wanted, format.bytes, format.count);
+    const size_t count = strftime(text, BYTES, wanted, &parts);
+    return jinja_text_value((struct tol_gguf_text){text, count});
+}
+
 struct jinja_value jinja_call(struct jinja_run *run, const struct jinja_node *node,
                               struct jinja_scope *scope) {
     const struct jinja_node *callee = node->a;
@@ -89,8 +102,12 @@ struct jinja_value jinja_call(struct jinja_run *run, const struct jinja_node *no
                    (int)(text.count < 200 ? text.count : 200), text.bytes);
         return undefined;
     }
+    if (callee->kind == JINJA_NAME && jinja_is(callee->text, "strftime_now")) {
+        return calls_time(run, calls_string(run, node, scope, callee->text));
+    }
     jinja_fail(run, TOL_UNSUPPORTED,
-               "it calls the function '%.*s'; this worker knows raise_exception and namespace",
+               "it calls the function '%.*s'; this worker knows raise_exception, namespace and "
+               "strftime_now",
                (int)callee->text.count, callee->text.count > 0 ? callee->text.bytes : "");
     return undefined;
 }

@@ -28,6 +28,19 @@ static bool evaluate_has_items(struct jinja_run *run, const struct jinja_value *
     return false;
 }
 
+static struct jinja_value evaluate_field(struct jinja_run *run, const struct jinja_node *node,
+                                         struct jinja_scope *scope) {
+    const struct jinja_value of = jinja_evaluate(run, node->a, scope);
+    const struct jinja_value value =
+        evaluate_has_items(run, &of) ? jinja_get(&of, node->text) : undefined;
+    const bool is_loop = node->a->kind == JINJA_NAME && jinja_is(node->a->text, "loop");
+    if (is_loop && value.type == JINJA_IS_UNDEFINED) {
+        jinja_fail(run, TOL_UNSUPPORTED, "it has loop.%.*s", (int)node->text.count,
+                   node->text.bytes);
+    }
+    return value;
+}
+
 /* A place in a list or a string of `count`, from the end if it is negative. */
 static size_t evaluate_place(int64_t number, size_t count) {
     if (number < 0) number += (int64_t)count;
@@ -67,27 +80,46 @@ static int64_t evaluate_bound(struct jinja_run *run, const struct jinja_node *no
     return 0;
 }
 
+/* A list from its end. */
+static struct jinja_value evaluate_reversed(struct jinja_run *run, const struct jinja_value *list) {
+    struct jinja_value all = jinja_new_items(run, JINJA_IS_LIST);
+    for (size_t i = list->items->count; i-- > 0 && run->status == TOL_OK;) {
+        jinja_put(run, &all, undefined.text, evaluate_element(list, (int64_t)i));
+    }
+    return all;
+}
+
+static struct jinja_value evaluate_text_part(struct jinja_run *run, struct tol_gguf_text text,
+                                             size_t from, size_t to) {
+    /* Jinja counts characters, which are bytes in ASCII. */
+    for (size_t i = 0; i < text.count; i++) {
+        if (((unsigned char)text.bytes[i] & 0x80) == 0) continue;
+        jinja_fail(run, TOL_UNSUPPORTED, "it slices a text that is not ASCII");
+        return undefined;
+    }
+    return jinja_text_value((struct tol_gguf_text){text.bytes + from, to > from ? to - from : 0});
+}
+
 static struct jinja_value evaluate_slice(struct jinja_run *run, const struct jinja_node *node,
                                          struct jinja_scope *scope) {
     const struct jinja_value of = jinja_evaluate(run, node->a, scope);
     const bool is_text = of.type == JINJA_IS_STRING;
+    const int64_t step = evaluate_bound(run, node->d, scope, 1);
     if (!is_text && (of.type != JINJA_IS_LIST || run->status != TOL_OK)) {
         jinja_fail(run, TOL_INVALID_FILE, "%s has no slices", jinja_type_name(of.type));
+        return undefined;
+    }
+    if (!is_text && step == -1 && node->b == NULL && node->c == NULL) {
+        return evaluate_reversed(run, &of);
+    }
+    if (step != 1) {
+        jinja_fail(run, TOL_UNSUPPORTED, "it has a slice with a step other than [::-1] of a list");
         return undefined;
     }
     const size_t count = is_text ? of.text.count : of.items->count;
     const size_t from = evaluate_place(evaluate_bound(run, node->b, scope, 0), count);
     const size_t to = evaluate_place(evaluate_bound(run, node->c, scope, (int64_t)count), count);
-    if (is_text) {
-        /* Jinja counts characters, which are bytes in ASCII. */
-        for (size_t i = 0; i < count; i++) {
-            if (((unsigned char)of.text.bytes[i] & 0x80) == 0) continue;
-            jinja_fail(run, TOL_UNSUPPORTED, "it slices a text that is not ASCII");
-            return undefined;
-        }
-        const size_t length = to > from ? to - from : 0;
-        return jinja_text_value((struct tol_gguf_text){of.text.bytes + from, length});
-    }
+    if (is_text) return evaluate_text_part(run, of.text, from, to);
     struct jinja_value part = jinja_new_items(run, JINJA_IS_LIST);
     size_t at = 0;
     for (const struct jinja_item *i = of.items->first; i != NULL; i = i->next, at++) {
@@ -247,8 +279,7 @@ static struct jinja_value evaluate_kind(struct jinja_run *run, const struct jinj
     case JINJA_CHOICE:
         return evaluate_choice(run, node, scope);
     case JINJA_FIELD:
-        of = jinja_evaluate(run, node->a, scope);
-        return evaluate_has_items(run, &of) ? jinja_get(&of, node->text) : undefined;
+        return evaluate_field(run, node, scope);
     case JINJA_INDEX:
         of = jinja_evaluate(run, node->a, scope);
         at = jinja_evaluate(run, node->b, scope);

@@ -106,20 +106,22 @@ static struct jinja_node *expression_value(struct jinja_run *run) {
 
 /* ---- what follows a value ---- */
 
-/* [INDEX] or [FROM:TO], after the bracket. */
+/* A bound of a slice. NULL: there is none. */
+static struct jinja_node *expression_bound(struct jinja_run *run) {
+    const struct tol_gguf_text word = jinja_peek(run);
+    return jinja_is(word, ":") || jinja_is(word, "]") ? NULL : jinja_expression(run);
+}
+
+/* [INDEX], [FROM:TO] or [FROM:TO:STEP], after the bracket. */
 static struct jinja_node *expression_index(struct jinja_run *run, struct jinja_node *of) {
-    struct jinja_node *from = NULL;
-    if (!jinja_is(jinja_peek(run), ":")) from = jinja_expression(run);
-    struct jinja_node *node = jinja_new(run, JINJA_INDEX, of, from);
+    struct jinja_node *node = jinja_new(run, JINJA_INDEX, of, expression_bound(run));
     if (jinja_accept(run, ":")) {
         node->kind = JINJA_SLICE;
-        if (jinja_is(jinja_peek(run), ":")) {
-            jinja_fail(run, TOL_UNSUPPORTED, "it has a slice with a step");
-        }
-        if (!jinja_is(jinja_peek(run), "]")) node->c = jinja_expression(run);
+        node->c = expression_bound(run);
+        if (jinja_accept(run, ":")) node->d = expression_bound(run);
+    } else if (node->b == NULL) {
+        node->b = expression_value(run); /* an error */
     }
-    if (jinja_is(jinja_peek(run), ":"))
-        jinja_fail(run, TOL_UNSUPPORTED, "it has a slice with a step");
     jinja_expect(run, "]");
     return node;
 }

@@ -210,9 +210,8 @@ static struct jinja_node *jinja_read_for(struct jinja_run *run) {
     struct tol_gguf_text stop;
     struct jinja_node *node = jinja_new(run, JINJA_FOR, NULL, NULL);
     node->text = jinja_name(run);
-    if (jinja_is(jinja_peek(run), ",")) {
-        jinja_fail(run, TOL_UNSUPPORTED, "it has a loop over pairs");
-    }
+    node->number = jinja_accept(run, ",");
+    if (node->number != 0) (void)jinja_name(run);
     jinja_expect(run, "in");
     node->a = jinja_read_head(run);
     if (jinja_accept(run, "if")) node->b = jinja_read_head(run);
