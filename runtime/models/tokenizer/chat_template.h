@@ -16,9 +16,9 @@
  *     strftime_now(FORMAT), the local time
  *     messages (role, content), add_generation_prompt, bos_token, eos_token
  *
- * Everything else is refused by its name: statements and other syntax when the template is read, and
- * functions, filters, tests, loops over pairs and other steps when they are reached. So a template
- * with a branch for tools works without tools.
+ * Everything else is refused by its name: statements and other syntax when the template is read,
+ * and functions, filters, tests, loops over pairs and other steps when they are reached. So a
+ * template with a branch for tools works without tools.
  *
  * Any thread. Source: the manual of Jinja 3.1, Template Designer Documentation; Transformers, Chat
  * templates.
