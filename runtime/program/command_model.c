@@ -6,7 +6,7 @@
 #include "files/atomic_file.h"
 #include "harness/session.h"
 #include "model.h"
-#include "model_words.h"
+#include "model_chat.h"
 #include "tollens.h"
 
 #include <jansson.h>
@@ -115,6 +115,17 @@ static void print_tokenizer(const struct tol_gguf *gguf) {
     tol_tokenizer_destroy(tokenizer);
 }
 
+static void print_chat(const struct tol_gguf *gguf) {
+    const tol_status status = hyp_model_chat_try(gguf);
+    if (status == TOL_NOT_FOUND) {
+        printf("chat template: none\n");
+    } else if (status == TOL_OK) {
+        printf("chat template: model run --chat applies it\n");
+    } else {
+        printf("chat template: model run --chat refuses it: %s\n", hyp_session_message());
+    }
+}
+
 static void print_types(const struct tol_gguf *gguf, size_t count) {
     size_t tensors[TYPES] = {0};
     uint64_t bytes[TYPES] = {0};
@@ -180,6 +191,7 @@ static void print_file(const struct tol_gguf *gguf, const char *path) {
            (number)about.tensor_bytes, (number)about.data_offset, about.alignment);
     print_model(gguf);
     print_tokenizer(gguf);
+    print_chat(gguf);
     print_types(gguf, about.tensors);
     print_keys(gguf);
     print_tensors(gguf);

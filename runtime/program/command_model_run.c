@@ -7,6 +7,7 @@
  */
 #include "run/command.h"
 #include "decode_text.h"
+#include "model_chat.h"
 #include "model_devices.h"
 #include "model_guarded.h"
 #include "model_words.h"
@@ -41,6 +42,8 @@ static const char usage[] =
     "  --sessions N    N texts at once, with the seeds S, S + 1, ...; default 1\n"
     "  --stop TEXT     end before this text; may be given several times\n"
     "  --special       <|...|> in the prompt are the model's special tokens\n"
+    "  --chat          the prompt is a message, which the chat template of the model's file makes\n"
+    "                  the text of; --system TEXT: after this system message\n"
     "  --ignore-end    continue after the model ends its text\n"
     "  --json          print one object per text, with times; exit code 130: interrupted\n"
     "  --guarded       be a worker of tollens guard: its jobs are prompts, and another device\n"
@@ -50,7 +53,9 @@ static const char usage[] =
     "                  share of the weights, and the text is the same as with one device\n"
     "  --prompt, --file, -m or --model FILE, --n-predict, --predict, --temperature, --ctx-size or "
     "-c,\n"
-    "  -s, -r or --reverse-prompt and --ignore-eos are other names, as llama.cpp has them\n"
+    "  -s, -r or --reverse-prompt, --ignore-eos, -cnv or --conversation, and -sys are other names, "
+    "as\n"
+    "  llama.cpp has them\n"
     "\n"
     "exit codes: 0 the text has ended, 2 it could not be generated, 130 interrupted\n";
 
@@ -61,6 +66,8 @@ struct run_wish {
     const char *stops[STOPS_MAX];
     uint64_t context, sessions, tokens, top_k;
     bool penalises_all, penalises_none; /* by --repeat-last-n */
+    bool is_chat;
+    const char *system;
     enum kn_cache cache;
     bool as_json, is_guarded;
     enum hyp_device_kind kind;
@@ -133,6 +140,7 @@ static bool model_run_read_flag(struct run_wish *wish, const char *word) {
     } flags[] = {{"--json", &wish->as_json},
                  {"--guarded", &wish->is_guarded},
                  {"--special", &wish->text.parses_special},
+                 {"--chat -cnv --conversation", &wish->is_chat},
                  {"--ignore-end --ignore-eos", &wish->text.ignores_end}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (hyp_model_is_flag(flags[i].name, word)) return *flags[i].flag = true;
@@ -152,6 +160,9 @@ static bool model_run_read_word(struct run_wish *wish, int count, char **words, 
                NULL) {
         if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
         wish->stops[wish->text.stop_count++] = value;
+    } else if ((value = hyp_model_value_of("--system -sys --system-prompt", count, words, at)) !=
+               NULL) {
+        wish->system = value;
     } else if ((value = hyp_model_value_of("--cache", count, words, at)) != NULL) {
         return hyp_model_cache(value, &wish->cache);
     } else if ((value = hyp_model_value_of("--device", count, words, at)) != NULL) {
@@ -172,6 +183,9 @@ static bool model_run_check_words(struct run_wish *wish) {
     if (wish->is_guarded && (has_prompt || wish->sessions != 1)) {
         return hyp_fail("with --guarded the guard has the prompts: neither -p, -f nor --sessions");
     }
+    if (wish->is_guarded && wish->is_chat)
+        return hyp_fail("--guarded takes whole texts: no --chat");
+    if (wish->system != NULL && !wish->is_chat) return hyp_fail("--system requires --chat");
     if (!wish->is_guarded && !hyp_model_prompt_take(&wish->prompt, "model run")) return false;
     if (wish->tokens == 0) return hyp_fail("-n must be at least 1");
     return wish->sessions > 0 || hyp_fail("--sessions must be at least 1");
@@ -230,6 +244,21 @@ static bool show_progress(void *user, uint64_t done, uint64_t total) {
     return !atomic_load(&is_interrupted);
 }
 
+/* The prompt as the model is to read it. */
+static tol_status model_run_make_prompt(struct model_run *run) {
+    struct run_wish *wish = &run->wish;
+    const struct tol_gguf_text prompt = {wish->prompt.text, wish->prompt.bytes};
+    if (wish->is_chat) {
+        wish->text.parses_special = true;
+        return hyp_model_chat(tol_model_file(run->model), run->tokenizer, wish->system,
+                              &wish->prompt);
+    }
+    if (!wish->text.parses_special) {
+        hyp_model_tell_special(run->tokenizer, prompt, "the prompt", false);
+    }
+    return TOL_OK;
+}
+
 static tol_status model_run_open_all(struct model_run *run) {
     struct run_wish *wish = &run->wish;
     struct tol_load_options options = {.context = (size_t)wish->context,
@@ -242,6 +271,7 @@ static tol_status model_run_open_all(struct model_run *run) {
     if (status == TOL_OK) {
         status = tol_tokenizer_create(tol_model_file(run->model), &run->tokenizer);
     }
+    if (status == TOL_OK && !wish->is_guarded) status = model_run_make_prompt(run);
     if (status == TOL_OK) status = hyp_session_open(&kind, &run->driver);
     if (status == TOL_OK) {
         status = hyp_model_devices_open(&wish->devices, run->driver, wish->ordinal, &options);

@@ -5,7 +5,7 @@
 #include "run/command.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
-#include "model_words.h"
+#include "model_chat.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -21,6 +21,8 @@ static const char usage[] =
     "  -p TEXT     the text; -f FILE: the text is in a file, without its last line end; with\n"
     "              neither, it is read from standard input\n"
     "  --special   <|...|> in the text are the model's special tokens\n"
+    "  --chat      the text is a message, which the file's chat template makes the text of;\n"
+    "              --system TEXT: after this system message\n"
     "  --no-bos    without the tokens that the model's file adds to a text, such as bos\n"
     "  --ids       print the numbers alone, in one line\n"
     "  --json      print one object: file, count, and tokens, each with its id and piece. A piece\n"
@@ -33,7 +35,8 @@ struct tokenize_wish {
     const char *path;
     struct hyp_model_prompt prompt;
     struct tol_encode_options options;
-    bool only_ids;
+    bool only_ids, is_chat;
+    const char *system;
 };
 
 static bool model_tokenize_word(struct tokenize_wish *wish, int count, char **words, int *at) {
@@ -41,6 +44,10 @@ static bool model_tokenize_word(struct tokenize_wish *wish, int count, char **wo
     if (hyp_model_prompt_word(&wish->prompt, count, words, at)) return true;
     if ((value = hyp_model_value_of("-m --model", count, words, at)) != NULL) {
         return hyp_model_take_path("model tokenize", value, &wish->path);
+    } else if ((value = hyp_model_value_of("--system -sys", count, words, at)) != NULL) {
+        wish->system = value;
+    } else if (hyp_model_is_flag("--chat -cnv", word)) {
+        wish->is_chat = wish->options.parse_special = true;
     } else if (strcmp(word, "--special") == 0) {
         wish->options.parse_special = true;
     } else if (strcmp(word, "--no-bos") == 0) {
@@ -61,6 +68,7 @@ static bool model_tokenize_words(struct tokenize_wish *wish, int count, char **w
         if (!model_tokenize_word(wish, count, words, &i)) return false;
     }
     if (wish->path == NULL) return hyp_fail("model tokenize requires a file");
+    if (wish->system != NULL && !wish->is_chat) return hyp_fail("--system requires --chat");
     return hyp_model_prompt_take(&wish->prompt, "model tokenize");
 }
 
@@ -129,13 +137,16 @@ static bool model_tokenize_print_json(const char *path, const struct tol_tokeniz
     return true;
 }
 
-static bool model_tokenize_all(const struct tokenize_wish *wish) {
+static bool model_tokenize_all(struct tokenize_wish *wish) {
     struct tol_gguf *file = NULL;
     struct tol_tokenizer *tokenizer = NULL;
     int32_t *tokens = NULL;
     size_t count = 0;
     tol_status status = tol_gguf_open(wish->path, &file);
     if (status == TOL_OK) status = tol_tokenizer_create(file, &tokenizer);
+    if (status == TOL_OK && wish->is_chat) {
+        status = hyp_model_chat(file, tokenizer, wish->system, &wish->prompt);
+    }
     if (status == TOL_OK) status = model_tokenize_encode(wish, tokenizer, &tokens, &count);
     bool ok = status == TOL_OK || hyp_fail("%s", hyp_session_message());
     if (ok && hyp_command_is_json()) {

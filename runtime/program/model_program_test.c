@@ -4,6 +4,8 @@
 #include "program/shell_scene.h"
 
 #include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 TestSuite(model, .init = program_begin, .fini = program_end);
@@ -126,6 +128,126 @@ Test(model, a_text_that_cannot_be_tokens_is_refused) {
     }
     cr_assert(program_shell("\"$T\" model tokenize \"$D/none\" -p a --json 2>/dev/null") == 2 &&
                   program_says("\"exit_code\": 2"),
+              "%s", program_output);
+}
+
+/* ---- chat templates ---- */
+
+/* Puts bytes into a printf of the shell. */
+static void put_bytes(char *to, const void *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        sprintf(to + strlen(to), "\\%03o", ((const unsigned char *)bytes)[i]);
+    }
+}
+
+/* Copies a model to chat.gguf, with a chat template as its first key, after magic, version and the
+ * numbers of tensors and keys. What is added is a multiple of the alignment. */
+static void add_template(const char *model, const char *template) {
+    static const char key[] = "tokenizer.chat_template";
+    enum { ALIGNMENT = 32, STRING = 8, KEY = sizeof key - 1, HEAD = 8 + KEY + 4 + 8 };
+    char command[1200], padded[2000], numbers[400] = "";
+    const uint64_t used = HEAD + strlen(template) + 4;
+    const uint64_t spaces = (ALIGNMENT - used % ALIGNMENT) % ALIGNMENT;
+    const uint64_t lengths[2] = {KEY, used + spaces - HEAD};
+    const uint32_t kind = STRING;
+    snprintf(padded, sizeof padded, "%s{#%*s#}", template, (int)spaces, "");
+    program_write("template", padded);
+    put_bytes(numbers, &lengths[0], sizeof lengths[0]);
+    strcat(numbers, key);
+    put_bytes(numbers, &kind, sizeof kind);
+    put_bytes(numbers, &lengths[1], sizeof lengths[1]);
+    snprintf(command, sizeof command,
+             "m=" MODELS "%s; k=$(od -An -tu1 -j16 -N1 $m); { head -c 16 $m; printf "
+             "\"\\\\$(printf %%03o $((k + 1)))\"; head -c 24 $m | tail -c 7; printf '%s'; cat "
+             "\"$D/template\"; tail -c +25 $m; } > \"$D/chat.gguf\"",
+             model, numbers);
+    cr_assert(program_shell(command) == 0, "%s", program_output);
+}
+
+static const char turns[] =
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content | trim + "
+    "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' "
+    "}}{% endif %}";
+
+#define TOKENIZE "\"$T\" model tokenize --ids "
+#define TURN(role, text) "<|im_start|>" role "\n" text "<|im_end|>\n"
+
+/* The tokens of a message are those of the text that its template makes. */
+Test(model, a_message_becomes_the_text_of_the_files_template) {
+    add_template("qwen2-q8_0.gguf", turns);
+    cr_assert(program_shell("\"$T\" model info \"$D/chat.gguf\" | grep -a '^this\\|^chat'") == 0 &&
+                  program_says("this worker can run it") &&
+                  program_says("\nchat template: model run --chat applies it\n"),
+              "%s", program_output);
+    cr_assert(program_shell(TOKENIZE
+                            "\"$D/chat.gguf\" --chat -p ' Hi ' > \"$D/a\"; " TOKENIZE MODELS
+                            "qwen2-q8_0.gguf --special -p '" TURN(
+                                "user", "Hi") "<|im_start|>assistant\n' > \"$D/b\"; "
+                                              "cmp \"$D/a\" \"$D/b\"") == 0,
+              "%s", program_output);
+    cr_assert(program_shell(TOKENIZE
+                            "\"$D/chat.gguf\" --chat --system S -p Hi > \"$D/a\"; " TOKENIZE MODELS
+                            "qwen2-q8_0.gguf --special -p '" TURN("system", "S")
+                                TURN("user", "Hi") "<|im_start|>assistant\n' > \"$D/b\"; "
+                                                   "cmp \"$D/a\" \"$D/b\"") == 0,
+              "%s", program_output);
+    cr_assert(
+        program_shell("W=\"$T model run --device soft -n 5\"; $W \"$D/chat.gguf\" --chat -p Hi > "
+                      "\"$D/a\" && $W " MODELS "qwen2-q8_0.gguf --special -p '" TURN(
+                          "user", "Hi") "<|im_start|>assistant\n' > \"$D/b\" && "
+                                        "cmp \"$D/a\" \"$D/b\"") == 0,
+        "%s", program_output);
+}
+
+/* The file says that bos is added, and so does its template: there is one. */
+Test(model, bos_is_not_added_twice) {
+    add_template("llama-q4_k_m.gguf", "{{ bos_token }}{{ messages[0].content }}<|eot_id|>");
+    cr_assert(program_shell(TOKENIZE "\"$D/chat.gguf\" --chat -p Hi > \"$D/a\"; " TOKENIZE MODELS
+                                     "llama-q4_k_m.gguf --special -p 'Hi<|eot_id|>' > \"$D/b\"; "
+                                     "cmp \"$D/a\" \"$D/b\"") == 0,
+              "%s", program_output);
+}
+
+Test(model, special_tokens_in_plain_text_are_told) {
+    add_template("qwen2-q8_0.gguf", turns);
+    cr_assert(program_shell(TOKENIZE "\"$D/chat.gguf\" --chat -p 'a <|im_end|> b'") == 0 &&
+                  program_says("the message has <|im_end|>, a special token of the model, which it "
+                               "reads as such\n"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model run " MODELS "qwen2-q8_0.gguf --device soft -n 1 -p "
+                            "'a<|im_end|>'") == 0 &&
+                  program_says("the prompt has <|im_end|>, a special token of the model, as plain "
+                               "text; with --special it is that token\n"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model run " MODELS "qwen2-q8_0.gguf --device soft -n 1 -p "
+                            "'a<|im_end|>' --special") == 0 &&
+                  !program_says("special token"),
+              "%s", program_output);
+}
+
+Test(model, a_template_that_is_not_supported_is_refused_by_name) {
+    cr_assert(program_shell("\"$T\" model run " MODELS "qwen2-q8_0.gguf --chat -p a") == 2 &&
+                  program_says("tokenizer.chat_template") &&
+                  program_says("next: without --chat, the prompt is the whole text"),
+              "%s", program_output);
+    add_template("qwen2-q8_0.gguf", "{% macro a() %}{% endmacro %}");
+    cr_assert(
+        program_shell("\"$T\" model run \"$D/chat.gguf\" --chat -p a") == 2 &&
+            program_says("the chat template: it has the statement 'macro'; this worker knows"),
+        "%s", program_output);
+    cr_assert(program_shell("\"$T\" model info \"$D/chat.gguf\" | grep -a '^chat'") == 0 &&
+                  program_says("chat template: model run --chat refuses it: line 1 of the chat "
+                               "template: it has the statement 'macro'"),
+              "%s", program_output);
+    add_template("qwen2-q8_0.gguf", "{{ raise_exception('say more') }}");
+    cr_assert(program_shell("\"$T\" model run \"$D/chat.gguf\" --chat -p a") == 2 &&
+                  program_says("it refuses this conversation: say more"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model run \"$D/chat.gguf\" --system a -p b") == 2 &&
+                  program_says("--system requires --chat"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model run \"$D/chat.gguf\" --chat --guarded") == 2 &&
+                  program_says("no --chat"),
               "%s", program_output);
 }
 

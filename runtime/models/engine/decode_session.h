@@ -92,6 +92,10 @@ TOL_API size_t tol_session_room(const struct tol_session *session);
  * call on the session. */
 TOL_API const float *tol_session_logits(const struct tol_session *session);
 
+/* The message of the session's latest TOL_MISMATCH; "" if there was none. tol_message() has that of
+ * the last one of several sessions. Valid until the next call on the session. */
+TOL_API const char *tol_session_trouble(const struct tol_session *session);
+
 /* Forgets the positions from length on, and gives their pages back. The text ends with the token at
  * length - 1; the next call must be a prompt. The sampler's history stays as it is.
  * TOL_OUT_OF_RANGE: the session has fewer. */

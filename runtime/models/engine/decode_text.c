@@ -261,7 +261,9 @@ tol_status tol_texts_step(struct tol_text *const *texts, size_t count) {
         if (t->about.status == TOL_OK) t->about.status = take_token(t, steps[at].token);
         if (t->about.status != TOL_OK) {
             t->about.end = TOL_TEXT_FAILED;
-            snprintf(t->message, sizeof t->message, "%s", tol_message());
+            const char *own = tol_session_trouble(t->session);
+            const bool has_own = t->about.status == TOL_MISMATCH && own[0] != '\0';
+            snprintf(t->message, sizeof t->message, "%s", has_own ? own : tol_message());
         }
         at++;
     }

@@ -49,10 +49,12 @@ tol_status loaded_team_join(struct tol_loaded *l, const struct tol_load_options 
     team->way = options->way;
     TOL_TRY(loaded_team_with(l, 0, l->context, &team->collective));
     team->best = calloc(l->sessions, sizeof *team->best);
+    team->notices = calloc(loaded_slots(l), sizeof *team->notices);
     if (l->share.ranks > 1) {
         team->logits = calloc(l->sessions * l->shape.vocabulary, sizeof *team->logits);
     }
-    TOL_CHECK(team->best != NULL && (team->logits != NULL || l->share.ranks == 1),
+    TOL_CHECK(team->best != NULL && team->notices != NULL &&
+                  (team->logits != NULL || l->share.ranks == 1),
               TOL_OUT_OF_HOST_MEMORY, "logits of %zu sessions", l->sessions);
 out:
     return status;
@@ -61,6 +63,7 @@ out:
 void loaded_team_end(struct tol_loaded *l) {
     kn_collective_destroy(l->team.collective);
     free(l->team.best);
+    free(l->team.notices);
     free(l->team.logits);
 }
 
@@ -145,18 +148,14 @@ size_t loaded_received_bytes(const struct tol_loaded *l) {
     return loaded_received_logits(l) + l->sessions * l->share.vocabulary_most * sizeof(float);
 }
 
-tol_status loaded_team_notice(struct tol_loaded *l, size_t slot, uint64_t *bits) {
-    tol_status status = TOL_OK;
-    *bits = kn_notice_none;
+/* The lowest of all parts. */
+static void device_team_take_notices(char *const *received, struct tol_loaded *l) {
     for (unsigned i = 0; i < l->share.ranks; i++) {
-        void *received = NULL;
-        uint64_t own = 0;
-        TOL_TRY(tol_pinned_access(l->team.part[i]->received, &received));
-        memcpy(&own, (char *)received + loaded_received_notices(l) + slot * sizeof own, sizeof own);
-        if (own < *bits) *bits = own;
+        const uint64_t *own = (const uint64_t *)(void *)(received[i] + loaded_received_notices(l));
+        for (size_t slot = 0; slot < loaded_slots(l); slot++) {
+            if (i == 0 || own[slot] < l->team.notices[slot]) l->team.notices[slot] = own[slot];
+        }
     }
-out:
-    return status;
 }
 
 tol_status loaded_team_forget_notice(struct tol_loaded *l, size_t slot) {
@@ -214,6 +213,7 @@ tol_status loaded_team_outcome(struct tol_loaded *l, size_t wanted, bool wants_l
         TOL_TRY(tol_pinned_access(l->team.part[i]->received, &bytes));
         received[i] = bytes;
     }
+    device_team_take_notices(received, l);
     *outcome = (struct loaded_outcome){
         .best = (const int *)(void *)(received[0] + loaded_received_best(l)),
         .logits = (const float *)(void *)(received[0] + loaded_received_logits(l))};

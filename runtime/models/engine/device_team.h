@@ -50,8 +50,7 @@ tol_status loaded_team_outcome(struct tol_loaded *loaded, size_t wanted, bool wa
 size_t loaded_slots(const struct tol_loaded *loaded);
 size_t loaded_notices_bytes(const struct tol_loaded *loaded);
 
-/* What the latest pass noted of a slot on any device (kn_notice_read), and forgetting it. */
-tol_status loaded_team_notice(struct tol_loaded *loaded, size_t slot, uint64_t *bits);
+/* Forgets what was noted of a slot, on all devices. */
 tol_status loaded_team_forget_notice(struct tol_loaded *loaded, size_t slot);
 
 /* In the pinned block that a device's results go to: keys of the largest logits, notices of slots,

@@ -63,9 +63,10 @@ struct loaded_team {
     struct tol_loaded *part[KN_COLLECTIVE_RANKS_MAX]; /* one per rank */
     struct kn_collective *collective;                 /* NULL: one device */
     enum kn_collective_way way;
-    bool is_lost;     /* they no longer answer each other */
-    size_t number_at; /* in the input buffer, the word of this pass's first number */
-    int *best;        /* of all parts' logits, on the host */
+    bool is_lost;      /* they no longer answer each other */
+    size_t number_at;  /* in the input buffer, the word of this pass's first number */
+    int *best;         /* of all parts' logits, on the host */
+    uint64_t *notices; /* of all parts, a slot each, of the latest pass */
     float *logits;
 };
 

@@ -174,15 +174,10 @@ static void trouble_describe(struct tol_session *s) {
 }
 
 tol_status session_take_notice(struct tol_session *s) {
-    tol_status status = TOL_OK;
-    uint64_t bits = kn_notice_none;
-    TOL_TRY(loaded_team_notice(s->loaded, s->slot, &bits));
-    if (!kn_notice_read(bits, &s->notice)) return TOL_OK;
+    if (!kn_notice_read(s->loaded->team.notices[s->slot], &s->notice)) return TOL_OK;
     s->is_noticed = true;
     s->trouble[0] = '\0';
-    status = loaded_team_forget_notice(s->loaded, s->slot);
-out:
-    return status;
+    return loaded_team_forget_notice(s->loaded, s->slot);
 }
 
 tol_status session_check_notice(struct tol_session *s) {
@@ -197,11 +192,14 @@ out:
 }
 
 tol_status session_explain_draw(struct tol_session *s) {
-    char sentence[TROUBLE_BYTES];
-    const int used = snprintf(sentence, sizeof sentence / 2, "%s: ", tol_message());
-    const size_t at = (size_t)used < sizeof sentence / 2 ? (size_t)used : 0;
+    const int used = snprintf(s->trouble, sizeof s->trouble / 2, "%s: ", tol_message());
+    const size_t at = (size_t)used < sizeof s->trouble / 2 ? (size_t)used : 0;
     pthread_mutex_lock(&s->loaded->lock);
-    trouble_locate(s, s->length - 1, sentence + at, sizeof sentence - at);
+    trouble_locate(s, s->length - 1, s->trouble + at, sizeof s->trouble - at);
     pthread_mutex_unlock(&s->loaded->lock);
-    return tol_fail_again(TOL_MISMATCH, 0, sentence);
+    return tol_fail_again(TOL_MISMATCH, 0, s->trouble);
+}
+
+const char *tol_session_trouble(const struct tol_session *s) {
+    return s->trouble;
 }

@@ -193,6 +193,36 @@ Test(session_trouble, other_sessions_go_on_and_share_nothing_of_it) {
     close_stage(&s);
 }
 
+/* Two sessions fail in one step, of which tol_message() has one: of a notice, and of a logit. */
+Test(session_trouble, each_session_has_its_own_message) {
+    const struct tiny_model tiny = biased_model();
+    static const char *const tensors[] = {"token_embd.weight", "output_norm.weight"};
+    for (int i = 0; i < 2; i++) {
+        const size_t element = i == 0 ? BAD * 64 : 0;
+        struct stage s = open_poked(&tiny, tensors[i], element, NAN, NULL);
+        struct tol_step steps[2];
+        int tokens[SHORT];
+        char says[80];
+        for (size_t j = 0; j < 2; j++) {
+            const size_t count = SHORT - 8 * j;
+            make_tokens(tokens, count, BAD, 1);
+            if (i == 0) tokens[count - 1] = BAD;
+            steps[j].session = open_session(&s, NULL);
+            cr_assert(tol_session_prompt(steps[j].session, tokens, count) ==
+                      (i == 0 ? TOL_MISMATCH : TOL_OK));
+        }
+        MUST(tol_sessions_step(steps, 2));
+        for (size_t j = 0; j < 2; j++) {
+            snprintf(says, sizeof says, "position %zu", SHORT - 8 * j - 1);
+            cr_assert(steps[j].status == TOL_MISMATCH);
+            cr_assert(strstr(tol_session_trouble(steps[j].session), says) != NULL, "not %s: %s",
+                      says, tol_session_trouble(steps[j].session));
+            tol_session_destroy(steps[j].session);
+        }
+        close_stage(&s);
+    }
+}
+
 /* The session that takes the last page leaves none for the search. */
 Test(session_trouble, without_memory_the_failure_is_said_all_the_same) {
     enum { SESSIONS = 64 };
