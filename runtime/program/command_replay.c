@@ -94,6 +94,19 @@ static bool replay_run_to(struct hyp_replay *replay, const char *folder) {
     return false;
 }
 
+/* More replays, which need the memory that the first one's pool had. */
+static bool replay_find_limits(const struct hyp_replay_setting *setting, bool wants_limit,
+                               struct hyp_replay_row *row) {
+    const bool failed = row->replay.unserved > 0;
+    if (failed && !hyp_replay_fits(setting->context, row->profile, setting->limit, setting->trace,
+                                   row->replay.first_unserved.index, &row->fits)) {
+        return false;
+    }
+    if (!wants_limit && (!failed || setting->limit == 0)) return true;
+    return hyp_replay_least_limit(setting->context, row->profile, setting->trace, &row->least_limit,
+                                  &row->least_unserved);
+}
+
 /* folder: for the files of --out; NULL: none. The pool goes. */
 static bool replay_do(const struct hyp_replay_setting *setting,
                       const struct hyp_replay_profile *profile, const char *folder,
@@ -107,22 +120,14 @@ static bool replay_do(const struct hyp_replay_setting *setting,
     bool ok = row->replay.pool != NULL && (folder == NULL || hyp_replay_map_begin(&row->replay)) &&
               replay_run_to(&row->replay, folder);
     row->length_s = hyp_clock_day_s() - row->begin_s;
-    ok = ok && hyp_replay_row_fill(row);
-    if (ok && row->replay.unserved > 0) {
-        ok = hyp_replay_fits(setting->context, profile, setting->limit, setting->trace,
-                             row->replay.first_unserved.index, &row->fits);
-        wants_limit |= setting->limit > 0;
-    }
-    if (ok && wants_limit) {
-        ok = hyp_replay_least_limit(setting->context, profile, setting->trace, &row->least_limit,
-                                    &row->least_unserved);
-    }
+    ok = ok && hyp_replay_row_fill(row) && (folder == NULL || hyp_replay_write_pool(row, folder));
+    tol_pool_destroy(row->replay.pool);
+    row->replay.pool = NULL;
+    ok = ok && replay_find_limits(setting, wants_limit, row);
     if (ok && folder != NULL) {
         ok = hyp_replay_write(setting, row, folder) && hyp_replay_map_write(setting, row, folder);
     }
     hyp_replay_map_free(&row->replay);
-    tol_pool_destroy(row->replay.pool);
-    row->replay.pool = NULL;
     return ok;
 }
 

@@ -258,6 +258,11 @@ Test(replay, the_first_failure_is_named_with_what_would_have_fit) {
         cr_assert_eq(replay_limited(log, 64 * MIB), more > 0 ? UNSERVED : 0, "%s", program_output);
     }
     const char *whole = LOG "8,1,allocate,0x20,41943040,0\n" LOG_END;
+    /* The replays that look for a limit have the whole device, which has no room for two pools. */
+    setenv("TOLLENS_SOFT_MEMORY", "128M", 1);
+    cr_assert_eq(replay_limited(whole, 64 * MIB), UNSERVED, "%s", program_output);
+    cr_assert(program_says(" bytes serves all\n"), "%s", program_output);
+    unsetenv("TOLLENS_SOFT_MEMORY");
     cr_assert_eq(replay_limited(whole, least), 0, "%s", program_output);
     cr_assert(program_says("every allocation was served; 0 of them failed in the trace\n"));
     cr_assert_eq(replay_limited(whole, 78 * MIB), UNSERVED, "%s", program_output);
