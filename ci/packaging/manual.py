@@ -18,7 +18,7 @@ import target
 from contents import BUILD, commit_time, version
 
 SHORT = "attacks claims about CUDA runtimes, and runs CUDA programs without a GPU"
-OWN_HELP = ("soft", "model run", "model bench")
+OWN_HELP = ("soft", "model run", "model tokenize", "model bench")
 EVERY = "every command"
 OPTION = re.compile(r"(?<![^\s[])--?[a-z][a-z-]*")
 ROFF = str.maketrans({"\\": "\\e", "-": "\\-", "^": "\\(ha", "~": "\\(ti", "`": "\\(ga",

@@ -20,6 +20,12 @@ struct embed_arguments {
     uint32_t table_rows, columns;
 };
 
+struct gated_arguments {
+    uint64_t gate, y;
+    uint64_t gate_stride, y_stride; /* in elements */
+    uint32_t columns;
+};
+
 /* Where the keys and values of a position are: page tables[slot][position / 16], and in it the
  * layer's keys as [head][element / 8][position % 16][element % 8] and values as
  * [head][position % 16][element], both fp16, or bytes whose scales, one for 32 elements, are fp16
@@ -43,7 +49,13 @@ struct heads_arguments {
     float epsilon, magnitude; /* of the norms; by which sines and cosines are multiplied */
     int32_t heads, kv_heads, head_size, rotated;
     int32_t halves; /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
+    uint32_t layer;
+    uint64_t notices; /* 64 bits per slot, as kn_notice has them; 0: none */
 };
+
+/* What the cache cannot hold (paged.h): the layer, the position, and one of these. The smallest is
+ * kept. */
+enum { NOTICE_LAYER_BIT = 40, NOTICE_POSITION_BIT = 4, NOTICE_VALUE = 2, NOTICE_NOT_FINITE = 1 };
 
 enum { PAGED_SPAN = 128, PAGED_SPAN_THREADS = 256 }; /* positions of a block */
 

@@ -13,9 +13,12 @@ __device__ inline int2 pair_of(const heads_arguments &x, int i) {
     return {i, i + pairs};
 }
 
+const float HALF_END = 65520; // this and what is larger is rounded to infinity as fp16
+
 // Where elements of k and v go: to the cache as they come, or through shared memory, since the
 // scale of 32 elements needs all of them.
 struct stored_halves {
+    static __device__ inline bool holds(float size) { return size < HALF_END; }
     static __device__ inline void element(const heads_arguments &x, int head, int position,
                                           uint64_t page, int i, float value) {
         const int of = head - x.heads;
@@ -31,6 +34,7 @@ struct stored_halves {
 };
 
 struct stored_bytes {
+    static __device__ inline bool holds(float size) { return size / 127 < HALF_END; }
     static __device__ inline float *mine() {
         __shared__ float rows[HEADS][HEAD_ELEMENTS];
         return rows[threadIdx.x / WARP];
@@ -94,6 +98,30 @@ __device__ inline void make_ready(const heads_arguments &x, int head, int positi
     }
 }
 
+// A lane's elements of a head of k or v, which it stores, and whether the cache can hold them.
+template <class STORED> struct head_store {
+    const heads_arguments &x;
+    int row, head, position;
+    uint64_t page;
+    bool fits = true, is_finite = true;
+
+    __device__ inline void element(int i, float value) {
+        STORED::element(x, head, position, page, i, value);
+        fits &= STORED::holds(fabsf(value)); // NaN is not less than anything
+        is_finite &= fabsf(value) < INFINITY;
+    }
+    __device__ inline void finish() {
+        STORED::finish(x, head, position, page);
+        if (x.notices == 0 || fits) return;
+        const int slot = ((const int *)x.cache.slots)[row];
+        atomicMin((unsigned long long *)x.notices + slot,
+                  (uint64_t)x.layer << NOTICE_LAYER_BIT |
+                      (uint64_t)position << NOTICE_POSITION_BIT |
+                      (head >= x.heads + x.kv_heads ? NOTICE_VALUE : 0) |
+                      (is_finite ? 0 : NOTICE_NOT_FINITE));
+    }
+};
+
 template <class STORED> __device__ inline void heads_ready(const heads_arguments &x) {
     const int head = blockIdx.x * HEADS + threadIdx.x / WARP, row = blockIdx.y;
     if (head >= x.heads + 2 * x.kv_heads) return pdl_wait();
@@ -105,8 +133,8 @@ template <class STORED> __device__ inline void heads_ready(const heads_arguments
     if (head < x.heads) {
         make_ready(x, head, position, own, [&](int i, float value) { own[i] = value; });
     } else {
-        make_ready(x, head, position, own,
-                   [&](int i, float value) { STORED::element(x, head, position, page, i, value); });
-        STORED::finish(x, head, position, page);
+        head_store<STORED> store = {x, row, head, position, page};
+        make_ready(x, head, position, own, [&](int i, float value) { store.element(i, value); });
+        store.finish();
     }
 }

@@ -133,6 +133,10 @@ static tol_status paged_check_heads(const struct kn_heads_ready *x) {
     if (x->rotated > 0) {
         TOL_TRY(kn_place_check("frequencies", x->frequencies, x->rotated / 2 * sizeof(float), 4));
     }
+    TOL_CHECK(x->layer <= UINT16_MAX, TOL_INVALID_ARGUMENT, "layer %zu", x->layer);
+    if (x->notices.address != 0) {
+        TOL_TRY(kn_place_check("notices", x->notices, sizeof(uint64_t), sizeof(uint64_t)));
+    }
     if (x->q_norm.address != 0) TOL_TRY(kn_place_check("q_norm", x->q_norm, head_bytes, 4));
     if (x->k_norm.address != 0) TOL_TRY(kn_place_check("k_norm", x->k_norm, head_bytes, 4));
 out:
@@ -154,10 +158,29 @@ tol_status kn_heads_prepare(const struct kn_heads_ready *x, struct heads_argumen
                                           .kv_heads = (int32_t)x->shape.kv_heads,
                                           .head_size = (int32_t)x->shape.head_size,
                                           .rotated = (int32_t)x->rotated,
-                                          .halves = x->halves};
+                                          .halves = x->halves,
+                                          .layer = (uint32_t)x->layer,
+                                          .notices = x->notices.address};
     assert(arguments->rotated <= arguments->head_size && arguments->cache.values_at % 16 == 0);
 out:
     return status;
+}
+
+bool kn_notice_read(uint64_t bits, struct kn_notice *notice) {
+    const uint64_t position = bits >> NOTICE_POSITION_BIT;
+    if (bits == kn_notice_none) return false;
+    *notice = (struct kn_notice){
+        .layer = (size_t)(bits >> NOTICE_LAYER_BIT),
+        .position =
+            (size_t)(position & (((uint64_t)1 << (NOTICE_LAYER_BIT - NOTICE_POSITION_BIT)) - 1)),
+        .is_value = (bits & NOTICE_VALUE) != 0,
+        .is_finite = (bits & NOTICE_NOT_FINITE) == 0};
+    return true;
+}
+
+double kn_cache_end(enum kn_cache cache) {
+    enum { HALF_END = 65520, BYTE_MOST = 127 }; /* the largest half is 65504 */
+    return cache == KN_CACHE_Q8_0 ? (double)HALF_END * BYTE_MOST : HALF_END;
 }
 
 tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,

@@ -63,8 +63,25 @@ struct kn_heads_ready {
     bool halves;                 /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
     struct kn_place frequencies; /* rotated / 2 floats, radians per position */
     float magnitude;             /* 1 for most models */
+    size_t layer;                /* for notices */
+    struct kn_place notices;     /* 64 bits per slot, of kn_notice_none; address 0: none are made */
     const char *variant;         /* "early" or "plain"; NULL: the best */
 };
+
+/* What the cache cannot hold, of a slot's notice: of the lowest layer the first position, and there
+ * of the key before the value. */
+struct kn_notice {
+    size_t layer, position;
+    bool is_value;  /* or a key */
+    bool is_finite; /* but beyond kn_cache_end; or it was infinity or NaN already */
+};
+
+/* All bits of a notice that is none. Whether `bits` are one, which *notice then has. */
+static const uint64_t kn_notice_none = UINT64_MAX;
+TOL_API bool kn_notice_read(uint64_t bits, struct kn_notice *notice);
+
+/* A key or value of this size or larger becomes infinity in the cache. */
+TOL_API double kn_cache_end(enum kn_cache cache);
 
 /*
  * Without rows it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned, or a size

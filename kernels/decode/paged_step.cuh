@@ -73,15 +73,16 @@ __device__ inline void step(const paged_step_arguments &a) {
                          : job == 1 ? x.heads + x.kv_heads + p.head
                                     : p.first + job - 2;
         const uint64_t page = job < 2 ? pages_of(x.cache, p.row)[p.own / PAGE] : 0;
+        head_store<STORED> store = {a.heads, p.row, head, p.own, page};
         make_ready(a.heads, head, p.own, row + (uint64_t)head * x.head_size,
                    [&](int i, float value) {
                        if (job < 2) {
-                           STORED::element(a.heads, head, p.own, page, i, value);
+                           store.element(i, value);
                        } else {
                            s.q[job - 2][i] = value * x.scale_log2;
                        }
                    });
-        if (job < 2) STORED::finish(a.heads, head, p.own, page);
+        if (job < 2) store.finish();
     }
     for (int i = threadIdx.x; i < (GROUP - p.count) * x.head_size; i += THREADS) {
         s.q[p.count + i / x.head_size][i % x.head_size] = 0;

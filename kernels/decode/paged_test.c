@@ -179,6 +179,23 @@ static void check_rounded(struct stage *s, struct tol_buffer *qkv, const float *
     free(zeros);
 }
 
+static struct kn_heads_ready heads_of(const struct stage *s, const struct kn_paged_rows *batch,
+                                      const struct tol_buffer *qkv) {
+    const struct kn_place none = {0, 0};
+    const size_t size = s->shape.head_size;
+    return (struct kn_heads_ready){.batch = *batch,
+                                   .shape = s->shape,
+                                   .qkv = kn_place_of(qkv, 0),
+                                   .qkv_stride = width(s),
+                                   .q_norm = s->normed ? kn_place_of(s->weights, 0) : none,
+                                   .k_norm = s->normed ? kn_place_of(s->weights, size * 4) : none,
+                                   .epsilon = 1e-5f,
+                                   .rotated = s->rotated,
+                                   .halves = s->halves,
+                                   .frequencies = kn_place_of(s->weights, 2 * size * 4),
+                                   .magnitude = s->magnitude};
+}
+
 /* Runs both on rows of the slots from first on; out gets their rows, q k v as they are then. */
 static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, float *out) {
     const size_t q_width = s->shape.heads * s->shape.head_size;
@@ -205,20 +222,7 @@ static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, 
                                         .tables = kn_place_of(s->tables, 0),
                                         .pages_max = s->pages_max,
                                         .layer_at = LAYER_AT};
-    const struct kn_place none = {0, 0};
-    const size_t size = s->shape.head_size;
-    const struct kn_heads_ready heads = {.batch = batch,
-                                         .shape = s->shape,
-                                         .qkv = kn_place_of(qkv, 0),
-                                         .qkv_stride = width(s),
-                                         .q_norm = s->normed ? kn_place_of(s->weights, 0) : none,
-                                         .k_norm =
-                                             s->normed ? kn_place_of(s->weights, size * 4) : none,
-                                         .epsilon = 1e-5f,
-                                         .rotated = s->rotated,
-                                         .halves = s->halves,
-                                         .frequencies = kn_place_of(s->weights, 2 * size * 4),
-                                         .magnitude = s->magnitude};
+    const struct kn_heads_ready heads = heads_of(s, &batch, qkv);
     const struct kn_paged paged = {
         .batch = batch,
         .shape = s->shape,
@@ -359,6 +363,87 @@ Test(paged, a_window_hides_what_is_before_it) {
         .shape = {2, 1, 256}, .rotated = 0, .positions = {3, 150, 0}, .window = 1, .magnitude = 1});
 }
 
+/* What a step, or heads alone, notes of the rows of all slots. */
+static void note(struct stage *s, bool is_step, uint64_t notices[SLOTS]) {
+    const size_t q_bytes = SLOTS * s->shape.heads * s->shape.head_size * sizeof(float);
+    const size_t qkv_bytes = SLOTS * width(s) * sizeof(float);
+    tol_auto_buffer struct tol_buffer *all = NULL;
+    const size_t notices_at = qkv_bytes + q_bytes, work_at = notices_at + SLOTS * sizeof *notices;
+    const size_t work = kn_paged_workspace(&s->shape, SLOTS, 1);
+    int32_t state[2 * SLOTS] = {[SLOTS] = 0, 1, 2};
+    for (size_t i = 0; i < SLOTS; i++) state[i] = (int32_t)s->positions[i];
+    MUST(tol_buffer_create(test_context(), work_at + work, 1, &all));
+    MUST(tol_buffer_write_at(all, 0, s->qkv, qkv_bytes));
+    MUST(tol_buffer_write_at(all, notices_at, notices, SLOTS * sizeof *notices));
+    MUST(tol_buffer_write(s->state, state, sizeof state));
+    const struct kn_paged_rows batch = {.rows = SLOTS,
+                                        .positions = kn_place_of(s->state, 0),
+                                        .slots = kn_place_of(s->state, SLOTS * 4),
+                                        .tables = kn_place_of(s->tables, 0),
+                                        .pages_max = s->pages_max,
+                                        .layer_at = LAYER_AT};
+    struct kn_heads_ready heads = heads_of(s, &batch, all);
+    heads.layer = 7;
+    heads.notices = kn_place_of(all, notices_at);
+    const struct kn_paged paged = {.batch = batch,
+                                   .shape = s->shape,
+                                   .q = kn_place_of(all, 0),
+                                   .out = kn_place_of(all, qkv_bytes),
+                                   .q_stride = width(s),
+                                   .out_stride = s->shape.heads * s->shape.head_size,
+                                   .splits = 1,
+                                   .workspace = kn_place_of(all, work_at)};
+    MUST(is_step ? kn_paged_step(kernels, stream, &heads, &paged)
+                 : kn_heads(kernels, stream, &heads));
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read_at(all, notices_at, notices, SLOTS * sizeof *notices));
+}
+
+static void check_notice(uint64_t bits, struct kn_notice expected) {
+    struct kn_notice got;
+    cr_assert(kn_notice_read(bits, &got));
+    cr_assert(got.layer == expected.layer && got.position == expected.position, "%zu, %zu",
+              got.layer, got.position);
+    cr_assert(got.is_value == expected.is_value && got.is_finite == expected.is_finite,
+              "%d, %d, position %zu", got.is_value, got.is_finite, got.position);
+}
+
+/* Elements of k and v of rows of three sessions, beside those that fit. */
+static void check_notices(struct stage s) {
+    const float end = (float)kn_cache_end(s.shape.cache), fits = nextafterf(end, 0);
+    make(&s);
+    for (size_t i = 0; i < SLOTS * width(&s); i++) s.qkv[i] = i % 3 == 0 ? -fits : fits;
+    float *second = s.qkv + width(&s), *third = second + width(&s);
+    const size_t k = s.shape.heads * s.shape.head_size,
+                 v = k + s.shape.kv_heads * s.shape.head_size;
+    second[0] = INFINITY; /* of q, which is not stored */
+    second[v + 5] = -end;
+    third[k + 7] = NAN;
+    third[v] = INFINITY;
+    for (int is_step = 0; is_step < 2; is_step++) {
+        struct kn_notice none;
+        uint64_t notices[SLOTS] = {kn_notice_none, kn_notice_none, kn_notice_none};
+        note(&s, is_step, notices);
+        cr_assert(!kn_notice_read(notices[0], &none));
+        check_notice(notices[1], (struct kn_notice){7, s.positions[1], true, true});
+        check_notice(notices[2], (struct kn_notice){7, s.positions[2], false, false});
+        notices[1] = 1, notices[2] = kn_notice_none - 1; /* of a lower layer, and of a higher one */
+        note(&s, is_step, notices);
+        check_notice(notices[1], (struct kn_notice){0, 0, false, false});
+        check_notice(notices[2], (struct kn_notice){7, s.positions[2], false, false});
+    }
+    finish(&s);
+}
+
+Test(paged, what_the_cache_cannot_hold_is_noticed) {
+    kernel_scene_begin();
+    check_notices((struct stage){.shape = {4, 2, 64}, .positions = {5, 20, 40}, .magnitude = 1});
+    check_notices((struct stage){.shape = {9, 1, 8}, .positions = {1, 0, 16}, .magnitude = 1});
+    check_notices((struct stage){.shape = {2, 2, 32, KN_CACHE_Q8_0}, .magnitude = 1});
+    cr_assert(kn_cache_end(KN_CACHE_F16) == 65520);
+    cr_assert(isinf(kn_f16_value(kn_f16_of(65520))));
+}
+
 #define REFUSED(change, status, text)                                                              \
     do {                                                                                           \
         struct kn_paged p = good;                                                                  \
@@ -404,7 +489,11 @@ Test(paged, what_makes_no_sense_is_refused) {
     MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_INVALID_ARGUMENT, "frequencies");
     MUST_FAIL(kn_paged_step(kernels, stream, &heads, &good), TOL_INVALID_ARGUMENT,
               "different rows");
-    heads.rotated = 0, heads.qkv.bytes--;
+    heads.rotated = 0, heads.notices = (struct kn_place){0x50004, 64};
+    MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_INVALID_ARGUMENT, "notices at");
+    heads.notices.address = 0, heads.layer = 65536;
+    MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_INVALID_ARGUMENT, "layer 65536");
+    heads.layer = 0, heads.qkv.bytes--;
     MUST_FAIL(kn_heads(kernels, stream, &heads), TOL_OUT_OF_RANGE, "2 rows of qkv");
     heads.qkv_stride = good.q_stride;
     MUST_FAIL(kn_paged_step(kernels, stream, &heads, &good), TOL_INVALID_ARGUMENT, "512 elements");

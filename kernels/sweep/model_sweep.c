@@ -5,6 +5,7 @@
 #include "choose/choose.h"
 #include "core/check.h"
 #include "decode/embed.h"
+#include "decode/gated.h"
 #include "decode/paged.h"
 #include "inputs.h"
 #include "quantised/linear/linear.h"
@@ -153,6 +154,27 @@ out:
     model_sweep_finish(sweep, status, &p.x, &p);
 }
 
+/* x is its own gate: an element is read by the thread that writes it. */
+static void model_sweep_run_gated(struct sweep *sweep) {
+    tol_status status = TOL_OK;
+    struct product p = {0};
+    if (!sweep_begin(sweep, "gated")) return;
+    TOL_TRY(model_sweep_begin(sweep, KN_WEIGHT_F32, ROWS, COLUMNS, &p));
+    for (size_t i = 0; i < COLUMNS * K; i++) {
+        const double x = (double)p.x.values[i];
+        p.oracle[i] = x * x / (1 + exp(-x));
+    }
+    status = kn_gated(sweep->kernels, sweep->stream,
+                      &(struct kn_gated){.rows = COLUMNS,
+                                         .columns = K,
+                                         .gate = model_sweep_place_of(&p.x),
+                                         .y = model_sweep_place_of(&p.x),
+                                         .gate_stride = p.x.stride,
+                                         .y_stride = p.x.stride});
+out:
+    model_sweep_finish(sweep, status, &p.x, &p);
+}
+
 double sweep_cached(const float *values, size_t i, enum kn_cache cache) {
     float largest = 0;
     if (cache == KN_CACHE_F16) return (double)kn_f16_value(kn_f16_of(values[i]));
@@ -249,6 +271,7 @@ void sweep_model(struct sweep *sweep) {
             }
         }
         run_embed(sweep, format);
+        if (format == KN_WEIGHT_F32) model_sweep_run_gated(sweep);
     }
     for (size_t group = 1; group <= 8; group *= 2) {
         for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {

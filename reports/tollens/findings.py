@@ -19,6 +19,7 @@ class Finding:
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     detail: str
+    inlined_at: str = ""           # the calls that source was inlined into: "file:line, file:line"
 
     @property
     def counts(self) -> bool:
@@ -32,7 +33,9 @@ class Finding:
             return f"at {self.source}" if self.source else ""
         numbers = [",".join(str(number) for number in part) for part in (self.block, self.thread)]
         line = self.source or f"PTX line {self.ptx_line}"
-        return f"in kernel {self.kernel}, block ({numbers[0]}), thread ({numbers[1]}), at {line}"
+        calls = f", inlined at {self.inlined_at}" if self.inlined_at else ""
+        return (f"in kernel {self.kernel}, block ({numbers[0]}), thread ({numbers[1]}), at {line}"
+                f"{calls}")
 
     def __str__(self) -> str:
         return f"{self.kind}{' ' if self.place else ''}{self.place}: {self.detail}"
@@ -49,7 +52,8 @@ def of_line(text: str) -> Finding:
         row = json.loads(text)
         return Finding(str(row["kind"]), str(row["severity"]), str(row["kernel"]),
                        str(row["source"]), int(row["ptx_line"]), triple(row["block"]),
-                       triple(row["thread"]), str(row["detail"]))
+                       triple(row["thread"]), str(row["detail"]),
+                       str(row.get("inlined_at", "")))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"this is not a line of a report of tollens soft: {text[:80]}") from error
 

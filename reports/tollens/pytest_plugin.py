@@ -23,7 +23,7 @@ from .findings import Finding, of_line
 from .kernels import wait_for_kernels
 from .program import Missing, program_path
 
-CHECKS = ("memory", "init", "sync", "race", "stream", "leak", "fatal")
+CHECKS = ("memory", "init", "sync", "race", "race=strict", "stream", "leak", "fatal", "continue")
 STANDARD = "memory,init,sync"
 FOLDER = "TOLLENS_PYTEST"            # the folder of the first process's files
 REPORT = "TOLLENS_SOFT_REPORT"       # where the soft device writes its findings

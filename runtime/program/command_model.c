@@ -2,9 +2,11 @@
  * model: what a language model's file holds.
  */
 #include "run/command.h"
+#include "run/nearest.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
 #include "model.h"
+#include "model_words.h"
 #include "tollens.h"
 
 #include <jansson.h>
@@ -20,48 +22,21 @@ struct model_options {
     const char *path;
 };
 
-static bool model_read_words(int count, char **words, struct model_options *options) {
+static bool model_info_words(int count, char **words, struct model_options *options) {
     *options = (struct model_options){.path = NULL};
-    if (count == 0 || strcmp(words[0], "info") != 0)
-        return hyp_fail("model requires: info FILE, run FILE or bench FILE");
-    for (int i = 1; i < count; i++) {
-        if (words[i][0] == '-') {
-            return hyp_fail("model info has no option %s", words[i]);
-        } else if (options->path != NULL) {
-            return hyp_fail("model info takes one file; %s is a second one", words[i]);
-        } else {
-            options->path = words[i];
-        }
+    for (int i = 0; i < count; i++) {
+        const char *value = hyp_model_value_of("-m --model", count, words, &i);
+        if (!hyp_model_take_path("model info", value != NULL ? value : words[i], &options->path))
+            return false;
     }
     return options->path != NULL || hyp_fail("model info requires a file");
 }
 
 /* ---- values ---- */
 
-/* Printable text: quotes, backslashes and what is neither printable ASCII nor valid UTF-8
- * as \xNN. Free it. */
-static char *shown_text(struct tol_gguf_text text, size_t most) {
-    size_t count = text.count < most ? text.count : most, length = 0;
-    char *shown = malloc(4 * count + 4);
-    json_t *valid = json_stringn(text.bytes, count);
-    if (shown == NULL) abort();
-    for (size_t i = 0; i < count; i++) {
-        unsigned char byte = (unsigned char)text.bytes[i];
-        if (byte >= ' ' && byte != 0x7f && byte != '"' && byte != '\\' &&
-            (byte < 0x80 || valid != NULL)) {
-            shown[length++] = (char)byte;
-        } else {
-            length += (size_t)sprintf(shown + length, "\\x%02x", byte);
-        }
-    }
-    strcpy(shown + length, count < text.count ? "..." : "");
-    json_decref(valid);
-    return shown;
-}
-
 static void print_element(const struct tol_gguf_value *value, uint64_t index) {
     if (value->element == TOL_GGUF_STRING) {
-        char *text = shown_text(tol_gguf_text_at(value, index), TEXT_SHOWN);
+        char *text = hyp_model_shown(tol_gguf_text_at(value, index), TEXT_SHOWN);
         printf("\"%s\"", text);
         free(text);
     } else if (value->element == TOL_GGUF_BOOL) {
@@ -79,7 +54,7 @@ static json_t *model_element_of(const struct tol_gguf_value *value, uint64_t ind
     struct tol_gguf_text text = tol_gguf_text_at(value, index);
     if (value->element == TOL_GGUF_STRING) {
         json_t *plain = json_stringn(text.bytes, text.count);
-        char *shown = plain == NULL ? shown_text(text, text.count) : NULL;
+        char *shown = plain == NULL ? hyp_model_shown(text, text.count) : NULL;
         if (plain == NULL) plain = json_string(shown);
         free(shown);
         return plain;
@@ -113,7 +88,7 @@ static void print_model(const struct tol_gguf *gguf) {
         printf("architecture: not stated\n");
         return;
     }
-    char *arch = shown_text(text, TEXT_SHOWN);
+    char *arch = hyp_model_shown(text, TEXT_SHOWN);
     printf("architecture: %s, %llu layers, hidden size %llu, feed-forward size %llu, %llu heads, "
            "%llu of keys and values, context %llu\n",
            arch, (number)model_size_of(gguf, arch, "block_count"),
@@ -159,7 +134,7 @@ static void print_keys(const struct tol_gguf *gguf) {
     const struct tol_gguf_value *value;
     printf("keys:\n");
     for (size_t i = 0; (value = tol_gguf_value_at(gguf, i)) != NULL; i++) {
-        char *key = shown_text(value->key, value->key.count);
+        char *key = hyp_model_shown(value->key, value->key.count);
         bool is_array = value->kind == TOL_GGUF_ARRAY;
         printf("  %-40s ", key);
         if (is_array) printf("%llu x ", (number)value->count);
@@ -177,7 +152,7 @@ static void print_tensors(const struct tol_gguf *gguf) {
     const struct tol_gguf_tensor *tensor;
     printf("tensors:\n");
     for (size_t i = 0; (tensor = tol_gguf_tensor_at(gguf, i)) != NULL; i++) {
-        char *name = shown_text(tensor->name, tensor->name.count);
+        char *name = hyp_model_shown(tensor->name, tensor->name.count);
         char extents[128] = "";
         int length = 0;
         for (unsigned j = 0; j < tensor->dimensions; j++) {
@@ -216,7 +191,7 @@ static json_t *keys_of(const struct tol_gguf *gguf) {
     const struct tol_gguf_value *value;
     json_t *keys = json_object();
     for (size_t i = 0; (value = tol_gguf_value_at(gguf, i)) != NULL; i++) {
-        char *key = shown_text(value->key, value->key.count);
+        char *key = hyp_model_shown(value->key, value->key.count);
         json_t *entry = json_pack("{s:s}", "kind", tol_gguf_kind_name(value->element));
         if (value->kind == TOL_GGUF_ARRAY) {
             json_t *elements = json_array();
@@ -237,7 +212,7 @@ static json_t *tensors_of(const struct tol_gguf *gguf) {
     const struct tol_gguf_tensor *tensor;
     json_t *tensors = json_array();
     for (size_t i = 0; (tensor = tol_gguf_tensor_at(gguf, i)) != NULL; i++) {
-        char *name = shown_text(tensor->name, tensor->name.count);
+        char *name = hyp_model_shown(tensor->name, tensor->name.count);
         json_t *extent = json_array();
         for (unsigned j = 0; j < tensor->dimensions; j++) {
             json_array_append_new(extent, json_integer((json_int_t)tensor->extent[j]));
@@ -270,16 +245,10 @@ static bool model_print_json(const struct tol_gguf *gguf, const char *path) {
     return true;
 }
 
-int hyp_command_model(int count, char **words) {
-    if (count > 0 && strcmp(words[0], "run") == 0) {
-        return hyp_command_model_run(count - 1, words + 1);
-    }
-    if (count > 0 && strcmp(words[0], "bench") == 0) {
-        return hyp_command_model_bench(count - 1, words + 1);
-    }
+static int model_info(int count, char **words) {
     struct model_options options;
     struct tol_gguf *gguf = NULL;
-    bool ok = model_read_words(count, words, &options);
+    bool ok = model_info_words(count, words, &options);
     if (ok && tol_gguf_open(options.path, &gguf) != TOL_OK) {
         ok = hyp_fail("%s", hyp_session_message());
     }
@@ -289,4 +258,20 @@ int hyp_command_model(int count, char **words) {
         print_file(gguf, options.path);
     tol_gguf_close(gguf);
     return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
+}
+
+int hyp_command_model(int count, char **words) {
+    enum { COMMANDS = 4 };
+    static const char *const names[COMMANDS] = {"info", "run", "bench", "tokenize"};
+    static int (*const commands[COMMANDS])(int, char **) = {
+        model_info, hyp_command_model_run, hyp_command_model_bench, hyp_command_model_tokenize};
+    for (int i = 0; count > 0 && i < COMMANDS; i++) {
+        if (strcmp(words[0], names[i]) == 0) return commands[i](count - 1, words + 1);
+    }
+    const char *near = count > 0 ? hyp_nearest(words[0], names, COMMANDS) : NULL;
+    if (near == NULL) {
+        return hyp_command_complain(
+            "model requires: info FILE, run FILE, tokenize FILE or bench FILE");
+    }
+    return hyp_command_complain("model has no command %s; did you mean %s?", words[0], near);
 }

@@ -15,6 +15,7 @@
 #include "model_devices.h"
 #include "model_gaps.h"
 #include "model_load.h"
+#include "model_words.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -83,11 +84,6 @@ struct bench {
     int *words; /* random tokens */
 };
 
-static const char *model_bench_value_of(const char *name, int count, char **words, int *at) {
-    if (strcmp(words[*at], name) != 0) return NULL;
-    return *at + 1 < count ? words[++*at] : "";
-}
-
 /* A sampling limit, at words[*i]. *known: whether it is one. */
 static bool read_draw(int count, char **words, int *i, struct bench *b, bool *known) {
     double top_k = 0;
@@ -100,7 +96,7 @@ static bool read_draw(int count, char **words, int *i, struct bench *b, bool *kn
     if (strcmp(words[*i], "--host-draws") == 0) return b->draws_on_host = true;
     for (size_t at = 0; at < sizeof limits / sizeof limits[0]; at++) {
         char *end = NULL;
-        const char *value = model_bench_value_of(limits[at].name, count, words, i);
+        const char *value = hyp_model_value_of(limits[at].name, count, words, i);
         if (value == NULL) continue;
         *limits[at].number = strtod(value, &end);
         if (end == value || *end != '\0' || !(*limits[at].number >= 0) ||
@@ -127,7 +123,7 @@ static bool model_bench_read_words(int count, char **words, struct bench *b) {
         bool is_draw = false;
         if (!read_draw(count, words, &i, b, &is_draw)) return false;
         if (is_draw) continue;
-        while (at < 3 && (value = model_bench_value_of(numbers[at].name, count, words, &i)) == NULL)
+        while (at < 3 && (value = hyp_model_value_of(numbers[at].name, count, words, &i)) == NULL)
             at++;
         if (value != NULL) {
             if (!hyp_session_number(value, 100000, numbers[at].number) ||
@@ -135,27 +131,24 @@ static bool model_bench_read_words(int count, char **words, struct bench *b) {
                 return hyp_fail("%s must be a number from 1 to 100000, not '%s'", numbers[at].name,
                                 value);
             }
-        } else if ((value = model_bench_value_of("--device", count, words, &i)) != NULL) {
+        } else if ((value = hyp_model_value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &b->kind, &b->ordinal)) return false;
-        } else if ((value = model_bench_value_of("--devices", count, words, &i)) != NULL) {
+        } else if ((value = hyp_model_value_of("--devices", count, words, &i)) != NULL) {
             if (!hyp_model_devices_read(value, &b->devices)) return false;
-        } else if ((value = model_bench_value_of("--exchange", count, words, &i)) != NULL) {
+        } else if ((value = hyp_model_value_of("--exchange", count, words, &i)) != NULL) {
             if (!hyp_model_way(value, &b->way)) return false;
-        } else if ((value = model_bench_value_of("--cache", count, words, &i)) != NULL) {
+        } else if ((value = hyp_model_value_of("--cache", count, words, &i)) != NULL) {
             if (!hyp_model_cache(value, &b->cache)) return false;
-        } else if ((value = model_bench_value_of("--out", count, words, &i)) != NULL) {
+        } else if ((value = hyp_model_value_of("--out", count, words, &i)) != NULL) {
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             b->out = value;
         } else if (strcmp(words[i], "--json") == 0) {
             hyp_command_be_json();
             b->as_json = true;
-        } else if (words[i][0] == '-') {
-            return hyp_fail("model bench has no option %s; see tollens model bench --help",
-                            words[i]);
-        } else if (b->path != NULL) {
-            return hyp_fail("model bench takes one file; %s is a second one", words[i]);
-        } else {
-            b->path = words[i];
+        } else if ((value = hyp_model_value_of("-m --model", count, words, &i)) != NULL) {
+            if (!hyp_model_take_path("model bench", value, &b->path)) return false;
+        } else if (!hyp_model_take_path("model bench", words[i], &b->path)) {
+            return false;
         }
     }
     return b->path != NULL || hyp_fail("model bench requires a file");
@@ -451,6 +444,7 @@ int hyp_command_model_bench(int count, char **words) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
+    hyp_command_has_help(usage, strlen(usage));
     if (!model_bench_read_words(count, words, &bench))
         return hyp_command_complain("%s", hyp_error());
     tol_status status = model_bench_open_all(&bench);

@@ -8,8 +8,8 @@
 #include "run/command.h"
 #include "decode_text.h"
 #include "model_devices.h"
-#include "model_gaps.h"
 #include "model_guarded.h"
+#include "model_words.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
 
@@ -34,6 +34,8 @@ static const char usage[] =
     "  -n N            at most N tokens; default 128\n"
     "  --temp T        temperature, 0 to 2; default 0, always the likeliest token\n"
     "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   sampling parameters\n"
+    "  --repeat-last-n N   how many of the latest tokens are penalised; default 64, 0 none, -1 "
+    "all\n"
     "  --ctx N         positions for prompt and text; default 4096, or the model's if fewer\n"
     "  --cache TYPE    keys and values as f16 (default) or q8_0, half as large\n"
     "  --sessions N    N texts at once, with the seeds S, S + 1, ...; default 1\n"
@@ -43,20 +45,22 @@ static const char usage[] =
     "  --json          print one object per text, with times; exit code 130: interrupted\n"
     "  --guarded       be a worker of tollens guard: its jobs are prompts, and another device\n"
     "                  continues a text after its last token; job N has the seed S + N - 1\n"
-    "  --prompt, --file, --n-predict and --temperature are -p, -f, -n and --temp\n"
     "  --device D      auto (default), cuda, cuda:N or soft\n"
     "  --devices LIST  compute the model on all devices of this list, such as 0,1: each holds a\n"
     "                  share of the weights, and the text is the same as with one device\n"
+    "  --prompt, --file, -m or --model FILE, --n-predict, --predict, --temperature, --ctx-size or "
+    "-c,\n"
+    "  -s, -r or --reverse-prompt and --ignore-eos are other names, as llama.cpp has them\n"
     "\n"
     "exit codes: 0 the text has ended, 2 it could not be generated, 130 interrupted\n";
 
 struct run_wish {
-    const char *path, *prompt, *prompt_path;
-    char *read; /* the prompt, if it came from a file */
-    size_t prompt_bytes;
+    const char *path;
+    struct hyp_model_prompt prompt;
     struct tol_text_options text;
     const char *stops[STOPS_MAX];
-    uint64_t context, sessions;
+    uint64_t context, sessions, tokens, top_k;
+    bool penalises_all, penalises_none; /* by --repeat-last-n */
     enum kn_cache cache;
     bool as_json, is_guarded;
     enum hyp_device_kind kind;
@@ -73,167 +77,126 @@ static void model_run_interrupt(int number) {
 
 /* ---- words ---- */
 
-/* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
-static const char *model_run_value_of(const char *name, int count, char **words, int *at) {
-    const size_t length = strlen(name);
-    if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
-    const bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
-    return fits ? words[*at] + length + 1 : NULL;
-}
-
-static bool model_run_read_number(const char *option, const char *text, uint64_t most,
-                                  uint64_t *number) {
-    return hyp_session_number(text, most, number) ||
-           hyp_fail("%s must be a number from 0 to %llu, not '%s'", option,
-                    (unsigned long long)most, text);
-}
-
-static bool read_real(const char *option, const char *text, double *number) {
-    char *end = NULL;
-    *number = strtod(text, &end);
-    return (end != text && *end == '\0') || hyp_fail("%s must be a number, not '%s'", option, text);
-}
-
 /* An option with a number. *found: it was one. */
-static bool read_numbers(struct run_wish *wish, int count, char **words, int *at, bool *found) {
+static bool model_run_read_numbers(struct run_wish *wish, int count, char **words, int *at,
+                                   bool *found) {
     struct tol_sampling *sampling = &wish->text.sampling;
-    uint64_t top_k = 0, most = 0;
     const struct {
-        const char *name;
+        const char *names;
         uint64_t most, *number;
         double *real;
-    } options[] = {{"-n", INT32_MAX, &most, NULL},
-                   {"--n-predict", INT32_MAX, &most, NULL},
-                   {"--temperature", 0, NULL, &sampling->temperature},
-                   {"--seed", HYP_SEED_MAX, &sampling->seed, NULL},
-                   {"--ctx", INT32_MAX, &wish->context, NULL},
+    } options[] = {{"-n --n-predict --predict", INT32_MAX, &wish->tokens, NULL},
+                   {"-s --seed", HYP_SEED_MAX, &sampling->seed, NULL},
+                   {"-c --ctx --ctx-size", INT32_MAX, &wish->context, NULL},
                    {"--sessions", SESSIONS_MAX, &wish->sessions, NULL},
-                   {"--top-k", INT32_MAX, &top_k, NULL},
-                   {"--temp", 0, NULL, &sampling->temperature},
+                   {"--top-k", INT32_MAX, &wish->top_k, NULL},
+                   {"--temp --temperature", 0, NULL, &sampling->temperature},
                    {"--top-p", 0, NULL, &sampling->top_p},
                    {"--min-p", 0, NULL, &sampling->min_p},
                    {"--repeat-penalty", 0, NULL, &sampling->repetition_penalty}};
+    const char *word = words[*at];
+    const int shown = (int)strcspn(word, "=");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *value = model_run_value_of(options[i].name, count, words, at);
+        const char *value = hyp_model_value_of(options[i].names, count, words, at);
+        char *end = NULL;
         if (value == NULL) continue;
         *found = true;
-        if (options[i].real != NULL) return read_real(options[i].name, value, options[i].real);
-        if (!model_run_read_number(options[i].name, value, options[i].most, options[i].number))
-            return false;
-        if (options[i].number == &top_k) sampling->top_k = (size_t)top_k;
-        if (options[i].number == &most) wish->text.tokens_max = (size_t)most;
-        return true;
+        if (options[i].real == NULL) {
+            return hyp_session_number(value, options[i].most, options[i].number) ||
+                   hyp_fail("%.*s must be a number from 0 to %llu, not '%s'", shown, word,
+                            (unsigned long long)options[i].most, value);
+        }
+        *options[i].real = strtod(value, &end);
+        return (end != value && *end == '\0') ||
+               hyp_fail("%.*s must be a number, not '%s'", shown, word, value);
     }
     return true;
+}
+
+/* As llama.cpp has it: 0 means no penalty, and -1 all tokens of the context. */
+static bool model_run_read_window(struct run_wish *wish, const char *value) {
+    uint64_t window = 0;
+    wish->penalises_all = strcmp(value, "-1") == 0;
+    wish->penalises_none = strcmp(value, "0") == 0;
+    if (!wish->penalises_all && !hyp_session_number(value, INT32_MAX, &window))
+        return hyp_fail("--repeat-last-n must be a number from -1 to %d, not '%s'", INT32_MAX,
+                        value);
+    wish->text.sampling.repetition_window = (size_t)window;
+    return true;
+}
+
+/* An option without a value. */
+static bool model_run_read_flag(struct run_wish *wish, const char *word) {
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {{"--json", &wish->as_json},
+                 {"--guarded", &wish->is_guarded},
+                 {"--special", &wish->text.parses_special},
+                 {"--ignore-end --ignore-eos", &wish->text.ignores_end}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (hyp_model_is_flag(flags[i].name, word)) return *flags[i].flag = true;
+    }
+    return false;
 }
 
 static bool model_run_read_word(struct run_wish *wish, int count, char **words, int *at) {
     const char *value = NULL;
     bool found = false;
-    if (!read_numbers(wish, count, words, at, &found)) return false;
-    if (found) return true;
-    if ((value = model_run_value_of("-p", count, words, at)) != NULL ||
-        (value = model_run_value_of("--prompt", count, words, at)) != NULL) {
-        wish->prompt = value;
-    } else if ((value = model_run_value_of("-f", count, words, at)) != NULL ||
-               (value = model_run_value_of("--file", count, words, at)) != NULL) {
-        wish->prompt_path = value;
-    } else if ((value = model_run_value_of("--stop", count, words, at)) != NULL) {
+    if (!model_run_read_numbers(wish, count, words, at, &found)) return false;
+    if (found || model_run_read_flag(wish, words[*at])) return true;
+    if (hyp_model_prompt_word(&wish->prompt, count, words, at)) return true;
+    if ((value = hyp_model_value_of("--repeat-last-n", count, words, at)) != NULL) {
+        return model_run_read_window(wish, value);
+    } else if ((value = hyp_model_value_of("--stop -r --reverse-prompt", count, words, at)) !=
+               NULL) {
         if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
         wish->stops[wish->text.stop_count++] = value;
-    } else if ((value = model_run_value_of("--cache", count, words, at)) != NULL) {
+    } else if ((value = hyp_model_value_of("--cache", count, words, at)) != NULL) {
         return hyp_model_cache(value, &wish->cache);
-    } else if ((value = model_run_value_of("--device", count, words, at)) != NULL) {
+    } else if ((value = hyp_model_value_of("--device", count, words, at)) != NULL) {
         return hyp_session_device(value, &wish->kind, &wish->ordinal);
-    } else if ((value = model_run_value_of("--devices", count, words, at)) != NULL) {
+    } else if ((value = hyp_model_value_of("--devices", count, words, at)) != NULL) {
         return hyp_model_devices_read(value, &wish->devices);
-    } else if (strcmp(words[*at], "--json") == 0) {
-        wish->as_json = true;
-        hyp_command_be_json();
-    } else if (strcmp(words[*at], "--guarded") == 0) {
-        wish->is_guarded = true;
-    } else if (strcmp(words[*at], "--special") == 0) {
-        wish->text.parses_special = true;
-    } else if (strcmp(words[*at], "--ignore-end") == 0) {
-        wish->text.ignores_end = true;
-    } else if (words[*at][0] == '-' && words[*at][1] != '\0') {
-        return hyp_fail("model run has no option %s; see tollens help model", words[*at]);
-    } else if (wish->path != NULL) {
-        return hyp_fail("model run takes one file; %s is a second one", words[*at]);
+    } else if ((value = hyp_model_value_of("-m --model", count, words, at)) != NULL) {
+        return hyp_model_take_path("model run", value, &wish->path);
     } else {
-        wish->path = words[*at];
+        return hyp_model_take_path("model run", words[*at], &wish->path);
     }
     return true;
 }
 
-/* Reads a stream to its end. NULL: hyp_error(). */
-static char *model_run_read_all(FILE *stream, const char *name, size_t *bytes) {
-    enum { PART = 1 << 16, MOST = 1 << 30 };
-    char *all = NULL;
-    for (size_t got = 1; got > 0; *bytes += got) {
-        char *grown = *bytes < MOST ? realloc(all, *bytes + PART + 1) : NULL;
-        if (grown == NULL) {
-            free(all);
-            (void)hyp_fail("%s has more than %zu bytes", name, *bytes);
-            return NULL;
-        }
-        all = grown;
-        got = fread(all + *bytes, 1, PART, stream);
-    }
-    if (ferror(stream) != 0) {
-        free(all);
-        (void)hyp_fail("%s cannot be read", name);
-        return NULL;
-    }
-    all[*bytes] = '\0';
-    return all;
-}
-
-/* The prompt is a word, a file or what stands on standard input. */
-static bool model_run_take_prompt(struct run_wish *wish) {
-    const char *path = wish->prompt_path;
-    if (wish->prompt != NULL) {
-        wish->prompt_bytes = strlen(wish->prompt);
-        return true;
-    }
-    if (path == NULL && isatty(STDIN_FILENO)) {
-        return hyp_fail("model run requires a prompt: -p \"text\", -f FILE or standard input");
-    }
-    FILE *stream = path != NULL ? fopen(path, "rb") : stdin;
-    if (stream == NULL) return hyp_fail("%s cannot be opened", path);
-    wish->read =
-        model_run_read_all(stream, path != NULL ? path : "standard input", &wish->prompt_bytes);
-    if (path != NULL) fclose(stream);
-    if (wish->read == NULL) return false;
-    wish->prompt = wish->read;
-    if (wish->prompt_bytes > 0 && wish->read[wish->prompt_bytes - 1] == '\n') wish->prompt_bytes--;
-    return wish->prompt_bytes > 0 || path != NULL ||
-           hyp_fail("model run requires a prompt: -p \"text\", -f FILE or standard input");
-}
-
-static bool model_run_read_words(int count, char **words, struct run_wish *wish) {
-    *wish =
-        (struct run_wish){.text = {.tokens_max = 128, .cancels = &is_interrupted}, .sessions = 1};
-    if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wish->kind, &wish->ordinal)) return false;
-    for (int i = 0; i < count; i++) {
-        if (model_run_read_word(wish, count, words, &i)) continue;
-        for (; i < count; i++) {
-            if (strcmp(words[i], "--json") == 0) hyp_command_be_json();
-        }
-        return false;
-    }
-    wish->text.stops = wish->stops;
+static bool model_run_check_words(struct run_wish *wish) {
+    const bool has_prompt = wish->prompt.text != NULL || wish->prompt.path != NULL;
     if (wish->path == NULL) return hyp_fail("model run requires a file");
-    const bool has_prompt = wish->prompt != NULL || wish->prompt_path != NULL;
     if (wish->is_guarded && (has_prompt || wish->sessions != 1)) {
         return hyp_fail("with --guarded the guard has the prompts: neither -p, -f nor --sessions");
     }
-    if (wish->prompt != NULL && wish->prompt_path != NULL) {
-        return hyp_fail("-p and -f are two prompts");
-    }
-    if (!wish->is_guarded && !model_run_take_prompt(wish)) return false;
-    if (wish->text.tokens_max == 0) return hyp_fail("-n must be at least 1");
+    if (!wish->is_guarded && !hyp_model_prompt_take(&wish->prompt, "model run")) return false;
+    if (wish->tokens == 0) return hyp_fail("-n must be at least 1");
     return wish->sessions > 0 || hyp_fail("--sessions must be at least 1");
+}
+
+static bool model_run_read_words(int count, char **words, struct run_wish *wish) {
+    bool ok = true;
+    *wish = (struct run_wish){.text = {.cancels = &is_interrupted},
+                              .tokens = 128,
+                              .sessions = 1,
+                              .as_json = hyp_command_is_json()};
+    if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wish->kind, &wish->ordinal)) return false;
+    for (int i = 0; i < count && ok; i++) {
+        ok = model_run_read_word(wish, count, words, &i);
+        for (int rest = i; rest < count && !ok; rest++) {
+            wish->as_json |= strcmp(words[rest], "--json") == 0;
+        }
+    }
+    if (wish->as_json) hyp_command_be_json();
+    if (!ok || !model_run_check_words(wish)) return false;
+    wish->text.stops = wish->stops;
+    wish->text.tokens_max = (size_t)wish->tokens;
+    wish->text.sampling.top_k = (size_t)wish->top_k;
+    if (wish->penalises_none) wish->text.sampling.repetition_penalty = 1;
+    return true;
 }
 
 /* ---- running ---- */
@@ -287,6 +250,11 @@ static tol_status model_run_open_all(struct model_run *run) {
         status = tol_model_load(run->model, wish->devices.contexts[0], &options, &run->loaded);
     }
     run->load_s = model_run_now_s() - begin;
+    if (status == TOL_OK && wish->penalises_all) {
+        struct tol_loaded_stats stats;
+        tol_loaded_stats(run->loaded, &stats);
+        wish->text.sampling.repetition_window = stats.context;
+    }
     return status;
 }
 
@@ -300,7 +268,7 @@ static void model_run_close_all(struct model_run *run) {
     tol_driver_close(run->driver);
     tol_tokenizer_destroy(run->tokenizer);
     tol_model_close(run->model);
-    free(run->wish.read);
+    hyp_model_prompt_free(&run->wish.prompt);
 }
 
 static tol_status run_prompts(struct model_run *run) {
@@ -308,8 +276,8 @@ static tol_status run_prompts(struct model_run *run) {
     const double begin = model_run_now_s();
     struct tol_text_options options = run->wish.text;
     for (size_t i = 0; i < run->wish.sessions && status == TOL_OK; i++) {
-        status = tol_text_create(run->loaded, run->tokenizer, &options, run->wish.prompt,
-                                 run->wish.prompt_bytes, &run->texts[i]);
+        status = tol_text_create(run->loaded, run->tokenizer, &options, run->wish.prompt.text,
+                                 run->wish.prompt.bytes, &run->texts[i]);
         options.sampling.seed++;
     }
     run->prompt_s = model_run_now_s() - begin;
@@ -426,10 +394,11 @@ static int model_run_serve(const struct model_run *run) {
 int hyp_command_model_run(int count, char **words) {
     static struct model_run run;
     int code = HYP_EXIT_OK;
-    if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
+    if (count > 0 && hyp_model_is_flag("--help -h", words[0])) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
+    hyp_command_has_help(usage, strlen(usage));
     if (!model_run_read_words(count, words, &run.wish))
         return hyp_command_complain("%s", hyp_error());
     sigaction(SIGINT,

@@ -66,7 +66,7 @@ static bool replay_read_words(int count, char **words, struct replay_options *op
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             options->out = value;
         } else if (words[i][0] == '-') {
-            return hyp_fail("replay has no option %s", words[i]);
+            return hyp_command_no_option("replay", words[i]);
         } else if (options->path != NULL) {
             return hyp_fail("replay takes one trace; %s is a second one", words[i]);
         } else {

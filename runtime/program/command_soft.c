@@ -36,8 +36,8 @@ static const char usage[] =
     "    tollens soft --check memory,init,sync,race --error-exitcode 1 -- ./my-test\n"
     "    tollens soft --devices 2 --memory 512M -- pytest\n"
     "\n"
-    "  --check LIST         memory, init, sync, race, race=strict, stream, leak, fatal; default:\n"
-    "                       memory,init,sync\n"
+    "  --check LIST         memory, init, sync, race, race=strict, stream, leak, fatal,\n"
+    "                       continue; default: memory,init,sync\n"
     "  --json               print the summary as one JSON object (hypotheses/JSON.md)\n"
     "  --error-exitcode N   the exit code if anything was found; default: the program's\n"
     "  --report FILE        append the findings to FILE, one JSON object per line\n"
@@ -172,6 +172,7 @@ static bool end_trace(const struct soft_run *run) {
 
 static int soft_read_words(struct soft_run *run, int count, char **words) {
     int at = 0;
+    hyp_command_has_help(usage, strlen(usage));
     if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
         fputs(usage, stdout);
         return HELPED;
@@ -218,8 +219,8 @@ static int soft_read_words(struct soft_run *run, int count, char **words) {
             }
         } else {
             return hyp_command_complain("soft: %s is not an option with a value; the program "
-                                        "follows --",
-                                        words[at]);
+                                        "follows --%s",
+                                        words[at], hyp_command_meant(words[at]));
         }
     }
     if (at + 1 >= count) {

@@ -128,7 +128,8 @@ static bool guard_options_read_word(struct hyp_guard_options *o, int count, char
     } else if ((value = guard_options_value_of("--devices", count, words, at)) != NULL) {
         *devices = value;
     } else {
-        return hyp_fail("guard: %s is not an option; the program follows --", words[*at]);
+        return hyp_fail("guard: %s is not an option; the program follows --%s", words[*at],
+                        hyp_command_meant(words[*at]));
     }
     return value[0] != '\0' || hyp_fail("guard: %s requires a value", words[*at]);
 }
@@ -205,6 +206,7 @@ int hyp_guard_options_read(struct hyp_guard_options *o, int count, char **words)
     const char *devices = NULL;
     int at = 0;
     *o = (struct hyp_guard_options){.jobs = NULL};
+    hyp_command_has_help(usage, strlen(usage));
     const int alone = count > 0 ? read_alone(words[0]) : HYP_GUARD_RUNS;
     if (alone != HYP_GUARD_RUNS) return alone;
     for (; at < count && strcmp(words[at], "--") != 0; at++) {

@@ -84,16 +84,6 @@ static bool model_gaps_add_up(const json_t *root, struct hyp_model_kernels *kern
            hyp_fail("%zu kernels of two passes were traced, which is not as many of each", count);
 }
 
-bool hyp_model_cache(const char *name, enum kn_cache *cache) {
-    static const char *const names[KN_CACHES] = {"f16", "q8_0"};
-    for (int i = 0; i < KN_CACHES; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
-        *cache = (enum kn_cache)i;
-        return true;
-    }
-    return hyp_fail("--cache must be f16 or q8_0, not '%s'", name);
-}
-
 tol_status hyp_model_kernels(const char *path, enum hyp_device_kind kind, int ordinal,
                              struct hyp_model_kernels *kernels) {
     char *text = NULL;

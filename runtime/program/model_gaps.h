@@ -1,6 +1,5 @@
 /*
- * Model gaps: the part of a token's time in which no kernel runs; and the words that `model run`
- * and `model bench` share.
+ * Model gaps: the part of a token's time in which no kernel runs.
  *
  * A pass of one row is traced with an event before and after each kernel. The time of a token in a
  * graph, less the kernels' own times, is the time between kernels. The events themselves prolong
@@ -11,15 +10,10 @@
 
 #include "harness/session.h"
 
-#include "decode/paged.h"
-
 struct hyp_model_kernels {
     size_t count; /* of a pass of one row */
     double ns;    /* of all of them together */
 };
-
-/* "f16" or "q8_0". false: it is neither; hyp_error(). */
-bool hyp_model_cache(const char *name, enum kn_cache *cache);
 
 /* Opens the model on a context of its own and traces a pass. No interposer may be installed.
  * TOL_INVALID_FILE: the two passes have different numbers of kernels, or none; hyp_error() says how

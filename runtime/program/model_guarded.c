@@ -23,14 +23,14 @@ static void model_guarded_describe(const struct hyp_model_guarded *m,
     const struct tol_sampling *s = &text->sampling;
     struct stat about = {.st_size = 0};
     (void)stat(m->path, &about); /* it was opened before */
-    int length =
-        snprintf(line, bytes,
-                 "model=%.500s:%lld ctx=%llu cache=%s seed=%llu temp=%.17g top-k=%zu "
-                 "top-p=%.17g min-p=%.17g repeat-penalty=%.17g n=%zu special=%d "
-                 "ignore-end=%d",
-                 m->path, (long long)about.st_size, m->context, m->cache,
-                 (unsigned long long)s->seed, s->temperature, s->top_k, s->top_p, s->min_p,
-                 s->repetition_penalty, text->tokens_max, text->parses_special, text->ignores_end);
+    int length = snprintf(
+        line, bytes,
+        "model=%.500s:%lld ctx=%llu cache=%s seed=%llu temp=%.17g top-k=%zu "
+        "top-p=%.17g min-p=%.17g repeat-penalty=%.17g repeat-last-n=%zu n=%zu special=%d "
+        "ignore-end=%d",
+        m->path, (long long)about.st_size, m->context, m->cache, (unsigned long long)s->seed,
+        s->temperature, s->top_k, s->top_p, s->min_p, s->repetition_penalty, s->repetition_window,
+        text->tokens_max, text->parses_special, text->ignores_end);
     for (size_t i = 0; i < text->stop_count && (size_t)length + 60 < bytes; i++) {
         length += snprintf(line + length, bytes - (size_t)length, " stop=%.50s", text->stops[i]);
     }

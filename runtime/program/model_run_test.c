@@ -12,6 +12,7 @@ TestSuite(model_run, .init = program_begin, .fini = program_end);
 
 #define RUN "TOLLENS_DEVICE=soft \"$T\" model run "
 #define MODEL "fixtures/models/llama-f32.gguf "
+#define BIASED "fixtures/models/qwen2-q8_0.gguf "  /* qwen2 */
 #define WORDS "fixtures/models/llama-q4_k_m.gguf " /* writes letters */
 
 static json_t *run_json(const char *command, const char *name) {
@@ -51,9 +52,45 @@ Test(model_run, logits_that_are_no_numbers_are_a_failure_at_every_temperature) {
                  weights[i / 2], i % 2);
         cr_assert(program_shell(command) == 2, "%zu: %s", i, program_output);
         cr_assert(program_says("ended after 0 tokens: the logit of token ") &&
-                      program_says(" is NaN or +infinity"),
+                      program_says(" is NaN or +infinity: at position ") &&
+                      program_says(" it begins in the output norm or matrix"),
                   "%zu: %s", i, program_output);
     }
+}
+
+/* Copies a model to bad.gguf, and writes 4 bytes to the beginning of a tensor there. */
+static void spoil(const char *model, const char *tensor, const char *bytes) {
+    char command[400];
+    size_t i = 0;
+    long long offset = -1;
+    const json_t *one = NULL;
+    snprintf(command, sizeof command, "\"$T\" model info --json %s > \"$D/info.json\"", model);
+    json_t *info = run_json(command, "info.json");
+    json_array_foreach(json_object_get(info, "tensors"), i, one) {
+        const bool is_it = strcmp(json_string_value(json_object_get(one, "name")), tensor) == 0;
+        if (is_it) offset = json_integer_value(json_object_get(one, "offset"));
+    }
+    json_decref(info);
+    snprintf(command, sizeof command,
+             "cp %s \"$D/bad.gguf\" && printf '%s' | dd of=\"$D/bad.gguf\" bs=1 seek=%lld "
+             "conv=notrunc status=none",
+             model, bytes, offset);
+    cr_assert(offset > 0 && program_shell(command) == 0, "%s", program_output);
+}
+
+/* NaN in a layer; and 70,000 in a bias of values, which fp16 does not have and bytes do. */
+Test(model_run, the_layer_is_named_where_a_text_fails) {
+    spoil(MODEL, "blk.1.ffn_down.weight", "\\000\\000\\300\\177");
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3") == 2, "%s", program_output);
+    cr_assert(program_says("values stop being finite in layer 1 of 2 (blk.1), at position "), "%s",
+              program_output);
+    spoil(BIASED, "blk.0.attn_v.bias", "\\000\\270\\210\\107");
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3") == 2, "%s", program_output);
+    cr_assert(program_says("a value of layer 0 at position 0 is 65520 or more in magnitude, which "
+                           "the cache of f16 cannot hold; one of q8_0 holds 127 times as much"),
+              "%s", program_output);
+    cr_assert(program_shell(RUN "\"$D/bad.gguf\" -p Hello -n 3 --cache q8_0") == 0, "%s",
+              program_output);
 }
 
 Test(model_run, a_session_writes_what_it_writes_alone) {
@@ -221,6 +258,43 @@ Test(model_run, several_devices_write_the_text_of_one) {
     REFUSED(MODEL "-p a --devices 0,", "not '0,'");
     cr_assert(program_shell("\"$T\" model bench " MODEL "--exchange ring") == 2 &&
               program_says("--exchange must be auto, direct or flags, not 'ring'"));
+}
+
+/* 0 is no penalty, and -1 the whole text, which is longer than the 64 of the default. */
+Test(model_run, the_window_of_the_penalty_is_llama_cpps) {
+    static const char *const pairs[][2] = {
+        {"--repeat-penalty 1.5 --repeat-last-n 0", "--repeat-penalty 1"},
+        {"--repeat-penalty 1.5 --repeat-last-n=64", "--repeat-penalty 1.5"},
+        {"--repeat-penalty 1.5 --repeat-last-n -1", "--repeat-penalty 1.5 --repeat-last-n 200"}};
+    char command[400];
+    for (int i = 0; i < 6; i++) {
+        snprintf(command, sizeof command, RUN MODEL "-p 'a a a a' -n 100 %s > \"$D/%d\"",
+                 pairs[i / 2][i % 2], i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("cd \"$D\"; cmp 0 1 && cmp 2 3 && cmp 4 5") == 0, "%s", program_output);
+    cr_assert(program_shell("cd \"$D\"; cmp -s 0 2 || cmp -s 2 4 || cmp -s 0 4") == 1);
+    REFUSED(MODEL "-p a --repeat-last-n -2", "--repeat-last-n must be a number from -1 to ");
+}
+
+/* The names that llama.cpp has for the same options. */
+Test(model_run, options_have_llama_cpps_names_too) {
+    static const char *const calls[] = {
+        MODEL "-p 'The driver' -n 9 --temp 0.8 --seed 5 --ctx 64 --stop q --ignore-end",
+        "-m " MODEL "--prompt 'The driver' --n-predict 9 --temperature 0.8 -s 5 -c 64 -r q "
+        "--ignore-eos",
+        "--model=" MODEL "--prompt='The driver' --predict=9 --temperature=0.8 --ctx-size=64 "
+        "--seed=5 --reverse-prompt=q --ignore-eos"};
+    char command[400];
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, RUN "%s > \"$D/%d\" && cmp \"$D/0\" \"$D/%d\"", calls[i],
+                 i, i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    cr_assert(program_shell("[ $(wc -c < \"$D/0\") -gt 8 ]") == 0);
+    REFUSED("-m " MODEL "b -p a", "b is a second one");
+    REFUSED(MODEL "-p a --temperature hot", "--temperature must be a number, not 'hot'");
+    REFUSED(MODEL "-p a --n-predict=x", "--n-predict must be a number from 0 to 2147483647");
 }
 
 /* One argument of a program has at most 128 KiB; and a prompt that does not fit is refused. */

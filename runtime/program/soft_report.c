@@ -30,6 +30,17 @@ static void count_kind(struct hyp_soft_report *report, const char *name) {
     report->kinds[i].count++;
 }
 
+/* Findings at one instruction or source line are one mistake, however often it happens. */
+static void report_count_place(struct hyp_soft_report *report, const json_t *line) {
+    char place[512];
+    const char *source = report_text_of(line, "source");
+    snprintf(place, sizeof place, "%s|%s|%s|%s|%llu", report_text_of(line, "kind"),
+             report_text_of(line, "kernel"), source, report_text_of(line, "inlined_at"),
+             source[0] == '\0' ? (unsigned long long)report_number_of(line, "ptx_line") : 0ull);
+    if (json_object_get(report->places, place) != NULL) return;
+    if (json_object_set_new(report->places, place, json_true()) == 0) report->place_count++;
+}
+
 static void take_finding(struct hyp_soft_report *report, const json_t *line) {
     const json_t *block = json_object_get(line, "block"), *thread = json_object_get(line, "thread");
     const char *kernel = report_text_of(line, "kernel"), *source = report_text_of(line, "source");
@@ -44,6 +55,7 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
     }
     report->findings++;
     count_kind(report, report_text_of(line, "kind"));
+    report_count_place(report, line);
     if (report->first[0] != '\0') return;
     if (kernel[0] != '\0') {
         snprintf(place, sizeof place,
@@ -62,8 +74,10 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
                      (unsigned long long)report_number_of(line, "ptx_line"));
         }
     }
-    snprintf(report->first, sizeof report->first, "%.60s%s: %.700s", report_text_of(line, "kind"),
-             place, report_text_of(line, "detail"));
+    const char *calls = report_text_of(line, "inlined_at");
+    snprintf(report->first, sizeof report->first, "%.60s%s%s%.320s: %.700s",
+             report_text_of(line, "kind"), place, calls[0] != '\0' ? ", inlined at " : "", calls,
+             report_text_of(line, "detail"));
 }
 
 static void take_summary(struct hyp_soft_report *report, const json_t *line) {
@@ -103,7 +117,10 @@ static void each_line(struct hyp_soft_report *report, const char *path, long ski
 }
 
 void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip) {
+    report->places = json_object();
     each_line(report, path, skip, take_finding);
+    json_decref(report->places);
+    report->places = NULL;
 }
 
 void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path) {
@@ -187,15 +204,15 @@ void hyp_soft_report_json(const struct hyp_soft_report *report, const char *chec
         json_object_set_new(kinds, report->kinds[i].name,
                             json_integer((json_int_t)report->kinds[i].count));
     }
-    json_t *all =
-        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}",
-                  "schema", 1, "command", "soft", "program_exit_code", code, "checks", checks,
-                  "begun", (json_int_t)report->begun, "processes", (json_int_t)report->processes,
-                  "kernels", (json_int_t)report->kernels, "launches", (json_int_t)report->launches,
-                  "findings", (json_int_t)report->findings, "notes", (json_int_t)report->notes,
-                  "suppressed", (json_int_t)report->suppressed, "kinds", kinds, "first",
-                  report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
-                  "unreadable_lines", (json_int_t)report->unreadable);
+    json_t *all = json_pack(
+        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}", "schema", 1,
+        "command", "soft", "program_exit_code", code, "checks", checks, "begun",
+        (json_int_t)report->begun, "processes", (json_int_t)report->processes, "kernels",
+        (json_int_t)report->kernels, "launches", (json_int_t)report->launches, "findings",
+        (json_int_t)report->findings, "places", (json_int_t)report->place_count, "notes",
+        (json_int_t)report->notes, "suppressed", (json_int_t)report->suppressed, "kinds", kinds,
+        "first", report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
+        "unreadable_lines", (json_int_t)report->unreadable);
     char *text = all != NULL ? json_dumps(all, 0) : NULL;
     fprintf(out, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
     free(text);
@@ -222,6 +239,10 @@ void hyp_soft_report_print(const struct hyp_soft_report *report, const char *che
     }
     fprintf(out, "tollens soft: %llu finding%s", (unsigned long long)report->findings,
             report_plural(report->findings));
+    if (report->place_count > 0 && report->place_count < report->findings) {
+        fprintf(out, " at %llu place%s", (unsigned long long)report->place_count,
+                report_plural(report->place_count));
+    }
     for (size_t i = 0; i < report->kind_count; i++) {
         tol_plain_print(out, "%s%llu %s", i == 0 ? ": " : ", ",
                         (unsigned long long)report->kinds[i].count, report->kinds[i].name);

@@ -19,8 +19,10 @@ struct hyp_soft_report {
         uint64_t count;
     } kinds[HYP_SOFT_KINDS];
     size_t kind_count;
-    char first[1200];                      /* the first finding in a line; "" if there is none */
-    uint64_t begun;                        /* processes that used the device */
+    uint64_t place_count;  /* findings of one kind at one instruction or source line count once */
+    struct json_t *places; /* those, while a file is read */
+    char first[1600];      /* the first finding in a line; "" if there is none */
+    uint64_t begun;        /* processes that used the device */
     uint64_t processes, kernels, launches; /* of those that ended by themselves */
     uint64_t suppressed;                   /* that TOLLENS_SOFT_SUPPRESSIONS names */
     uint64_t refused;                      /* driver functions that were refused */

@@ -87,6 +87,19 @@ Test(soft_command, children_and_their_reports_count) {
               "the report is appended to what was there");
 }
 
+/* A mistake that happens again and again is one place. */
+Test(soft_command, findings_of_one_place_are_counted_together) {
+    cr_assert(program_shell("\"$T\" soft --error-exitcode 9 -- sh -c 'for i in 20 21 22; do " CLIENT
+                            " store $i; done'") == 9,
+              "%s", program_output);
+    cr_assert(program_says("3 findings at 1 place: 3 illegal address (checks:"), "%s",
+              program_output);
+    cr_assert(program_shell(
+                  "\"$T\" soft --json --error-exitcode 9 -- sh -c 'for i in 20 21 22; do " CLIENT
+                  " store $i; done'") == 9);
+    cr_assert(program_says("\"findings\": 3, \"places\": 1"), "%s", program_output);
+}
+
 /* The number of kernels in a trace, and of their processes. */
 static int count_kernels(const json_t *trace, int *processes, int *errors) {
     json_int_t seen[8] = {0};

@@ -15,7 +15,7 @@ PAGES = PREFIX / "share/man/man1"
 BASH = PREFIX / "share/bash-completion/completions/tollens"
 OTHERS = {"zsh": PREFIX / "share/zsh/site-functions/_tollens",
           "fish": PREFIX / "share/fish/vendor_completions.d/tollens.fish"}
-OWN = ("soft", "model run", "model bench")
+OWN = ("soft", "model run", "model tokenize", "model bench")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 

@@ -2,6 +2,8 @@
  * Attacks: what a body finds when it begins.
  */
 #include "harness/attack.h"
+#include "harness/fault_hooks.h"
+#include "harness/sabotage.h"
 #include "module_loads.h"
 
 #include <criterion/criterion.h>
@@ -118,4 +120,24 @@ Test(attack, modules_are_loaded_by_a_few_threads) {
 
 Test(attack, how_many_queues_a_person_asked_for_stays) {
     cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, "5"), "5");
+}
+
+static int refusals; /* of contexts, so far */
+
+static void refuse_contexts(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuDevicePrimaryCtxRetain || ++refusals > 3) return;
+    call->forward = false;
+    call->result = CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Goal: an attack waits for memory that a claim beside it has. */
+Test(attack, a_context_that_has_no_memory_yet_is_waited_for) {
+    static const struct hyp_fault refuses = {
+        .name = "test_refuses_contexts", .sentence = "is refused", .before = refuse_contexts};
+    cr_assert(hyp_sabotage_add(&refuses));
+    setenv("TOLLENS_SABOTAGE", refuses.name, 1);
+    queues_of((struct hyp_attack_wants){.many_queues = true}, NULL);
+    cr_assert_eq(refusals, 4);
+    cr_assert_str_eq(queues, "32", "the attack did not run");
 }

@@ -29,7 +29,7 @@ static bool gate_read_words(int count, char **words, struct gate_options *option
         } else if (strcmp(word, "--inconclusive=fail") == 0) {
             options->inconclusive_warns = false;
         } else if (word[0] == '-') {
-            return hyp_fail("gate has no option %s", word);
+            return hyp_command_no_option("gate", word);
         } else if (options->evidence != NULL) {
             return hyp_fail("gate takes one folder of evidence; %s is a second one", word);
         } else {

@@ -93,6 +93,7 @@ Test(program_terminal, an_error_says_what_to_do_next) {
                  {"\"$T\" threads", "tollens threads --help\n"},
                  {"\"$T\" model frob", "tollens model --help\n"},
                  {"\"$T\" model run", "tollens model run --help\n"},
+                 {"\"$T\" model tokenize", "tollens model tokenize --help\n"},
                  {"\"$T\" soft", "tollens soft --help\n"},
                  {"\"$T\" soft -- /nowhere/program", "command -v /nowhere/program"},
                  {"\"$T\" --plugin /nowhere.so list", "tollens help\n"},
@@ -106,6 +107,33 @@ Test(program_terminal, an_error_says_what_to_do_next) {
     }
     /* Who asks for help, or gets an answer, needs no next step. */
     cr_assert(program_shell("\"$T\" list") == 0 && !program_says("next: "));
+}
+
+Test(program_terminal, a_mistyped_option_is_told_the_nearest) {
+    static const struct {
+        const char *words, *meant;
+    } cases[] = {{"rnu", "unknown command 'rnu'; did you mean run?\n"},
+                 {"run --quik", "run has no option --quik; did you mean --quick?\n"},
+                 {"run --jsno", "did you mean --json?\n"}, /* every command has it */
+                 {"gate --basline x", "did you mean --baseline?\n"},
+                 {"replay --profil", "did you mean --profile?\n"},
+                 {"soft --memroy 1 -- true", "did you mean --memory?\n"},
+                 {"guard --lnes -- true", "did you mean --lines?\n"},
+                 {"model rnu", "model has no command rnu; did you mean run?\n"},
+                 {"model tokenise", "did you mean tokenize?\n"},
+                 {"model info --jsn a", "model info has no option --jsn; did you mean --json?\n"},
+                 {"model run a --tmp 1", "model run has no option --tmp; did you mean --temp?\n"},
+                 {"model run a --top-n=1", "did you mean --top-k?\n"},
+                 {"model bench a --cahce x", "did you mean --cache?\n"},
+                 {"model tokenize a --id", "did you mean --ids?\n"},
+                 {"model run a --frobnicate", "has no option --frobnicate\n"},
+                 {"soft --memory", "the program follows --\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char command[100];
+        snprintf(command, sizeof command, "\"$T\" %s", cases[i].words);
+        cr_assert(program_shell(command) == 2 && program_says(cases[i].meant), "%s: %s", command,
+                  program_output);
+    }
 }
 
 /* ci/install and the packages have the version of the page. */

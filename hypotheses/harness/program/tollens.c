@@ -2,8 +2,8 @@
  * The program: tries to falsify the claims, and reports the verdicts.
  */
 #include "run/command.h"
+#include "run/nearest.h"
 #include "files/atomic_file.h"
-#include "nearest.h"
 #include "plugin/plugins.h"
 #include "harness/session.h"
 #include "run/worker.h"
@@ -98,6 +98,8 @@ static const char usage_pages[] =
     "                      tokenizer\n"
     "  model run FILE -p TEXT [options]\n"
     "                      continue a text with a language model; see tollens model run --help\n"
+    "  model tokenize FILE -p TEXT\n"
+    "                      print the tokens of a text; see tollens model tokenize --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
@@ -146,25 +148,49 @@ static const char usage_end[] =
     "list for --plugin, separated by colons; TOLLENS_LIBCUDA is the path of the driver's library;\n"
     "NO_COLOR turns off the colours that a terminal gets\n";
 
-/* Prints the usage of one command and what holds for every command, or all of it if the command is
- * unknown. */
-static void print_usage(const char *command) {
+/* The part of the usage that describes a command, which may be several ones that share their first
+ * word. NULL: the command is unknown. */
+static const char *usage_of(const char *command, size_t *bytes) {
     char begin[40];
     if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
     const char *own = strstr(usage, begin);
     if (own == NULL) own = strstr(usage_replay, begin);
     if (own == NULL) own = strstr(usage_pages, begin);
+<<<<<<< HEAD
     if (!isalpha((unsigned char)command[0]) || own == NULL) {
         printf("%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
         return;
     }
+=======
+    if (!isalpha((unsigned char)command[0]) || own == NULL) return NULL;
+>>>>>>> 9d02fb14d9b5a44c7028a821d0514ad11b0485aa
     const char *end = own + 1;
     do {
         end = strstr(end + 1, "\n  ");
-    } while (end != NULL && end[3] == ' ');
-    const int bytes = end != NULL ? (int)(end - own) : (int)strlen(own);
-    printf("usage: tollens%.*s\n%s%s", bytes, own, usage_every, usage_end);
+    } while (end != NULL && (end[3] == ' ' || strncmp(end, begin, strlen(begin)) == 0));
+    *bytes = end != NULL ? (size_t)(end - own) : strlen(own);
+    return own;
+}
+
+/* Prints the usage of one command and what holds for every command, or all of it if the command is
+ * unknown. */
+static void print_usage(const char *command) {
+    size_t bytes = 0;
+    const char *own = usage_of(command, &bytes);
+    if (own == NULL) {
+        printf("%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+    } else {
+        printf("usage: tollens%.*s\n%s%s", (int)bytes, own, usage_every, usage_end);
+    }
+}
+
+/* For hyp_command_no_option. */
+static void set_help(const char *command) {
+    size_t bytes = 0;
+    const char *own = usage_of(command, &bytes);
+    hyp_command_has_help(usage_every, strlen(usage_every));
+    if (own != NULL) hyp_command_has_help(own, bytes);
 }
 
 /* A worker process: `tollens run` starts it, not people. */
@@ -198,7 +224,8 @@ static int complain_of_unknown(const char *word) {
     for (size_t i = 0; i < COMMANDS; i++) names[i + 3] = commands[i].name;
     const char *near = hyp_nearest(word, names, COMMANDS + 3);
     hyp_command_next("%s %s", hyp_command_program(), near != NULL ? near : "help");
-    return hyp_command_complain("unknown command '%s'", word);
+    if (near == NULL) return hyp_command_complain("unknown command '%s'", word);
+    return hyp_command_complain("unknown command '%s'; did you mean %s?", word, near);
 }
 
 /* Returns the exit code, or an error if the output could not be written: then nobody can read a
@@ -239,11 +266,12 @@ static int run_words(int argc, char **argv) {
         return flush_output("guard", hyp_command_guard(argc - 2, argv + 2));
     }
     /* A prompt may be any words, even --help. */
-    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
-        return flush_output("model run", hyp_command_model_run(argc - 3, argv + 3));
-    }
-    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "bench") == 0) {
-        return flush_output("model bench", hyp_command_model_bench(argc - 3, argv + 3));
+    if (argc > 2 && strcmp(argv[1], "model") == 0) {
+        static const char *const own[] = {"model run", "model bench", "model tokenize"};
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+            if (strcmp(argv[2], own[i] + strlen("model ")) != 0) continue;
+            return flush_output(own[i], hyp_command_model(argc - 2, argv + 2));
+        }
     }
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {
@@ -266,6 +294,7 @@ static int run_words(int argc, char **argv) {
     }
     for (size_t i = 0; count > 0 && i < COMMANDS; i++) {
         if (strcmp(words[0], commands[i].name) == 0) {
+            set_help(words[0]);
             return flush_output(words[0], commands[i].run(count - 1, words + 1));
         }
     }

@@ -3,6 +3,8 @@
  */
 #include "command.h"
 
+#include "files/atomic_file.h"
+#include "nearest.h"
 #include "tollens/plain_text.h"
 
 #include <stdarg.h>
@@ -14,6 +16,12 @@
 static const char *program = "tollens";
 static bool is_json, has_answered;
 static char complaint[1024], next[1024];
+
+/* What the command and what every command has. */
+static struct {
+    const char *text;
+    size_t bytes;
+} helps[2];
 
 static pid_t own_process;
 
@@ -71,6 +79,27 @@ void hyp_command_next(const char *format, ...) {
     vsnprintf(next, sizeof next, format, arguments);
     tol_plain_text(next);
     va_end(arguments);
+}
+
+void hyp_command_has_help(const char *text, size_t bytes) {
+    helps[1] = helps[0];
+    helps[0].text = text;
+    helps[0].bytes = bytes;
+}
+
+const char *hyp_command_meant(const char *word) {
+    static char sentence[HYP_OPTION_BYTES + 20];
+    char option[HYP_OPTION_BYTES] = "";
+    for (size_t i = 0; i < 2 && option[0] == '\0'; i++) {
+        hyp_nearest_option(word, helps[i].text, helps[i].bytes, option);
+    }
+    if (option[0] == '\0' || strcmp(option, word) == 0) return "";
+    snprintf(sentence, sizeof sentence, "; did you mean %s?", option);
+    return sentence;
+}
+
+bool hyp_command_no_option(const char *command, const char *word) {
+    return hyp_fail("%s has no option %s%s", command, word, hyp_command_meant(word));
 }
 
 void hyp_command_take_json(int *count, char **words) {

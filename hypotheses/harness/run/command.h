@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The version, as in ci/CHANGELOG.md. */
 #define HYP_VERSION "0.1.0"
@@ -33,6 +34,7 @@ int hyp_command_replay(int count, char **words);
 int hyp_command_model(int count, char **words);
 int hyp_command_model_run(int count, char **words); /* model run */
 int hyp_command_model_bench(int count, char **words);
+int hyp_command_model_tokenize(int count, char **words);
 int hyp_command_soft(int count, char **words);
 int hyp_command_guard(int count, char **words);
 
@@ -42,6 +44,16 @@ int hyp_command_soft_tool(int count, char **words);
 
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */
 int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The command's help, of `bytes` bytes, which stays valid. */
+void hyp_command_has_help(const char *help, size_t bytes);
+
+/* For a word that is no option of the command: "; did you mean --temp?", which the help mentions,
+ * or "" if none is near. Valid until the next call. */
+const char *hyp_command_meant(const char *word);
+
+/* Refuses such a word. Returns false: hyp_error(). */
+bool hyp_command_no_option(const char *command, const char *word);
 
 /* What the user can do about a complaint, "tollens doctor". It is printed when the program ends
  * with HYP_EXIT_ERROR. The last one counts; without any, it is the help of the command. */

@@ -7,6 +7,7 @@
 #include "plugin/plugins.h"
 #include "harness/sabotage.h"
 #include "record/timeline.h"
+#include "command.h"
 #include "lanes.h"
 #include "worker.h"
 
@@ -140,7 +141,7 @@ static bool run_options_read_word(int count, char **words, int *i, struct hyp_ru
             return hyp_fail("--inconclusive must be fail or warn, not '%s'", value);
         }
     } else if (word[0] == '-') {
-        return hyp_fail("unknown option %s", word);
+        return hyp_command_no_option("run", word);
     } else {
         return run_options_choose(word, run, options);
     }

@@ -55,14 +55,17 @@ TOL_API void tol_session_destroy(struct tol_session *session);
  * Appends tokens to the text and computes them. A token that was drawn last belongs before them and
  * is computed too. TOL_INVALID_ARGUMENT: no tokens, or one outside the vocabulary. TOL_OVER_LIMIT:
  * they do not fit the session's positions; nothing was computed. TOL_OUT_OF_DEVICE_MEMORY: no page
- * for them; nothing was computed. TOL_CANCELLED, TOL_OVERDUE. TOL_POISONED, TOL_TIMEOUT,
- * TOL_DRIVER_ERROR: the session is over.
+ * for them; nothing was computed. TOL_CANCELLED, TOL_OVERDUE. TOL_MISMATCH: a
+ * key or value is not finite, or beyond the range of the cache (kn_cache_end); the message names
+ * the layer, and where values stop being finite. The session has no further use until it is
+ * rewound to 0. TOL_POISONED, TOL_TIMEOUT, TOL_DRIVER_ERROR: the session is over.
  */
 TOL_API tol_status tol_session_prompt(struct tol_session *session, const int *tokens, size_t count);
 
 /* Computes the token that was drawn last, if there is one, and draws the next. Fails as
- * tol_session_prompt; TOL_INVALID_ARGUMENT: there was no prompt. TOL_MISMATCH: as tol_sampler_draw.
- * */
+ * tol_session_prompt; TOL_INVALID_ARGUMENT: there was no prompt. TOL_MISMATCH: as
+ * tol_session_prompt, or as tol_sampler_draw; then the message also names the layer in which values
+ * stop being finite. */
 TOL_API tol_status tol_session_step(struct tol_session *session, int *token);
 
 /* One step of several sessions of one loaded model, in one pass. */

@@ -76,6 +76,42 @@ Test(decode_session, every_architecture_is_the_hosts) {
     check_model(&m, "half rotated, one head of keys");
 }
 
+Test(decode_session, one_matrix_of_q_k_and_v_is_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.fused = true;
+    check_model(&m, "llama, fused");
+    m.architecture = "qwen2", m.heads = 6, m.kv_heads = 3;
+    check_model(&m, "qwen2, fused, with biases");
+    m = stage_base, m.fused = true, m.architecture = "qwen3", m.head_size = 64, m.width = 256;
+    m.type = TOL_TENSOR_Q4_K, m.embedding_type = TOL_TENSOR_Q6_K, m.feed_forward = 256;
+    check_model(&m, "qwen3, fused, Q4_K");
+    m = stage_base, m.fused = true, m.type = TOL_TENSOR_Q5_0;
+    check_model(&m, "llama, fused, Q5_0");
+}
+
+Test(decode_session, gate_and_up_of_two_types_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_model(&m, "F16 and Q8_0");
+    m.type = TOL_TENSOR_Q5_0, m.v_type = TOL_TENSOR_Q4_0; /* both become Q8_0 */
+    check_model(&m, "Q5_0 and Q4_0");
+    m.width = m.feed_forward = 256, m.head_size = 64, m.layers = 1;
+    m.type = TOL_TENSOR_Q4_K, m.v_type = TOL_TENSOR_Q6_K;
+    check_model(&m, "Q4_K and Q6_K");
+    m.v_type = TOL_TENSOR_F16;
+    check_model(&m, "Q4_K and F16");
+}
+
+Test(decode_session, vectors_of_halves_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.vector_type = TOL_TENSOR_F16, m.has_factors = true;
+    check_model(&m, "llama, F16 norms and factors");
+    m.has_factors = false, m.architecture = "qwen2", m.vector_type = TOL_TENSOR_BF16;
+    check_model(&m, "qwen2, BF16 norms and biases");
+    m.architecture = "qwen3", m.vector_type = TOL_TENSOR_F16;
+    check_model(&m, "qwen3, F16 norms");
+}
+
 /* What quantising leaves where rows are no multiple of 256. */
 Test(decode_session, weights_that_no_kernel_has_are_the_hosts) {
     struct tiny_model m = stage_base;

@@ -121,16 +121,54 @@ static size_t keys_bytes(const struct tol_loaded *l) {
     return kn_best_workspace(l->sessions);
 }
 
-size_t loaded_received_best(const struct tol_loaded *l) {
+size_t loaded_slots(const struct tol_loaded *l) {
+    return l->sessions + 1;
+}
+
+size_t loaded_notices_bytes(const struct tol_loaded *l) {
+    return loaded_slots(l) * sizeof(uint64_t);
+}
+
+size_t loaded_received_notices(const struct tol_loaded *l) {
     return keys_bytes(l);
 }
 
+size_t loaded_received_best(const struct tol_loaded *l) {
+    return loaded_received_notices(l) + loaded_notices_bytes(l);
+}
+
 size_t loaded_received_logits(const struct tol_loaded *l) {
-    return keys_bytes(l) + l->sessions * sizeof(int);
+    return loaded_received_best(l) + l->sessions * sizeof(int);
 }
 
 size_t loaded_received_bytes(const struct tol_loaded *l) {
     return loaded_received_logits(l) + l->sessions * l->share.vocabulary_most * sizeof(float);
+}
+
+tol_status loaded_team_notice(struct tol_loaded *l, size_t slot, uint64_t *bits) {
+    tol_status status = TOL_OK;
+    *bits = kn_notice_none;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        void *received = NULL;
+        uint64_t own = 0;
+        TOL_TRY(tol_pinned_access(l->team.part[i]->received, &received));
+        memcpy(&own, (char *)received + loaded_received_notices(l) + slot * sizeof own, sizeof own);
+        if (own < *bits) *bits = own;
+    }
+out:
+    return status;
+}
+
+tol_status loaded_team_forget_notice(struct tol_loaded *l, size_t slot) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < l->share.ranks; i++) {
+        const struct tol_loaded *part = l->team.part[i];
+        TOL_TRY(tol_copy_from_pageable(part->stream, part->scratch.buffer,
+                                       part->scratch.notices + slot * sizeof kn_notice_none,
+                                       &kn_notice_none, sizeof kn_notice_none));
+    }
+out:
+    return status;
 }
 
 /* The token of the largest logit of a row, by kn_best_order; as a draw answers. */

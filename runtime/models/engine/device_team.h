@@ -46,8 +46,17 @@ tol_status loaded_team_settle(struct tol_loaded *loaded, tol_status status);
 tol_status loaded_team_outcome(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
                                bool is_drawn, struct loaded_outcome *outcome);
 
-/* In the pinned block that a device's results go to: keys of the largest logits, their tokens, and
- * all logits. */
+/* The slots in tables and notices: one per session, and one more to compute a position again. */
+size_t loaded_slots(const struct tol_loaded *loaded);
+size_t loaded_notices_bytes(const struct tol_loaded *loaded);
+
+/* What the latest pass noted of a slot on any device (kn_notice_read), and forgetting it. */
+tol_status loaded_team_notice(struct tol_loaded *loaded, size_t slot, uint64_t *bits);
+tol_status loaded_team_forget_notice(struct tol_loaded *loaded, size_t slot);
+
+/* In the pinned block that a device's results go to: keys of the largest logits, notices of slots,
+ * tokens of the largest logits, and all logits. */
+size_t loaded_received_notices(const struct tol_loaded *loaded);
 size_t loaded_received_best(const struct tol_loaded *loaded);
 size_t loaded_received_logits(const struct tol_loaded *loaded);
 size_t loaded_received_bytes(const struct tol_loaded *loaded);

@@ -157,6 +157,18 @@ Test(device_team, qwen2_gets_the_same_bits) {
     check_model(&m, 2, SIZE_MAX, "qwen2");
 }
 
+Test(device_team, one_matrix_of_q_k_and_v_gets_the_same_bits) {
+    struct tiny_model m = stage_base;
+    m.architecture = "qwen2", m.fused = true, m.vector_type = TOL_TENSOR_F16;
+    check_model(&m, 2, SIZE_MAX, "qwen2, fused");
+}
+
+Test(device_team, gate_and_up_of_two_types_get_the_same_bits) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_model(&m, 2, SIZE_MAX, "F16 and Q8_0");
+}
+
 Test(device_team, qwen3_gets_the_same_bits) {
     struct tiny_model m = stage_base;
     m.architecture = "qwen3", m.type = TOL_TENSOR_BF16, m.v_type = TOL_TENSOR_F32;
@@ -280,5 +292,31 @@ Test(device_team, a_device_given_twice_and_a_ring_are_refused) {
     MUST_FAIL(tol_model_load(tried.model, d.contexts[0], &options, &loaded), TOL_INVALID_ARGUMENT,
               "1 further devices");
     close_tried(&tried);
+    close_devices(&d);
+}
+
+/* The value of the last head, which the second device has. */
+Test(device_team, what_a_cache_cannot_hold_is_noticed_on_any_device) {
+    struct devices d = open_devices(2);
+    struct tiny_model tiny = stage_base;
+    struct stage s = {.vocabulary = tiny.vocabulary};
+    const float huge = 70000;
+    int tokens[PROMPT];
+    tiny.architecture = "qwen2";
+    tiny_model_write(&tiny, &s.maker);
+    MUST(tol_model_open(s.maker.path, &s.model));
+    const struct tol_gguf_tensor *bias =
+        tol_gguf_find_tensor(tol_model_file(s.model), "blk.1.attn_v.bias");
+    FILE *file = fopen(s.maker.path, "r+b");
+    cr_assert(file != NULL && bias != NULL);
+    cr_assert(fseek(file, (long)(bias->offset + bias->bytes - sizeof huge), SEEK_SET) == 0);
+    cr_assert(fwrite(&huge, sizeof huge, 1, file) == 1 && fclose(file) == 0);
+    s.loaded = load_on(&d, 2, s.model, (struct tol_load_options){0});
+    make_tokens(tokens, PROMPT, s.vocabulary, 1);
+    struct tol_session *session = open_session(&s, NULL);
+    MUST_FAIL(tol_session_prompt(session, tokens, PROMPT), TOL_MISMATCH,
+              "a value of layer 1 at position 0 is 65520 or more");
+    tol_session_destroy(session);
+    close_stage(&s);
     close_devices(&d);
 }

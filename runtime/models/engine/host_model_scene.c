@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LAYERS_MAX = 64 };
 
@@ -59,18 +60,45 @@ static struct matrix read_matrix(struct host *h, const char *format, size_t laye
     while (at < FORMATS && formats[at].type != t->type) at++;
     cr_assert(at < FORMATS, "%s", name);
     m.columns = t->extent[0], m.rows = t->extent[1];
-    /* Types without kernels are read as what they become; model_test.c compares the values. */
-    const size_t loaded = (size_t)tol_model_weight_bytes(t);
+    /* Matrices of types without kernels are read as what they become; model_test.c compares the
+     * values. */
+    const bool is_vector = t->extent[1] == 1;
+    const size_t loaded = (size_t)(is_vector ? t->bytes : tol_model_weight_bytes(t));
     void *bytes = malloc(loaded);
     float *floats = malloc(t->elements * sizeof *floats);
     m.values = malloc(t->elements * sizeof *m.values);
     cr_assert(bytes != NULL && floats != NULL && m.values != NULL);
-    MUST(tol_model_read(h->file, t, 0, bytes, loaded));
+    MUST(is_vector ? tol_gguf_read(h->file, t, 0, bytes, loaded)
+                   : tol_model_read(h->file, t, 0, bytes, loaded));
     kn_weight_values(formats[at].format, bytes, t->elements, floats);
     for (size_t i = 0; i < t->elements; i++) m.values[i] = (double)floats[i];
     m.rounds = kn_linear_is_bytes(tol_context_device(test_context()), formats[at].format);
     free(bytes), free(floats);
     return m;
+}
+
+/* Rows of a matrix, or elements of a vector, from first on, with values of their own. */
+static struct matrix part_of(const struct matrix *whole, size_t first, size_t count) {
+    struct matrix part = *whole;
+    const size_t each = whole->rows > 1 ? whole->columns : 1;
+    if (whole->values == NULL) return part;
+    part.values = malloc(count * each * sizeof *part.values);
+    cr_assert(part.values != NULL);
+    memcpy(part.values, whole->values + first * each, count * each * sizeof *part.values);
+    *(whole->rows > 1 ? &part.rows : &part.columns) = count;
+    return part;
+}
+
+/* q, k and v of one matrix, if there is one; or biases. */
+static void split_fused(struct host *h, const char *format, size_t layer, struct matrix *q,
+                        struct matrix *k, struct matrix *v) {
+    const struct matrix all = read_matrix(h, format, layer);
+    const size_t rows = h->heads * h->size, kv = h->kv_heads * h->size;
+    if (all.values == NULL) return;
+    *q = part_of(&all, 0, rows);
+    *k = part_of(&all, rows, kv);
+    *v = part_of(&all, rows + kv, kv);
+    free(all.values);
 }
 
 static double number(const struct host *h, const char *end, double otherwise) {
@@ -122,6 +150,8 @@ static void open_host(struct host *h, const char *path, size_t positions) {
         l->q_bias = read_matrix(h, "blk.%zu.attn_q.bias", i);
         l->k_bias = read_matrix(h, "blk.%zu.attn_k.bias", i);
         l->v_bias = read_matrix(h, "blk.%zu.attn_v.bias", i);
+        split_fused(h, "blk.%zu.attn_qkv.weight", i, &l->q, &l->k, &l->v);
+        split_fused(h, "blk.%zu.attn_qkv.bias", i, &l->q_bias, &l->k_bias, &l->v_bias);
         l->q_norm = read_matrix(h, "blk.%zu.attn_q_norm.weight", i);
         l->k_norm = read_matrix(h, "blk.%zu.attn_k_norm.weight", i);
         l->out = read_matrix(h, "blk.%zu.attn_output.weight", i);

@@ -73,6 +73,15 @@ static size_t load_take(size_t *at, size_t count) {
     return offset;
 }
 
+/* The gates of a pass, if they are not made in the product of up. */
+static size_t load_gates(const struct tol_loaded *l) {
+    bool is_apart = false;
+    for (size_t i = 0; i < l->shape.layers; i++) {
+        is_apart |= l->layers[i].gate.format != l->layers[i].up.format;
+    }
+    return is_apart ? l->rows * l->share.feed_forward : 0;
+}
+
 static tol_status make_scratch(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &l->shape;
@@ -87,8 +96,10 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->qkv = load_take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
     scratch->attended = load_take(&at, l->rows * s->heads * s->head_size);
     scratch->activated = load_take(&at, l->rows * s->feed_forward);
+    scratch->gates = load_take(&at, load_gates(l));
     scratch->logits = load_take(&at, l->sessions * l->share.vocabulary_most);
-    scratch->best = load_take(&at, l->sessions);
+    scratch->notices = load_take(&at, loaded_notices_bytes(l) / sizeof(float) + l->sessions);
+    scratch->best = scratch->notices + loaded_notices_bytes(l);
     scratch->keys = load_take(&at, kn_best_workspace(l->sessions) / sizeof(float));
     /* All sessions at their ends must fit; prompts are cut to what does. */
     scratch->parts_bytes = kn_paged_workspace(&heads, l->sessions, spans);
@@ -105,6 +116,8 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->tickets = load_take(&at, scratch->tickets_bytes / sizeof(float));
     scratch->draws = load_take(&at, kn_draw_workspace(l->draws ? l->sessions : 0) / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
+    TOL_TRY(
+        tol_buffer_fill_at(scratch->buffer, scratch->notices, 0xff, 1, loaded_notices_bytes(l)));
     zeros = calloc(1, scratch->tickets_bytes + 1);
     TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
     TOL_TRY(tol_buffer_write_at(scratch->buffer, scratch->tickets, zeros, scratch->tickets_bytes));
@@ -114,8 +127,8 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const size_t drawing = l->draws ? loaded_draw_end(l->sessions) : 0;
     const size_t plain = (3 * rows + 1) * sizeof(int), input = plain > drawing ? plain : drawing;
     TOL_TRY(tol_buffer_create(l->context, input, 1, &l->input));
-    TOL_TRY(
-        tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
+    TOL_TRY(tol_buffer_create(l->context, loaded_slots(l) * l->pages_max, sizeof(uint64_t),
+                              &l->tables));
     TOL_TRY(tol_pinned_create(l->context, input, &l->sent));
     TOL_TRY(tol_pinned_create(l->context, loaded_received_bytes(l), &l->received));
 out:

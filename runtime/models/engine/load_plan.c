@@ -62,7 +62,8 @@ static struct kn_place offset_place(size_t offset, size_t bytes) {
 
 static tol_status place_norm(struct plan *p, const struct tol_gguf_tensor *tensor, size_t *floats) {
     size_t offset = 0;
-    const tol_status status = place_bytes(p, tensor, 0, tensor->bytes, true, &offset);
+    const tol_status status =
+        place_bytes(p, tensor, 0, tol_model_weight_bytes(tensor), true, &offset);
     *floats = offset / sizeof(float);
     return status;
 }
@@ -101,6 +102,14 @@ static struct share load_plan_part_of(const struct plan *p, size_t each) {
     return (struct share){p->loaded->share.rank * each, each};
 }
 
+/* The rows before those of q, k or v (0 to 2), if one tensor has all. */
+static size_t load_plan_fused_rows(const struct plan *p, const struct tol_model_layer *from,
+                                   size_t i) {
+    const struct tol_model_shape *shape = &p->loaded->shape;
+    if (from->q != from->k || i == 0) return 0;
+    return (shape->heads + (i - 1) * shape->kv_heads) * shape->head_size;
+}
+
 static tol_status place_qkv(struct plan *p, const struct tol_model_layer *from,
                             struct loaded_layer *to) {
     tol_status status = TOL_OK;
@@ -108,9 +117,10 @@ static tol_status place_qkv(struct plan *p, const struct tol_model_layer *from,
     const struct tol_gguf_tensor *biases[QKV] = {from->q_bias, from->k_bias, from->v_bias};
     const struct loaded_share *share = &p->loaded->share;
     const struct share kv = load_plan_heads_of(p, share->first_kv_head, share->kv_heads);
-    const struct share parts[QKV] = {
-        load_plan_heads_of(p, share->rank * share->heads, share->heads), kv, kv};
+    struct share parts[QKV] = {load_plan_heads_of(p, share->rank * share->heads, share->heads), kv,
+                               kv};
     size_t owner[QKV];
+    for (size_t i = 0; i < QKV; i++) parts[i].first += load_plan_fused_rows(p, from, i);
     for (size_t i = 0; i < QKV; i++) {
         const bool joins = i > 0 && tensors[i]->type == tensors[i - 1]->type &&
                            (biases[i] != NULL) == (biases[i - 1] != NULL);

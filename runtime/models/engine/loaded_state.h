@@ -72,8 +72,10 @@ struct loaded_team {
 /* Where each array of a pass begins in the scratch buffer, in bytes. */
 struct loaded_scratch {
     struct tol_buffer *buffer;
-    size_t x, normed, qkv, attended, activated, logits, best, keys, parts, split, fed, tickets;
-    size_t draws; /* what kernels of a draw hand on */
+    size_t x, normed, qkv, attended, activated, logits, keys, parts, split, fed, tickets;
+    size_t notices, best; /* of slots (kn_heads), and after them of the wanted rows */
+    size_t draws;         /* what kernels of a draw hand on */
+    size_t gates;         /* of layers whose gate and up have different formats */
     size_t parts_bytes, split_bytes, fed_bytes, tickets_bytes;
 };
 
@@ -129,7 +131,7 @@ struct tol_loaded {
     struct loaded_prompt prompt;
     struct tol_buffer *input; /* of a pass: tokens, positions, slots, a number (device_team.h); rows
                                 * of draws (pass_draw.h) */
-    struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
+    struct tol_buffer *tables; /* addresses of pages: slots x pages_max */
     struct tol_pinned *sent, *received;
     size_t cache_bytes; /* the pool's limit */
 

@@ -241,7 +241,9 @@ static tol_status model_find(struct tol_model *m, bool may_miss, size_t columns,
               (unsigned long long)t->extent[2], (unsigned long long)t->extent[3], columns,
               rows > 0 ? rows : 1);
     const bool is_known = tol_model_format(t->type, &weights);
-    TOL_CHECK(is_known && (rows > 0 || t->type == TOL_TENSOR_F32), TOL_UNSUPPORTED,
+    const bool is_floats =
+        t->type == TOL_TENSOR_F32 || t->type == TOL_TENSOR_F16 || t->type == TOL_TENSOR_BF16;
+    TOL_CHECK(is_known && (rows > 0 || is_floats), TOL_UNSUPPORTED,
               "the tensor %s is of %s, which this worker does not compute%s", name,
               tol_tensor_type_name(t->type), rows > 0 ? "" : " in tensors of one dimension");
     TOL_CHECK(rows == 0 || columns % kn_weight_grain(weights) == 0, TOL_UNSUPPORTED,
@@ -257,20 +259,37 @@ out:
     return status;
 }
 
-static tol_status find_layer(struct tol_model *m, const struct architecture *a, size_t i,
-                             struct tol_model_layer *layer) {
+/* q, k and v: three matrices, or one that has their rows in this order. */
+static tol_status find_qkv(struct tol_model *m, size_t i, struct tol_model_layer *layer) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &m->shape;
-    const size_t q = s->heads * s->head_size, kv = s->kv_heads * s->head_size;
-    const bool no_norm = !a->has_norms;
-    TOL_TRY(
-        model_find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
+    const size_t q = s->heads * s->head_size, kv = s->kv_heads * s->head_size, all = q + 2 * kv;
+    TOL_TRY(model_find(m, true, s->width, all, &layer->q, "blk.%zu.attn_qkv.weight", i));
+    if (layer->q != NULL) {
+        layer->k = layer->v = layer->q;
+        TOL_TRY(model_find(m, true, all, 0, &layer->q_bias, "blk.%zu.attn_qkv.bias", i));
+        layer->k_bias = layer->v_bias = layer->q_bias;
+        return TOL_OK;
+    }
     TOL_TRY(model_find(m, false, s->width, q, &layer->q, "blk.%zu.attn_q.weight", i));
     TOL_TRY(model_find(m, false, s->width, kv, &layer->k, "blk.%zu.attn_k.weight", i));
     TOL_TRY(model_find(m, false, s->width, kv, &layer->v, "blk.%zu.attn_v.weight", i));
     TOL_TRY(model_find(m, true, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
     TOL_TRY(model_find(m, true, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
     TOL_TRY(model_find(m, true, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
+out:
+    return status;
+}
+
+static tol_status find_layer(struct tol_model *m, const struct architecture *a, size_t i,
+                             struct tol_model_layer *layer) {
+    tol_status status = TOL_OK;
+    const struct tol_model_shape *s = &m->shape;
+    const size_t q = s->heads * s->head_size;
+    const bool no_norm = !a->has_norms;
+    TOL_TRY(
+        model_find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
+    TOL_TRY(find_qkv(m, i, layer));
     if (a->has_norms) {
         TOL_TRY(model_find(m, no_norm, s->head_size, 0, &layer->q_norm,
                            "blk.%zu.attn_q_norm.weight", i));
@@ -286,10 +305,6 @@ static tol_status find_layer(struct tol_model *m, const struct architecture *a, 
         model_find(m, false, s->width, s->feed_forward, &layer->up, "blk.%zu.ffn_up.weight", i));
     TOL_TRY(model_find(m, false, s->feed_forward, s->width, &layer->down, "blk.%zu.ffn_down.weight",
                        i));
-    TOL_CHECK(layer->gate->type == layer->up->type, TOL_UNSUPPORTED,
-              "the tensors blk.%zu.ffn_gate.weight and ffn_up.weight are of %s and %s; this worker "
-              "computes those of one type",
-              i, tol_tensor_type_name(layer->gate->type), tol_tensor_type_name(layer->up->type));
 out:
     return status;
 }
@@ -383,10 +398,11 @@ static tol_status get_rotation(struct tol_model *m) {
     TOL_CHECK(m->frequencies != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu frequencies", pairs);
     TOL_TRY(model_find(m, true, pairs, 0, &factors, "rope_freqs.weight"));
     if (factors != NULL) {
-        m->shape.weight_bytes -= factors->bytes; /* it stays on the host */
-        divisors = malloc(factors->bytes);
+        const size_t bytes = (size_t)tol_model_weight_bytes(factors);
+        m->shape.weight_bytes -= bytes; /* it stays on the host */
+        divisors = malloc(bytes);
         TOL_CHECK(divisors != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu factors", pairs);
-        TOL_TRY(tol_gguf_read(m->file, factors, 0, divisors, factors->bytes));
+        TOL_TRY(tol_model_read(m->file, factors, 0, divisors, bytes));
         for (size_t i = 0; i < pairs; i++) {
             TOL_CHECK(divisors[i] >= 1e-6f && divisors[i] <= 1e6f, TOL_INVALID_FILE,
                       "factor %zu of rope_freqs.weight is %g", i, (double)divisors[i]);

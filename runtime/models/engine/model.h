@@ -39,7 +39,8 @@ struct tol_model_shape {
     uint64_t weight_bytes; /* of all tensors that are loaded */
 };
 
-/* The tensors of a layer. NULL: the model has none of that name. */
+/* The tensors of a layer. NULL: the model has none of that name. If q, k and v are one tensor, it
+ * has the rows of all, in this order; so have their biases. */
 struct tol_model_layer {
     const struct tol_gguf_tensor *attention_norm, *q, *k, *v, *q_bias, *k_bias, *v_bias, *q_norm,
         *k_norm, *output, *output_bias, *feed_norm, *gate, *up, *down;
@@ -80,7 +81,7 @@ TOL_API const struct tol_gguf *tol_model_file(const struct tol_model *model);
 /* The kernels' format in which tensors of a type are loaded. false: they have none. */
 TOL_API bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format);
 
-/* Bytes of a tensor in that format. */
+/* Bytes of a tensor in that format; of one with one dimension, as floats. */
 TOL_API uint64_t tol_model_weight_bytes(const struct tol_gguf_tensor *tensor);
 
 /* Reads bytes of a tensor in that format, from byte from of it on. Fails as tol_gguf_read does, and

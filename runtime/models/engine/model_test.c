@@ -74,6 +74,11 @@ Test(model, what_is_not_computed_is_refused_by_name) {
             "blk.0.ffn_gate_inp.weight has no place in a model of architecture llama");
     REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED, "scaled by \"longrope\"");
     REFUSED(m.head_size = 12, TOL_UNSUPPORTED, "heads have 12 elements");
+    REFUSED((m.fused = true, m.with = "blk.0.attn_q.weight"), TOL_UNSUPPORTED,
+            "blk.0.attn_q.weight has no place");
+    REFUSED(m.vector_type = TOL_TENSOR_Q8_0, TOL_UNSUPPORTED,
+            "output_norm.weight is of Q8_0, which this worker does not compute in tensors of one "
+            "dimension");
     REFUSED(m.with = "blk.0.attn_q_norm.weight", TOL_UNSUPPORTED,
             "attn_q_norm.weight has no place");
 }
@@ -153,6 +158,17 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
     (void)shape_of(&m, &first);
     m.window = 8;
     cr_assert(shape_of(&m, &first).window == 0, "llama.cpp reads no window for llama");
+}
+
+Test(model, a_number_per_layer_is_one_number_if_all_are_the_same) {
+    struct tiny_model m = good;
+    float first = 0;
+    m.layers = 3, m.kv_heads_last = 2;
+    cr_assert(shape_of(&m, &first).kv_heads == 2);
+    m.kv_heads_last = 4;
+    refused(&m, TOL_UNSUPPORTED,
+            "the key llama.attention.head_count_kv is 2 for layer 0 and 4 for layer 2; this worker "
+            "computes layers of one shape");
 }
 
 /* The answer is that of opening, and the tokenizer's. */

@@ -1,6 +1,6 @@
 /*
- * Weights as the kernels have them: the formats of types, and the types of 32 elements per block
- * that no kernel has, which become others while they are read.
+ * Weights as the kernels have them: the formats of types, and what no kernel has, which becomes
+ * another format while it is read: types of 32 elements per block, and vectors that are not F32.
  *
  * Q4_0, Q5_0 and IQ4_NL become Q8_0 of the same scale: each of their values is an integer times
  * the scale, so nothing is rounded. Q4_1 and Q5_1 have a minimum beside the scale and become F32,
@@ -72,6 +72,18 @@ static void convert_q5_1(const uint8_t *block, uint8_t *to) {
         weights_put_value(block, i, five_bits_of(block + 4, i), to);
 }
 
+static void convert_f16(const uint8_t *block, uint8_t *to) {
+    uint16_t half;
+    memcpy(&half, block, sizeof half);
+    const float value = kn_f16_value(half);
+    memcpy(to, &value, sizeof value);
+}
+
+static void convert_bf16(const uint8_t *block, uint8_t *to) {
+    memset(to, 0, sizeof(float)); /* the upper half of an F32, little-endian */
+    memcpy(to + 2, block, 2);
+}
+
 static const struct weight_type {
     enum tol_tensor_type type;
     enum kn_weight_format format;
@@ -90,11 +102,28 @@ static const struct weight_type {
                     {TOL_TENSOR_Q4_1, KN_WEIGHT_F32, convert_q4_1, F32_BYTES},
                     {TOL_TENSOR_Q5_1, KN_WEIGHT_F32, convert_q5_1, F32_BYTES}};
 
-static const struct weight_type *weight_type_of(enum tol_tensor_type type) {
-    for (size_t i = 0; i < sizeof weight_types / sizeof weight_types[0]; i++) {
-        if (weight_types[i].type == type) return &weight_types[i];
+/* Norms and biases, which kernels read as floats. */
+static const struct weight_type vector_types[] = {
+    {TOL_TENSOR_F16, KN_WEIGHT_F32, convert_f16, sizeof(float)},
+    {TOL_TENSOR_BF16, KN_WEIGHT_F32, convert_bf16, sizeof(float)}};
+
+static const struct weight_type *weight_type_in(const struct weight_type *types, size_t count,
+                                                enum tol_tensor_type type) {
+    for (size_t i = 0; i < count; i++) {
+        if (types[i].type == type) return &types[i];
     }
     return NULL;
+}
+
+static const struct weight_type *weight_type_of(enum tol_tensor_type type) {
+    return weight_type_in(weight_types, sizeof weight_types / sizeof weight_types[0], type);
+}
+
+static const struct weight_type *weight_type_for(const struct tol_gguf_tensor *tensor) {
+    const size_t vectors = sizeof vector_types / sizeof vector_types[0];
+    const struct weight_type *vector =
+        tensor->extent[1] == 1 ? weight_type_in(vector_types, vectors, tensor->type) : NULL;
+    return vector != NULL ? vector : weight_type_of(tensor->type);
 }
 
 bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) {
@@ -104,16 +133,17 @@ bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) 
 }
 
 uint64_t tol_model_weight_bytes(const struct tol_gguf_tensor *tensor) {
-    const struct weight_type *type = weight_type_of(tensor->type);
+    const struct weight_type *type = weight_type_for(tensor);
+    const size_t each = tol_tensor_block_elements(tensor->type);
     const bool is_converted = type != NULL && type->convert != NULL;
-    return is_converted ? tensor->elements / ELEMENTS * type->bytes : tensor->bytes;
+    return is_converted ? tensor->elements / each * type->bytes : tensor->bytes;
 }
 
 tol_status tol_model_read(const struct tol_gguf *file, const struct tol_gguf_tensor *tensor,
                           uint64_t from, void *to, size_t bytes) {
     tol_status status = TOL_OK;
     uint8_t block[F32_BYTES], *blocks = NULL;
-    const struct weight_type *type = weight_type_of(tensor->type);
+    const struct weight_type *type = weight_type_for(tensor);
     if (bytes == 0 || type == NULL || type->convert == NULL) {
         return tol_gguf_read(file, tensor, from, to, bytes);
     }

@@ -22,6 +22,7 @@ struct loaded_pass {
     /* The samplers of the rows, which are all wanted, if the device draws a token for each. NULL:
      * it draws none. */
     struct tol_sampler *const *samplers;
+    size_t left_out; /* the last layers, which are not computed if no row is wanted; 0: none */
 };
 
 /* The most rows that a pass can have if this is the largest position. */
@@ -32,9 +33,10 @@ tol_status loaded_pass_run(struct tol_loaded *loaded, const struct loaded_pass *
                            struct loaded_outcome *outcome);
 
 /* Parts of a pass, for passes of prompts: writes its rows to the pinned block; queues the logits of
- * the row at the beginning of the scratch buffer's x; waits, and takes what was copied. */
+ * the row at the beginning of the scratch buffer's x, if it is wanted, and the copies of what was
+ * found; waits, and takes what was copied. */
 tol_status loaded_pass_send(struct tol_loaded *loaded, const struct loaded_pass *pass);
-tol_status loaded_pass_queue_logits(struct tol_loaded *loaded, bool wants_logits);
+tol_status loaded_pass_queue_logits(struct tol_loaded *loaded, size_t wanted, bool wants_logits);
 tol_status loaded_pass_take(struct tol_loaded *loaded, size_t wanted, bool wants_logits,
                             bool is_drawn, struct loaded_outcome *outcome);
 

@@ -26,8 +26,9 @@ static struct loaded_graph *pass_graphs_entry_of(struct tol_loaded *l,
     for (size_t i = 0; i < l->graph_count; i++) {
         const struct loaded_form *other = &l->graphs[i].form;
         if (other->rows == form->rows && other->wanted == form->wanted &&
-            other->splits == form->splits && other->wants_logits == form->wants_logits &&
-            other->apart == form->apart && other->draws == form->draws) {
+            other->splits == form->splits && other->layers == form->layers &&
+            other->wants_logits == form->wants_logits && other->apart == form->apart &&
+            other->draws == form->draws) {
             return &l->graphs[i];
         }
     }

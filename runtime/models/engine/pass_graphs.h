@@ -13,7 +13,7 @@
 
 /* Passes of equal forms are the same work on the device. */
 struct loaded_form {
-    size_t rows, wanted, splits;
+    size_t rows, wanted, splits, layers;
     bool wants_logits;
     bool apart; /* each row is of another session */
     bool draws; /* draws a token for each wanted row */

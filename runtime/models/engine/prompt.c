@@ -125,9 +125,10 @@ static tol_status prompt_queue_norm(const struct prompt_work *w, size_t weight, 
 /* ---- attention ---- */
 
 /* q k and v of all rows, and keys and values into the pages. */
-static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *layer,
-                              const struct prompt_powers *powers) {
+static tol_status queue_heads(struct prompt_work *w, size_t index) {
     tol_status status = TOL_OK;
+    const struct loaded_layer *layer = &w->l->layers[index];
+    const struct prompt_powers *powers = &w->p->powers[index];
     const struct tol_model_shape *shape = &w->l->shape;
     size_t at = w->p->weights, column = 0;
     for (size_t i = 0; i < layer->qkv_count; i++) {
@@ -141,17 +142,20 @@ static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *
         column += layer->qkv[i].rows;
     }
     status = kn_heads(w->l->kernels, w->l->stream,
-                      &(struct kn_heads_ready){.batch = w->batch,
-                                               .shape = loaded_heads(w->l),
-                                               .qkv = prompt_place(w, w->p->sums),
-                                               .qkv_stride = w->qkv_width,
-                                               .q_norm = layer->q_norm,
-                                               .k_norm = layer->k_norm,
-                                               .epsilon = shape->epsilon,
-                                               .rotated = shape->rotated,
-                                               .halves = shape->halves,
-                                               .frequencies = w->l->frequencies,
-                                               .magnitude = shape->magnitude});
+                      &(struct kn_heads_ready){
+                          .batch = w->batch,
+                          .shape = loaded_heads(w->l),
+                          .qkv = prompt_place(w, w->p->sums),
+                          .qkv_stride = w->qkv_width,
+                          .q_norm = layer->q_norm,
+                          .k_norm = layer->k_norm,
+                          .epsilon = shape->epsilon,
+                          .rotated = shape->rotated,
+                          .halves = shape->halves,
+                          .frequencies = w->l->frequencies,
+                          .magnitude = shape->magnitude,
+                          .layer = index,
+                          .notices = kn_place_of(w->l->scratch.buffer, w->l->scratch.notices)});
 out:
     return status;
 }
@@ -242,7 +246,7 @@ static tol_status prompt_queue_attention(struct prompt_work *w, size_t index, si
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     TOL_TRY(
         prompt_queue_norm(w, layer->attention_norm, powers->attention_norm, index > 0, index > 0));
-    TOL_TRY(queue_heads(w, layer, powers));
+    TOL_TRY(queue_heads(w, index));
     /* After the keys and values of the last layer, only the wanted row is needed. */
     if (index + 1 == l->shape.layers) w->first = w->rows - wanted;
     if (w->first == w->rows) return TOL_OK;
@@ -409,9 +413,8 @@ static tol_status prompt_queue_all(struct prompt_works *all, bool wants_logits) 
     for (all->index = 0; all->index < all->l->shape.layers; all->index++) {
         TOL_TRY(prompt_queue_layer(all));
     }
-    if (all->wanted == 0) return TOL_OK;
-    for (unsigned i = 0; i < ranks; i++) TOL_TRY(queue_wanted(&all->each[i]));
-    status = loaded_pass_queue_logits(all->l, wants_logits);
+    for (unsigned i = 0; i < ranks && all->wanted > 0; i++) TOL_TRY(queue_wanted(&all->each[i]));
+    status = loaded_pass_queue_logits(all->l, all->wanted, wants_logits);
 out:
     return status;
 }

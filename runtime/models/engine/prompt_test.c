@@ -83,6 +83,9 @@ Test(prompt, every_architecture_is_the_hosts) {
     m.with = NULL;
     m.architecture = "qwen2";
     check_host(&m, "qwen2, with biases");
+    m.fused = true, m.vector_type = TOL_TENSOR_F16;
+    check_host(&m, "qwen2, fused, vectors of F16");
+    m.fused = false, m.vector_type = TOL_TENSOR_F32;
     m.architecture = "qwen3", m.head_size = 32;
     check_host(&m, "qwen3, with norms of heads");
     m = stage_base;
@@ -91,6 +94,15 @@ Test(prompt, every_architecture_is_the_hosts) {
     m = stage_base;
     m.heads = 6, m.kv_heads = 2, m.head_size = 136, m.width = 96;
     check_host(&m, "heads of 136 elements, over pages");
+}
+
+Test(prompt, gate_and_up_of_two_types_are_the_hosts) {
+    struct tiny_model m = stage_base;
+    m.gate_of_v_type = true, m.v_type = TOL_TENSOR_Q8_0;
+    check_host(&m, "F16 and Q8_0");
+    m.type = TOL_TENSOR_Q4_K, m.v_type = TOL_TENSOR_Q6_K;
+    m.width = 256, m.feed_forward = 256, m.head_size = 64;
+    check_host(&m, "Q4_K and Q6_K");
 }
 
 Test(prompt, every_format_is_the_hosts) {

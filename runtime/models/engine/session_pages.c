@@ -105,7 +105,7 @@ tol_status session_share(struct tol_session *s, const int *tokens, size_t count,
     session_shrink(s, 0); /* of a prompt that came to nothing */
     for (size_t i = 0; i < l->sessions; i++) {
         const struct tol_session *other = l->slots[i];
-        if (other == NULL || other == s) continue;
+        if (other == NULL || other == s || other->is_noticed) continue;
         const size_t same = session_pages_alike(other, tokens, count - 1, way);
         if (same <= *positions) continue;
         *positions = same;

@@ -22,6 +22,8 @@ enum session_way {
     AS_PROMPT /* prompt.h */
 };
 
+enum { TROUBLE_BYTES = 512 };
+
 struct tol_session {
     struct tol_loaded *loaded;
     size_t slot;
@@ -43,7 +45,21 @@ struct tol_session {
     float *logits;   /* of the latest position; NULL if greedy and not wanted */
     atomic_bool is_cancelled;
     const atomic_bool *cancels;
+    bool is_noticed; /* the cache does not have what was computed: it cannot go on (see notice) */
+    struct kn_notice notice;
+    char trouble[TROUBLE_BYTES]; /* the sentence; "" until it was made */
 };
+
+/* Takes what the latest pass noted of the session. The caller holds the lock. */
+tol_status session_take_notice(struct tol_session *session);
+
+/* TOL_MISMATCH: the session was noticed; the message says where its values stop being finite, or
+ * stop fitting the cache. The caller does not hold the lock. */
+tol_status session_check_notice(struct tol_session *session);
+
+/* After a draw that failed because of a logit: adds to its message where values stop being finite.
+ * Returns TOL_MISMATCH. The caller does not hold the lock. */
+tol_status session_explain_draw(struct tol_session *session);
 
 /* Adds pages until `length` positions fit. The caller holds the lock.
  * TOL_OUT_OF_DEVICE_MEMORY: its length is unchanged. */

@@ -148,11 +148,13 @@ static tol_status run_piece(struct tol_session *s, const int *tokens, size_t cou
     for (size_t i = 0; i < count; i++) {
         rows[i] = (struct loaded_row){tokens[i], (int)(s->length + i), (int)s->slot};
     }
-    const struct loaded_pass pass = {rows, count, is_last, wants_logits(s), NULL};
+    const struct loaded_pass pass = {
+        .rows = rows, .count = count, .wanted = is_last, .wants_logits = wants_logits(s)};
     TOL_TRY(way == AS_PROMPT ? loaded_prompt_run(s->loaded, &pass, &outcome)
                              : loaded_pass_run(s->loaded, &pass, &outcome));
     session_steps_advance(s, tokens, count);
     if (is_last) take_outcome(s, &outcome, 0, false);
+    status = session_take_notice(s);
 out:
     return status;
 }
@@ -181,6 +183,7 @@ static tol_status session_steps_run_prompt(struct tol_session *s, const int *tok
         status = run_piece(s, tokens + done, now, now == left, way, rows);
         pthread_mutex_unlock(&l->lock);
         TOL_TRY(status);
+        TOL_TRY(session_check_notice(s));
     }
 out:
     free(rows);
@@ -217,6 +220,7 @@ tol_status tol_session_prompt(struct tol_session *s, const int *tokens, size_t c
     size_t shared = 0;
     TOL_CHECK(s != NULL && tokens != NULL, TOL_INVALID_ARGUMENT, "a prompt needs tokens");
     TOL_TRY(session_steps_check_prompt(s, tokens, count));
+    TOL_TRY(session_check_notice(s));
     TOL_TRY(check_time(s));
     pthread_mutex_lock(&s->loaded->lock);
     status = session_steps_take_pages(s, tokens, count, &shared);
@@ -239,6 +243,7 @@ out:
 
 static tol_status check_step(struct tol_session *s) {
     tol_status status = TOL_OK;
+    TOL_TRY(session_check_notice(s));
     TOL_TRY(check_time(s));
     TOL_CHECK(s->drawn != NONE || s->is_ready, TOL_INVALID_ARGUMENT,
               "a session steps after a prompt");
@@ -269,7 +274,11 @@ static tol_status session_steps_run_steps(struct tol_loaded *l, struct tol_step 
         draws |= draws_there(s);
     }
     if (live == 0) goto out;
-    const struct loaded_pass pass = {rows, live, live, wants, draws ? samplers : NULL};
+    const struct loaded_pass pass = {.rows = rows,
+                                     .count = live,
+                                     .wanted = live,
+                                     .wants_logits = wants,
+                                     .samplers = draws ? samplers : NULL};
     TOL_TRY(loaded_pass_run(l, &pass, &outcome));
     for (size_t i = 0, row = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
@@ -277,18 +286,19 @@ static tol_status session_steps_run_steps(struct tol_loaded *l, struct tol_step 
         session_steps_advance(s, &s->drawn, 1);
         s->drawn = NONE;
         take_outcome(s, &outcome, row++, draws);
+        steps[i].status = session_take_notice(s);
     }
 out:
     return status;
 }
 
 static tol_status session_steps_draw(struct tol_session *s, int *token) {
-    tol_status status = TOL_OK;
-    if (s->is_greedy || s->is_drawn) {
-        TOL_TRY(tol_sampler_take(s->sampler, s->best, token));
-    } else {
-        TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
-    }
+    tol_status status = session_check_notice(s);
+    if (status != TOL_OK) return status;
+    status = s->is_greedy || s->is_drawn ? tol_sampler_take(s->sampler, s->best, token)
+                                         : tol_sampler_draw(s->sampler, s->logits, token);
+    if (status == TOL_MISMATCH) return session_explain_draw(s);
+    TOL_TRY(status);
     TOL_CHECK(*token >= 0 && (size_t)*token < s->loaded->shape.vocabulary, TOL_MISMATCH,
               "the device drew token %d of a vocabulary of %zu", *token,
               s->loaded->shape.vocabulary);
@@ -390,6 +400,7 @@ tol_status tol_session_rewind(struct tol_session *s, size_t length) {
     s->heard = length;
     s->drawn = NONE;
     s->is_ready = false;
+    if (length == 0) s->is_noticed = false;
 out:
     return status;
 }

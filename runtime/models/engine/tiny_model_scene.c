@@ -51,26 +51,39 @@ static void add_in(struct listing *list, size_t layer, enum tol_tensor_type type
     add(list, type, columns, rows, deviation, mean, name);
 }
 
-static void list_layer(struct listing *list, size_t i) {
+static void list_qkv(struct listing *list, size_t i) {
     const struct tiny_model *m = list->model;
     const size_t q = m->heads * m->head_size, kv = m->kv_heads * m->head_size;
     const double in = 1.5 / sqrt((double)m->width);
-    add_in(list, i, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "attn_norm.weight");
+    const bool is_biased = strcmp(m->architecture, "qwen2") == 0;
+    if (m->fused) {
+        add_in(list, i, m->type, m->width, q + 2 * kv, in, 0, "attn_qkv.weight");
+        if (is_biased) add_in(list, i, m->vector_type, q + 2 * kv, 1, 0.5, 0, "attn_qkv.bias");
+        return;
+    }
     add_in(list, i, m->type, m->width, q, in, 0, "attn_q.weight");
     add_in(list, i, m->type, m->width, kv, in, 0, "attn_k.weight");
     add_in(list, i, m->v_type, m->width, kv, in, 0, "attn_v.weight");
-    if (strcmp(m->architecture, "qwen2") == 0) {
-        add_in(list, i, TOL_TENSOR_F32, q, 1, 0.5, 0, "attn_q.bias");
-        add_in(list, i, TOL_TENSOR_F32, kv, 1, 0.5, 0, "attn_k.bias");
-        add_in(list, i, TOL_TENSOR_F32, kv, 1, 0.5, 0, "attn_v.bias");
-    }
+    if (!is_biased) return;
+    add_in(list, i, m->vector_type, q, 1, 0.5, 0, "attn_q.bias");
+    add_in(list, i, m->vector_type, kv, 1, 0.5, 0, "attn_k.bias");
+    add_in(list, i, m->vector_type, kv, 1, 0.5, 0, "attn_v.bias");
+}
+
+static void list_layer(struct listing *list, size_t i) {
+    const struct tiny_model *m = list->model;
+    const size_t q = m->heads * m->head_size;
+    const double in = 1.5 / sqrt((double)m->width);
+    add_in(list, i, m->vector_type, m->width, 1, 0.2, 1, "attn_norm.weight");
+    list_qkv(list, i);
     if (strcmp(m->architecture, "qwen3") == 0) {
-        add_in(list, i, TOL_TENSOR_F32, m->head_size, 1, 0.2, 1, "attn_q_norm.weight");
-        add_in(list, i, TOL_TENSOR_F32, m->head_size, 1, 0.2, 1, "attn_k_norm.weight");
+        add_in(list, i, m->vector_type, m->head_size, 1, 0.2, 1, "attn_q_norm.weight");
+        add_in(list, i, m->vector_type, m->head_size, 1, 0.2, 1, "attn_k_norm.weight");
     }
     add_in(list, i, m->type, q, m->width, 1 / sqrt((double)q), 0, "attn_output.weight");
-    add_in(list, i, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "ffn_norm.weight");
-    add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_gate.weight");
+    add_in(list, i, m->vector_type, m->width, 1, 0.2, 1, "ffn_norm.weight");
+    add_in(list, i, m->gate_of_v_type ? m->v_type : m->type, m->width, m->feed_forward, in, 0,
+           "ffn_gate.weight");
     add_in(list, i, m->type, m->width, m->feed_forward, in, 0, "ffn_up.weight");
     add_in(list, i, m->type, m->feed_forward, m->width, 1 / sqrt((double)m->feed_forward), 0,
            "ffn_down.weight");
@@ -82,10 +95,10 @@ static void list_all(struct listing *list) {
     const double in = 3 / sqrt((double)m->width);
     add(list, m->embedding_type, m->width, m->vocabulary, in, 0, "token_embd.weight");
     for (size_t i = 0; i < m->layers; i++) list_layer(list, i);
-    add(list, TOL_TENSOR_F32, m->width, 1, 0.2, 1, "output_norm.weight");
+    add(list, m->vector_type, m->width, 1, 0.2, 1, "output_norm.weight");
     if (!m->tied) add(list, m->type, m->width, m->vocabulary, in, 0, "output.weight");
     if (m->has_factors) {
-        add(list, TOL_TENSOR_F32, rotated / 2, 1, 0.3, 2, "rope_freqs.weight");
+        add(list, m->vector_type, rotated / 2, 1, 0.3, 2, "rope_freqs.weight");
     }
     if (m->with != NULL) add(list, TOL_TENSOR_F32, m->width, 1, 1, 0, m->with);
 }
@@ -203,6 +216,18 @@ static void write_further(const struct keys *k, const struct tiny_key *further) 
     }
 }
 
+static void write_kv_heads(const struct keys *k, const struct tiny_model *m) {
+    char key[96];
+    if (m->kv_heads_last == 0) {
+        key_u32(k, "attention.head_count_kv", m->kv_heads);
+        return;
+    }
+    snprintf(key, sizeof key, "%s.attention.head_count_kv", k->architecture);
+    maker_key_array(k->maker, key, TOL_GGUF_U32, m->layers);
+    for (size_t i = 1; i < m->layers; i++) maker_u32(k->maker, (uint32_t)m->kv_heads);
+    maker_u32(k->maker, (uint32_t)m->kv_heads_last);
+}
+
 static void write_tokens(const struct tiny_model *m, struct gguf_maker *maker) {
     char token[32];
     maker_key_string(maker, "tokenizer.ggml.model", "llama");
@@ -232,7 +257,7 @@ static void write_keys(const struct tiny_model *m, struct gguf_maker *maker) {
     key_u32(&k, "embedding_length", m->width);
     key_u32(&k, "feed_forward_length", m->feed_forward);
     key_u32(&k, "attention.head_count", m->heads);
-    key_u32(&k, "attention.head_count_kv", m->kv_heads);
+    write_kv_heads(&k, m);
     key_u32(&k, "attention.key_length", m->head_size);
     key_u32(&k, "attention.value_length", m->head_size);
     key_u32(&k, "attention.sliding_window", m->window);

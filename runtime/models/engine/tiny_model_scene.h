@@ -20,8 +20,11 @@ struct tiny_model {
     const char *architecture;
     size_t layers, width, feed_forward, heads, kv_heads, head_size, vocabulary, context, window;
     size_t rotated;            /* 0: head_size */
+    size_t kv_heads_last;      /* heads of keys are an array, with this for the last layer; 0: no */
     enum tol_tensor_type type; /* of matrices */
-    enum tol_tensor_type v_type, embedding_type;
+    enum tol_tensor_type v_type, embedding_type, vector_type; /* of norms, biases and factors */
+    bool gate_of_v_type;
+    bool fused;             /* q, k and v are one matrix */
     bool tied, has_factors; /* llama 3's tensor of factors */
     const char *scaling;    /* of rotations: "linear", "yarn"; NULL: none; "": no key */
     double factor, base;    /* base 0: 10000; factor below 0: no key */

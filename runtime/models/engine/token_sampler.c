@@ -18,6 +18,7 @@ struct tol_sampler {
     int *latest;    /* a ring of the window's tokens */
     size_t history; /* tokens accepted so far */
     uint32_t *penalised;
+    bool *is_listed; /* per token; all false between lists */
     void *workspace; /* of draws on the host */
 };
 
@@ -86,8 +87,10 @@ tol_status tol_sampler_create(const struct tol_sampling *sampling, size_t vocabu
     s->state = token_sampler_seeded(sampling->seed);
     s->latest = calloc(s->sampling.repetition_window, sizeof *s->latest);
     s->penalised = calloc(s->sampling.repetition_window, sizeof *s->penalised);
+    s->is_listed = calloc(vocabulary, sizeof *s->is_listed);
     s->workspace = malloc(kn_draw_host_bytes(vocabulary));
-    TOL_CHECK(s->latest != NULL && s->penalised != NULL && s->workspace != NULL,
+    TOL_CHECK(s->latest != NULL && s->penalised != NULL && s->is_listed != NULL &&
+                  s->workspace != NULL,
               TOL_OUT_OF_HOST_MEMORY, "a sampler of %zu tokens", vocabulary);
     *sampler = s;
     s = NULL;
@@ -100,6 +103,7 @@ void tol_sampler_destroy(struct tol_sampler *sampler) {
     if (sampler == NULL) return;
     free(sampler->latest);
     free(sampler->penalised);
+    free(sampler->is_listed);
     free(sampler->workspace);
     free(sampler);
 }
@@ -115,17 +119,18 @@ size_t tol_sampler_penalises(const struct tol_sampler *s) {
     return penalty == 0 || penalty == 1 ? 0 : s->sampling.repetition_window;
 }
 
-/* Lists the different tokens of the window. */
+/* Lists the different tokens of the window, in linear time, because it may be the whole text. */
 static size_t list_penalised(struct tol_sampler *s) {
     const size_t window = tol_sampler_penalises(s);
     const size_t count = s->history < window ? s->history : window;
     size_t listed = 0;
     for (size_t i = 0; i < count; i++) {
         const uint32_t token = (uint32_t)s->latest[i];
-        bool is_first = token < s->vocabulary;
-        for (size_t j = 0; j < listed; j++) is_first &= s->penalised[j] != token;
-        if (is_first) s->penalised[listed++] = token;
+        if (token >= s->vocabulary || s->is_listed[token]) continue;
+        s->is_listed[token] = true;
+        s->penalised[listed++] = token;
     }
+    for (size_t i = 0; i < listed; i++) s->is_listed[s->penalised[i]] = false;
     return listed;
 }
 

@@ -95,6 +95,20 @@ Test(token_sampler, repeated_tokens_are_penalised_once_and_only_in_the_window) {
     tol_sampler_destroy(sampler);
 }
 
+/* Of 10, 8 and 6, those in the window are halved, draw after draw. */
+Test(token_sampler, a_token_is_penalised_in_every_draw_of_its_window) {
+    static const int history[] = {0, 0, 1, 1, 1, 0, 2, 2, 2, 2};
+    static const int drawn[] = {1, 1, 2, 2, 2, 2, 0, 0, 1, 0};
+    const float logits[3] = {10, 8, 6};
+    struct tol_sampler *sampler =
+        make((struct tol_sampling){.repetition_penalty = 2, .repetition_window = 4}, 3);
+    for (size_t i = 0; i < sizeof history / sizeof history[0]; i++) {
+        tol_sampler_accept(sampler, history[i]);
+        cr_assert(draw(sampler, logits) == drawn[i], "draw %zu", i);
+    }
+    tol_sampler_destroy(sampler);
+}
+
 Test(token_sampler, a_seed_gives_the_same_tokens_and_another_seed_others) {
     enum { MANY = 5000, TOKENS = 100 };
     static float logits[MANY];

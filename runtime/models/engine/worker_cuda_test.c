@@ -5,8 +5,11 @@
 
 #include "test/test_device.h"
 
+#include <gguf.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static char model_path[4096];
 
@@ -173,4 +176,35 @@ Test(worker_cuda, every_code_has_its_words) {
         }
     }
     cr_assert_str_eq(cuda_error_message(99), cuda_error_message(-5));
+}
+
+/* A NaN in the model's second layer: the code is that of inference, and the message names it. */
+Test(worker_cuda, a_failure_names_the_layer_where_values_stop_being_finite) {
+    CudaContext *ctx = open_context();
+    char path[] = "/tmp/tollens-worker-XXXXXX", command[4400], piece[64];
+    const float temperatures[] = {0, 1};
+    struct tol_gguf *file = NULL;
+    int code = -1;
+    const int descriptor = mkstemp(path);
+    snprintf(command, sizeof command, "cat '%s' > %s", model_path, path);
+    cr_assert(descriptor >= 0 && system(command) == 0);
+    MUST(tol_gguf_open(path, &file));
+    const struct tol_gguf_tensor *t = tol_gguf_find_tensor(file, "blk.1.ffn_up.weight");
+    cr_assert(t != NULL && pwrite(descriptor, &(float){NAN}, 4, (off_t)t->offset) == 4);
+    tol_gguf_close(file);
+    close(descriptor);
+    CudaModel *model = cuda_load_model(ctx, path, NULL, &code);
+    cr_assert(model != NULL && code == WORKER_OK, "%d: %s", code, tol_message());
+    for (size_t i = 0; i < 2; i++) {
+        InferenceResult *result =
+            cuda_inference_start(model, "The driver", 4, temperatures[i], 1, &code);
+        cr_assert(result != NULL && code == WORKER_OK, "%d: %s", code, tol_message());
+        cr_assert(!cuda_inference_next_token(result, piece, sizeof piece, NULL, &code));
+        cr_assert(code == WORKER_E_INFERENCE_FAILED, "%d: %s", code, tol_message());
+        cr_assert(strstr(tol_message(), "in layer 1 of 2 (blk.1)") != NULL, "%s", tol_message());
+        cuda_inference_free(result);
+    }
+    cuda_unload_model(model);
+    cuda_destroy(ctx);
+    unlink(path);
 }

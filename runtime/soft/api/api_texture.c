@@ -3,6 +3,7 @@
  * the CUDA Driver API 13.0.
  */
 #include "export.h"
+#include "queue/queue.h"
 #include "state/array.h"
 #include "state/contexts.h"
 #include "state/texture_object.h"
@@ -28,7 +29,8 @@ static CUresult texture_destroy(unsigned long long object, bool is_surface) {
     struct soft_texture texture;
     CUresult result = texture_find(object, is_surface, &texture);
     if (result != CUDA_SUCCESS) return result;
-    return soft_texture_remove(object) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    const bool removed = soft_texture_remove(object, soft_operation_last());
+    return removed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORT(cuTexObjectCreate,

@@ -5,6 +5,8 @@
 #include "test/test_api.h"
 #include "test/test_soft.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static CUarray array_of(size_t width, size_t height, CUarray_format format, unsigned flags) {
@@ -280,6 +282,34 @@ static CUresult run(CUfunction kernel, unsigned long long object, int at) {
         OK(cuDevicePrimaryCtxReset_v2(0));                                                         \
         api_context(0);                                                                            \
     } while (0)
+
+static void await_flag(void *flag) {
+    while (!atomic_load((atomic_bool *)flag)) sched_yield();
+}
+
+/* Goal: as on an H200, work that was queued before the destroy keeps the object; later work gets
+ * an error that says it was destroyed. */
+Test(api_texture, launches_queued_before_a_destroy_keep_the_object) {
+    atomic_bool flag = false;
+    api_context(0);
+    CUtexObject texture = texture_of(array_of(8, 8, CU_AD_FORMAT_FLOAT, 0));
+    CUsurfObject surface =
+        surface_of(array_of(8, 8, CU_AD_FORMAT_FLOAT, CUDA_ARRAY3D_SURFACE_LDST));
+    int at = 0;
+    void *read_parameters[] = {&texture}, *put_parameters[] = {&surface, &at};
+    OK(cuLaunchHostFunc(NULL, await_flag, &flag));
+    OK(cuLaunchKernel(api_function(kernels, "read"), 1, 1, 1, 1, 1, 1, 0, NULL, read_parameters,
+                      NULL));
+    OK(cuLaunchKernel(api_function(kernels, "put"), 1, 1, 1, 1, 1, 1, 0, NULL, put_parameters,
+                      NULL));
+    OK(cuTexObjectDestroy(texture));
+    OK(cuSurfObjectDestroy(surface));
+    atomic_store(&flag, true);
+    OK(cuCtxSynchronize());
+    test_capture(stderr);
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, "was destroyed", "read", texture, 0);
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, "was destroyed", "put", surface, 0);
+}
 
 Test(api_texture, wrong_uses_are_reported) {
     const unsigned flags = CUDA_ARRAY3D_SURFACE_LDST;

@@ -336,7 +336,8 @@ Test(tensor_edge, a_unit_behind_the_allocation_is_out_of_bounds) {
 Test(tensor_edge, what_is_written_behind_a_row_counts_as_written) {
 #define READ(offset)                                                                               \
     EDGE(FILL, "cp.async.bulk.tensor.2d." OUT ".bulk_group [%rd1, {%r20, %r21}], [s];\n",          \
-         WRITTEN "ld.global.u64 %rd5, [%rd1+136]; ld.global.u32 %r8, [%rd5+" offset "];\n")
+         WRITTEN "ld.global.u64 %rd5, [%rd1+136]; ld.global.u32 %r8, [%rd5+" offset "];\n"         \
+                 "st.shared.u32 [s], %r8;\n")
     static const struct {
         const char *text;
         bool written;

@@ -143,6 +143,7 @@ static void read_checks(struct soft_options *options) {
         {"stream", &options->check_stream},
         {"leak", &options->check_leak},
         {"fatal", &options->check_fatal},
+        {"continue", &options->check_continue},
     };
     enum { WORDS = sizeof words / sizeof words[0] };
     const char *value = getenv("TOLLENS_SOFT_CHECK");
@@ -157,9 +158,9 @@ static void read_checks(struct soft_options *options) {
             i++;
         }
         if (i == WORDS) {
-            options_complain(
-                "TOLLENS_SOFT_CHECK", value,
-                "a list of: memory, init, sync, race, race=strict, stream, leak, fatal");
+            options_complain("TOLLENS_SOFT_CHECK", value,
+                             "a list of: memory, init, sync, race, race=strict, stream, leak, "
+                             "fatal, continue");
             *options = before;
             return;
         }

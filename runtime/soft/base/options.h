@@ -36,6 +36,7 @@ struct soft_options {
     bool check_stream;      /* it has stream: unordered operations of streams */
     bool check_leak;        /* it has leak: objects that were not released */
     bool check_fatal;       /* it has fatal: a finding in a kernel ends the launch */
+    bool check_continue;    /* it has continue: an error ends its launch, and not the context */
     uint64_t budget; /* TOLLENS_SOFT_BUDGET: the warp instructions of a launch; 0: unlimited */
     uint64_t seed;   /* TOLLENS_SOFT_SEED: the order in which blocks and warps run; 0: the usual */
     enum soft_order order; /* TOLLENS_SOFT_ORDER: turns, oldest, newest or drawn */

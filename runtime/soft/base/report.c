@@ -75,10 +75,11 @@ void soft_report_text(const struct soft_report *report, char *text, size_t bytes
                  report->ptx_line, report->instruction);
     }
     bool called = report->function[0] != '\0';
-    snprintf(text, bytes, "%s in kernel %s%s%s%s%s%s%s%s: %s", report->kind, report->kernel,
+    snprintf(text, bytes, "%s in kernel %s%s%s%s%s%s%s%s%s%s: %s", report->kind, report->kernel,
              called ? ", in function " : "", report->function,
              called && report->source[0] == '\0' && place[0] != '\0' ? "," : "",
-             report->source[0] != '\0' ? ", " : "", report->source, place,
+             report->source[0] != '\0' ? ", " : "", report->source,
+             report->inlined_at[0] != '\0' ? ", inlined at " : "", report->inlined_at, place,
              report->instruction[0] != '\0' ? "" : ",", report->detail);
 }
 
@@ -124,6 +125,7 @@ static void report_write_line(const struct soft_report *report, const char *seve
     report_put_string(line, "kernel", report->kernel);
     report_put_string(line, "function", report->function);
     report_put_string(line, "source", report->source);
+    report_put_string(line, "inlined_at", report->inlined_at);
     report_put(line, "\"ptx_line\": %u, ", report->ptx_line);
     report_put_string(line, "instruction", report->instruction);
     put_triple(line, "block", report->block);
@@ -137,6 +139,7 @@ static void report_write_line(const struct soft_report *report, const char *seve
         report_put(line, "\"other\": {");
         report_put_string(line, "function", other->function);
         report_put_string(line, "source", other->source);
+        report_put_string(line, "inlined_at", other->inlined_at);
         report_put(line, "\"ptx_line\": %u, ", other->ptx_line);
         report_put_string(line, "instruction", other->instruction);
         put_triple(line, "block", other->block);

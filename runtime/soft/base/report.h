@@ -16,6 +16,7 @@ struct soft_report_place {
     char function[128];    /* that the kernel called; "" in the kernel itself */
     char instruction[128]; /* as written */
     char source[160];      /* file:line, "" if the PTX has none */
+    char inlined_at[320];  /* "", or the calls that it was inlined into: "file:line, file:line" */
     uint32_t ptx_line;
     uint32_t block[3], thread[3];
 };
@@ -28,6 +29,7 @@ struct soft_report {
     char function[128];    /* that the kernel called; "" in the kernel itself */
     char instruction[128]; /* as written */
     char source[160];      /* file:line, "" if the PTX has none */
+    char inlined_at[320];  /* "", or the calls that it was inlined into: "file:line, file:line" */
     uint32_t ptx_line;
     uint32_t block[3], thread[3];
     uint32_t lanes; /* the number of lanes of the warp */

@@ -91,6 +91,7 @@ static const struct soft_instruction *describe_other(const struct soft_checked_a
     }
     memcpy(place->instruction, report.instruction, sizeof place->instruction);
     memcpy(place->source, report.source, sizeof place->source);
+    memcpy(place->inlined_at, report.inlined_at, sizeof place->inlined_at);
     place->ptx_line = report.ptx_line;
     uint32_t thread = mark->warp * SOFT_LANES + (uint32_t)__builtin_ctz(mark->lanes);
     place->block[0] = mark->cta % launch->grid[0];

@@ -48,7 +48,8 @@ static unsigned times_in(const char *text, const char *part) {
 }
 
 /* A read of what was never written, a race of two warps, and one of equal values. */
-#define UNWRITTEN TEST_KERNEL_WITH(".shared .u32 s;", "ld.shared.u32 %r5, [s];\n")
+#define UNWRITTEN                                                                                  \
+    TEST_KERNEL_WITH(".shared .u32 s;", "ld.shared.u32 %r5, [s]; st.global.u32 [%rd2], %r5;\n")
 #define RACE TEST_KERNEL_WITH(".shared .u32 s;", "st.shared.u32 [s], %r3;\n")
 #define EQUAL TEST_KERNEL_WITH(".shared .u32 s;", "st.shared.u32 [s], 7;\n")
 
@@ -162,16 +163,31 @@ Test(report, a_lock_with_a_fence_is_no_strict_race) {
     check_races(LOCK("membar.gl;\n"), "race=strict", false);
 }
 
+/* Goal: one run shows the mistakes of several kernels, which a GPU's context cannot. */
+Test(report, an_error_may_leave_the_context_alone) {
+    uint32_t out[64] = {0};
+    begin_file("memory,continue");
+    TEST_RUN(TEST_KERNEL("st.global.u32 [%rd1+4096], 1;\n"), 1, 64, out);
+    TEST_RUN(TEST_KERNEL("mov.u64 %rd5, 0; st.global.u32 [%rd5], 1;\n"), 1, 64, out);
+    TEST_RUN(TEST_KERNEL("st.global.u32 [%rd2], 3;\n"), 1, 64, out);
+    cr_assert(out[0] == 3 && out[63] == 3);
+    const char *json = reported();
+    cr_assert_eq(times_in(json, "\"severity\": \"error\""), 2, "%s", json);
+    cr_assert_eq(times_in(json, "\"result\": 700"), 2, "%s", json);
+}
+
 /* The default looks for what costs next to nothing to look for. */
 Test(report, a_list_of_checks_that_makes_no_sense_is_ignored) {
     uint32_t out[64] = {0};
     begin_file("race,luck");
     TEST_RUN(UNWRITTEN, 1, 64, out);
     TEST_RUN(RACE, 1, 64, out);
-    cr_assert(strstr(test_captured(stderr),
-                     "TOLLENS_SOFT_CHECK=race,luck is ignored: it must be a "
-                     "list of: memory, init, sync, race, race=strict, stream, leak, fatal") != NULL,
-              "%s", test_captured(stderr));
+    cr_assert(
+        strstr(test_captured(stderr),
+               "TOLLENS_SOFT_CHECK=race,luck is ignored: it must be a "
+               "list of: memory, init, sync, race, race=strict, stream, leak, fatal, continue") !=
+            NULL,
+        "%s", test_captured(stderr));
     const char *json = reported();
     cr_assert_eq(times_in(json, "\"kind\": \"uninitialised read\""), 1, "%s", json);
     cr_assert_eq(times_in(json, "\n"), 1, "%s", json);

@@ -137,6 +137,23 @@ struct soft_origin {
     uint32_t number;     /* among the function's PTX instructions */
 };
 
+/* Which operands of an instruction are slots that it reads, and which it writes. */
+enum {
+    SOFT_USES_A = 1,
+    SOFT_USES_B = 2,
+    SOFT_USES_C = 4,
+    SOFT_USES_D = 8,
+    SOFT_USES_E = 16, /* the slot in the immediate */
+    SOFT_USES_DEFINES_D = 32,
+    SOFT_USES_KEEPS = 64, /* a part of d */
+    SOFT_USES_EXTRAS = 16 /* the further operands that are recorded: no more are defined by any
+                           * instruction whose results are followed */
+};
+struct soft_uses {
+    uint8_t fields;
+    uint16_t used, defined; /* a bit for each further operand */
+};
+
 /* Values that are equal for all threads of a CTA, and differ between CTAs. */
 enum soft_cta_value {
     SOFT_CTA_CTAID = 0,         /* three, and so of the next two */
@@ -180,6 +197,7 @@ struct soft_code {
     atomic_bool is_complete; /* complete; before that, members marked with (c) are unset */
     struct soft_instruction *instructions; /* (c) */
     struct soft_origin *origins;           /* (c) one an instruction */
+    struct soft_uses *uses;                /* (c) one an instruction */
     uint32_t instruction_count;            /* (c) */
     uint32_t *operands;                    /* (c) the further operands of instructions */
     uint32_t frame_bytes;                  /* (c) */

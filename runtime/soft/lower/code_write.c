@@ -44,16 +44,38 @@ static struct soft_code *code_write_code_of(struct soft_lowering *lowering,
     return callee->code;
 }
 
+static uint8_t code_write_fields(const struct soft_draft *draft) {
+    uint8_t fields = 0;
+    if (draft->a != SOFT_NO_VALUE) fields |= SOFT_USES_A;
+    if (draft->b != SOFT_NO_VALUE) fields |= SOFT_USES_B;
+    if (draft->c != SOFT_NO_VALUE) fields |= SOFT_USES_C;
+    if (draft->e != SOFT_NO_VALUE) fields |= SOFT_USES_E;
+    if (draft->d == SOFT_NO_VALUE) return fields;
+    fields |= draft->d_is_read ? SOFT_USES_D : SOFT_USES_DEFINES_D;
+    return (uint8_t)(draft->keeps ? fields | SOFT_USES_KEEPS : fields);
+}
+
+static struct soft_uses code_write_uses(const struct soft_draft *draft) {
+    struct soft_uses uses = {.fields = code_write_fields(draft)};
+    for (uint32_t i = 0; i < draft->extra_count && i < SOFT_USES_EXTRAS; i++) {
+        const uint16_t bit = (uint16_t)(1u << i);
+        if (draft->extras[i].kind == SOFT_EXTRA_USE) uses.used |= bit;
+        if (draft->extras[i].kind == SOFT_EXTRA_DEFINE) uses.defined |= bit;
+    }
+    return uses;
+}
+
 static bool write_instructions(struct soft_lowering *lowering) {
     struct soft_code *code = lowering->code;
     const struct soft_core *core = soft_core();
     code->instructions =
         SOFT_ARENA_ARRAY(lowering->arena, struct soft_instruction, lowering->draft_count);
     code->origins = SOFT_ARENA_ARRAY(lowering->arena, struct soft_origin, lowering->draft_count);
+    code->uses = SOFT_ARENA_ARRAY(lowering->arena, struct soft_uses, lowering->draft_count);
     code->operands = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, count_extras(lowering));
     uint32_t *polls = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, lowering->draft_count + 1);
-    if (code->instructions == NULL || code->origins == NULL || code->operands == NULL ||
-        polls == NULL) {
+    if (code->instructions == NULL || code->origins == NULL || code->uses == NULL ||
+        code->operands == NULL || polls == NULL) {
         return LOWER_NO_MEMORY(lowering);
     }
     code->instruction_count = lowering->draft_count;
@@ -87,6 +109,7 @@ static bool write_instructions(struct soft_lowering *lowering) {
         }
         to->more = operands;
         if (!write_extras(lowering, draft, &operands)) return false;
+        code->uses[i] = code_write_uses(draft);
         if (draft->has_site) to->site = site++;
         to->op = (uint16_t)draft->op;
         soft_count_to(lowering, draft, &to->d);

@@ -221,7 +221,8 @@ Test(lines, what_was_never_written) {
     test_capture(stderr);
     TEST_RUN(TEST_KERNEL_WITH(".shared .align 16 .b8 s[64];",
                               "mov.u32 %r6, s; add.u32 %r6, %r6, %r1; setp.ne.u32 %p1, %r1, 9;\n"
-                              "@%p1 st.shared.u8 [%r6], %r1; ld.shared.u8 %r7, [%r6];\n"),
+                              "@%p1 st.shared.u8 [%r6], %r1; ld.shared.u8 %r7, [%r6];\n"
+                              "st.global.u32 [%rd2], %r7;\n"),
              1, 32, out);
     cr_assert(strstr(test_captured(stderr), "uninitialised read") != NULL &&
                   strstr(test_captured(stderr), "thread (9,0,0)") != NULL,

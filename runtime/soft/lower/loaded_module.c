@@ -12,6 +12,7 @@
 #include "ptx/reader.h"
 #include "ptx/symbol.h"
 #include "ptx/unite.h"
+#include "source_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     struct soft_allocation wanted = {.bytes = bytes,
                                      .kind = loaded_module_kind_of(variable),
                                      .device = module->device,
-                                     .slot = module->slot};
+                                     .slot = module->slot,
+                                     .constant = variable->space == PTX_constant};
     memcpy(wanted.name, name, sizeof name);
     /* They are not charged, but must fit into the device's memory. */
     const uint64_t left = soft_options()->memory_bytes - module->variable_bytes;
@@ -294,32 +296,10 @@ const struct soft_code *soft_module_function(struct soft_module *module, uint64_
     return function->code;
 }
 
-/* Consecutive blanks, tabs and line ends become one blank: a report is one readable line. */
-static void fold_blanks(char *text) {
-    char *to = text;
-    for (const char *from = text; *from != '\0'; from++) {
-        bool blank = *from == ' ' || *from == '\t' || *from == '\r' || *from == '\n';
-        if (blank && to > text && to[-1] == ' ') continue;
-        *to++ = blank ? ' ' : *from;
-    }
-    *to = '\0';
-}
-
 void soft_module_describe(const struct soft_module *module, const struct soft_code *code,
                           const struct soft_instruction *instruction, struct soft_report *report) {
     size_t index = (size_t)(instruction - code->instructions);
     const struct soft_unit *unit = unit_of(module, code);
     if (unit == NULL || index >= code->instruction_count) return;
-    const struct soft_origin *origin = &code->origins[index];
-    size_t end = origin->offset;
-    while (end < unit->length && unit->text[end] != ';') end++;
-    snprintf(report->instruction, sizeof report->instruction, "%.*s", (int)(end - origin->offset),
-             unit->text + origin->offset);
-    fold_blanks(report->instruction);
-    report->ptx_line = soft_line_of(unit->text, unit->length, origin->offset);
-    for (const struct ptx_file *file = unit->ptx.files; file != NULL; file = file->next) {
-        if (origin->file != 0 && file->number == origin->file) {
-            snprintf(report->source, sizeof report->source, "%s:%u", file->name, origin->line);
-        }
-    }
+    soft_source_line_of(unit, &code->origins[index], report);
 }

@@ -9,6 +9,7 @@
 #include "finding.h"
 #include "frame.h"
 #include "prior.h"
+#include "taint.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -150,6 +151,18 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
     return true;
 }
 
+/* A GPU carries the store out, and constant loads may or may not see it. */
+static void access_judge_constant(struct soft_warp *warp, const struct soft_instruction *in,
+                                  uint32_t lane, uint64_t address, unsigned bytes) {
+    struct soft_allocation found;
+    if (!soft_space_find(address, &found) || !found.constant) return;
+    soft_launch_note(warp, in, "store to constant memory", 1u << lane, address,
+                     "a store of %u bytes at 0x%llx, %llu bytes into the constant variable %s, "
+                     "which kernels may only read",
+                     bytes, (unsigned long long)address,
+                     (unsigned long long)(address - found.address), found.name);
+}
+
 static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                         uint64_t address, unsigned bytes, enum soft_access_kind kind,
                         struct soft_place *place) {
@@ -159,7 +172,8 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     const bool is_noted = launch->touched != NULL || soft_prior_watches(launch);
     if (is_noted) last += launch->code->sites;
     uint64_t span = last->high - last->low;
-    if (bytes <= span && address - last->low <= span - bytes) {
+    const bool is_within = bytes <= span && address - last->low <= span - bytes;
+    if (is_within) {
         place->view = *last;
     } else if (is_of_window(warp, in, lane, address, kind)) {
         return false;
@@ -170,6 +184,9 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
                          "%s of %u bytes at 0x%llx: %s", access_what(kind), bytes,
                          (unsigned long long)address, nearest);
         return false;
+    }
+    if (kind == SOFT_ACCESS_WRITE && !is_within) {
+        access_judge_constant(warp, in, lane, address, bytes);
     }
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
@@ -255,23 +272,38 @@ bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *in,
                              place);
 }
 
+static unsigned access_unwritten(const struct soft_place *place, unsigned bytes) {
+    unsigned unwritten = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        uint64_t at = place->offset + i;
+        uint8_t written = __atomic_load_n(&place->shadow[at / 4], __ATOMIC_RELAXED);
+        unwritten += (written >> (at % 4) & 1) == 0;
+    }
+    return unwritten;
+}
+
+/* Compilers copy structures with their padding, in words of which half the bytes or more may be
+ * padding, and in vectors. What lacks less of a word is no such copy. */
+static bool access_is_padded(unsigned unwritten, unsigned bytes) {
+    return bytes > 8 || 2 * unwritten >= bytes;
+}
+
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
                             uint32_t lane, uint64_t address, unsigned bytes,
                             const struct soft_place *place) {
     if (place->shadow == NULL) return;
-    for (unsigned i = 0; i < bytes; i++) {
-        uint64_t at = place->offset + i;
-        uint8_t written = __atomic_load_n(&place->shadow[at / 4], __ATOMIC_RELAXED);
-        if ((written >> (at % 4) & 1) != 0) return;
-    }
+    const unsigned unwritten = access_unwritten(place, bytes);
+    if (unwritten == 0) return;
+    if (unwritten < bytes && access_is_padded(unwritten, bytes)) return;
     char where[240] = "";
     if (place->view.high != 0) {
         soft_space_describe(address, warp->cta->launch->reach, SOFT_ACCESS_READ, where,
                             sizeof where);
     }
     soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
-                     "%s of %u bytes at 0x%llx, none of which was ever written%s%s",
+                     "%s of %u bytes at 0x%llx, %s ever written%s%s",
                      access_what(access_kind_of(in)), bytes, (unsigned long long)address,
+                     unwritten < bytes ? "not all of which were" : "none of which was",
                      where[0] != '\0' ? ": " : "", where);
 }
 
@@ -383,6 +415,23 @@ static bool load_end(struct soft_warp *warp, const struct soft_instruction *in, 
     return true;
 }
 
+/* Of a load, what the value decides is reported; see taint.h. */
+static void access_taint(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                         uint64_t address, unsigned bytes, const struct soft_place *place) {
+    const unsigned unwritten = place->shadow != NULL ? access_unwritten(place, bytes) : 0;
+    if (unwritten == 0) return;
+    if (unwritten < bytes &&
+        (soft_access_count(in->mode) > 1 || access_is_padded(unwritten, bytes))) {
+        return;
+    }
+    const struct soft_tainted_load load = {.instruction = in,
+                                           .address = address,
+                                           .bytes = bytes,
+                                           .is_partial = unwritten < bytes,
+                                           .is_global = place->view.high != 0};
+    soft_taint_add(warp, &load, lane);
+}
+
 const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
     unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
@@ -402,7 +451,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
                               &place)) {
             return NULL;
         }
-        soft_access_check_read(warp, in, lane, address, bytes * count, &place);
+        access_taint(warp, in, lane, address, bytes * count, &place);
         if (place.view.high != 0) warp->views[in->site] = place.view;
         for (unsigned i = 0; i < count; i++) {
             uint32_t slot = access_component(warp, in, i);
@@ -413,7 +462,7 @@ const struct soft_instruction *soft_access_load(struct soft_warp *warp,
             put_value(warp, in, slot, lane, value_at(in, bytes, place.host + i * bytes));
         }
     }
-    return in + 1;
+    return soft_taint_next(warp, in);
 }
 
 const struct soft_instruction *soft_access_store(struct soft_warp *warp,

@@ -47,8 +47,9 @@ void soft_access_note(struct soft_warp *warp, const struct soft_instruction *ins
 uint64_t soft_access_address(const struct soft_warp *warp,
                              const struct soft_instruction *instruction, uint32_t lane);
 
-/* Records a read of bytes none of which was ever written. Partly written bytes are not reported,
- * because compilers copy whole structures with their padding. */
+/* Reports a read of bytes none of which was ever written, and of a word of which most was. Other
+ * reads of partly written bytes are not reported, because compilers copy whole structures with
+ * their padding. */
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *instruction,
                             uint32_t lane, uint64_t address, unsigned bytes,
                             const struct soft_place *place);

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
                           uint32_t lanes, struct soft_report *report) {
@@ -107,6 +108,18 @@ void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *ins
     va_start(arguments, format);
     finding_find(warp, instruction, finding, format, arguments);
     va_end(arguments);
+}
+
+bool soft_launch_is_noted(struct soft_launch *launch, const struct soft_instruction *instruction,
+                          const char *kind) {
+    bool is_noted = false;
+    pthread_mutex_lock(&launch->lock);
+    for (unsigned i = 0; i < launch->noted_count; i++) {
+        const struct soft_noted *noted = &launch->noted[i];
+        is_noted |= noted->instruction == instruction && strcmp(noted->kind, kind) == 0;
+    }
+    pthread_mutex_unlock(&launch->lock);
+    return is_noted;
 }
 
 void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,

@@ -33,6 +33,10 @@ void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *ins
                       const struct soft_finding *finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Whether a launch has reported an instruction for this. */
+bool soft_launch_is_noted(struct soft_launch *launch, const struct soft_instruction *instruction,
+                          const char *kind);
+
 /* The same for a finding at one place. */
 void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,
                       const char *kind, uint32_t lanes, uint64_t address, const char *format, ...)

@@ -3,6 +3,8 @@
  */
 #include "frame.h"
 
+#include "taint_list.h"
+
 #include "base/round_up.h"
 #include "memory/space.h"
 
@@ -233,6 +235,7 @@ void soft_frame_release(struct soft_warp *warp, struct soft_frame *frame) {
     while (--frame->users == 0 && frame->caller != NULL) {
         struct soft_frame *caller = frame->caller;
         end_allocas(frame);
+        soft_taint_forget(warp, frame);
         frame->next = warp->free_frames;
         warp->free_frames = frame;
         frame = caller;
@@ -248,6 +251,7 @@ void soft_warp_drop(struct soft_warp *warp) {
         free(frame);
     }
     end_allocas(&warp->bottom);
+    soft_taint_drop(warp);
     while (warp->more_joins != NULL) {
         struct soft_joins *joins = warp->more_joins;
         warp->more_joins = joins->next;

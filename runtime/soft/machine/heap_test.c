@@ -104,7 +104,9 @@ Test(heap, wrong_uses_are_told_of) {
 /* Nothing was written there yet. */
 Test(heap, what_was_never_written_is_told_of) {
     uint64_t out[1] = {0};
-    TEST_RUN(HEAP("mov.u64 %rd11, 20;\n" MALLOC "ld.u32 %r5, [%rd10];\n" FREE), 1, 1, out);
+    TEST_RUN(HEAP("mov.u64 %rd11, 20;\n" MALLOC "ld.u32 %r5, [%rd10];\n" FREE
+                  "st.global.u32 [%rd1], %r5;\n"),
+             1, 1, out);
     cr_assert(strstr(test_captured(stderr), "uninitialised read") != NULL);
 }
 

@@ -97,6 +97,7 @@ enum soft_stop {
     SOFT_STOP_YIELD,   /* its quantum is used up */
     SOFT_STOP_BLOCKED, /* no split can continue until a barrier opens; of a CTA: until another CTA
                         * acts */
+    SOFT_STOP_TAINT,   /* the current split continues in soft_taint_run */
     SOFT_STOP_DONE,    /* all threads have exited */
     SOFT_STOP_FAULT    /* the launch has failed; the grid has the report */
 };
@@ -133,6 +134,7 @@ struct soft_warp {
     struct soft_joins joins;
     struct soft_joins *more_joins; /* for recursion that diverges at every depth */
     struct soft_join *free_join;   /* linked through outer */
+    struct soft_taint *taint;      /* NULL: it has loaded nothing that was never written */
     struct soft_async *async;      /* NULL: it has begun no copies */
     struct soft_wgmma *wgmma;      /* NULL: it has begun no products */
 };
@@ -226,7 +228,7 @@ struct soft_launch {
     bool explicit_clusters;  /* requested by the program */
     uint32_t shared_bytes;   /* static and dynamic */
     uint32_t dynamic_shared; /* dynamic alone */
-    uint64_t id;
+    uint64_t id; /* its number in the order of queueing, from 1 */
     const struct soft_reach *reach; /* of the context it runs in */
     uint64_t dice;                  /* of the order that its CTAs run in; 0: one by one */
     uint64_t workspace; /* of a cooperative launch: the counter that its blocks synchronise with; or

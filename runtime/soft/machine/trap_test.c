@@ -175,6 +175,60 @@ Test(trap, constants_and_parameters_out_of_bounds) {
           "8 bytes of parameter memory");
 }
 
+/* Goal: a finding in an inlined function names the program's own line too. */
+Test(trap, an_inlined_line_names_its_calls) {
+    uint32_t out[64] = {0};
+    const char *ptx = TEST_KERNEL(".file 1 \"/a/program.cu\"\n.file 2 \"/b/header.h\"\n"
+                                  ".loc 1 30 1\n.loc 1 20 3\n"
+                                  ".loc 2 8 5, function_name $L__info_string0, inlined_at 1 20 3\n"
+                                  "add.u32 %r5, %r1, 1;\n"
+                                  ".loc 2 4 7, function_name $L__info_string0+9, inlined_at 2 8 5\n"
+                                  "setp.eq.u32 %p1, %r3, 40;\n@%p1 trap;\n");
+    cr_assert_eq(test_run(ptx, 1, 64, out, sizeof out), CUDA_ERROR_LAUNCH_FAILED);
+    cr_assert(strstr(reported(), "\"source\": \"/b/header.h:4\", \"inlined_at\": "
+                                 "\"/b/header.h:8, /a/program.cu:20\"") != NULL,
+              "%s", reported());
+    cr_assert(strstr(test_captured(stderr),
+                     ", /b/header.h:4, inlined at /b/header.h:8, /a/program.cu:20 in block") !=
+              NULL);
+}
+
+/* Kernels may only read .const variables. An H200 carries such a store out without an error, so the
+ * launch goes on here too. */
+#define WITH_CONSTANT(store)                                                                       \
+    TEST_KERNEL_WITH(".const .u32 table[4] = {1, 2, 3, 4};",                                       \
+                     "mov.u64 %rd5, table; cvta.const.u64 %rd5, %rd5;\n" store "\n")
+
+Test(trap, stores_to_constant_memory_are_findings) {
+    static const char *const kernels[] = {WITH_CONSTANT("st.u32 [%rd5+4], %r3;"),
+                                          WITH_CONSTANT("red.add.u32 [%rd5+4], %r3;"),
+                                          WITH_CONSTANT("st.global.u32 [%rd5+4], %r3;")};
+    for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        uint32_t out[1] = {0};
+        char part[100];
+        forget_reports();
+        TEST_RUN(kernels[i], 1, 1, out);
+        cr_assert(strstr(reported(), "store to constant memory") != NULL, "%s", kernels[i]);
+        snprintf(part, sizeof part, "\"ptx_line\": %d, ", TEST_BODY_LINE + 1);
+        cr_assert(strstr(reported(), part) != NULL, "%s", reported());
+        cr_assert(strstr(reported(), "4 bytes into the constant variable table") != NULL, "%s",
+                  reported());
+    }
+}
+
+Test(trap, copies_to_constant_memory_are_none) {
+    uint32_t out[1] = {0}, value = 9;
+    CUmodule module = NULL;
+    CUdeviceptr table = 0;
+    cr_assert_eq(cuModuleLoadData(&module, TEST_KERNEL_WITH(".const .u32 table[4];", "")),
+                 CUDA_SUCCESS);
+    cr_assert_eq(cuModuleGetGlobal_v2(&table, NULL, module, "table"), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyHtoD_v2(table, &value, 4), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyDtoH_v2(out, table, 4), CUDA_SUCCESS);
+    cr_assert_eq(out[0], 9);
+    cr_assert_str_eq(reported(), "");
+}
+
 Test(trap, misaligned_addresses) {
     fails(TEST_KERNEL("ld.global.u32 %r5, [%rd1+2];\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
           "ld.global.u32 %r5, [%rd1+2]", "0",
@@ -295,6 +349,27 @@ Test(trap, uninitialised_reads_are_findings) {
     cr_assert(strstr(json, "\"thread\": [7, 0, 0]") != NULL, "%s", json);
     cr_assert(strstr(json, "\"ptx_line\": 11") != NULL, "%s", json);
     cr_assert(strchr(json, '\n')[1] == '\0', "once: %s", json);
+}
+
+#define WRITTEN_IN_PART(stores)                                                                    \
+    TEST_KERNEL_WITH(".shared .align 4 .b8 s[4];",                                                 \
+                     stores " ld.shared.u32 %r5, [s];\nst.global.u32 [%rd2], %r5;\n")
+#define WRITE_BYTE(at) "st.shared.u8 [s+" at "], 1;"
+
+/* A word that a copy left short is a finding; one that may be padding is none. */
+Test(trap, words_written_in_part_are_findings_if_most_of_them_is_there) {
+    static const char *const kernels[] = {
+        WRITTEN_IN_PART(WRITE_BYTE("0")), WRITTEN_IN_PART(WRITE_BYTE("0") WRITE_BYTE("1")),
+        WRITTEN_IN_PART(WRITE_BYTE("0") WRITE_BYTE("1") WRITE_BYTE("2")),
+        WRITTEN_IN_PART(WRITE_BYTE("0") WRITE_BYTE("1") WRITE_BYTE("2") WRITE_BYTE("3"))};
+    for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        uint32_t out[1] = {0};
+        forget_reports();
+        TEST_RUN(kernels[i], 1, 1, out);
+        const bool said = strstr(reported(), "uninitialised read") != NULL;
+        cr_assert_eq(said, i == 2, "%u bytes written: %s", i + 1, reported());
+        cr_assert(!said || strstr(reported(), "not all of which were ever written") != NULL);
+    }
 }
 
 /* A report names the source line where the PTX tells it. */

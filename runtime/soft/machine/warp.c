@@ -8,6 +8,7 @@
 #include "cluster_barrier.h"
 #include "base/dice.h"
 #include "frame.h"
+#include "taint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         warp->parted = false;
     }
     warp->alive = warp->threads;
+    soft_taint_clear(warp);
     warp->stop = SOFT_STOP_NONE;
     warp->rounds = 0;
     warp->waited = false;
@@ -341,12 +343,11 @@ enum soft_stop soft_warp_run(struct soft_warp *warp) {
         enter_split(warp, split);
         assert(soft_split_is_valid(warp, split));
         warp->stop = SOFT_STOP_NONE;
-        const struct soft_instruction *next = split->pc;
-        do {
-            next = next->run[warp->partial](warp, next);
-        } while (next != NULL);
+        const struct soft_instruction *next = soft_taint_run(warp, split->pc);
+        while (next != NULL) next = next->run[warp->partial](warp, next);
 
         if (warp->stop == SOFT_STOP_FAULT) return SOFT_STOP_FAULT;
+        if (warp->stop == SOFT_STOP_TAINT) continue;
         SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
         if (warp->alive == 0) return SOFT_STOP_DONE;
         if (warp->syncing > 0) soft_warp_exchange(warp);

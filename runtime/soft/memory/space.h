@@ -61,6 +61,7 @@ struct soft_allocation {
     struct soft_backing *backing; /* that owns the bytes; NULL: its own */
     bool claimed;                 /* it will be freed, in stream order */
     uint64_t serial;              /* counts allocations, for reports */
+    bool constant;                /* a .const variable: copies may write it, kernels may not */
     bool freed;                   /* in the graveyard: address and bytes are kept for reports */
     struct soft_maker maker;
     char name[64]; /* of a module's variable */

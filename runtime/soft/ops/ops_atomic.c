@@ -2,15 +2,28 @@
  * Atomics: indivisible read, computation and write. Source: PTX ISA 9.0, sections 9.7.13.5 (atom)
  * and 9.7.13.6 (red).
  *
- * Lanes execute in lane order. On global memory each uses a sequentially consistent
- * compare-and-swap of the host, which satisfies every order and scope of PTX; shared memory belongs
- * to one host thread and needs none.
+ * Lanes execute in lane order. On global memory each uses a sequentially consistent operation of
+ * the host, which satisfies every order and scope of PTX; shared memory belongs to one host thread
+ * and needs none.
+ *
+ * If the words of all lanes are in one range of bytes, all written, they are found and checked
+ * together, and common operations have loops of their own. Everything else, and every error, is
+ * executed lane by lane.
  */
 #include "machine/access.h"
 #include "machine/cluster_member.h"
 #include "op_body.h"
 #include "ops_half.h"
+#include "ops_lines.h"
 #include "ptx/ptx.h"
+
+/* What depends on an operation and a type that are constants is decided by the compiler. */
+#if defined(__clang__)
+#define SOFT_UNROLLED _Pragma("clang loop unroll_count(8)")
+#else
+#define SOFT_UNROLLED _Pragma("GCC unroll 8")
+#endif
+#define FOLDED static inline __attribute__((always_inline))
 
 static uint64_t signed_order(uint64_t x, uint64_t bits) {
     return x ^ 1ull << (bits - 1);
@@ -38,7 +51,7 @@ static uint32_t combine_half(enum soft_atomic operation, bool brain, uint32_t ol
 
 /* The new value; bits is the width. In global memory single precision sums are flushed, in shared
  * memory they are not. */
-static uint64_t ops_atomic_combine(enum soft_atomic operation, enum ptx_modifier type, uint64_t old,
+FOLDED uint64_t ops_atomic_combine(enum soft_atomic operation, enum ptx_modifier type, uint64_t old,
                                    uint64_t b, uint64_t c, unsigned bits, bool global) {
     uint64_t mask = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
     bool is_signed = type == PTX_s32 || type == PTX_s64;
@@ -81,9 +94,17 @@ static uint64_t ops_atomic_combine(enum soft_atomic operation, enum ptx_modifier
     return old;
 }
 
+static inline bool ops_atomic_is_integer_sum(enum soft_atomic operation, enum ptx_modifier type) {
+    return operation == SOFT_ATOMIC_ADD &&
+           (type == PTX_u32 || type == PTX_s32 || type == PTX_u64 || type == PTX_s64);
+}
+
 #define SWAP(T)                                                                                    \
     do {                                                                                           \
         T *place = (T *)(void *)host;                                                              \
+        if (ops_atomic_is_integer_sum(operation, type)) {                                          \
+            return __atomic_fetch_add(place, (T)b, __ATOMIC_SEQ_CST);                              \
+        }                                                                                          \
         T old = __atomic_load_n(place, __ATOMIC_RELAXED), new;                                     \
         do {                                                                                       \
             new = (T)ops_atomic_combine(operation, type, old, b, c, 8 * sizeof(T), global);        \
@@ -92,8 +113,15 @@ static uint64_t ops_atomic_combine(enum soft_atomic operation, enum ptx_modifier
         return old;                                                                                \
     } while (0)
 
-static uint64_t ops_atomic_update(enum soft_atomic operation, enum ptx_modifier type, uint8_t *host,
+FOLDED uint64_t ops_atomic_update(enum soft_atomic operation, enum ptx_modifier type, uint8_t *host,
                                   unsigned bytes, uint64_t b, uint64_t c, bool global) {
+    if (!global) {
+        uint64_t old = 0;
+        memcpy(&old, host, bytes);
+        uint64_t new = ops_atomic_combine(operation, type, old, b, c, 8 * bytes, global);
+        memcpy(host, &new, bytes);
+        return old;
+    }
     if (bytes == 8) SWAP(uint64_t);
     if (bytes == 4) SWAP(uint32_t);
     SWAP(uint16_t);
@@ -105,9 +133,199 @@ static inline uint64_t ops_atomic_read_lane(const struct soft_warp *warp, uint32
     return wide ? SLOT(uint64_t, slot)[lane] : SLOT(uint32_t, slot)[lane];
 }
 
+static inline void ops_atomic_write_lane(struct soft_warp *warp, uint32_t slot, uint32_t lane,
+                                         bool wide, uint64_t value) {
+    if (wide) {
+        SLOT(uint64_t, slot)[lane] = value;
+    } else {
+        SLOT(uint32_t, slot)[lane] = (uint32_t)value;
+    }
+}
+
+/* ---- all lanes in one range ---- */
+
+/* The words of the lanes that run; of the others, that of one that does. */
+struct words {
+    uint8_t *host, *shadow;
+    uint64_t span;
+    uint32_t offsets[SOFT_LANES];
+    bool global;
+    bool adjacent; /* and all lanes run */
+};
+
+static void words_in_shared(struct words *words, const struct soft_cta *cta) {
+    words->host = cta->shared;
+    words->shadow = cta->shared_shadow;
+    words->span = cta->warps_alive > 0 ? cta->shared_bytes : 0;
+    words->global = false;
+}
+
+/* The range that a 64-bit address is in. Returns where it begins. */
+static uint64_t words_range(struct words *words, const struct soft_warp *warp,
+                            const struct soft_instruction *in, uint64_t address) {
+    const struct soft_view *view = &warp->views[in->site];
+    const uint64_t window = soft_space_windows()->shared;
+    if (soft_access_space(in->mode) == SOFT_SPACE_GENERIC &&
+        (address - window) >> SOFT_WINDOW_SHIFT == 0) {
+        words_in_shared(words, warp->cta);
+        return window;
+    }
+    words->host = view->host;
+    words->shadow = view->shadow;
+    words->span = view->high - view->low;
+    words->global = true;
+    return view->low;
+}
+
+/* false: some words are elsewhere, or misaligned. */
+static bool words_find_wide(struct words *words, const struct soft_warp *warp,
+                            const struct soft_instruction *in, unsigned bytes) {
+    const uint64_t *addresses = SLOT(uint64_t, in->a);
+    const uint32_t *lane = warp->lane;
+    const uint64_t offset = (uint64_t)in->u.immediate;
+    const uint64_t one = addresses[__builtin_ctz(warp->mask)];
+    const uint64_t begin = words_range(words, warp, in, one + offset);
+    uint64_t offsets[SOFT_LANES];
+    if (words->span < bytes || words->span > UINT32_MAX || begin % bytes != 0) return false;
+    LANES offsets[i] = (lane[i] ? addresses[i] : one) + offset - begin;
+    LANES words->offsets[i] = (uint32_t)offsets[i];
+    return !soft_any_wrong_64(offsets, words->span - bytes, bytes - 1);
+}
+
+static bool words_find_narrow(struct words *words, const struct soft_warp *warp,
+                              const struct soft_instruction *in, unsigned bytes) {
+    const uint32_t *addresses = SLOT(uint32_t, in->a), *lane = warp->lane;
+    const uint32_t offset = (uint32_t)in->u.immediate;
+    const uint32_t one = addresses[__builtin_ctz(warp->mask)];
+    words_in_shared(words, warp->cta);
+    if (words->span < bytes) return false;
+    LANES words->offsets[i] = (lane[i] ? addresses[i] : one) + offset;
+    return !soft_any_wrong_32(words->offsets, (uint32_t)words->span - bytes, bytes - 1);
+}
+
+/* A range of so many bytes, such as a histogram's, is looked at whole: that takes less time than
+ * one look for each lane. */
+enum { WORDS_WHOLE = 4096 };
+
+FOLDED bool words_are_written(const struct words *words, unsigned bytes) {
+    uint8_t written = 0x0f;
+    if (words->adjacent) {
+        return soft_all_written(words->shadow + words->offsets[0] / 4, 8 * (size_t)bytes);
+    }
+    if (words->span <= WORDS_WHOLE && words->span % 128 == 0 &&
+        soft_all_written(words->shadow, words->span / 4)) {
+        return true;
+    }
+    SOFT_UNROLLED for (int i = 0; i < SOFT_LANES; i++) {
+        const uint8_t *shadow = words->shadow + words->offsets[i] / 4;
+        written &= shadow[0];
+        if (bytes == 8) written &= shadow[1];
+    }
+    return written == 0x0f;
+}
+
+/* false: the lanes must be executed one by one. */
+static bool words_find(struct words *words, const struct soft_warp *warp,
+                       const struct soft_instruction *in, unsigned bytes) {
+    if (soft_access_count(in->mode) != 1 || bytes < 4) return false;
+    if (in->mode & SOFT_ACCESS_WIDE_ADDRESS ? !words_find_wide(words, warp, in, bytes)
+                                            : !words_find_narrow(words, warp, in, bytes)) {
+        return false;
+    }
+    words->adjacent = warp->partial == 0 && words->offsets[1] - words->offsets[0] == bytes &&
+                      soft_has_step_32(words->offsets, bytes);
+    return words->shadow == NULL ||
+           (bytes == 4 ? words_are_written(words, 4) : words_are_written(words, 8));
+}
+
+/* The slots of an instruction: the results of one that has none go elsewhere. */
+struct words_slots {
+    const uint8_t *b, *c;
+    uint8_t *d;
+};
+
+FOLDED void words_update_lane(const struct words *words, const struct words_slots *slots,
+                              enum soft_atomic operation, enum ptx_modifier type, unsigned bytes,
+                              bool global, uint32_t lane) {
+    uint64_t b = 0, c = 0;
+    memcpy(&b, slots->b + lane * bytes, bytes);
+    if (operation == SOFT_ATOMIC_CAS) memcpy(&c, slots->c + lane * bytes, bytes);
+    const uint64_t old =
+        ops_atomic_update(operation, type, words->host + words->offsets[lane], bytes, b, c, global);
+    memcpy(slots->d + lane * bytes, &old, bytes);
+}
+
+#define WORDS_LINE(T)                                                                              \
+    const T *b = (const T *)(const void *)slots.b, *c = (const T *)(const void *)slots.c;          \
+    T *place = (T *)(void *)to, *d = (T *)(void *)slots.d;                                         \
+    LANES {                                                                                        \
+        T old = place[i];                                                                          \
+        T third = operation == SOFT_ATOMIC_CAS ? c[i] : 0;                                         \
+        place[i] = (T)ops_atomic_combine(operation, type, old, b[i], third, 8 * sizeof(T), false); \
+        d[i] = old;                                                                                \
+    }
+
+FOLDED void words_update(struct soft_warp *warp, const struct soft_instruction *in,
+                         const struct words *words, enum soft_atomic operation,
+                         enum ptx_modifier type, unsigned bytes, bool global) {
+    uint64_t nowhere[SOFT_LANES];
+    const bool silent = (in->mode & SOFT_ACCESS_NO_RESULT) != 0;
+    const struct words_slots slots = {SLOT(uint8_t, in->b), SLOT(uint8_t, in->c),
+                                      silent ? (uint8_t *)nowhere : SLOT(uint8_t, in->d)};
+    if (!global && words->adjacent) {
+        uint8_t *to = words->host + words->offsets[0];
+        if (bytes == 4) {
+            WORDS_LINE(uint32_t)
+        } else {
+            WORDS_LINE(uint64_t)
+        }
+    } else if (warp->partial == 0) {
+        SOFT_UNROLLED for (uint32_t i = 0; i < SOFT_LANES; i++) {
+            words_update_lane(words, &slots, operation, type, bytes, global, i);
+        }
+    } else {
+        EACH_LANE(lane, warp->mask) {
+            words_update_lane(words, &slots, operation, type, bytes, global, lane);
+        }
+    }
+}
+
+#define WORDS_KEY(operation, type) ((unsigned)(operation) << 16 | (unsigned)(type))
+#define WORDS_CASE(operation, type, bytes)                                                         \
+    case WORDS_KEY(operation, type):                                                               \
+        words_update(warp, in, words, operation, type, bytes, global);                             \
+        break;
+
+FOLDED void words_choose(struct soft_warp *warp, const struct soft_instruction *in,
+                         const struct words *words, bool global) {
+    const enum soft_atomic operation = (enum soft_atomic)SOFT_OPERANDS(warp, in)[0];
+    const enum ptx_modifier type = (enum ptx_modifier)SOFT_OPERANDS(warp, in)[1];
+    switch (WORDS_KEY(operation, type)) {
+        WORDS_CASE(SOFT_ATOMIC_ADD, PTX_u32, 4)
+        WORDS_CASE(SOFT_ATOMIC_ADD, PTX_s32, 4)
+        WORDS_CASE(SOFT_ATOMIC_ADD, PTX_u64, 8)
+        WORDS_CASE(SOFT_ATOMIC_ADD, PTX_f32, 4)
+        WORDS_CASE(SOFT_ATOMIC_ADD, PTX_f64, 8)
+        WORDS_CASE(SOFT_ATOMIC_MIN, PTX_u32, 4)
+        WORDS_CASE(SOFT_ATOMIC_MIN, PTX_s32, 4)
+        WORDS_CASE(SOFT_ATOMIC_MAX, PTX_u32, 4)
+        WORDS_CASE(SOFT_ATOMIC_MAX, PTX_s32, 4)
+        WORDS_CASE(SOFT_ATOMIC_INC, PTX_u32, 4)
+        WORDS_CASE(SOFT_ATOMIC_AND, PTX_b32, 4)
+        WORDS_CASE(SOFT_ATOMIC_OR, PTX_b32, 4)
+        WORDS_CASE(SOFT_ATOMIC_EXCH, PTX_b32, 4)
+        WORDS_CASE(SOFT_ATOMIC_CAS, PTX_b32, 4)
+        WORDS_CASE(SOFT_ATOMIC_CAS, PTX_b64, 8)
+    default:
+        words_update(warp, in, words, operation, type, soft_access_bytes(in->mode), global);
+    }
+}
+
+/* ---- any ---- */
+
 /* more: the operation and the type; of a vector, whose components are updated one by one, then the
  * slots of the results and those of the sources. */
-OP_ANY(atom) {
+__attribute__((noinline)) static HANDLER(ops_atomic_lanes) {
     const uint32_t *operands = SOFT_OPERANDS(warp, in);
     enum soft_atomic operation = (enum soft_atomic)operands[0];
     enum ptx_modifier type = (enum ptx_modifier)operands[1];
@@ -133,12 +351,21 @@ OP_ANY(atom) {
                                        place.view.high != 0);
         }
         for (unsigned i = 0; i < count && !silent; i++) {
-            if (wide) {
-                SLOT(uint64_t, results[i])[lane] = old[i];
-            } else {
-                SLOT(uint32_t, results[i])[lane] = (uint32_t)old[i];
-            }
+            ops_atomic_write_lane(warp, results[i], lane, wide, old[i]);
         }
+    }
+    return in + 1;
+}
+
+OP_ANY(atom) {
+    struct words words;
+    if (!words_find(&words, warp, in, soft_access_bytes(in->mode))) {
+        return ops_atomic_lanes(warp, in);
+    }
+    if (words.global) {
+        words_choose(warp, in, &words, true);
+    } else {
+        words_choose(warp, in, &words, false);
     }
     return in + 1;
 }

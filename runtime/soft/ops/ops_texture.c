@@ -1,12 +1,14 @@
 /*
- * Textures and surfaces: implemented in texture/, which is the same at every level.
+ * Textures and surfaces: implemented in texture/, which is the same at every level. The common
+ * reads of textures are executed for a whole warp: ops_sample.h.
  */
 #include "op_body.h"
+#include "ops_sample.h"
 #include "texture/fetch.h"
 #include "texture/surface.h"
 
 OP_ANY(tex) {
-    return soft_texture_fetch(warp, in);
+    return sample_warp(warp, in) ? in + 1 : soft_texture_fetch(warp, in);
 }
 
 OP_ANY(tld4) {

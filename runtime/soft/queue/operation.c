@@ -3,12 +3,14 @@
  */
 #include "grid/grid.h"
 #include "machine/prior.h"
+#include "base/dice.h"
 #include "base/options.h"
 #include "perform.h"
 #include "queue.h"
 #include "stream_order.h"
 #include "memory/touch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,3 +152,15 @@ bool soft_operation_is_valid(const struct soft_operation *operation) {
 }
 
 #endif
+
+static _Atomic uint64_t operation_launches;
+
+void soft_operation_number(struct soft_launch *launch, const struct soft_stream *stream) {
+    launch->id = atomic_fetch_add(&operation_launches, 1) + 1;
+    if (soft_options()->seed != 0) launch->dice = soft_dice(soft_options()->seed, launch->id);
+    if (launch->reach == NULL) launch->reach = &stream->context->reach;
+}
+
+uint64_t soft_operation_last(void) {
+    return atomic_load(&operation_launches);
+}

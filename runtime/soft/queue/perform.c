@@ -19,9 +19,11 @@
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
 enum { FIRST_SLICE_NS = 50 * 1000 };
 
-/* A kernel has failed: nothing else runs in its context, and every later call returns the error.
- * Operations that other threads execute end by themselves. */
+/* A kernel has failed: nothing else runs in its context, and every later call returns the error,
+ * unless the user wants the findings of what follows too. Operations that other threads execute end
+ * by themselves. */
 static void fail_context(struct soft_context *context, CUresult error) {
+    if (soft_options()->check_continue) return;
     if (context->error == CUDA_SUCCESS) context->error = error;
 }
 

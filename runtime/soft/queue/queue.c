@@ -45,7 +45,6 @@ static struct {
     bool lazy_asleep;
     bool wanted; /* a grid wants helpers */
     unsigned turn;
-    uint64_t next_launch_id;
     uint64_t last_serial; /* of the operation that was submitted last */
 } queue = {.done = PTHREAD_COND_INITIALIZER,
            .work = PTHREAD_COND_INITIALIZER,
@@ -312,13 +311,7 @@ void soft_queue_append(struct soft_stream *stream, struct soft_operation *operat
     queue.pending++;
     queue.polled += soft_operation_is_polled(operation);
     queue.functions += soft_operation_calls(operation);
-    if (operation->launch != NULL) {
-        operation->launch->id = ++queue.next_launch_id;
-        if (soft_options()->seed != 0) {
-            operation->launch->dice = soft_dice(soft_options()->seed, queue.next_launch_id);
-        }
-        if (operation->launch->reach == NULL) operation->launch->reach = &stream->context->reach;
-    }
+    if (operation->launch != NULL) soft_operation_number(operation->launch, stream);
     assert(soft_operation_is_valid(operation) && soft_stream_is_valid(stream));
     SOFT_DEEP_ASSERT(soft_queue_is_valid());
     soft_order_queue(operation);

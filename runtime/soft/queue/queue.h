@@ -50,6 +50,13 @@ struct soft_operation *soft_operation_point(enum soft_operation_kind kind,
                                             struct soft_event_point *point);
 void soft_operation_free(struct soft_operation *operation);
 
+/* Gives a launch that is queued to a stream its number, its order and its reach. The caller holds
+ * soft_lock. */
+void soft_operation_number(struct soft_launch *launch, const struct soft_stream *stream);
+
+/* The number of the launch that was queued last, to any stream. Thread-safe. */
+uint64_t soft_operation_last(void);
+
 /* An event point with this number of references; NULL without memory. */
 struct soft_event_point *soft_event_point_new(int references);
 

@@ -21,7 +21,7 @@ static void texture_reference_take_out(struct soft_texture_reference **link) {
     struct soft_texture_reference *gone = *link;
     *link = gone->next;
     soft_handle_remove(SOFT_HANDLE_TEXTURE_REFERENCE, gone);
-    if (gone->handle != 0) soft_texture_remove(gone->handle);
+    if (gone->handle != 0) soft_texture_remove(gone->handle, 0);
     free(gone);
 }
 

@@ -18,7 +18,10 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
     enum soft_geometry geometry = soft_texture_geometry(in->mode);
     unsigned dimensions = soft_geometry_dimensions(geometry);
     const uint32_t *next = fetch_operands_of(warp, in) + 1 + soft_texture_data(in->mode);
-    struct soft_coordinates coordinates = {.is_integer = (in->mode & SOFT_TEXTURE_FLOAT) == 0};
+    struct soft_coordinates coordinates;
+    coordinates.is_integer = (in->mode & SOFT_TEXTURE_FLOAT) == 0;
+    coordinates.layer = 0;
+    coordinates.level = 0;
     if (soft_geometry_is_layered(geometry)) {
         coordinates.layer = SLOT(int32_t, *next)[lane];
         next++;
@@ -27,6 +30,7 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
         coordinates.at[i] = coordinates.is_integer ? (double)SLOT(int32_t, *next)[lane]
                                                    : (double)SLOT(float, *next)[lane];
     }
+    for (unsigned i = 0; i < 3; i++) coordinates.offset[i] = 0;
     for (unsigned i = 0; i < dimensions && (in->mode & SOFT_TEXTURE_OFFSETS) != 0; i++, next++) {
         coordinates.offset[i] = SLOT(int32_t, *next)[lane];
     }
@@ -44,7 +48,7 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
 static void fetch_give(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        const uint32_t texel[4]) {
     const uint32_t *results = fetch_operands_of(warp, in) + 1;
-    uint32_t halves[4];
+    uint32_t halves[4] = {0, 0, 0, 0};
     bool half = (in->mode & (SOFT_TEXTURE_F16 | SOFT_TEXTURE_F16X2)) != 0;
     for (unsigned i = 0; i < 4 && half; i++)
         halves[i] = soft_texel_half(soft_texel_float(texel[i]));

@@ -19,8 +19,8 @@ static bool reach_fail(struct soft_lookup *lookup, uint64_t handle, const char *
 /* The address of a reference means the object bound to it. */
 static bool reach_follow(struct soft_lookup *lookup, uint64_t *handle) {
     struct soft_allocation variable;
-    uint64_t address = *handle;
-    if (soft_texture_find(address) != NULL || !soft_space_find(address, &variable) ||
+    uint64_t address = *handle, launch = lookup->warp->cta->launch->id;
+    if (soft_texture_find(address, launch) != NULL || !soft_space_find(address, &variable) ||
         variable.kind != SOFT_KIND_MODULE || variable.address != address || variable.bytes != 8) {
         return true;
     }
@@ -50,6 +50,20 @@ static bool has_geometry(const struct soft_texture *texture, enum soft_geometry 
     }
 }
 
+/* Whether kernels of a launch may use the objects of a texture's context. */
+static bool reach_has(const struct soft_warp *warp, const struct soft_texture *texture) {
+    const struct soft_reach *reach = warp->cta->launch->reach;
+    return (atomic_load(&reach->contexts) >> texture->slot & 1) != 0;
+}
+
+const struct soft_texture *soft_lookup_common(const struct soft_warp *warp,
+                                              const struct soft_instruction *in, uint64_t handle) {
+    const struct soft_texture *texture = soft_texture_find(handle, warp->cta->launch->id);
+    bool fits = texture != NULL && !texture->is_surface && texture->levels == 1 &&
+                has_geometry(texture, soft_texture_geometry(in->mode)) && reach_has(warp, texture);
+    return fits ? texture : NULL;
+}
+
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
     struct soft_warp *warp = lookup->warp;
     uint64_t handle = SLOT(uint64_t, slot)[lookup->lane];
@@ -59,7 +73,7 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
     }
     lookup->handle = handle;
     if (!reach_follow(lookup, &handle)) return false;
-    const struct soft_texture *texture = soft_texture_find(handle);
+    const struct soft_texture *texture = soft_texture_find(handle, warp->cta->launch->id);
     uint32_t mode = lookup->in->mode;
     bool surface = (mode & SOFT_TEXTURE_SURFACE) != 0;
     if (texture == NULL) {
@@ -67,8 +81,7 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
                           soft_texture_was(handle) ? "is a texture or surface that was destroyed"
                                                    : "is not a texture or surface");
     }
-    const struct soft_reach *reach = warp->cta->launch->reach;
-    if ((atomic_load(&reach->contexts) >> texture->slot & 1) == 0) {
+    if (!reach_has(warp, texture)) {
         return reach_fail(lookup, handle, "is a texture or surface of another context");
     }
     if (texture->is_surface != surface) {

@@ -24,6 +24,11 @@ struct soft_lookup {
  * instruction cannot be used with it; the launch has failed. */
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot);
 
+/* The texture of a handle, if it has one level and this instruction can be used with it; else NULL,
+ * without a report. */
+const struct soft_texture *soft_lookup_common(const struct soft_warp *warp,
+                                              const struct soft_instruction *in, uint64_t handle);
+
 /* Selects a level of the object, which must exist; initially the first. */
 void soft_lookup_level(struct soft_lookup *lookup, unsigned level);
 

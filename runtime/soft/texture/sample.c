@@ -46,8 +46,7 @@ static int64_t sample_address_of(int64_t index, uint32_t size, unsigned mode) {
     }
 }
 
-/* The effective mode: unnormalised texels have only two, and cubes one. */
-static unsigned sample_mode_of(const struct soft_texture *texture, unsigned dimension) {
+unsigned soft_sample_mode(const struct soft_texture *texture, unsigned dimension) {
     unsigned mode = texture->modes[dimension];
     if (texture->texels.cube) return CU_TR_ADDRESS_MODE_CLAMP;
     if (texture->is_normalised || mode == CU_TR_ADDRESS_MODE_BORDER) return mode;
@@ -61,7 +60,7 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;
     for (unsigned i = 0; i < spot->dimensions; i++) {
-        int64_t found = sample_address_of(index[i], spot->size[i], sample_mode_of(texture, i));
+        int64_t found = sample_address_of(index[i], spot->size[i], soft_sample_mode(texture, i));
         if (found < 0) {
             soft_texel_border(texture, texel);
             return true;
@@ -143,7 +142,8 @@ static struct spot spot_of(const struct soft_lookup *lookup,
     }
     for (unsigned i = 0; i < spot.dimensions; i++) {
         const double most = 0x1p40;
-        double x = scales ? sample_scaled(at[i], spot.size[i], sample_mode_of(texture, i)) : at[i];
+        double x =
+            scales ? sample_scaled(at[i], spot.size[i], soft_sample_mode(texture, i)) : at[i];
         spot.at[i] = x != x ? 0 : fmax(-most, fmin(x, most));
     }
     return spot;
@@ -182,7 +182,7 @@ static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, cons
                        unsigned steps, bool is_high, struct soft_mixture *mixture) {
     unsigned row = (steps + is_high) / 2;
     uint32_t border[4];
-    if (sample_mode_of(lookup->texture, 1) != CU_TR_ADDRESS_MODE_BORDER) row = steps;
+    if (soft_sample_mode(lookup->texture, 1) != CU_TR_ADDRESS_MODE_BORDER) row = steps;
     soft_texel_border(lookup->texture, border);
     soft_mix_add(mixture, steps - row, border);
     return add_texel(lookup, spot, index, row, mixture);
@@ -220,7 +220,7 @@ static bool add_filtered(struct soft_lookup *lookup, const struct spot *spot, un
     int64_t low[3] = {0, 0, 0};
     for (unsigned i = 0; i < spot->dimensions; i++) {
         low[i] = low_side(spot->at[i], &weights[i]) + spot->coordinates->offset[i];
-        if (sample_mode_of(texture, i) == CU_TR_ADDRESS_MODE_CLAMP && !seamless) {
+        if (soft_sample_mode(texture, i) == CU_TR_ADDRESS_MODE_CLAMP && !seamless) {
             low[i] = held_inside(low[i], spot->size[i], &weights[i]);
         }
     }
@@ -308,7 +308,8 @@ static double sample_level_of(const struct soft_texture *texture,
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    struct soft_mixture mixture = {0};
+    struct soft_mixture mixture;
+    mixture.count = 0; /* its parts need no value, and are large */
     double level = texture->levels > 1 ? sample_level_of(texture, coordinates) : 0;
     bool mixes = texture->levels > 1 && texture->mixes_levels;
     if (coordinates->is_integer || texture->texels.in_memory ||

@@ -25,14 +25,18 @@
 #include "reach.h"
 
 struct soft_coordinates {
-    double at[3];       /* as the instruction has them */
-    int32_t offset[3];  /* in texels */
-    int64_t layer;      /* of layered ones */
-    bool is_integer;    /* texels by number: neither filtered nor scaled */
-    double level;       /* of detail, before the texture's own bias and bounds */
-    bool has_gradients; /* from which the level follows */
-    double gradients[2][3];
+    double at[3];           /* as the instruction has them; only those of its dimensions are set */
+    int32_t offset[3];      /* in texels */
+    int64_t layer;          /* of layered ones */
+    bool is_integer;        /* texels by number: neither filtered nor scaled */
+    double level;           /* of detail, before the texture's own bias and bounds */
+    bool has_gradients;     /* from which the level follows */
+    double gradients[2][3]; /* if it has some */
 };
+
+/* The effective address mode of a dimension, CU_TR_ADDRESS_MODE_: unnormalised texels have only
+ * two, and cubes one. */
+unsigned soft_sample_mode(const struct soft_texture *texture, unsigned dimension);
 
 /* One texel, or the weighted sum of several. false: it cannot be read; the launch has failed. */
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,

@@ -17,7 +17,8 @@ enum {
 
 struct texture_place {
     struct soft_texture texture;
-    uint64_t handle; /* the latest one, live or not */
+    _Atomic uint64_t handle; /* the latest one, live or not; 0 while the texture changes */
+    _Atomic uint64_t last;   /* the launch that was queued last when it was destroyed */
     uint32_t next_free;
 };
 
@@ -54,6 +55,7 @@ static uint32_t take_place(void) {
 /* All but the handle, which tells others whether the rest is there. */
 static void texture_put(struct texture_place *place, const struct soft_texture *texture,
                         uint64_t handle) {
+    atomic_store(&place->handle, 0);
     atomic_store(&place->texture.handle, 0);
     struct soft_texture copy = *texture;
     atomic_init(&copy.handle, 0);
@@ -115,8 +117,9 @@ bool soft_texture_copy(uint64_t handle, struct soft_texture *texture) {
 }
 
 /* The caller holds the lock. */
-static void remove_place(struct texture_place *place) {
+static void remove_place(struct texture_place *place, uint64_t last) {
     uint32_t index = (uint32_t)place->handle & (PLACES - 1);
+    atomic_store(&place->last, last);
     atomic_store(&place->texture.handle, 0);
     if (table.free > 0) {
         place_at(table.last_free)->next_free = index;
@@ -127,10 +130,10 @@ static void remove_place(struct texture_place *place) {
     table.free++;
 }
 
-bool soft_texture_remove(uint64_t handle) {
+bool soft_texture_remove(uint64_t handle, uint64_t last) {
     pthread_mutex_lock(&table.lock);
     struct texture_place *place = texture_live(handle);
-    if (place != NULL) remove_place(place);
+    if (place != NULL) remove_place(place, last);
     pthread_mutex_unlock(&table.lock);
     return place != NULL;
 }
@@ -140,15 +143,18 @@ void soft_texture_remove_all(unsigned slot) {
     for (uint32_t index = 1; index < table.count; index++) {
         struct texture_place *place = place_at(index);
         if (atomic_load(&place->texture.handle) != 0 && place->texture.slot == slot) {
-            remove_place(place);
+            remove_place(place, 0);
         }
     }
     pthread_mutex_unlock(&table.lock);
 }
 
-const struct soft_texture *soft_texture_find(uint64_t handle) {
+const struct soft_texture *soft_texture_find(uint64_t handle, uint64_t launch) {
     struct texture_place *place = texture_live(handle);
-    return place != NULL ? &place->texture : NULL;
+    if (place != NULL) return &place->texture;
+    place = place_at((uint32_t)handle & (PLACES - 1));
+    if (place == NULL || handle == 0 || atomic_load(&place->handle) != handle) return NULL;
+    return launch <= atomic_load(&place->last) ? &place->texture : NULL;
 }
 
 bool soft_texture_was(uint64_t handle) {

@@ -77,14 +77,16 @@ bool soft_texture_change(uint64_t handle, const struct soft_texture *texture);
 /* Copies an object. false: the handle is none of a live one. */
 bool soft_texture_copy(uint64_t handle, struct soft_texture *texture);
 
-/* Takes an object out. false: it is none. */
-bool soft_texture_remove(uint64_t handle);
+/* Takes an object out. Launches up to the number last may still use it, as on a GPU, where work
+ * that was queued before the destroy keeps it. false: it is none. */
+bool soft_texture_remove(uint64_t handle, uint64_t last);
 
 /* Takes out all of a context. */
 void soft_texture_remove_all(unsigned slot);
 
-/* The live object of a handle, or NULL. */
-const struct soft_texture *soft_texture_find(uint64_t handle);
+/* The object of a handle for the launch of that number: a live one, or one that was destroyed after
+ * that launch was queued, until its place is used again. NULL: there is none. */
+const struct soft_texture *soft_texture_find(uint64_t handle, uint64_t launch);
 
 /* Whether a handle was one of an object that has been destroyed since. */
 bool soft_texture_was(uint64_t handle);

@@ -125,6 +125,43 @@ static void texture_from(const CUDA_TEXTURE_DESC *from, cudaTextureDesc *to) {
 
 /* ---- textures ---- */
 
+static cudaError_t texture_array_format(CUarray array, CUarray_format *format) {
+    CUDA_ARRAY3D_DESCRIPTOR shape;
+    const cudaError_t error = CU_CALL(cuArray3DGetDescriptor_v2, (&shape, array));
+    if (error == cudaSuccess) *format = shape.Format;
+    return error;
+}
+
+static cudaError_t texture_format(const CUDA_RESOURCE_DESC *of, CUarray_format *format) {
+    CUarray level = NULL;
+    switch (of->resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        return texture_array_format(of->res.array.hArray, format);
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY: {
+        const cudaError_t error =
+            CU_CALL(cuMipmappedArrayGetLevel, (&level, of->res.mipmap.hMipmappedArray, 0));
+        return error != cudaSuccess ? error : texture_array_format(level, format);
+    }
+    case CU_RESOURCE_TYPE_PITCH2D:
+        *format = of->res.pitch2D.format;
+        return cudaSuccess;
+    default: /* no filter applies to linear memory */
+        *format = CU_AD_FORMAT_FLOAT;
+        return cudaSuccess;
+    }
+}
+
+/* The driver takes a linear filter of integers that are read as integers; the runtime refuses it,
+ * as cudaTextureDesc's filterMode says it is for floats alone. So does the runtime on an H200. */
+static cudaError_t texture_judge(const CUDA_RESOURCE_DESC *of, const CUDA_TEXTURE_DESC *how) {
+    CUarray_format format = CU_AD_FORMAT_FLOAT;
+    if (how->filterMode != CU_TR_FILTER_MODE_LINEAR) return cudaSuccess;
+    if ((how->flags & CU_TRSF_READ_AS_INTEGER) == 0) return cudaSuccess;
+    const cudaError_t error = texture_format(of, &format);
+    if (error != cudaSuccess) return error;
+    return format <= CU_AD_FORMAT_SIGNED_INT32 ? cudaErrorInvalidFilterSetting : cudaSuccess;
+}
+
 RT(cudaCreateTextureObject,
    (cudaTextureObject_t * object, const cudaResourceDesc *resource,
     const cudaTextureDesc *description, const cudaResourceViewDesc *view)) {
@@ -133,6 +170,7 @@ RT(cudaCreateTextureObject,
     if (object == NULL || resource == NULL || description == NULL) return cudaErrorInvalidValue;
     cudaError_t error = resource_to(resource, &of);
     if (error == cudaSuccess) error = texture_to(description, &how);
+    if (error == cudaSuccess) error = texture_judge(&of, &how);
     return error != cudaSuccess ? error : CU_CALL(cuTexObjectCreate, (object, &of, &how, view));
 }
 

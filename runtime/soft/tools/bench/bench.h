@@ -17,7 +17,7 @@ struct bench_figure {
     double ms;             /* of one launch and the wait for it; 0: not measured */
     double cpu_ms;         /* what processors have spent on it, all together */
     uint64_t instructions; /* PTX instructions that warps have executed in it */
-    double products;       /* of wgmma: multiply-adds in it */
+    double products;       /* of wgmma: multiply-adds in it; else look-ups or atomics, or 0 */
 };
 
 /* What one process measures. */
@@ -45,6 +45,13 @@ bool bench_kernels(const char *only, struct bench_figures *figures);
 
 /* Measures the product of matrices by tensor maps and wgmma, of 512 rows and columns. The same. */
 bool bench_gemm(struct bench_figure *figure);
+
+/* ---- bench_lookups.c ---- */
+
+/* Texture reads and atomics. Measures one of them. The same. */
+unsigned bench_lookup_count(void);
+const char *bench_lookup_name(unsigned lookup);
+bool bench_lookup(unsigned lookup, struct bench_figure *figure);
 
 /* ---- bench_calls.c ---- */
 

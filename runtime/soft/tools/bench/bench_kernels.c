@@ -149,15 +149,27 @@ static const struct kernel {
      are_scaled_halves},
 };
 
-/* Those of speed.cu, and one that is not. */
+/* Those of speed.cu, then the product by wgmma, then look-ups. */
 enum { OWN = sizeof kernels / sizeof kernels[0] };
 
 unsigned bench_kernel_count(void) {
-    return OWN + 1;
+    return OWN + 1 + bench_lookup_count();
 }
 
 const char *bench_kernel_name(unsigned kernel) {
-    return kernel < OWN ? kernels[kernel].name : "tma_gemm";
+    return kernel < OWN    ? kernels[kernel].name
+           : kernel == OWN ? "tma_gemm"
+                           : bench_lookup_name(kernel - OWN - 1);
+}
+
+static bool bench_kernels_others(const char *only, struct bench_figures *figures) {
+    bool ok = true;
+    for (unsigned k = OWN; ok && k < bench_kernel_count(); k++) {
+        if (only != NULL && strcmp(only, bench_kernel_name(k)) != 0) continue;
+        ok = k == OWN ? bench_gemm(&figures->kernels[k])
+                      : bench_lookup(k - OWN - 1, &figures->kernels[k]);
+    }
+    return ok;
 }
 
 static void *make_input(const struct kernel *kernel, size_t bytes, uint32_t seed) {
@@ -251,8 +263,5 @@ bool bench_kernels(const char *only, struct bench_figures *figures) {
         free(data.c);
     }
     cuModuleUnload(module);
-    if (ok && (only == NULL || strcmp(only, bench_kernel_name(OWN)) == 0)) {
-        ok = bench_gemm(&figures->kernels[OWN]);
-    }
-    return ok;
+    return ok && bench_kernels_others(only, figures);
 }

@@ -158,7 +158,34 @@ static unsigned bench_soft_kernel_of(const char *name) {
     return k;
 }
 
-static unsigned find_goals(struct goal goals[8]) {
+/* Look-ups and atomics of one worker at the highest level. */
+static const struct {
+    const char *name;
+    double millions; /* a second */
+} lookup_goals[] = {{"atom_distinct", 400},
+                    {"atom_bins", 200},
+                    {"tex_fetch", 150},
+                    {"tex_point", 120},
+                    {"tex_linear", 60}};
+enum { LOOKUP_GOALS = sizeof lookup_goals / sizeof lookup_goals[0], GOALS = 8 + LOOKUP_GOALS };
+
+static unsigned find_lookup_goals(struct goal *goals) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < LOOKUP_GOALS; i++) {
+        const unsigned k = bench_soft_kernel_of(lookup_goals[i].name);
+        const struct bench_figure *figure = &bench.best[LEVELS - 1][0].kernels[k];
+        if (figure->cpu_ms <= 0) continue;
+        struct goal *goal = &goals[count++];
+        *goal = (struct goal){.wanted = lookup_goals[i].millions,
+                              .got = figure->products / figure->cpu_ms * 1e-3,
+                              .at_least = true};
+        snprintf(goal->what, sizeof goal->what, "%s, level 4, one worker", lookup_goals[i].name);
+        snprintf(goal->unit, sizeof goal->unit, "M/s");
+    }
+    return count;
+}
+
+static unsigned find_goals(struct goal goals[GOALS]) {
     unsigned count = 0, tiled = bench_soft_kernel_of("gemm_tiled"),
              products = bench_soft_kernel_of("tma_gemm");
     static const double wanted[LEVELS] = {0, 5, 8};
@@ -185,6 +212,7 @@ static unsigned find_goals(struct goal goals[8]) {
         goals[count++] = (struct goal){"tma_gemm, level 4, one worker", "G multiply-adds/s", 3,
                                        product->products / product->cpu_ms * 1e-6, true};
     }
+    count += find_lookup_goals(goals + count);
     if (bench_soft_calls()->modules == 0) return count;
     goals[count++] = (struct goal){"an empty launch and the wait for it", "us", 2,
                                    bench_soft_calls()->launch_us, false};
@@ -223,7 +251,7 @@ static void print_table(void) {
                bench_soft_calls()->load_ms, bench_soft_calls()->slowest,
                bench_soft_calls()->slowest_ms);
     }
-    struct goal goals[8];
+    struct goal goals[GOALS];
     unsigned count = find_goals(goals);
     printf("\ngoals on this machine (%s):\n", bench.machine);
     for (unsigned g = 0; g < count; g++) {
@@ -255,7 +283,7 @@ static void bench_soft_print_json(void) {
         bench_soft_calls()->launch_us, bench_soft_calls()->enqueue_us, bench_soft_calls()->load_ms,
         (unsigned long long)bench_soft_calls()->modules);
     printf(" \"goals\": [");
-    struct goal goals[8];
+    struct goal goals[GOALS];
     unsigned count = find_goals(goals);
     for (unsigned g = 0; g < count; g++) {
         printf("%s\n  {\"goal\": \"%s\", \"unit\": \"%s\", \"wanted\": %g, \"got\": %.4f, "
