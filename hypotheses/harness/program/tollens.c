@@ -157,14 +157,7 @@ static const char *usage_of(const char *command, size_t *bytes) {
     const char *own = strstr(usage, begin);
     if (own == NULL) own = strstr(usage_replay, begin);
     if (own == NULL) own = strstr(usage_pages, begin);
-<<<<<<< HEAD
-    if (!isalpha((unsigned char)command[0]) || own == NULL) {
-        printf("%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
-        return;
-    }
-=======
     if (!isalpha((unsigned char)command[0]) || own == NULL) return NULL;
->>>>>>> 9d02fb14d9b5a44c7028a821d0514ad11b0485aa
     const char *end = own + 1;
     do {
         end = strstr(end + 1, "\n  ");
@@ -179,7 +172,7 @@ static void print_usage(const char *command) {
     size_t bytes = 0;
     const char *own = usage_of(command, &bytes);
     if (own == NULL) {
-        printf("%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
+        printf("%s%s%s\n%s%s", usage, usage_replay, usage_pages, usage_every, usage_end);
     } else {
         printf("usage: tollens%.*s\n%s%s", (int)bytes, own, usage_every, usage_end);
     }
