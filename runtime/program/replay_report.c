@@ -198,7 +198,7 @@ static json_t *replay_json_times(const struct hyp_replay_row *row) {
 }
 
 /* What a table and a single replay have in common. */
-static json_t *replay_json_setting(const struct hyp_replay_setting *setting) {
+json_t *hyp_replay_setting_json(const struct hyp_replay_setting *setting) {
     json_t *notes = json_array();
     for (enum hyp_trace_note note = 0; note < HYP_TRACE_NOTES; note++) {
         const char *words = hyp_trace_note(setting->trace, note);
@@ -222,14 +222,14 @@ static void replay_json_add_row(json_t *to, const struct hyp_replay_setting *set
 
 json_t *hyp_replay_json(const struct hyp_replay_setting *setting,
                         const struct hyp_replay_row *row) {
-    json_t *all = replay_json_setting(setting);
+    json_t *all = hyp_replay_setting_json(setting);
     replay_json_add_row(all, setting, row);
     return all;
 }
 
 json_t *hyp_replay_table_json(const struct hyp_replay_setting *setting,
                               const struct hyp_replay_row *rows, size_t count) {
-    json_t *all = replay_json_setting(setting), *list = json_array();
+    json_t *all = hyp_replay_setting_json(setting), *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *one = json_object();
         replay_json_add_row(one, setting, &rows[i]);

@@ -42,7 +42,8 @@ void hyp_replay_print(const struct hyp_replay_setting *setting, const struct hyp
 void hyp_replay_print_table(const struct hyp_replay_setting *setting,
                             const struct hyp_replay_row *rows, size_t count);
 
-/* The document of --json: of one replay, or of several. NULL: no memory. */
+/* The document of --json: what was replayed, one replay, or several. NULL: no memory. */
+json_t *hyp_replay_setting_json(const struct hyp_replay_setting *setting);
 json_t *hyp_replay_json(const struct hyp_replay_setting *setting, const struct hyp_replay_row *row);
 json_t *hyp_replay_table_json(const struct hyp_replay_setting *setting,
                               const struct hyp_replay_row *rows, size_t count);
