@@ -399,7 +399,14 @@ Test(replay, all_profiles_are_a_table_and_the_best_is_named) {
     }
     json_decref(all);
     program_write("in/trace", HEAD);
-    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile all"), 0);
+    /* Where the driver counts as CUDA's, its own pool is a row, unless there is a limit. */
+    setenv("TOLLENS_LIBCUDA", hyp_session_soft_library(), 1);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --device cuda --profile all"), 0);
+    cr_assert(program_says("\ndriver         0 "), "%s", program_output);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --device cuda --profile all "
+                               "--limit 999999999"),
+                 0);
+    cr_assert(!program_says("\ndriver "), "%s", program_output);
 }
 
 Test(replay, a_bad_line_is_refused_by_its_number) {
