@@ -24,6 +24,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
 import probe  # noqa: E402  (what this machine has)
+from ninja_text import Ninja  # noqa: E402
 
 # ---- the variants of the build ------------------------------------------------------------------
 
@@ -78,6 +79,7 @@ CLAIMS_ROOM = f"-Ihypotheses {HARNESS_ROOM} {MODELS} -Ikernels -Iruntime/soft"
 ROOMS = {
     "runtime/soft/": ("soft", SOFT_ROOM), "runtime/models/": ("models", MODELS_ROOM),
     "runtime/program/": ("claims", CLAIMS_ROOM), "runtime/examples/": ("kernels", KERNELS_ROOM),
+    "runtime/cublas/": ("cublas", f"-Iruntime/cublas {KERNELS_ROOM}"),
     "runtime/include/": ("driver", DRIVER_ROOM), "runtime/driver/": ("driver", DRIVER_ROOM),
     "kernels/": ("kernels", KERNELS_ROOM), "fixtures/driver/": ("driver", DRIVER_ROOM),
     "hypotheses/harness/": ("harness", HARNESS_ROOM), "hypotheses/": ("claims", CLAIMS_ROOM),
@@ -89,7 +91,7 @@ VECTORS = ("number", "gemm_oracle", "attention_oracle", "chacha")
 ROUNDING = ("ops_round", "ops_tensor_f64")
 # Nobody times these: compiled in less time where the variant has flags for it ($calm).
 CALM = ("kernels/", "runtime/driver/guard/", "runtime/driver/health/", "runtime/driver/ptx/",
-        "runtime/models/gguf/", "runtime/models/tokenizer/", "runtime/program/",
+        "runtime/models/gguf/", "runtime/models/tokenizer/", "runtime/program/", "runtime/cublas/",
         *(f"runtime/soft/{part}/"
           for part in ("api", "cudart", "driver", "graph", "lower", "ptx", "state")),
         *(f"hypotheses/harness/{part}/"
@@ -121,38 +123,6 @@ STUBS = ["hypotheses/harness/run/git2_stub", "runtime/driver/test/test_chosen"]
 COMPILERS = {"nvrtc": "$folder/runtime/soft/lower/container.o", "nvJitLink": ""}
 CUDARTS = (12, 13)  # the versions of CUDA whose runtime library is made
 CUDART_EDITIONS = ("cudart_exports", "cudart_properties")  # what of it differs between them
-
-
-# ---- ninja's language ---------------------------------------------------------------------------
-
-class Ninja:
-    """A .ninja file as it is being written, line by line."""
-
-    def __init__(self, comment: str) -> None:
-        self.lines = [f"# {comment}"]
-
-    def variable(self, name: str, value: str) -> None:
-        self.lines.append(f"{name} = {value}".rstrip())
-
-    def rule(self, name: str, command: str, **more: str) -> None:
-        self.lines.append(f"\nrule {name}\n  command = {command}")
-        self.lines += [f"  {key} = {value}" for key, value in more.items()]
-
-    def compile_rule(self, name: str, flags: str) -> None:
-        self.rule(name, f"$cc -MMD -MF $out.d {flags} -c $in -o $out", depfile="$out.d",
-                  deps="gcc", description="CC $out")
-
-    def build(self, outputs: str, rule: str, inputs: str = "", needs: str = "", after: str = "",
-              **variables: str) -> str:
-        line = f"build {outputs}: {rule} {inputs}".rstrip()
-        line += f" | {needs}" if needs else ""
-        line += f" || {after}" if after else ""
-        self.lines.append(line)
-        self.lines += [f"  {key} = {value}" for key, value in variables.items() if value]
-        return outputs
-
-    def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
 
 
 # ---- sources, by folder -------------------------------------------------------------------------
@@ -223,6 +193,8 @@ SOFT = parts("runtime/soft/", without=SOFT_APART)
 SOFT_CORE = parts("runtime/soft/ops/")  # compiled once for each processor level
 CUDART = parts("runtime/soft/cudart/")
 AUDIT_ELF = "runtime/soft/audit/audit_elf"  # the program reads programs with it as well
+CUBLAS = parts("runtime/cublas/")
+CUBLAS_EDITION = "runtime/cublas/base/cublas_edition"
 KERNELS = parts("kernels/", without=("kernels/bench/", "kernels/sweep/", "kernels/ladder/"))
 ENGINE = parts("runtime/models/engine/")
 SEAL = parts("runtime/models/seal/")
@@ -240,8 +212,11 @@ HARNESS_TARGETS = [one for one in mains("hypotheses/harness/fuzz/", "runtime/pro
 EXAMPLES = mains("runtime/examples/")
 # The .cu files that are put into the library, as PTX and cubins; the others are fixtures of tests.
 IMAGES = [path[:-3] for path in tracked() if path.endswith(".cu") and path.startswith("kernels/")
-          and (not path.startswith(("kernels/basics/", "kernels/measure/"))
+          and (not path.startswith(("kernels/basics/", "kernels/blas/", "kernels/measure/"))
                or stem(path) in ("vector_add.cu", "read_words.cu"))]
+# These are put into the cuBLAS of runtime/cublas.
+BLAS_IMAGES = [path[:-3] for path in tracked() if path.endswith(".cu")
+               and path.startswith("kernels/blas/")]
 # nvcc compiles all cubins in about 15 minutes of one processor, so the default build has none.
 IMAGE_FOLDERS = {"build/images": "", "build/cubins/images": "$nvcc"}
 
@@ -330,11 +305,31 @@ def write_cudart(n: Ninja) -> None:
                     ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--default-symver $complete")
 
 
+def write_cublas(n: Ninja) -> None:
+    """libcublas and libcublasLt of CUDA 12 and 13, which share all but what they export. They are
+    linked with the parts of the runtime and of the kernels library that they need."""
+    shared = [one for one in parts("runtime/cublas/base/") if one != CUBLAS_EDITION]
+    images = " ".join(f"build/images/{stem(source)}.o" for source in BLAS_IMAGES)
+    for major in CUDARTS:
+        edition = n.build(f"$folder/{CUBLAS_EDITION}_{major}.o", f"cudart{major}",
+                          f"{CUBLAS_EDITION}.c")
+        for name, folder in (("cublas", "blas"), ("cublasLt", "lt")):
+            own = objects_of(parts(f"runtime/cublas/{folder}/") + shared)
+            library = f"lib{name}.so.{major}"
+            n.build(f"$folder/{library}", "so",
+                    f"{' '.join(own)} {edition} {images}",
+                    needs=f"{KERNELS_ARCHIVE} {ARCHIVE}",
+                    libs=f"{KERNELS_ARCHIVE} {ARCHIVE} {KERNELS_LIBS}",
+                    ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--default-symver "
+                            "-Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN/lib' $complete")
+
+
 def write_libraries() -> str:
     n = Ninja("Written by configure.py; do not edit. Read once for each variant of the build.")
     hold(n)
     write_compile_rules(n)
     for source in [*DRIVER_PARTS, *TORCH, *SOFT, *KERNELS, *ENGINE, *SEAL,
+                   *(one for one in CUBLAS if one != CUBLAS_EDITION),
                    *(one for one in CUDART if stem(one) not in CUDART_EDITIONS)]:
         compile_one(n, source)
     objects = " ".join(objects_of(DRIVER_PARTS))
@@ -349,6 +344,7 @@ def write_libraries() -> str:
     n.build(DRIVER, "so", needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} -lpthread -lm",
             ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
     write_cudart(n)
+    write_cublas(n)
     # The loader loads it before all else: without sanitizers, whatever the variant.
     n.build(AUDIT_LIBRARY, "so", " ".join(
         n.build(f"$folder/audit/{stem(source)}.o", "cc", f"{source}.c", cflags=f"$common -O2 -g "
@@ -363,7 +359,7 @@ def write_libraries() -> str:
 def write_images(n: Ninja) -> None:
     """What the kernels are on a device, without cubins and with: the same for all variants."""
     for folder, compiler in IMAGE_FOLDERS.items():
-        for source in IMAGES:
+        for source in IMAGES + (BLAS_IMAGES if compiler == "" else []):
             name = stem(source)
             text = n.build(f"{folder}/{name}.S", "image",
                            f"{source}.cu fixtures/ptx/kernels/{name}.ptx.xz",
@@ -380,7 +376,7 @@ class Programs:
         self.n = Ninja("Written by configure.py; do not edit. Read once for each variant.")
         hold(self.n)
         write_compile_rules(self.n)
-        self.compiled = {*DRIVER_PARTS, *TORCH, *SOFT, *KERNELS, *ENGINE, *SEAL, *CUDART}
+        self.compiled = {*DRIVER_PARTS, *TORCH, *SOFT, *KERNELS, *ENGINE, *SEAL, *CUDART, *CUBLAS}
         self.all: list[str] = []     # the default target
         self.replays: list[str] = []
         self.cubins: list[str] = []  # the programs with kernels, linked with cubins as well
@@ -498,6 +494,8 @@ class Programs:
         guarded = self.program("guard-client", ["runtime/driver/test/guard_client"], [ARCHIVE],
                                "-lpthread -ldl -lm")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
+        cublas = " ".join(f"$folder/lib{name}.so.{major}" for major in CUDARTS
+                          for name in ("cublas", "cublasLt"))
         common = [f"runtime/driver/test/{part}" for part in ("test_device", "test_scenarios")]
         driver = [one for one in tests("runtime/driver/", "runtime/models/gguf/",
                                        "runtime/models/tokenizer/")
@@ -516,10 +514,11 @@ class Programs:
                          f"{SOFT_WHOLE} {TESTS_LIBS} {LOCKED} {SHORT_OF_MEMORY}",
                          f"{DRIVER} $folder/probe-driver $folder/gemm-table {cudart}",
                          SOFT_ARCHIVES),
-            self.program("test-kernels", [*tests("kernels/"), *within("kernels/ladder/"),
+            self.program("test-kernels", [*tests("kernels/", "runtime/cublas/"),
+                                          *within("kernels/ladder/"),
                                           *kernels_bench, common[0], *STUBS],
                          [KERNELS_ARCHIVE, ARCHIVE],
-                         after=f"{DRIVER} $folder/bench-kernels {listeners}"),
+                         after=f"{DRIVER} $folder/bench-kernels {listeners} {cublas}"),
             self.program("test-worker", [*tests("runtime/models/engine/", "runtime/models/seal/"),
                                          "runtime/models/seal/plain_search",
                                          "runtime/models/gguf/gguf_scene", *common, *STUBS],
@@ -545,8 +544,8 @@ class Programs:
 
 LIBRARIES = [ARCHIVE, "$folder/libtollens.so", KERNELS_ARCHIVE, WORKER_ARCHIVE, SEAL_ARCHIVE,
              DRIVER, "$folder/libtollens-torch.so", AUDIT_LIBRARY,
-             *(f"$folder/lib{name}.so.{major}" for name in ("cudart", *COMPILERS)
-               for major in CUDARTS)]
+             *(f"$folder/lib{name}.so.{major}" for major in CUDARTS
+               for name in ("cudart", "cublas", "cublasLt", *COMPILERS))]
 
 
 def program_name(source: str) -> str:

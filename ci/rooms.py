@@ -86,6 +86,7 @@ ROOMS = (
                "runtime/driver/test/"),
         floors=(
             (".", "images, inputs, comparisons, tensor maps"),
+            ("blas", "what runtime/cublas queues: products and sums of any strides, norms"),
             ("choose", "which kernel computes a problem: rows, tables, tunings, loaded kernels"),
             ("row", "rows: where each lies, what softmax, norms and their kin share"),
             ("attention", "the table of the kernels of attention"),
@@ -113,6 +114,15 @@ ROOMS = (
             ("engine seal", "a model on one or more devices; weights that are encrypted on the "
                             "host, in files and on the device"),
         )),
+    # A library of its own, which programs load in place of NVIDIA's.
+    Room(
+        root="runtime/cublas", readme="runtime/cublas/README.md",
+        below=(PUBLIC, "kernels/", "runtime/driver/test/"),
+        floors=(
+            ("base", "handles, launches, products, what statuses are called"),
+            ("blas lt", "the exported functions of libcublas; of libcublasLt"),
+        ),
+        above=("test",)),
     Room(
         root="hypotheses/harness", readme="hypotheses/README.md",
         public="hypotheses/harness/include/",

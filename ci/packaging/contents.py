@@ -19,7 +19,8 @@ QUIET_NINJA = str(ROOT / "ci/quiet_ninja")
 PACKAGES = BUILD / "packages"
 # Beside the program, where it looks for them.
 LIBRARIES = (*(f"libtollens-{n}.so" for n in ("soft", "audit", "torch")), "libnvml-stand-in.so",
-             *(f"lib{name}.so.1{n}" for name in ("cudart", "nvrtc", "nvJitLink") for n in (2, 3)))
+             *(f"lib{name}.so.1{n}" for n in (2, 3)
+               for name in ("cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink")))
 # Of every Linux that wheels are for (PEP 600's policies), or of the driver.
 EVERYWHERE = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|cuda)|ld-linux-.*)\.so\b")
 FIXTURES = ("ptx/bad", "ptx/faults", "ptx/handwritten", "ptx/kernels", "ptx/sanitizer",

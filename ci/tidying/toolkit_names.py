@@ -2,7 +2,8 @@
 """Compares the names that the soft device and its CUDA runtimes export with those of a toolkit.
 
     ci/tidying/toolkit_names.py           with the toolkit that configure.py found, if any
-    ci/tidying/toolkit_names.py FILE      with this cuda.h or this libcudart.so
+    ci/tidying/toolkit_names.py FILE      with this cuda.h, libcudart.so, libcublas.so or
+                                          libcublasLt.so, of which the names in headers count
 
 A line for each name that the toolkit has and ours have not. Names that the headers do not have are
 of the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
 DRIVER_LISTS, RUNTIME_LISTS = ROOT / "runtime/soft/base", ROOT / "runtime/soft/cudart"
 SUFFIX = {"NONE": [""], "PTDS": ["", "_ptds"], "PTSZ": ["", "_ptsz"]}
 FN = re.compile(r"^SOFT_FN\(\s*(\w+),\s*\d+,\s*\w+,\s*(\w+),", re.MULTILINE)
@@ -67,26 +69,37 @@ def names_of(path: pathlib.Path) -> tuple[set[str], set[str], str]:
         if len(names) < 100 and path.name not in HEADERS[1:]:
             raise ValueError(f"it declares {len(names)} functions, so it is not cuda.h")
         return names, exported_by_driver(), "functions.def or functions_other.def"
-    text = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(path)],
-                          capture_output=True, text=True, check=True).stdout
-    rows = re.findall(r" T (\w+)@@libcudart\.so\.(\d+)", text)
-    major = int(rows[0][1]) if rows else 0
-    if major not in EDITIONS:
+    rows = exported_by(path)
+    library, major = (rows[0][1], int(rows[0][2])) if rows else ("", 0)
+    ours = BUILD / f"{library}.so.{major}"
+    if library.startswith("libcublas") and ours.exists():
+        headers = (path.parent.parent / "include").glob("cublas*.h")
+        words = {word for header in headers for word in re.findall(r"\w+", header.read_text())}
+        return words & {row[0] for row in rows}, {row[0] for row in exported_by(ours)}, str(ours)
+    if library != "libcudart" or major not in EDITIONS:
         raise ValueError("it is not a libcudart.so of CUDA 12 or 13")
-    ours = exported_by_runtime(major)
-    return {name for name, _ in rows}, ours, "the lists of runtime/soft/cudart"
+    return {row[0] for row in rows}, exported_by_runtime(major), "the lists of runtime/soft/cudart"
+
+
+def exported_by(library: pathlib.Path) -> list[tuple[str, str, str]]:
+    """Each name, with the library's and its major version."""
+    text = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(library)],
+                          capture_output=True, text=True, check=True).stdout
+    return re.findall(r" T (\w+)@@(lib\w+)\.so\.(\d+)", text)
 
 
 def found_files() -> list[pathlib.Path]:
     """The headers that configure.py found, and the runtime of their toolkit."""
     config = ROOT / "build/config.ninja"
     text = config.read_text(encoding="utf-8") if config.exists() else ""
-    folder = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", text)
-    if folder is None:
+    found = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", text)
+    if found is None:
         return []
-    headers = pathlib.Path(folder[1])
-    libraries = [headers.parent / name / "libcudart.so" for name in ("lib64", "lib")]
-    return [path for path in (*map(headers.joinpath, HEADERS), *libraries) if path.exists()][:6]
+    headers = pathlib.Path(found[1])
+    has = (headers.parent / "lib64/libcudart.so").exists()
+    names = ["libcudart.so", *(path.stem for path in BUILD.glob("libcublas*.so.13"))]
+    libraries = [headers.parent / ("lib64" if has else "lib") / name for name in names]
+    return [path for path in (*map(headers.joinpath, HEADERS), *libraries) if path.exists()]
 
 
 def compare(path: pathlib.Path) -> int:

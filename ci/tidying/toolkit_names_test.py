@@ -59,6 +59,17 @@ class Names(trial.Trial):
         self.compare(1, "cudaDreamOfSheep is in libcudart.so", library)
         self.compare(1, "2 names of libcudart.so, 1 missing", library)
 
+    @unittest.skipUnless((toolkit_names.BUILD / "libcublas.so.13").exists(), "needs our cuBLAS")
+    def test_a_name_of_cublas_that_is_missing_is_found(self) -> None:
+        (self.folder / "include").mkdir()
+        (self.folder / "lib").mkdir()
+        self.write("include/cublas_v2.h", "cublasSgemm_v2 cublasDreamOfSheep")
+        self.write("a.c", "".join(f"void {name}(void) {{}}\n" for name in (
+            "cublasSgemm_v2", "cublasDreamOfSheep", "cublasInternal")))
+        self.expect(0, "", "cc", "-shared", "-fPIC", "a.c", "-o", "lib/libcublas.so",
+                    "-Wl,--default-symver,-soname,libcublas.so.13")
+        self.compare(1, "2 names of libcublas.so, 1 missing", self.folder / "lib/libcublas.so")
+
     def test_what_cannot_be_read_is_an_error(self) -> None:
         self.compare(2, "so it is not cuda.h", self.write("other.h", "no header"))
         self.compare(2, "it is not a libcudart.so", str(shutil.which("sh")))

@@ -67,9 +67,10 @@ static const char usage[] =
     "\n"
     "The kernels must have PTX of a target that the device has, such as\n"
     "    nvcc -gencode arch=compute_80,code=compute_80 -lineinfo\n"
-    "The libraries libcuda, libcudart and libnvidia-ml are replaced wherever the program looks "
-    "for\n"
-    "them. A CUDA runtime that nvcc linked statically is replaced too, unless the program is\n"
+    "The libraries libcuda, libcudart, libcublas, libcublasLt and libnvidia-ml are replaced "
+    "wherever\n"
+    "the program looks for them. A CUDA runtime that nvcc linked statically is replaced too, "
+    "unless the program is\n"
     "stripped. Programs that are setuid, static or not linked with glibc are refused; tollens\n"
     "doctor -- PROGRAM says what would be done for a program.\n"
     "A summary goes to stderr at the end. Exit codes: the program's, or 128 plus the number of "
@@ -98,10 +99,12 @@ struct soft_run {
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
  * and others the second, and which is NVML as well; the compilers of the toolchain, of which
  * nvJitLink may be hidden: a program that finds a library of that name without its functions links
- * through the driver; the runtime libraries. */
+ * through the driver; the runtime libraries and cuBLAS. */
 static const char *const links[] = {"libcuda.so.1",       "libcuda.so",         "libnvidia-ml.so.1",
                                     "libnvJitLink.so.12", "libnvJitLink.so.13", "libnvrtc.so.12",
-                                    "libnvrtc.so.13",     "libcudart.so.12",    "libcudart.so.13"};
+                                    "libnvrtc.so.13",     "libcudart.so.12",    "libcudart.so.13",
+                                    "libcublas.so.12",    "libcublas.so.13",    "libcublasLt.so.12",
+                                    "libcublasLt.so.13"};
 enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 3, HIDING_LINKS = 5, COMPILERS = 7 };
 
 /* Options whose value a variable of the soft device takes. */

@@ -17,6 +17,8 @@
  *                                 nvrtc=PATH with a file
  *     soft-client nvjitlink KIND  links two texts with nvJitLink and runs the cubin; KIND ltoir
  *                                 gives LTO-IR, option-X the option -X; nvjitlink12 as above
+ *     soft-client cublas SIZE     multiplies matrices of SIZE x SIZE numbers in memory of 16
+ *                                 numbers with cuBLAS, and prints one; cublas12 as above
  *
  * It has the functions of a CUDA runtime that was linked into it, by their names and no more.
  */
@@ -146,6 +148,29 @@ static int link_nvjitlink(const char *name, const char *kind) {
     return code;
 }
 
+/* cuBLAS makes the context. */
+static int multiply_cublas(const char *name, int size) {
+    static const float one = 1, zero = 0;
+    float numbers[16];
+    void *handle = NULL;
+    uint64_t memory[3] = {0, 0, 0};
+    for (int i = 0; i < 16; i++) numbers[i] = (float)i;
+    if (open_library(name) != 0) return 98;
+    void *const blas = library;
+    CALL("cublasCreate_v2", &handle);
+    if (open_library("libcuda.so.1") != 0) return 98;
+    for (int i = 0; i < 3; i++) CALL("cuMemAlloc_v2", &memory[i], sizeof numbers);
+    library = blas;
+    for (int i = 0; i < 2; i++)
+        CALL("cublasSetVector", (void *)(uintptr_t)16, 4, numbers, 1, memory[i], 1);
+    CALL("cublasSgemm_v2", handle, 0, 0, size, size, size, &one, memory[0], size, memory[1], size,
+         &zero, memory[2], size);
+    CALL("cublasGetMatrix", (void *)(uintptr_t)4, 4, 4, memory[2], 4, numbers, 4);
+    printf("c[1][1] = %g\n", (double)numbers[5]);
+    CALL("cublasDestroy_v2", handle);
+    return 0;
+}
+
 int main(int count, char **words) {
     int code = 0;
     void *context = NULL, *module = NULL, *kernel = NULL;
@@ -159,6 +184,10 @@ int main(int count, char **words) {
         CALL("nvmlInit_v2", NULL);
         CALL("nvmlDeviceGetCount_v2", &devices);
         return devices == number ? 0 : 97;
+    }
+    if (strncmp(words[1], "cublas", 6) == 0) {
+        return multiply_cublas(words[1][6] != '\0' ? "libcublas.so.12" : "libcublas.so.13",
+                               (int)number);
     }
     if (strcmp(words[1], "version") == 0) {
         int version = 0;

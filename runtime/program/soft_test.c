@@ -285,11 +285,32 @@ Test(soft_command, a_program_without_the_loader_is_refused) {
               "%s", program_output);
 }
 
+/* An access outside of a matrix is found in cuBLAS's kernel. */
+Test(soft_command, cublas_is_ours_by_either_name) {
+    static const char *const names[] = {"cublas", "cublas12"};
+    char command[200];
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command, "\"$T\" soft --error-exitcode 7 -- %s %s 4", CLIENT,
+                 names[i]);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+        cr_assert(program_says("c[1][1] = 174\n") && program_says("0 findings"), "%s",
+                  program_output);
+        snprintf(command, sizeof command, "\"$T\" soft --error-exitcode 7 -- %s %s 5", CLIENT,
+                 names[i]);
+        cr_assert(program_shell(command) == 7, "%s", program_output);
+        cr_assert(program_says("illegal address in kernel blas_") &&
+                      program_says("16 bytes past the end of allocation ") &&
+                      program_says(" of 64 bytes") &&
+                      program_says("tollens soft: 1 process, 1 kernel, 1 launch\n"),
+                  "%s", program_output);
+    }
+}
+
 Test(soft_command, the_doctor_says_what_a_program_gets) {
     cr_assert(program_shell("\"$T\" doctor -- sh") == 0, "%s", program_output);
     cr_assert(program_says("program: /") && program_says("\n  CUDA runtime: none in this file") &&
                   program_says("/libtollens-soft.so\n  libcuda.so ") &&
-                  program_says("/libcudart.so.13\n"),
+                  program_says("/libcudart.so.13\n") && program_says("/libcublasLt.so.13\n"),
               "%s", program_output);
 #ifndef PROGRAM_IS_SANITIZED
     cr_assert(program_shell("\"$T\" doctor -- " CLIENT) == 0 &&

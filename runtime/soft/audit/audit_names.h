@@ -29,6 +29,10 @@ static const struct audit_name {
     {"libnvrtc.so.13", "libnvrtc.so.13", false, true},
     {"libnvJitLink.so.12", "libnvJitLink.so.12", false, true},
     {"libnvJitLink.so.13", "libnvJitLink.so.13", false, true},
+    {"libcublas.so.12", "libcublas.so.12", false, false},
+    {"libcublas.so.13", "libcublas.so.13", false, false},
+    {"libcublasLt.so.12", "libcublasLt.so.12", false, false},
+    {"libcublasLt.so.13", "libcublasLt.so.13", false, false},
 };
 enum { AUDIT_NAMES = sizeof audit_names / sizeof audit_names[0] };
 

@@ -30,7 +30,9 @@ static struct {
  * the rest. */
 static const char *report_severity(const struct soft_report *report) {
     if (report->result != 0) return "error";
-    if (soft_suppress(report->kind, report->kernel, report->source, report->ptx_line)) {
+    if (soft_suppress(report->kind, report->kernel, report->source, report->ptx_line) ||
+        (report->inlined_at[0] != '\0' &&
+         soft_suppress(report->kind, report->kernel, report->inlined_at, report->ptx_line))) {
         return "suppressed";
     }
     return report->minor ? "note" : "warning";

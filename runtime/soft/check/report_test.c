@@ -176,6 +176,26 @@ Test(report, an_error_may_leave_the_context_alone) {
     cr_assert_eq(times_in(json, "\"result\": 700"), 2, "%s", json);
 }
 
+/* Goal: a finding in a library's header is suppressed by the program's own line. */
+Test(report, a_call_of_an_inlined_line_is_a_place) {
+    uint32_t out[64] = {0};
+    char known[] = "/tmp/tollens_known_XXXXXX";
+    static const char line[] = "uninitialised read; k; */program.cu:20\n";
+    const int file = mkstemp(known);
+    cr_assert(file >= 0 && write(file, line, sizeof line - 1) == sizeof line - 1);
+    close(file);
+    setenv("TOLLENS_SOFT_SUPPRESSIONS", known, 1);
+    begin_file("init");
+    unlink(known);
+    TEST_RUN(TEST_KERNEL_WITH(".shared .u32 s;",
+                              ".file 1 \"/a/program.cu\"\n.file 2 \"/b/header.h\"\n"
+                              ".loc 2 8 5, function_name $L__info_string0, inlined_at 1 20 3\n"
+                              "ld.shared.u32 %r5, [s]; st.global.u32 [%rd2], %r5;\n"),
+             1, 1, out);
+    cr_assert(strstr(reported(), "\"severity\": \"suppressed\"") != NULL);
+    cr_assert(strstr(test_captured(stderr), "uninitialised") == NULL);
+}
+
 /* The default looks for what costs next to nothing to look for. */
 Test(report, a_list_of_checks_that_makes_no_sense_is_ignored) {
     uint32_t out[64] = {0};

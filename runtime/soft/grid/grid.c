@@ -485,7 +485,7 @@ uint64_t soft_launch_executed(void) {
 }
 
 void soft_launch_end(struct soft_launch *launch) {
-    atomic_fetch_add(&executed_ever, atomic_load(&launch->executed));
+    if (launch->executed > 0) atomic_fetch_add(&executed_ever, launch->executed);
     while (launch->parked != NULL) {
         struct soft_cta *cta = launch->parked;
         launch->parked = cta->next;

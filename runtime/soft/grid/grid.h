@@ -20,7 +20,8 @@ struct soft_worker {
  * limit). true: the launch is over. Several threads may work on one launch. */
 bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns);
 
-/* The number of PTX instructions that warps executed in all finished launches. */
+/* The number of PTX instructions that warps executed in all finished launches. Warps that a fault
+ * ends before their next jump count too little, even less than 0; no launch counts less than 0. */
 uint64_t soft_launch_executed(void);
 
 /* Frees the CTAs kept for the next launch. */
